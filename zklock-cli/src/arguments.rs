@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::bench::Bench;
+use crate::configuration;
 use crate::connect::Connection;
 use crate::doctor::Doctor;
 use crate::exit;
@@ -16,7 +17,7 @@ use crate::tree::Tree;
 
 /// Distributed locks on Apache ZooKeeper, from the command line
 #[derive(Parser, Debug)]
-#[command(name = "zklock", version, after_help = exit::TABLE, disable_help_subcommand = true)]
+#[command(name = "zklock", version, after_help = format!("{}\n\n{}", configuration::HELP, exit::TABLE), disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,

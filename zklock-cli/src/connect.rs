@@ -1,13 +1,14 @@
 //! How the ensemble is reached: options that all commands share.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use serde::{Deserialize, Serialize};
-use zklock_core::{Access, Client, ClientOptions, Credentials, PassPhrase, Tls};
+use zklock_core::{Access, Client, ClientOptions, Credentials, ErrorKind, PassPhrase, Tls};
 
 use crate::duration;
 use crate::failure::Failure;
@@ -17,11 +18,51 @@ const AUTH: &str = "ZKLOCK_AUTH";
 const SASL: &str = "ZKLOCK_SASL";
 const PASS_PHRASE: &str = "ZKLOCK_PASS_PHRASE";
 
+/// The passwords of a configuration file. The variables of these names beat them.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Secrets {
+    auth: Option<String>,
+    sasl: Option<String>,
+    pass_phrase: Option<String>,
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secrets")
+    }
+}
+
+impl Secrets {
+    pub(crate) const NAMES: [&str; 3] = ["auth", "sasl", "pass-phrase"];
+
+    pub(crate) fn named(&mut self, name: &str) -> Option<&mut Option<String>> {
+        match name {
+            "auth" => Some(&mut self.auth),
+            "sasl" => Some(&mut self.sasl),
+            "pass-phrase" => Some(&mut self.pass_phrase),
+            _ => None,
+        }
+    }
+
+    /// Whether the library takes them.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.auth.as_deref().map(|text| login(text, Credentials::digest)).transpose()?;
+        self.sasl.as_deref().map(|text| login(text, Credentials::sasl)).transpose()?;
+        self.pass_phrase.as_deref().map(PassPhrase::new).transpose()?;
+        Ok(())
+    }
+}
+
 /// How to reach the ensemble. Passwords are not options, because others see the command line: put USER:PASSWORD into
 /// ZKLOCK_AUTH or ZKLOCK_SASL, or into a file.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Connection {
+    /// A file with options of the connection [default: ~/.config/zklock.conf, else /etc/zklock.conf]
+    #[arg(long, env = "ZKLOCK_CONFIG", value_name = "FILE", global = true)]
+    #[serde(skip)]
+    config: Option<PathBuf>,
+
     /// The servers, host:port,host:port; a /chroot may follow
     #[arg(long, short = 'H', env = "ZKLOCK_HOSTS", global = true)]
     pub(crate) hosts: Option<String>,
@@ -61,17 +102,48 @@ pub(crate) struct Connection {
     pub(crate) ca: Option<PathBuf>,
 
     /// The client's certificate, a PEM file
-    #[arg(long, env = "ZKLOCK_CERT", value_name = "FILE", requires = "key", global = true)]
+    #[arg(long, env = "ZKLOCK_CERT", value_name = "FILE", global = true)]
     cert: Option<PathBuf>,
 
     /// Its key, a PEM file; the pass phrase of an encrypted one is in ZKLOCK_PASS_PHRASE
-    #[arg(long, env = "ZKLOCK_KEY", value_name = "FILE", requires = "cert", global = true)]
+    #[arg(long, env = "ZKLOCK_KEY", value_name = "FILE", global = true)]
     key: Option<PathBuf>,
 
     /// Whether the servers are named by the option, and not by a variable.
     #[arg(skip)]
     #[serde(skip)]
     names_hosts: bool,
+
+    #[arg(skip)]
+    secrets: Secrets,
+
+    #[arg(skip)]
+    #[serde(skip)]
+    pub(crate) source: Source,
+}
+
+/// Where the options come from, besides the command line and the variables.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Source {
+    /// The configuration file that was read.
+    pub(crate) file: Option<PathBuf>,
+    /// Where it was looked for in vain.
+    pub(crate) missing: Vec<PathBuf>,
+    /// Files that are there, and why they were not read.
+    pub(crate) unreadable: Vec<String>,
+}
+
+impl Source {
+    pub(crate) fn description(&self) -> String {
+        if let Some(file) = &self.file {
+            return format!("the file {} was read", file.display());
+        }
+        if !self.unreadable.is_empty() {
+            return format!("no file was read: {}", self.unreadable.join("; "));
+        }
+        let places: Vec<_> = self.missing.iter().map(|file| file.display().to_string()).collect();
+        format!("there is no file {}", places.join(" or "))
+    }
 }
 
 fn access(text: &str) -> Result<Access, String> {
@@ -80,8 +152,9 @@ fn access(text: &str) -> Result<Access, String> {
 
 impl Connection {
     /// Says where its values come from.
-    pub(crate) fn learn_sources(&mut self, matches: &ArgMatches) {
+    pub(crate) fn learn_sources(&mut self, matches: &ArgMatches, source: Source, secrets: Secrets) {
         self.names_hosts = matches.value_source("hosts") == Some(ValueSource::CommandLine);
+        (self.source, self.secrets) = (source, secrets);
     }
 
     /// The servers, if the option names them.
@@ -89,14 +162,44 @@ impl Connection {
         self.hosts.as_ref().filter(|_| self.names_hosts)
     }
 
+    /// The configuration file that an option or a variable names.
+    pub(crate) fn configuration_file(matches: &ArgMatches) -> Option<&Path> {
+        matches.get_one::<PathBuf>("config").map(PathBuf::as_path)
+    }
+
     pub(crate) fn hosts(&self) -> Result<&str, Failure> {
         self.hosts.as_deref().ok_or_else(|| {
-            Failure::usage("no servers are given: name them with --hosts, or in the variable ZKLOCK_HOSTS")
+            Failure::usage(format!(
+                "no servers are given: name them with --hosts, in the variable ZKLOCK_HOSTS, or in a configuration file as \
+                 `hosts = HOST:PORT` ({})",
+                self.source.description()
+            ))
         })
     }
 
+    /// Whether the library takes what is there, as far as no file has to be read.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.named_options(self.hosts.as_deref().unwrap_or("localhost")).map(drop)
+    }
+
     pub(crate) fn options(&self) -> Result<ClientOptions, Failure> {
-        let mut options = ClientOptions::new(self.hosts()?)?;
+        self.options_at(self.hosts()?)
+    }
+
+    /// The same for other hosts.
+    pub(crate) fn options_at(&self, hosts: &str) -> Result<ClientOptions, Failure> {
+        let mut options = self.named_options(hosts)?;
+        for credentials in self.credentials()? {
+            options = options.credentials(credentials);
+        }
+        if let Some(tls) = self.encryption()? {
+            options = options.tls(tls);
+        }
+        Ok(options)
+    }
+
+    fn named_options(&self, hosts: &str) -> Result<ClientOptions, Failure> {
+        let mut options = ClientOptions::new(hosts)?;
         if let Some(timeout) = self.session_timeout {
             options = options.session_timeout(timeout)?;
         }
@@ -106,14 +209,8 @@ impl Connection {
         if let Some(identity) = &self.identity {
             options = options.identity(identity)?;
         }
-        for credentials in self.credentials()? {
-            options = options.credentials(credentials);
-        }
         if let Some(access) = &self.access {
             options = options.access(access.clone());
-        }
-        if let Some(tls) = self.encryption()? {
-            options = options.tls(tls);
         }
         Ok(options)
     }
@@ -134,12 +231,15 @@ impl Connection {
             ("ZKLOCK_CA", file(&self.ca)),
             ("ZKLOCK_CERT", file(&self.cert)),
             ("ZKLOCK_KEY", file(&self.key)),
+            (AUTH, text(&self.secrets.auth).filter(|_| !is_set(AUTH))),
+            (SASL, text(&self.secrets.sasl).filter(|_| !is_set(SASL))),
+            (PASS_PHRASE, text(&self.secrets.pass_phrase).filter(|_| !is_set(PASS_PHRASE))),
         ];
         variables.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
-        Ok(Client::connect(self.options()?).await?)
+        Client::connect(self.options()?).await.map_err(|error| not_connected(&error))
     }
 
     /// Does something with a client, and closes it whatever comes of that.
@@ -160,12 +260,16 @@ impl Connection {
         }
         if is_set(AUTH) {
             all.push(Credentials::from_env(AUTH)?);
+        } else if let Some(text) = &self.secrets.auth {
+            all.push(login(text, Credentials::digest)?);
         }
         if let Some(file) = &self.sasl_file {
             all.push(Credentials::sasl_from_file(file)?);
         }
         if is_set(SASL) {
             all.push(Credentials::sasl_from_env(SASL)?);
+        } else if let Some(text) = &self.secrets.sasl {
+            all.push(login(text, Credentials::sasl)?);
         }
         Ok(all)
     }
@@ -174,19 +278,58 @@ impl Connection {
         let mut tls = match &self.ca {
             Some(authorities) => Tls::from_file(authorities)?,
             None if self.tls => Tls::system()?,
-            None if self.cert.is_some() => {
-                return Err(Failure::usage("--cert is for TLS: give --ca or --tls as well"));
+            None if self.cert.is_some() || self.key.is_some() => {
+                return Err(Failure::usage("--cert and --key are for TLS: give --ca or --tls as well"));
             }
             None => return Ok(None),
         };
-        if let (Some(certificate), Some(key)) = (&self.cert, &self.key) {
-            if is_set(PASS_PHRASE) {
-                tls = tls.pass_phrase(PassPhrase::from_env(PASS_PHRASE)?);
+        match (&self.cert, &self.key) {
+            (Some(certificate), Some(key)) => {
+                if is_set(PASS_PHRASE) {
+                    tls = tls.pass_phrase(PassPhrase::from_env(PASS_PHRASE)?);
+                } else if let Some(text) = &self.secrets.pass_phrase {
+                    tls = tls.pass_phrase(PassPhrase::new(text)?);
+                }
+                tls = tls.identity_from_files(certificate, key)?;
             }
-            tls = tls.identity_from_files(certificate, key)?;
+            (None, None) => {}
+            (Some(_), None) => return Err(Failure::usage("--cert needs its key: give --key as well")),
+            (None, Some(_)) => {
+                return Err(Failure::usage("--key needs its certificate: give --cert as well"));
+            }
         }
         Ok(Some(tls))
     }
+}
+
+/// What the library says, and how the command is told what it misses.
+pub(crate) fn not_connected(error: &zklock_core::Error) -> Failure {
+    let exit = Failure::exit_of(error);
+    match options_for(error) {
+        Some(options) => Failure::new(exit, format!("{error} ({options})")),
+        None => Failure::new(exit, error.to_string()),
+    }
+}
+
+/// The options that have to do with why no session was opened.
+pub(crate) fn options_for(error: &zklock_core::Error) -> Option<&'static str> {
+    let text = error.to_string();
+    if error.kind() == ErrorKind::Refused {
+        Some("the login comes from ZKLOCK_SASL or --sasl-file, ZKLOCK_AUTH or --auth-file")
+    } else if text.contains("TLS") || text.contains("certificate") {
+        Some("the options for TLS are --tls, --ca, --cert and --key")
+    } else {
+        None
+    }
+}
+
+/// What is in a text of the form USER:PASSWORD. No error quotes it.
+fn login(
+    text: &str,
+    with: impl Fn(&str, &str) -> Result<Credentials, zklock_core::Error>,
+) -> Result<Credentials, Failure> {
+    let (user, password) = text.split_once(':').ok_or_else(|| Failure::usage("write it as USER:PASSWORD"))?;
+    Ok(with(user, password)?)
 }
 
 fn is_set(variable: &str) -> bool {

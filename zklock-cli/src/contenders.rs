@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use zklock_core::{Client, Lock, LockSpec, QueuedContender};
+use zklock_core::{Client, Dialect, Lock, LockSpec, QueuedContender, Role};
 
 use crate::duration;
 use crate::failure::Failure;
@@ -70,6 +70,7 @@ pub(crate) struct Entry {
     pub(crate) session: String,
     pub(crate) token: u64,
     pub(crate) lock: Way,
+    pub(crate) kind: &'static str,
     pub(crate) role: String,
     pub(crate) dialect: String,
     /// When its node was created, on the servers' clock, in seconds since 1970.
@@ -87,6 +88,7 @@ impl Entry {
             session: format!("{:#x}", contender.session),
             token: contender.token.value(),
             lock: way,
+            kind: kind(way, contender),
             role: contender.role.to_string(),
             dialect: contender.dialect.to_string(),
             since: since.as_secs_f64(),
@@ -97,14 +99,6 @@ impl Entry {
     fn age(&self) -> Duration {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Duration::try_from_secs_f64(now.as_secs_f64() - self.since).unwrap_or_default()
-    }
-
-    /// What it wants, in a word.
-    fn kind(&self) -> &str {
-        match self.lock {
-            Way::Queue => &self.role,
-            other => other.name(),
-        }
     }
 
     /// `holds` or `waits`.
@@ -122,7 +116,7 @@ impl Entry {
             self.state().to_owned(),
             harmless(&self.identity),
             duration::short(self.age()),
-            self.kind().to_owned(),
+            self.kind.to_owned(),
             self.dialect.clone(),
             self.session.clone(),
             self.token.to_string(),
@@ -138,6 +132,23 @@ impl Entry {
             self.session,
             duration::short(self.age())
         )
+    }
+}
+
+/// The kind of lock that it wants, in a word. Its role is no such word: that of a mutex is "exclusive", which is another kind.
+fn kind(way: Way, contender: &QueuedContender) -> &'static str {
+    match (way, contender.role) {
+        (Way::Semaphore, _) => "semaphore",
+        (Way::Exclusive, _) => "exclusive",
+        (Way::Queue, Role::Read) => "read",
+        (Way::Queue, Role::Write) => "write",
+        // Of a mutex and the lead of an election, only the names differ. A writer of kazoo's is named as a mutex of its.
+        (Way::Queue, Role::Exclusive)
+            if contender.dialect == Dialect::Curator && contender.name.contains("-latch-") =>
+        {
+            "election"
+        }
+        (Way::Queue, _) => "mutex",
     }
 }
 

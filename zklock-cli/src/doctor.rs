@@ -1,14 +1,15 @@
 //! `zklock doctor`: whether locks would work here, and what to do if not.
 
+mod each;
 mod finding;
 mod server;
 
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
-use zklock_core::{Client, ClientOptions, ErrorKind};
+use zklock_core::{Client, ClientOptions, ErrorKind, Hold};
 
-use crate::connect::Connection;
+use crate::connect::{Connection, Source, options_for};
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -23,7 +24,8 @@ const APART: Duration = Duration::from_secs(2);
 
 /// Look whether locks would work here, and say what to do if not
 ///
-/// It asks each server, opens a session, and takes and releases a lock at the path. It ends with code 1 if anything is wrong.
+/// It asks each server, opens a session, and takes and releases a lock at the path. If there are several servers, it asks each one by
+/// itself what is below the path, to find one that lags, or is not of the same ensemble. It ends with code 1 if anything is wrong.
 #[derive(Args, Debug)]
 pub(crate) struct Doctor {
     /// Where to try a lock. It should be below the node that your programs use, so that the rights are those of theirs
@@ -40,8 +42,10 @@ impl Doctor {
         zklock_core::check_lock_path(&self.path)?;
         let options = connection.options()?;
         let mut findings = Findings::default();
-        findings.extend(server::look_at_all(connection).await?);
-        self.look_at_session(connection, options, &mut findings).await;
+        findings.add(configuration(&connection.source));
+        let (found, reached) = server::look_at_all(connection).await?;
+        findings.extend(found);
+        self.look_at_session(connection, options, &reached, &mut findings).await;
         if self.json {
             print_json(&findings.all())?;
         } else {
@@ -54,24 +58,32 @@ impl Doctor {
         &self,
         connection: &Connection,
         options: ClientOptions,
+        servers: &[String],
         findings: &mut Findings,
     ) {
         let client = match Client::connect(options).await {
             Ok(client) => client,
             Err(error) => {
-                let advice = "without a session there are no locks: begin with the servers above";
+                let advice = options_for(&error)
+                    .unwrap_or("without a session there are no locks: begin with the servers above");
                 findings.add(Finding::bad("session", error, advice));
                 return;
             }
         };
         findings.add(session_timeout(&client, connection.session_timeout));
         findings.add(encryption(connection));
-        self.look_at_lock(&client, findings).await;
+        self.look_at_lock(&client, connection, servers, findings).await;
         client.close().await;
     }
 
     /// All that programs need to be allowed is done once.
-    async fn look_at_lock(&self, client: &Client, findings: &mut Findings) {
+    async fn look_at_lock(
+        &self,
+        client: &Client,
+        connection: &Connection,
+        servers: &[String],
+        findings: &mut Findings,
+    ) {
         let path = &self.path;
         let lock = match client.mutex(path) {
             Ok(lock) => lock,
@@ -114,6 +126,11 @@ impl Doctor {
         if times.len() == WRITES {
             findings.add(writes(times));
         }
+        findings.add(self.new_lock(client, &hold).await);
+        // While there is a node that all of them must show.
+        if servers.len() > 1 {
+            findings.extend(each::compare(connection, servers, path).await);
+        }
         match hold.release().await {
             Ok(()) => findings.add(Finding::good("rights", format!("may delete below {path}"))),
             Err(error) => {
@@ -121,6 +138,37 @@ impl Doctor {
             }
         }
     }
+}
+
+impl Doctor {
+    /// A lock that nobody has used needs the node above its own: tried in a place of our own, because that of the lock may be there.
+    async fn new_lock(&self, client: &Client, hold: &Hold) -> Finding {
+        let path = &self.path;
+        let scratch = format!("{}/zklock-doctor-{}", path.trim_end_matches('/'), hold.token());
+        let created =
+            async { client.mutex(&scratch)?.acquire_timeout(Duration::from_secs(10)).await?.release().await };
+        if let Err(error) = created.await {
+            let advice =
+                "give this user the right to create (c) there, or create the nodes of locks beforehand";
+            return Finding::bad("rights", format!("no new lock below {path}: {error}"), advice);
+        }
+        match hold.guarded().delete(&scratch, None).commit().await {
+            Ok(_) => Finding::good("rights", format!("may create new locks below {path}, and delete them")),
+            Err(error) => {
+                let advice = "give this user the right to delete (d) there; servers from 3.5 on delete it in a minute or so";
+                Finding::warning("rights", format!("{scratch} is left: {error}"), advice)
+            }
+        }
+    }
+}
+
+fn configuration(source: &Source) -> Finding {
+    let text = source.description();
+    if source.unreadable.is_empty() {
+        return Finding::good("configuration", text);
+    }
+    let advice = "let this user read it, or name another file with --config (/dev/null for none)";
+    Finding::warning("configuration", text, advice)
 }
 
 fn session_timeout(client: &Client, asked: Option<Duration>) -> Finding {

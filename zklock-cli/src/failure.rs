@@ -12,6 +12,9 @@ pub(crate) enum Failure {
     /// What the library says.
     #[error("{0}")]
     Core(#[from] Error),
+    /// What the command line's parser says.
+    #[error("{0}")]
+    CommandLine(#[from] clap::Error),
     /// Nobody reads our output any more. That is nothing to speak of.
     #[error("the output was closed")]
     OutputClosed,
@@ -31,14 +34,19 @@ impl Failure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::OutputClosed => Exit::Done,
+            Self::CommandLine(_) => Exit::Usage,
             Self::Told(exit, _) => *exit,
-            Self::Core(error) => match error.kind() {
-                ErrorKind::InvalidInput => Exit::Usage,
-                ErrorKind::Timeout => Exit::Timeout,
-                ErrorKind::Unreachable => Exit::Unreachable,
-                ErrorKind::Lost(_) => Exit::Lost,
-                _ => Exit::Other,
-            },
+            Self::Core(error) => Self::exit_of(error),
+        }
+    }
+
+    pub(crate) fn exit_of(error: &Error) -> Exit {
+        match error.kind() {
+            ErrorKind::InvalidInput => Exit::Usage,
+            ErrorKind::Timeout => Exit::Timeout,
+            ErrorKind::Unreachable => Exit::Unreachable,
+            ErrorKind::Lost(_) => Exit::Lost,
+            _ => Exit::Other,
         }
     }
 }

@@ -17,7 +17,7 @@ use clap::Parser;
 use nix::sys::signal::SigSet;
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::Deserialize;
-use zklock_core::SessionKey;
+use zklock_core::{SessionEnd, SessionKey};
 
 use crate::clock::Moment;
 use crate::connect::Connection;
@@ -72,28 +72,28 @@ impl Guardian {
         if !self.is_dead_within(ON_ITS_WAY_OUT) {
             return;
         }
-        let early = not_before.since(Moment::now());
-        // Before so long a time the servers will have ended it.
-        if early >= *session_timeout {
-            return;
-        }
-        std::thread::sleep(early);
-        if let Err(failure) = self.end() {
-            say!(
+        match self.end() {
+            Ok(SessionEnd::WasOver) if not_before.since(Moment::now()) > Duration::ZERO => say!(
+                "zklock was killed, and its session {:#x} ended before --at-least was over: the lock is free",
+                key.session_id()
+            ),
+            Ok(_) => {}
+            Err(failure) => say!(
                 "a process died, and its locks are free when its session {:#x} times out, in {} or a little more: {failure}",
                 key.session_id(),
                 duration::short(*session_timeout)
-            );
+            ),
         }
     }
 
-    fn end(&self) -> Result<(), Failure> {
-        let Guard { key, session_timeout, connection, .. } = &self.guard;
+    /// Until `--at-least` is over the session is kept, which without a connection would end before.
+    fn end(&self) -> Result<SessionEnd, Failure> {
+        let Guard { key, session_timeout, connection, not_before } = &self.guard;
         let patience = connection.connect_timeout.unwrap_or(Duration::from_secs(10)).min(*session_timeout);
         let options = connection.options()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(key.end_session(&options, patience))?;
-        Ok(())
+        let early = not_before.since(Moment::now());
+        Ok(runtime.block_on(key.end_session_after(early, &options, patience))?)
     }
 }
 

@@ -125,6 +125,7 @@ mod tests {
             session: text(),
             token,
             lock: Way::Queue,
+            kind: "mutex",
             role: text(),
             dialect: text(),
             since: 0.0,

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  main   arguments             the command line
+//!  configuration                a file with options of the connection
 //!  run -> watch -> job          a command that runs while a lock is held
 //!  warden -> plan, descendants  the process that ends the command in time: another process, of this program
 //!  launch                       becomes the command: likewise
@@ -27,6 +28,7 @@ macro_rules! say {
 mod arguments;
 mod bench;
 mod clock;
+mod configuration;
 mod connect;
 mod contenders;
 mod doctor;
@@ -55,6 +57,8 @@ use clap::{CommandFactory, FromArgMatches};
 use nix::sys::signal::SigSet;
 
 use arguments::{Arguments, Command};
+use configuration::Configuration;
+use connect::Connection;
 use exit::Exit;
 use failure::Failure;
 use signals::Signals;
@@ -71,17 +75,14 @@ fn main() -> ExitCode {
         [word, name, rest @ ..] if word == quickstart::WORD => (Some(&**name), rest),
         words => (None, words),
     };
-    let arguments = match parse(words) {
-        Ok(arguments) => arguments,
-        Err(error) => {
+    match parse(words).and_then(|arguments| execute(&arguments, words, worker)) {
+        Ok(code) => code,
+        Err(Failure::CommandLine(error)) => {
             // Help is asked for, and goes to stdout; anything else is a mistake.
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
             let _ = error.print();
-            return exit.into();
+            exit.into()
         }
-    };
-    match execute(&arguments, words, worker) {
-        Ok(code) => code,
         Err(failure) => {
             if !matches!(failure, Failure::OutputClosed) {
                 say!("{failure}");
@@ -91,11 +92,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
+fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
     let program = OsString::from("zklock");
-    let matches = Arguments::command().try_get_matches_from([&program].into_iter().chain(words))?;
+    let words = || [&program].into_iter().chain(words);
+    let mut matches = Arguments::command().try_get_matches_from(words())?;
+    let mut configuration = Configuration::default();
+    // What needs no servers works with any configuration.
+    if !matches!(matches.subcommand_name(), Some("testing" | "completions" | "man")) {
+        configuration = Configuration::read(Connection::configuration_file(&matches))?;
+        matches = configuration.beneath(Arguments::command()).try_get_matches_from(words())?;
+    }
     let mut arguments = Arguments::from_arg_matches(&matches)?;
-    arguments.connection.learn_sources(&matches);
+    arguments.connection.learn_sources(&matches, configuration.source, configuration.secrets);
     Ok(arguments)
 }
 

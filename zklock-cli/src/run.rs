@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use nix::sys::signal::Signal;
-use tokio::time::{Instant, sleep, sleep_until};
-use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LockSpec};
+use tokio::time::sleep;
+use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LockSpec, Owner, Wait};
 
 use crate::clock::Moment;
-use crate::connect::Connection;
+use crate::connect::{Connection, not_connected};
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -74,6 +74,10 @@ pub(crate) struct Run {
     #[arg(long = "try", conflicts_with = "timeout")]
     tries: bool,
 
+    /// Say nothing if another has the lock, which the codes 120 and 121 tell. Errors and losses are told all the same
+    #[arg(long, short)]
+    quiet: bool,
+
     /// Keep the lock for so long, even if the command is quicker: for cron on clocks that differ
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "0", hide_default_value = true)]
     at_least: Duration,
@@ -119,14 +123,14 @@ impl Run {
             let patience = connection.connect_timeout.unwrap_or(Duration::from_secs(10));
             options = options.connect_timeout(patience.min(timeout));
         }
-        let begun = Instant::now();
+        let wait = Wait::at_most(self.timeout);
         let client = tokio::select! {
-            client = Client::connect(options) => client?,
+            client = Client::connect(options) => client.map_err(|error| not_connected(&error))?,
             signal = signals.end() => return Ok(code_of(signal?)),
         };
         let lock = client.lock(&spec)?;
         // Whatever happens, the session is closed before this process ends: so nothing of it is left in the queue.
-        let outcome = self.execute_with(&client, &lock, connection, signals, begun).await;
+        let outcome = self.execute_with(&client, &lock, connection, signals, wait).await;
         client.close().await;
         outcome
     }
@@ -137,19 +141,25 @@ impl Run {
         lock: &Lock,
         connection: &Connection,
         signals: &Signals,
-        mut begun: Instant,
+        mut wait: Wait,
     ) -> Result<ExitCode, Failure> {
         loop {
             let hold = tokio::select! {
-                hold = self.acquire_guarded(client, lock, connection, begun) => hold?,
+                hold = self.acquire_guarded(client, lock, connection, wait) => hold,
                 signal = signals.end() => return Ok(code_of(signal?)),
+            };
+            let hold = match hold {
+                Err(failure) if self.quiet && matches!(failure.exit(), Exit::Busy | Exit::Timeout) => {
+                    return Ok(failure.exit().into());
+                }
+                hold => hold?,
             };
             match self.run_under(&hold, client, connection, signals).await? {
                 Outcome::Ended(code) => return Ok(code),
                 Outcome::Lost if !self.retry => return Ok(Exit::Lost.into()),
                 Outcome::Lost => {
                     say!("waiting for the lock {} to run the command again (--retry)", lock.path());
-                    begun = Instant::now();
+                    wait = Wait::at_most(self.timeout);
                 }
             }
         }
@@ -183,9 +193,9 @@ impl Run {
         client: &Client,
         lock: &Lock,
         connection: &Connection,
-        begun: Instant,
+        wait: Wait,
     ) -> Result<Hold, Failure> {
-        let mut acquiring = pin!(self.acquire(lock, begun));
+        let mut acquiring = pin!(self.acquire(lock, wait));
         tokio::select! {
             biased;
             hold = &mut acquiring => return hold,
@@ -200,7 +210,9 @@ impl Run {
         hold
     }
 
-    async fn acquire(&self, lock: &Lock, begun: Instant) -> Result<Hold, Failure> {
+    /// The wait has begun before the connection was made. So it is over when the user thinks it is, and its message names the time
+    /// that the user has given.
+    async fn acquire(&self, lock: &Lock, wait: Wait) -> Result<Hold, Failure> {
         if self.tries || self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             let busy = || {
                 Failure::new(
@@ -213,14 +225,7 @@ impl Run {
             };
             return lock.try_acquire().await?.ok_or_else(busy);
         }
-        match self.timeout {
-            None => Ok(lock.acquire().await?),
-            Some(timeout) => {
-                // What is left after connecting. Zero would mean something else.
-                let left = timeout.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
-                Ok(lock.acquire_timeout(left).await?)
-            }
-        }
+        Ok(lock.acquire_as(Owner::current(), wait).await?)
     }
 
     async fn run_under(
@@ -230,7 +235,6 @@ impl Run {
         connection: &Connection,
         signals: &Signals,
     ) -> Result<Outcome, Failure> {
-        let granted = Instant::now();
         let session_timeout = client.session_timeout().unwrap_or(Duration::from_secs(10));
         let limits = Limits::new(self.kill_after, session_timeout);
         let not_before = Moment::now().plus(self.at_least);
@@ -246,7 +250,7 @@ impl Run {
         }
         let watch = Watch::start(hold, limits, &self.command, self.at_most, signals, guard)?;
         // Its warden guards the session until the lock is released.
-        let (ended, _job) = watch.keep().await?;
+        let (ended, job) = watch.keep().await?;
         let outcome = match ended.cause {
             Some(Cause::LeaseEnds | Cause::Lost) => return Ok(Outcome::Lost),
             Some(Cause::AtMost) => Exit::AtMost.into(),
@@ -255,12 +259,19 @@ impl Run {
         if matches!(hold.state(), HoldState::Lost(_)) {
             return Ok(lost_unnoticed(hold));
         }
-        let free_at = granted + self.at_least;
-        if free_at > Instant::now() {
+        let early = not_before.since(Moment::now());
+        if !early.is_zero() {
+            if job.is_none() {
+                say!("the lock {} is kept for {} more (--at-least)", hold.path(), duration::short(early));
+            }
             tokio::select! {
-                () = sleep_until(free_at) => {}
-                // The command is done: what happens to the lock now is of no concern to it.
-                _ = hold.lost() => return Ok(Outcome::Ended(outcome)),
+                () = sleep(early) => {}
+                // The command is done: what happens to the lock now does not change how it has ended.
+                reason = hold.lost() => {
+                    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+                    say!("the lock {} was lost before --at-least was over{reason}", hold.path());
+                    return Ok(Outcome::Ended(outcome));
+                }
                 signal = signals.end() => { signal?; }
             }
         }

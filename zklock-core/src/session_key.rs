@@ -5,10 +5,12 @@
 
 use crate::clock;
 use crate::error::{Error, ErrorKind};
+use crate::machine::Moment;
 use crate::options::ClientOptions;
 use crate::platform;
 use crate::zookeeper::{self, End, NotAttached};
 use std::fmt;
+use std::pin::pin;
 use std::time::Duration;
 
 /// How long one server may take, at most.
@@ -126,9 +128,29 @@ impl SessionKey {
     /// * [`ErrorKind::Refused`] if the servers do not accept the credentials, or give nobody a session again;
     /// * [`ErrorKind::InvalidInput`] if the options do not [go together](ClientOptions::check).
     pub async fn end_session(&self, options: &ClientOptions, within: Duration) -> Result<SessionEnd, Error> {
+        self.end_session_after(Duration::ZERO, options, within).await
+    }
+
+    /// Keeps the session, and with it its locks, for as long as `keep`, even if that is longer than its timeout; then
+    /// [ends](Self::end_session) it. The locks are free before if the servers cannot be reached for as long as the timeout, or
+    /// if this process dies too. If this is dropped while it keeps the session, that is ended.
+    ///
+    /// **The process that had the session must be dead.**
+    ///
+    /// # Errors
+    ///
+    /// As [`end_session`](Self::end_session), after `keep` and `within` at most.
+    #[doc(hidden)]
+    pub async fn end_session_after(
+        &self,
+        keep: Duration,
+        options: &ClientOptions,
+        within: Duration,
+    ) -> Result<SessionEnd, Error> {
         options.check()?;
         let mut problem = NO_LOOPBACK.to_owned();
-        match clock::timeout(within, self.end(options, &mut problem)).await {
+        let (until, bound) = (clock::now() + keep, keep.saturating_add(within));
+        match clock::timeout(bound, self.end(options, until, &mut problem)).await {
             Ok(result) => result,
             Err(_) => {
                 let message =
@@ -138,7 +160,12 @@ impl SessionKey {
         }
     }
 
-    async fn end(&self, options: &ClientOptions, problem: &mut String) -> Result<SessionEnd, Error> {
+    async fn end(
+        &self,
+        options: &ClientOptions,
+        until: Moment,
+        problem: &mut String,
+    ) -> Result<SessionEnd, Error> {
         let session = format!("the session {:#x}", self.session);
         let Some(info) = zookeeper::session_of(options, self.session, &self.password).await else {
             return Err(Error::new(
@@ -155,14 +182,24 @@ impl SessionKey {
         // Whether a server may have ended it whose answer was lost.
         let mut is_ending = false;
         loop {
-            let ended = async {
-                let ensemble = zookeeper::take(options, info.clone(), self.session_timeout(), turn).await?;
-                is_ending = true;
-                let ended = ensemble.ended();
-                drop(ensemble);
-                Ok::<End, NotAttached>(ended.await)
+            let taking = zookeeper::take(options, info.clone(), self.session_timeout(), turn);
+            let tried = match clock::timeout(TRY, taking).await {
+                Ok(Ok(ensemble)) => {
+                    pause = FIRST_PAUSE;
+                    let mut ended = pin!(ensemble.ended());
+                    tokio::select! {
+                        // As long as the connection is there, the session is.
+                        end = &mut ended => Ok(Ok(end)),
+                        () = clock::sleep_until(until) => {
+                            is_ending = true;
+                            drop(ensemble);
+                            clock::timeout(TRY, ended).await.map(Ok)
+                        }
+                    }
+                }
+                Ok(Err(problem)) => Ok(Err(problem)),
+                Err(late) => Err(late),
             };
-            let tried = clock::timeout(TRY, ended).await;
             let over = if is_ending { SessionEnd::Ended } else { SessionEnd::WasOver };
             let is_refused = matches!(tried, Ok(Err(NotAttached::Refused(_)) | Ok(End::Refused)));
             match tried {

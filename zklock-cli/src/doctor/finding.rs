@@ -36,6 +36,10 @@ impl Finding {
         let advice = Some(advice.to_string());
         Self { about, verdict: Verdict::Bad, finding: finding.to_string(), advice }
     }
+
+    pub(super) fn is_bad(&self) -> bool {
+        self.verdict == Verdict::Bad
+    }
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +59,7 @@ impl Findings {
     }
 
     pub(super) fn is_well(&self) -> bool {
-        self.0.iter().all(|finding| finding.verdict != Verdict::Bad)
+        !self.0.iter().any(Finding::is_bad)
     }
 
     /// A line each, and one below it that says what to do.

@@ -13,20 +13,24 @@ use crate::failure::Failure;
 const PATIENCE: Duration = Duration::from_secs(3);
 const DEFAULT_PORT: &str = "2181";
 
-/// Each server of the hosts.
-pub(super) async fn look_at_all(connection: &Connection) -> Result<Vec<Finding>, Failure> {
+/// Each server of the hosts, and which of them accept connections.
+pub(super) async fn look_at_all(connection: &Connection) -> Result<(Vec<Finding>, Vec<String>), Failure> {
     let hosts = connection.hosts()?;
     let servers = hosts.split('/').next().unwrap_or_default();
     let is_encrypted = connection.tls || connection.ca.is_some();
-    let mut findings = Vec::new();
+    let (mut findings, mut reached) = (Vec::new(), Vec::new());
     for server in servers.split(',').map(str::trim).filter(|server| !server.is_empty()) {
         // An address of IPv6 has colons of its own, in brackets.
         let has_port =
             server.rsplit_once(':').is_some_and(|(host, _)| !host.contains(':') || host.ends_with(']'));
         let address = if has_port { server.to_owned() } else { format!("{server}:{DEFAULT_PORT}") };
-        findings.extend(look_at(&address, is_encrypted).await);
+        let found = look_at(&address, is_encrypted).await;
+        if found.iter().all(|finding| !finding.is_bad()) {
+            reached.push(address);
+        }
+        findings.extend(found);
     }
-    Ok(findings)
+    Ok((findings, reached))
 }
 
 async fn look_at(address: &str, is_encrypted: bool) -> Vec<Finding> {

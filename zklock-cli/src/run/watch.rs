@@ -74,8 +74,8 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// Until nothing is left of the job. While its warden is kept, it guards the session.
-    pub(super) async fn keep(mut self) -> Result<(Ended, Job), Failure> {
+    /// Until nothing is left of the job. While its warden is kept, it guards the session; one that was killed cannot be.
+    pub(super) async fn keep(mut self) -> Result<(Ended, Option<Job>), Failure> {
         // A renewal is known to the warden well before the old lease would make it act.
         let period =
             (self.limits.least_lease() / 4).clamp(Duration::from_millis(5), Duration::from_millis(250));
@@ -87,14 +87,14 @@ impl<'a> Watch<'a> {
                 report = self.job.report() => match report {
                     Some(Report::Ended(ended)) => {
                         self.take_terminal_back();
-                        return Ok((ended, self.job));
+                        return Ok((ended, Some(self.job)));
                     }
                     Some(report) => self.hear(report).await?,
                     None => {
                         self.take_terminal_back();
                         self.job.kill_without_warden();
-                        let message = "the process that guards the command was killed, so the command was killed too";
-                        return Err(Failure::new(Exit::Other, message));
+                        say!("the process that guards the command was killed, so the command was killed too");
+                        return Ok((Ended { code: Exit::Other as u8, cause: None }, None));
                     }
                 },
                 reason = self.hold.lost(), if !self.is_lost => {

@@ -1,8 +1,12 @@
 //! How long the lock is held, and how long the command may run.
 
-use ground::until;
+use ground::{Direction, Proxy, until};
 
-use crate::support::{Process, SOON, is_alive, of_job, operator, output, path, run};
+use rustix::process::Signal;
+
+use crate::support::{
+    Process, SOON, is_alive, of_job, only_child, operator, output, path, run, servers, signal, zklock_at,
+};
 
 #[test]
 fn at_least_keeps_the_lock_after_a_quick_command() {
@@ -13,9 +17,49 @@ fn at_least_keeps_the_lock_after_a_quick_command() {
     let next = output(&mut run(&path, &["--try"], "true"));
     assert_eq!(next.code, Some(120), "the lock is still held");
     // A signal ends the wait. The command has ended with this code.
-    process.signal(rustix::process::Signal::TERM);
+    process.signal(Signal::TERM);
     assert_eq!(process.output().code, Some(5));
     assert_eq!(operator.children_or_empty(&path), [""; 0]);
+}
+
+#[test]
+fn at_least_keeps_the_lock_when_the_warden_is_killed() {
+    let (path, operator) = (path(), operator());
+    let process = Process::start(&mut run(&path, &["--at-least", "1h"], "echo $$; exec sleep 1000"));
+    let first = process.numbers()[0];
+    signal(only_child(process.pid()), Signal::KILL);
+    process.error_line("the process that guards the command was killed, so the command was killed too");
+    process.error_line("is kept for 59m");
+    assert!(!is_alive(first));
+    let next = output(&mut run(&path, &["--try"], "true"));
+    assert_eq!(next.code, Some(120), "the lock is still held");
+    process.signal(Signal::TERM);
+    assert_eq!(process.output().code, Some(125));
+    assert_eq!(operator.children_or_empty(&path), [""; 0]);
+}
+
+#[test]
+fn at_least_does_not_hold_a_lock_against_the_network() {
+    let (path, proxy) = (path(), Proxy::before(servers().server(0)));
+    let mut command = zklock_at(&proxy.connect_string());
+    command.args(["--session-timeout", "4s", "run", "--mutex", &path, "--at-least", "1h", "--", "sh", "-c"]);
+    let process = Process::start(command.arg("echo $$; exit 5"));
+    let first = process.numbers()[0];
+    assert!(until(SOON, || !is_alive(first)));
+    proxy.freeze(Direction::Both);
+    let ended = process.output();
+    assert_eq!(ended.code, Some(5), "the command was done by then: {ended:?}");
+    let expected = format!("zklock: the lock {path} was lost before --at-least was over: ");
+    assert!(ended.told().contains(&expected), "{ended:?}");
+}
+
+#[test]
+fn at_least_may_be_longer_than_any_clock_counts() {
+    let process = Process::start(&mut run(&path(), &["--at-least", "18000000000000000000"], "echo $$"));
+    let first = process.numbers()[0];
+    assert!(until(SOON, || !is_alive(first)));
+    process.signal(Signal::TERM);
+    assert_eq!(process.output().code, Some(0));
 }
 
 #[test]
@@ -53,5 +97,5 @@ fn what_has_a_session_of_its_own_may_go_on() {
     let daemon = ended.out.trim().parse().ok().and_then(rustix::process::Pid::from_raw).unwrap();
     assert!(is_alive(daemon));
     assert_eq!(ended.code, Some(4));
-    crate::support::signal(daemon, rustix::process::Signal::KILL);
+    signal(daemon, Signal::KILL);
 }

@@ -59,11 +59,13 @@ fn a_busy_lock_and_one_that_is_not_free_in_time_have_codes_of_their_own() {
     );
     let waited = output(&mut run(&path, &["--timeout", "300ms"], "echo ran"));
     assert_eq!((waited.code, &*waited.out), (Some(121), ""));
-    assert!(
-        waited.errors.starts_with(&format!("zklock: the lock {path} was not acquired")),
-        "{}",
-        waited.errors
-    );
+    // The time that was given, and not what was left of it.
+    let expected = format!("zklock: the lock {path} was not acquired within 300ms: ");
+    assert!(waited.errors.starts_with(&expected), "{}", waited.errors);
+    for (options, code) in [(&["--try", "-q"][..], 120), (&["--timeout", "100ms", "--quiet"], 121)] {
+        let quiet = output(&mut run(&path, options, "echo ran"));
+        assert_eq!((quiet.code, &*quiet.out, &*quiet.errors), (Some(code), "", ""), "{options:?}");
+    }
     holder.write("\n");
     assert_eq!(holder.output().code, Some(0));
     assert_eq!(output(&mut run(&path, &["--try"], "echo ran")).out, "ran\n");
@@ -75,6 +77,19 @@ fn where_no_server_answers_nobody_knows_who_has_the_lock() {
     let ended = output(command.args(["run", "--mutex", "/a", "--timeout", "500ms", "--", "echo", "ran"]));
     assert_eq!((ended.code, &*ended.out), (Some(123), ""));
     assert!(ended.errors.starts_with("zklock: no session could be opened"), "{}", ended.errors);
+    let ended = output(zklock_at("127.0.0.1:1").args([
+        "--connect-timeout",
+        "500ms",
+        "run",
+        "--quiet",
+        "--try",
+        "--mutex",
+        "/a",
+        "--",
+        "true",
+    ]));
+    assert_eq!(ended.code, Some(123));
+    assert!(ended.errors.starts_with("zklock: no session could be opened"), "that is told all the same");
 }
 
 #[test]

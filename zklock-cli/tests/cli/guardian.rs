@@ -14,7 +14,7 @@ use ground::{Ensemble, Proxy, until};
 use rustix::net::Shutdown;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, pidfd_getfd, pidfd_open};
 
-use crate::support::{Process, SOON, is_alive, of_job, only_child, path, signal, zklock_at};
+use crate::support::{Folder, Process, SOON, is_alive, of_job, only_child, path, signal, zklock_at};
 
 /// The session timeout.
 const LONG: Duration = Duration::from_secs(100);
@@ -84,6 +84,19 @@ fn inherited(pid: Pid) -> Vec<OwnedFd> {
         pidfd_getfd(&process, number, PidfdGetfdFlags::empty()).expect("a parent may have a copy")
     });
     copies.collect()
+}
+
+/// Whether a process has a connection by TCP.
+fn is_connected(pid: Pid) -> bool {
+    let connections = fs::read_to_string(format!("/proc/{pid}/net/tcp")).unwrap_or_default();
+    let is_tcp =
+        |number: &str| connections.lines().any(|line| line.split_whitespace().nth(9) == Some(number));
+    let links = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten();
+    let mut targets =
+        links.filter_map(|link| fs::read_link(link.ok()?.path()).ok()?.into_os_string().into_string().ok());
+    targets.any(|target| {
+        target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).is_some_and(is_tcp)
+    })
 }
 
 #[test]
@@ -198,16 +211,58 @@ fn at_least_keeps_the_lock_of_a_killed_zklock() {
     assert!(began.elapsed() >= Duration::from_secs(4), "it was kept for {:?}", began.elapsed());
 }
 
+/// The warden keeps the session, which without it would be over.
 #[test]
-fn what_takes_longer_than_the_session_is_left_to_its_timeout() {
+fn at_least_keeps_the_lock_of_a_killed_zklock_for_longer_than_its_session_lasts() {
+    let path = path();
+    let began = Instant::now();
+    let options = ["--session-timeout", "8s", "--at-least", "18s"];
+    let proxy = Proxy::before(servers().server(0));
+    let process = started_at(&proxy.connect_string(), &path, &options, &of_job("trap '' TERM HUP"));
+    let (pids, warden) = (process.numbers(), only_child(process.pid()));
+    let next = next(&path, &pids);
+    process.signal(Signal::KILL);
+    assert!(until(SOON, || !pids.iter().any(|pid| is_alive(*pid))), "the command ends at once all the same");
+    // It does not depend on one connection.
+    assert!(until(SOON, || is_connected(warden)));
+    proxy.reset();
+    assert_eq!(next.line(), "looked\n");
+    assert!(began.elapsed() >= Duration::from_secs(18), "it was kept for {:?}", began.elapsed());
+    assert_eq!(next.output().code, Some(0));
+    let said = process.output().told();
+    assert_eq!(said, "", "the session was ended, and not over by itself");
+}
+
+/// Then nobody is left who could keep the session, or end it.
+#[test]
+fn the_lock_is_kept_for_the_session_timeout_if_both_are_killed() {
+    let path = path();
+    let mut process = started(&path, &["--at-least", "1h"], "echo $$; exec sleep 1000");
+    let (pids, node) = (process.numbers(), node(&path));
+    let warden = only_child(process.pid());
+    // So that neither can do anything about the other's end. (A warden that is stopped is woken when its parent dies.)
+    process.signal(Signal::STOP);
+    let stat_of = |pid: Pid| fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    assert!(until(SOON, || stat_of(process.pid()).contains(") T ")));
+    signal(warden, Signal::KILL);
+    process.signal(Signal::KILL);
+    process.status();
+    assert!(until(SOON, || !is_alive(pids[0]) && !is_alive(warden)));
+    assert!(stat(&node).is_some(), "the session lives until its timeout");
+}
+
+#[test]
+fn a_warden_that_is_killed_while_it_keeps_the_lock_leaves_it_to_the_session_timeout() {
     let path = path();
     let process = started(&path, &["--at-least", "1h"], "echo $$; exec sleep 1000");
     let (pids, node) = (process.numbers(), node(&path));
     let warden = only_child(process.pid());
     process.signal(Signal::KILL);
+    assert!(until(SOON, || !is_alive(pids[0])));
+    assert!(until(SOON, || is_connected(warden)), "it connects, to keep the session");
+    signal(warden, Signal::KILL);
     assert!(until(SOON, || !is_alive(warden)));
-    assert!(!is_alive(pids[0]));
-    assert!(stat(&node).is_some(), "the lock was not kept");
+    assert!(stat(&node).is_some(), "the session lives until its timeout");
 }
 
 #[test]
@@ -249,9 +304,13 @@ fn in_a_closed_ensemble_the_guardian_logs_in_as_zklock_does() {
     let closed =
         builder.configure("enforce.auth.enabled=true").configure("enforce.auth.schemes=sasl").start();
     let certificates = closed.certificates();
+    // What the file alone says has to get to the warden as well.
+    let folder = Folder::new();
+    let authority = certificates.authority();
+    let file = folder.file("a.conf", format!("sasl = ann:secret\nca = {}\n", authority.display()));
     let run = |script: &str| {
         let mut command = zklock_at(&closed.tls_connect_string());
-        command.env("ZKLOCK_SASL", "ann:secret").env("ZKLOCK_CA", certificates.authority());
+        command.env("ZKLOCK_CONFIG", &file);
         command.env("ZKLOCK_CERT", certificates.client()).env("ZKLOCK_KEY", certificates.client_key());
         command.args(["--session-timeout", "100s", "--access", "creator-all", "run", "--mutex", "/closed"]);
         Process::start(command.args(["--", "sh", "-c", script]))

@@ -2,6 +2,9 @@
 
 mod support;
 
+mod closed;
+mod configuration;
+mod doctor;
 mod ended;
 mod exit_codes;
 mod guardian;

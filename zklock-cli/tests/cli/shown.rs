@@ -61,6 +61,20 @@ fn ls_finds_semaphores_and_exclusive_locks() {
 }
 
 #[test]
+fn ls_tells_mutexes_and_elections_from_exclusive_locks() {
+    for (kind, name) in [("--mutex", "mutex"), ("--election", "election"), ("--exclusive", "exclusive")] {
+        let path = path();
+        let holder = contender("db7/1", kind, &path);
+        holder.line();
+        let line = ls(&path).lines().nth(1).unwrap_or_default().to_owned();
+        assert!(line.starts_with(&format!("holds db7/1 TIME {name} curator ")), "{line}");
+        let found = output(zklock_there().args(["ls", "--json", &path])).out;
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        assert_eq!(found[0]["kind"], name);
+    }
+}
+
+#[test]
 fn ls_writes_json() {
     let path = path();
     let holder = contender("db7/1", "--mutex", &path);

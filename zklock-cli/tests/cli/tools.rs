@@ -14,9 +14,10 @@ fn doctor_finds_a_healthy_server_well() {
     let hosts = crate::support::servers().connect_string();
     let text = plain(&ended.out);
     let lines: Vec<_> = text.lines().collect();
-    assert_eq!(lines[0], format!("ok server {hosts} accepts connections, in TIME"));
-    assert!(lines[1].starts_with(&format!("ok server {hosts} is ZooKeeper 3.")), "{text}");
-    assert!(lines[1].ends_with("standalone; it has containers"), "{text}");
+    assert_eq!(lines[0], "ok configuration the file /dev/null was read");
+    assert_eq!(lines[1], format!("ok server {hosts} accepts connections, in TIME"));
+    assert!(lines[2].starts_with(&format!("ok server {hosts} is ZooKeeper 3.")), "{text}");
+    assert!(lines[2].ends_with("standalone; it has containers"), "{text}");
     for line in [
         "ok session timeout TIME, as asked for".to_owned(),
         "warning TLS not used".to_owned(),
@@ -35,9 +36,10 @@ fn doctor_says_what_is_wrong_and_what_to_do() {
     let ended = output(zklock_at(&hosts).args(["--session-timeout", "20s", "doctor", "--json", &path()]));
     assert_eq!(ended.code, Some(1), "one server is out of reach");
     let found: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
-    assert_eq!((&found[0]["about"], &found[0]["verdict"]), (&"server".into(), &"bad".into()));
-    assert!(found[0]["finding"].as_str().unwrap().contains("Connection refused"), "{found}");
-    assert!(found[0]["advice"].as_str().unwrap().contains("clientPort"), "{found}");
+    let server = &found[1];
+    assert_eq!((&server["about"], &server["verdict"]), (&"server".into(), &"bad".into()));
+    assert!(server["finding"].as_str().unwrap().contains("Connection refused"), "{found}");
+    assert!(server["advice"].as_str().unwrap().contains("clientPort"), "{found}");
     let session = found.as_array().unwrap().iter().find(|finding| finding["about"] == "session").unwrap();
     assert_eq!(session["finding"], "timeout 10s, 20s was asked for");
     assert!(session["advice"].as_str().unwrap().contains("maxSessionTimeout"), "{found}");
@@ -103,6 +105,7 @@ fn completions_and_manual_come_from_the_same_source() {
     }
     let page = output(zklock().arg("man")).out;
     assert!(page.contains(".TH zklock 1") && page.contains("Exit codes"), "{page}");
+    assert!(page.contains("/etc/zklock.conf") && page.contains("chmod 600"), "{page}");
     let page = output(zklock().args(["man", "run"])).out;
     assert!(page.contains("ZKLOCK\\_TOKEN") || page.contains("ZKLOCK_TOKEN"), "{page}");
     let ended = output(zklock().args(["man", "fly"]));

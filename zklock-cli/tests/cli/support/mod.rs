@@ -1,5 +1,6 @@
 //! What the tests of the command share.
 
+mod folder;
 mod process;
 pub(crate) mod pty;
 pub(crate) mod transcript;
@@ -12,17 +13,21 @@ use std::time::Duration;
 use ground::Ensemble;
 use ground::wire::Admin;
 
+pub(crate) use folder::Folder;
 pub(crate) use process::{Output, Process, is_alive, of_job, only_child, signal};
 
 /// The bound of every wait. Only a test that fails reaches it.
 pub(crate) const SOON: Duration = Duration::from_secs(120);
 
 /// The command under test, without the environment's own settings.
+///
+/// Nor with those of a configuration file that the machine has: an empty one takes its place.
 pub(crate) fn zklock() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zklock"));
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ZKLOCK_")) {
         command.env_remove(name);
     }
+    command.env("ZKLOCK_CONFIG", "/dev/null");
     command
 }
 

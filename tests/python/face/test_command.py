@@ -1,0 +1,49 @@
+"""The wheel brings the command `zklock`."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import subprocess
+import sysconfig
+
+import zklock
+
+COMMAND = pathlib.Path(sysconfig.get_path("scripts"), "zklock")
+# Nothing of the machine's own settings. A test that fails waits for no longer.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("ZKLOCK_")}
+ENVIRONMENT["ZKLOCK_CONFIG"] = os.devnull
+SOON = 60
+
+
+def command(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([COMMAND, *words], env=ENVIRONMENT, stdin=-1, stdout=-1, stderr=-1, text=True)
+
+
+def test_it_is_of_the_version_of_the_wheel() -> None:
+    said, errors = command("--version").communicate(timeout=SOON)
+    assert (said, errors) == (f"zklock {zklock.__version__}\n", "")
+
+
+def test_it_runs_a_job_under_a_lock_that_python_sees(hosts: str, path: str) -> None:
+    words = ("--hosts", hosts, "--identity", "job/1", "run", "--mutex", path)
+    held = command(*words, "--", "sh", "-c", "echo $ZKLOCK_TOKEN; read _")
+    with zklock.Client(hosts) as client:
+        assert held.stdout is not None
+        token = int(held.stdout.readline())
+        (contender,) = client.mutex(path).contenders()
+        assert (contender.identity, contender.token, contender.holds) == ("job/1", token, True)
+        assert held.communicate("\n", timeout=SOON) == ("", "")
+        assert held.returncode == 0
+        assert not client.mutex(path).contenders()
+
+
+def test_it_starts_itself_again_as_the_warden_of_a_job(hosts: str, path: str) -> None:
+    """By the path of its own program, which must not be that of the interpreter."""
+    held = command("--hosts", hosts, "run", "--mutex", path, "--", "sh", "-c", "echo $$; exec sleep 1000")
+    assert held.stdout is not None
+    held.stdout.readline()
+    held.send_signal(signal.SIGKILL)
+    # The job has the other end of this pipe, until the warden has ended it.
+    assert held.communicate(timeout=SOON)[0] == ""

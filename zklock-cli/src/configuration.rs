@@ -1,0 +1,196 @@
+//! The configuration file: options of the connection, one a line. They become the defaults of those options, so the variables and the
+//! command line beat them.
+
+use std::error::Error;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
+use std::fs::{File, Metadata};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgAction, Args, Command, FromArgMatches, ValueHint};
+
+use crate::connect::{Connection, Secrets, Source};
+use crate::failure::Failure;
+use crate::output::harmless;
+
+const NAME: &str = "zklock.conf";
+const OF_ALL_USERS: &str = "/etc/zklock.conf";
+
+/// More than any configuration has.
+const LONGEST: u64 = 64 * 1024;
+
+/// What `zklock --help` and the man page say of it.
+pub(crate) const HELP: &str = "\
+Configuration file:
+  The options under Connection may stand in a file, a line each: hosts = zk1:2181,zk2:2181. A # begins a comment, on a
+  line of its own. The file is the one that --config names, else $XDG_CONFIG_HOME/zklock.conf (~/.config/zklock.conf),
+  else /etc/zklock.conf; --config /dev/null means none. A file may also have passwords: auth = USER:PASSWORD, sasl =
+  USER:PASSWORD and pass-phrase = TEXT, if no other user may read it (chmod 600). Options beat variables, and variables
+  beat the file.";
+
+/// Which file was read, and what is in it.
+#[derive(Debug, Default)]
+pub(crate) struct Configuration {
+    pub(crate) source: Source,
+    pub(crate) secrets: Secrets,
+    options: Vec<(String, OsString)>,
+}
+
+impl Configuration {
+    /// Reads the file of this name, or else the first one in the usual places that there is.
+    pub(crate) fn read(named: Option<&Path>) -> Result<Self, Failure> {
+        if let Some(file) = named {
+            return match File::open(file) {
+                Ok(open) => Self::of(file, open),
+                Err(error) => Err(unreadable(file, error)),
+            };
+        }
+        let mut source = Source::default();
+        for file in usual_places() {
+            match File::open(&file) {
+                Ok(open) => return Self::of(&file, open),
+                Err(error) if error.kind() == ErrorKind::NotFound => source.missing.push(file),
+                // It may be meant for other users, such as that of a service.
+                Err(error) => source.unreadable.push(format!("{}: {error}", file.display())),
+            }
+        }
+        Ok(Self { source, ..Self::default() })
+    }
+
+    /// The same command line, with these options as defaults.
+    pub(crate) fn beneath(&self, mut command: Command) -> Command {
+        for (name, value) in &self.options {
+            let id = name.replace('-', "_");
+            command = command.mut_arg(id, |arg| arg.default_value(value.clone()));
+        }
+        command
+    }
+
+    fn of(file: &Path, open: File) -> Result<Self, Failure> {
+        let metadata = open.metadata().map_err(|error| unreadable(file, error))?;
+        let mut bytes = Vec::new();
+        open.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| unreadable(file, error))?;
+        if bytes.len() as u64 > LONGEST {
+            return Err(Failure::usage(format!("{}: too long: is it the right file?", file.display())));
+        }
+        let mut configuration =
+            Self { source: Source { file: Some(file.to_owned()), ..Source::default() }, ..Self::default() };
+        for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            configuration
+                .add_line(line, file, &metadata)
+                .map_err(|problem| Failure::usage(format!("{}:{}: {problem}", file.display(), number + 1)))?;
+        }
+        Ok(configuration)
+    }
+
+    /// No error quotes a line: a password may be on it.
+    fn add_line(&mut self, line: &[u8], file: &Path, metadata: &Metadata) -> Result<(), String> {
+        let line =
+            std::str::from_utf8(line).map_err(|_| "this line is not in UTF-8: save the file so")?.trim();
+        if line.is_empty() || line.starts_with('#') {
+            return Ok(());
+        }
+        let (name, value) =
+            line.split_once('=').ok_or("this line has no =: write name = value, or # before a comment")?;
+        let (name, value) = (name.trim(), value.trim());
+        let secret = self.secrets.named(name);
+        if secret.is_none() && option(name).is_none() {
+            let all = names().join(", ");
+            return Err(format!("there is no option {:?} here; there are {all}", harmless(name)));
+        }
+        if value.is_empty() {
+            return Err(format!("{name} has no value: write {name} = value, or take the line out"));
+        }
+        let is_repeated = secret
+            .as_ref()
+            .map_or_else(|| self.options.iter().any(|(other, _)| other == name), |secret| secret.is_some());
+        if is_repeated {
+            return Err(format!("{name} has a line already: take one of them out"));
+        }
+        match secret {
+            Some(secret) => {
+                check_private(name, file, metadata)?;
+                *secret = Some(value.to_owned());
+                self.secrets.check().map_err(|error| format!("{name}: {error}"))
+            }
+            None => {
+                let value = of_file(name, value, file);
+                check(name, &value).map_err(|problem| format!("{name}: {problem}"))?;
+                self.options.push((name.to_owned(), value));
+                Ok(())
+            }
+        }
+    }
+}
+
+fn unreadable(file: &Path, error: impl Display) -> Failure {
+    Failure::usage(format!("the configuration file {} cannot be read: {error}", file.display()))
+}
+
+fn usual_places() -> Vec<PathBuf> {
+    let folder =
+        |variable| std::env::var_os(variable).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let own = folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config")));
+    own.map(|own| own.join(NAME)).into_iter().chain([PathBuf::from(OF_ALL_USERS)]).collect()
+}
+
+/// The options that may stand in a file.
+fn command() -> Command {
+    Connection::augment_args(Command::new("zklock").no_binary_name(true))
+        .mut_args(|arg| arg.env(None))
+        .mut_arg("tls", |arg| arg.action(ArgAction::Set).value_parser(yes_or_no).default_value("no"))
+}
+
+fn option(name: &str) -> Option<Arg> {
+    command().get_arguments().find(|arg| arg.get_long() == Some(name) && name != "config").cloned()
+}
+
+fn names() -> Vec<String> {
+    let command = command();
+    let options = command.get_arguments().filter_map(Arg::get_long).filter(|name| *name != "config");
+    options.chain(Secrets::NAMES).map(str::to_owned).collect()
+}
+
+/// A path in a file is relative to its folder: `zklock` is started from anywhere.
+fn of_file(name: &str, value: &str, file: &Path) -> OsString {
+    let is_path = option(name).is_some_and(|option| option.get_value_hint() == ValueHint::AnyPath);
+    match file.parent() {
+        Some(folder) if is_path => folder.join(value).into_os_string(),
+        _ => value.into(),
+    }
+}
+
+/// What the command line, and later the library, would say of this value.
+fn check(name: &str, value: &OsStr) -> Result<(), String> {
+    let mut word = OsString::from(format!("--{name}="));
+    word.push(value);
+    let matches = command().try_get_matches_from([word]).map_err(|error| {
+        // What is around it speaks of the command line.
+        error.source().map_or_else(|| error.to_string(), ToString::to_string)
+    })?;
+    let connection = Connection::from_arg_matches(&matches).map_err(|error| error.to_string())?;
+    connection.check().map_err(|error| error.to_string())
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" | "true" | "on" | "1" => Ok(true),
+        "no" | "false" | "off" | "0" => Ok(false),
+        _ => Err(format!("{text:?} is neither yes nor no")),
+    }
+}
+
+/// As OpenSSH has it for keys; and the group of a file of root's may read it, so that services can share one.
+fn check_private(name: &str, file: &Path, metadata: &Metadata) -> Result<(), String> {
+    let allowed = if metadata.uid() == 0 { 0o740 } else { 0o700 };
+    let mode = metadata.mode() & 0o777;
+    if mode & !allowed == 0 {
+        return Ok(());
+    }
+    let file = file.display();
+    Err(format!(
+        "{name} is a secret, and other users may use this file (its mode is {mode:o}): run `chmod 600 {file}`"
+    ))
+}

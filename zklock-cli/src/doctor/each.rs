@@ -1,0 +1,155 @@
+//! Each server by itself, as a client of that one alone: whether it serves, how far it lags, and whether it shows the nodes that the
+//! others show.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinHandle;
+use zklock_core::{Client, Error};
+
+use super::SLOW;
+use super::finding::Finding;
+use crate::connect::{Connection, options_for};
+use crate::failure::Failure;
+
+/// Nodes come and go. Only what differs in all of these looks is told.
+const LOOKS: usize = 8;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
+/// Names of nodes in a finding.
+const NAMED: usize = 3;
+
+/// What one server has shown so far.
+struct Shown {
+    server: String,
+    client: Client,
+    /// How long it took to read what is as new as the leader's.
+    took: Duration,
+    /// The nodes that were there in each look, and those that were in any.
+    always: BTreeSet<String>,
+    ever: BTreeSet<String>,
+}
+
+/// What is to be told of these servers, of which there are several. A node of ours is below the path meanwhile.
+pub(super) async fn compare(connection: &Connection, servers: &[String], path: &str) -> Vec<Finding> {
+    let (mut findings, mut shown) = (Vec::new(), Vec::new());
+    let chroot = connection.hosts.as_deref().and_then(|hosts| hosts.find('/').map(|at| &hosts[at..]));
+    // All at once, so that one that does not answer costs its time only once.
+    let asked: Vec<(&String, JoinHandle<Result<Shown, Trouble>>)> = servers
+        .iter()
+        .map(|server| {
+            let hosts = format!("{server}{}", chroot.unwrap_or_default());
+            let (connection, server_name, path) = (connection.clone(), server.clone(), path.to_owned());
+            (server, tokio::spawn(async move { first_look(&connection, server_name, &hosts, &path).await }))
+        })
+        .collect();
+    for (server, asked) in asked {
+        match asked.await {
+            Ok(Ok(first)) => shown.push(first),
+            Ok(Err(trouble)) => findings.push(does_not_serve(server, &trouble)),
+            Err(_) => {}
+        }
+    }
+    for _ in 1..LOOKS {
+        if shown.windows(2).all(|pair| pair[0].always == pair[1].always) {
+            break;
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+        for server in &mut shown {
+            if let Ok(names) = server.client.children(path).await {
+                server.look(names);
+            }
+        }
+    }
+    findings.extend(shown.iter().map(|server| verdict(server, &shown, path)));
+    for server in shown {
+        server.client.close().await;
+    }
+    findings
+}
+
+/// Why a server has shown nothing.
+enum Trouble {
+    Setting(Failure),
+    Server(Error),
+}
+
+async fn first_look(
+    connection: &Connection,
+    server: String,
+    hosts: &str,
+    path: &str,
+) -> Result<Shown, Trouble> {
+    let options = connection.options_at(hosts).map_err(Trouble::Setting)?;
+    let client = Client::connect(options).await.map_err(Trouble::Server)?;
+    let begun = Instant::now();
+    match client.children(path).await {
+        Ok(names) => {
+            let took = begun.elapsed();
+            let always: BTreeSet<_> = names.into_iter().collect();
+            Ok(Shown { server, client, took, ever: always.clone(), always })
+        }
+        Err(error) => {
+            client.close().await;
+            Err(Trouble::Server(error))
+        }
+    }
+}
+
+fn does_not_serve(server: &str, trouble: &Trouble) -> Finding {
+    let general = "others serve: see its log, and whether it reaches the leader (the servers' own ports, server.N in zoo.cfg)";
+    let (problem, advice) = match trouble {
+        Trouble::Setting(failure) => (failure.to_string(), None),
+        Trouble::Server(error) => (error.to_string(), options_for(error)),
+    };
+    Finding::bad("each server", format!("{server} by itself: {problem}"), advice.unwrap_or(general))
+}
+
+impl Shown {
+    fn look(&mut self, names: Vec<String>) {
+        let names: BTreeSet<_> = names.into_iter().collect();
+        self.always.retain(|name| names.contains(name));
+        self.ever.extend(names);
+    }
+}
+
+/// A node is in dispute if some have always shown it, and others never. The few are suspected; of two, the one without.
+fn verdict(server: &Shown, all: &[Shown], path: &str) -> Finding {
+    let showing = |name: &String| all.iter().filter(|other| other.always.contains(name)).count();
+    let lacking = |name: &String| all.iter().filter(|other| !other.ever.contains(name)).count();
+    let lacks: Vec<_> = all
+        .iter()
+        .flat_map(|other| &other.always)
+        .filter(|name| !server.ever.contains(*name) && lacking(name) <= showing(name))
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    let alone: Vec<_> = server.always.iter().filter(|name| lacking(name) > showing(name)).collect();
+    let name = &server.server;
+    let finding = match (&lacks[..], &alone[..]) {
+        ([], []) => {
+            let text = format!("{name} by itself shows what the others show, in {:.1?}", server.took);
+            if server.took <= SLOW {
+                return Finding::good("each server", text);
+            }
+            let advice = "it lags behind the leader: see to its disk, its load and its network";
+            return Finding::warning("each server", text, advice);
+        }
+        ([], alone) => {
+            format!("{name} by itself shows nodes below {path} that the others do not: {}", named(alone))
+        }
+        (lacks, _) => {
+            format!("{name} by itself does not show nodes below {path} that others do: {}", named(lacks))
+        }
+    };
+    let advice = "a lock could be granted twice. If this server belongs to another ensemble, take it out of --hosts. If not, it has lost \
+                  data: stop it, move all but myid out of its dataDir and dataLogDir, and start it, and it copies the leader's";
+    Finding::bad("each server", finding, advice)
+}
+
+fn named(names: &[&String]) -> String {
+    let shown: Vec<_> = names.iter().take(NAMED).map(|name| name.as_str()).collect();
+    match names.len().saturating_sub(NAMED) {
+        0 => shown.join(", "),
+        more => format!("{}, and {more} more", shown.join(", ")),
+    }
+}

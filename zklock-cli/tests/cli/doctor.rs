@@ -1,0 +1,113 @@
+//! `zklock doctor` where there are several servers: each is asked by itself.
+
+use std::time::Duration;
+
+use ground::wire::Admin;
+use ground::{Direction, Ensemble, until};
+
+use crate::support::{SOON, output, path, zklock_at};
+
+/// The findings about each server by itself: the verdict, what was found, and what to do.
+fn each(hosts: &str, path: &str) -> (Option<i32>, Vec<(String, String, String)>) {
+    let ended = output(zklock_at(hosts).args(["doctor", "--json", path]));
+    let found: serde_json::Value = serde_json::from_str(&ended.out).unwrap_or_else(|_| panic!("{ended:?}"));
+    let text =
+        |finding: &serde_json::Value, name: &str| finding[name].as_str().unwrap_or_default().to_owned();
+    let all = found.as_array().unwrap().iter().filter(|finding| finding["about"] == "each server");
+    let all =
+        all.map(|finding| (text(finding, "verdict"), text(finding, "finding"), text(finding, "advice")));
+    (ended.code, all.collect())
+}
+
+#[test]
+fn servers_of_one_ensemble_show_the_same() {
+    let ensemble = Ensemble::builder().servers(3).start();
+    let _talk = ensemble.keep_talking();
+    let hosts = ensemble.connect_string();
+    let (code, found) = each(&hosts, &path());
+    assert_eq!(code, Some(0), "{found:?}");
+    assert_eq!(found.len(), 3);
+    for (server, (_, finding, _)) in hosts.split(',').zip(&found) {
+        let expected = format!("{server} by itself shows what the others show, in ");
+        assert!(finding.starts_with(&expected), "{expected}: {finding}");
+    }
+    // Below a chroot as well.
+    Admin::connect(ensemble.server(0).address()).create("/apps", "");
+    let (code, found) = each(&format!("{hosts}/apps"), "/below");
+    assert_eq!((code, found.len()), (Some(0), 3));
+    // What was made on the way is gone.
+    let operator = Admin::connect(ensemble.server(0).address());
+    assert_eq!(operator.children_or_empty("/apps/below"), [""; 0]);
+}
+
+/// Each would grant the same lock.
+#[test]
+fn servers_of_two_ensembles_are_found_out() {
+    let (one, other) = (Ensemble::standalone(), Ensemble::standalone());
+    let path = path();
+    let (hosts, stranger) = (one.connect_string(), other.connect_string());
+    // It is by chance to which of them the doctor connects: so that the same one is odd, there is something on the other.
+    let operator = Admin::connect(one.server(0).address());
+    for number in 0..5 {
+        operator.create_all(&format!("{path}/here-{number}"), "");
+    }
+    let (code, found) = each(&format!("{hosts},{stranger}"), &path);
+    assert_eq!(code, Some(1), "{found:?}");
+    let (verdict, finding, advice) =
+        found.iter().find(|(_, finding, _)| finding.starts_with(&stranger)).expect("a line for each");
+    assert_eq!(verdict, "bad");
+    let expected = format!("{stranger} by itself does not show nodes below {path} that others do: ");
+    assert!(finding.starts_with(&expected) && finding.contains("here-0, here-1, "), "{finding}");
+    assert!(finding.contains(" more"), "{finding}");
+    assert!(advice.contains("take it out of --hosts"), "{advice}");
+}
+
+#[test]
+fn a_server_that_is_behind_the_leader_is_found_out() {
+    let ensemble = Ensemble::builder().servers(3).quorum_proxies(true).start();
+    let _talk = ensemble.keep_talking();
+    let (leader, follower) = (ensemble.leader(), ensemble.followers()[0]);
+    ensemble.quorum_link(follower, leader).delay(Duration::from_millis(200));
+    let (code, found) = each(&ensemble.connect_string(), &path());
+    assert_eq!(code, Some(0), "{found:?}");
+    let of_follower = |found: &[(String, String, String)]| {
+        let address = follower.address().to_string();
+        found.iter().find(|(_, finding, _)| finding.contains(&address)).cloned().unwrap_or_default()
+    };
+    let (verdict, finding, advice) = of_follower(&found);
+    assert_eq!(
+        (&*verdict, advice.contains("lags behind the leader")),
+        ("warning", true),
+        "{finding} {advice}"
+    );
+
+    ensemble.quorum_link(follower, leader).delay(Duration::ZERO);
+    ensemble.quorum_link(follower, leader).freeze(Direction::Both);
+    // For some time it thinks that all is well, and lets in whom it need not ask the leader about.
+    let hosts = ensemble.connect_string();
+    let ended = output(zklock_at(&hosts).args(["--connect-timeout", "3s", "doctor", &path()]));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let address = follower.address().to_string();
+    let told = ended.out.lines().any(|line| line.starts_with("BAD") && line.contains(&address));
+    assert!(told, "{}", ended.out);
+    ensemble.quorum_link(follower, leader).thaw();
+    assert!(until(SOON, || follower.is_serving()));
+}
+
+#[test]
+fn a_right_to_delete_that_is_missing_is_found_out() {
+    let path = path();
+    let hosts = crate::support::servers().connect_string();
+    let mut before = zklock_at(&hosts);
+    before.args(["--access", "world:anyone:cr", "run", "--mutex", &path, "--", "true"]);
+    assert_eq!(output(&mut before).code, Some(0));
+    let ended = output(zklock_at(&hosts).args(["doctor", &path]));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let left = ended.out.lines().find(|line| line.contains(&format!("{path}/zklock-doctor-")));
+    assert!(
+        left.is_some_and(|line| line.starts_with("warning") && line.contains("is left")),
+        "{}",
+        ended.out
+    );
+    assert!(ended.out.contains("-> give this user the right to delete (d) there"), "{}", ended.out);
+}
