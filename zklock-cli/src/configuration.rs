@@ -24,11 +24,14 @@ const LONGEST: u64 = 64 * 1024;
 /// What `zklock --help` and the man page say of it.
 pub(crate) const HELP: &str = "\
 Configuration file:
-  The options under Connection may stand in a file, a line each: hosts = zk1:2181,zk2:2181. A # begins a comment, on a
-  line of its own. The file is the one that --config names, else $XDG_CONFIG_HOME/zklock.conf (~/.config/zklock.conf),
-  else /etc/zklock.conf; --config /dev/null means none. A file may also have passwords: auth = USER:PASSWORD, sasl =
-  USER:PASSWORD and pass-phrase = TEXT, if no other user may read it (chmod 600). Options beat variables, and variables
-  beat the file.";
+  The options under Connection may stand in a file, a line each,
+  such as hosts = zk1:2181,zk2:2181. A # at the beginning of a line
+  makes it a comment. The file is the one that --config names, else
+  $XDG_CONFIG_HOME/zklock.conf (~/.config/zklock.conf), else
+  /etc/zklock.conf; --config /dev/null means none. It may also have
+  auth = USER:PASSWORD, sasl = USER:PASSWORD and pass-phrase = TEXT,
+  if no other user can read it (chmod 600). Options beat variables,
+  and variables beat the file.";
 
 /// Which file was read, and what is in it.
 #[derive(Debug, Default)]

@@ -30,16 +30,6 @@ pub(crate) enum Way {
     Exclusive,
 }
 
-impl Way {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Queue => "queue",
-            Self::Semaphore => "semaphore",
-            Self::Exclusive => "exclusive",
-        }
-    }
-}
-
 /// The locks at a path that anybody holds or waits for. There is one at most, unless programs disagree on what it is.
 pub(crate) async fn at(client: &Client, path: &str) -> Result<Vec<Found>, Failure> {
     let ways = [

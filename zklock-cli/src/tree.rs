@@ -60,7 +60,7 @@ impl Busy {
             let _ = write!(more, "{} more", self.holders.len() - NAMED);
             holders.push(more);
         }
-        let kind = self.holders.first().map_or("", |holder| holder.lock.name());
+        let kind = self.holders.first().map_or("", |holder| holder.kind);
         vec![harmless(&self.path), kind.to_owned(), self.waiting.to_string(), holders.join(", ")]
     }
 }

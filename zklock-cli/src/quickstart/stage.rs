@@ -46,7 +46,7 @@ impl Stage {
         })
     }
 
-    /// Workers on a server in memory, whatever the environment says.
+    /// Workers on a server in memory, whatever the environment and a configuration file say.
     pub(super) fn in_memory(count: usize, hosts: &str) -> Result<Self, Failure> {
         Self::start(count, |worker| {
             for (name, _) in std::env::vars_os() {
@@ -54,7 +54,7 @@ impl Stage {
                     worker.env_remove(name);
                 }
             }
-            worker.args(["quickstart", "--connect", hosts]);
+            worker.args(["--config", "/dev/null", "quickstart", "--connect", hosts]);
         })
     }
 

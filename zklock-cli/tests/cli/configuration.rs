@@ -122,7 +122,7 @@ fn a_line_that_is_wrong_is_named() {
         (b"hosts = \n", ":1: hosts has no value"),
         (b"hosts = a\nidentity = b\nhosts = a\n", ":3: hosts has a line already"),
         (b"auth = a:b\nauth = a:b\n", ":2: auth has a line already"),
-        (b"identity = caf\xe9\n", ":1: this line is not in UTF-8"),
+        (b"identity = \xff\n", ":1: this line is not in UTF-8"),
         (b"hosts = zk1:port\n", ":1: hosts: the hosts \"zk1:port\""),
         (b"session-timeout = soon\n", ":1: session-timeout: \"soon\" is no duration: write it as 90"),
         (b"session-timeout = 1ms\n", ":1: session-timeout: a session timeout of 1ms is not possible"),

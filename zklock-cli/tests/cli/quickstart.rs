@@ -6,7 +6,7 @@ use ground::until;
 use rustix::process::{Pid, Signal};
 
 use crate::support::pty::OnTerminal;
-use crate::support::{Process, SOON, is_alive, output, servers, signal, zklock, zklock_at};
+use crate::support::{Folder, Process, SOON, is_alive, output, servers, signal, zklock, zklock_at};
 
 /// After the time; the workers are called after their place in the queue. The tokens are A to D's.
 const STORY: &str = "\
@@ -58,6 +58,9 @@ fn check_story(lines: &[&str]) {
 #[test]
 fn it_brings_a_server_along_whatever_the_environment_says() {
     let mut command = zklock_at("127.0.0.1:1");
+    let folder = Folder::new();
+    folder.file("zklock.conf", "tls = yes\nhosts = 127.0.0.1:1\n");
+    command.env_remove("ZKLOCK_CONFIG").env("XDG_CONFIG_HOME", folder.path());
     let ended = output(command.arg("quickstart").env("ZKLOCK_TLS", "1").env("ZKLOCK_SASL", "no password"));
     assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "{}", ended.out);
     let lines: Vec<_> = ended.out.lines().collect();

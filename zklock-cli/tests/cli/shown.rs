@@ -158,7 +158,7 @@ fn tree_shows_the_locks_below_a_path() {
     permit.line();
     assert_eq!(
         tree(),
-        format!("LOCK KIND WAITING HOLDERS\n{mutex} queue NUMBER db7/1\n{semaphore} semaphore NUMBER db9/3")
+        format!("LOCK KIND WAITING HOLDERS\n{mutex} mutex NUMBER db7/1\n{semaphore} semaphore NUMBER db9/3")
     );
     let ended = output(zklock_there().args(["tree", "--json", &top]));
     let found: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
