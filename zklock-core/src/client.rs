@@ -128,19 +128,19 @@ impl Client {
     /// Starts a guardian: a process that ends the session at the servers when this process is dead, so that its locks are free at once
     /// and not when the session times out. Without one, which is the default, they are free then.
     ///
-    /// The command is that of the guardian, such as `zklock guardian`, with options that tell it of the same servers, logins and TLS.
-    /// It gets the keys of the client's sessions, one after the other, through its standard input. It has a process group of its own, and
-    /// ends when the client is closed, or the [`Guardian`] dropped.
+    /// The command is `zklock guardian`, of the same version as this crate. Through its standard input it is told how to connect, with
+    /// all passwords, and gets the keys of the client's sessions, one after the other. It is a child of this process with a process group
+    /// of its own, and ends when the client is closed, or the [`Guardian`] dropped. This returns when it watches.
     ///
-    /// It waits until this process is dead, and does nothing to one that is stopped, slow or cut off. What this process has started may
-    /// live on beside the next holder: to end that first, use `zklock run`. Where the machine dies, or the servers
-    /// cannot be reached, the session timeout applies.
+    /// It waits until this process is dead, and does nothing to one that is stopped, slow, cut off or replaced (exec). What this process
+    /// has started may live on beside the next holder: to end that first, use `zklock run`. Where the machine or the container dies,
+    /// the guardian is killed as well, or the servers cannot be reached, the session timeout applies.
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
     /// let mut command = std::process::Command::new("zklock");
-    /// command.args(["guardian", "--hosts", "zk1:2181,zk2:2181,zk3:2181"]);
-    /// let _guardian = client.guard(command)?;
+    /// command.arg("guardian");
+    /// client.guard(command).await?.keep();
     /// let hold = client.mutex("/locks/report")?.acquire().await?;
     /// # Ok(())
     /// # }
@@ -148,10 +148,16 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if the command cannot be started, or on Linux before 5.3.
-    pub fn guard(&self, command: std::process::Command) -> Result<Guardian, Error> {
-        let pool = &self.shared.pool;
-        Guardian::start(command, pool.slot().clone(), pool.runtime())
+    /// * [`ErrorKind::InvalidInput`] if the command cannot be started or is another one, if the client has a guardian already, or on
+    ///   Linux before 5.3;
+    /// * [`ErrorKind::Refused`] if the guardian cannot connect as the client does, such as one that was built without Kerberos;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// If this is cancelled, the guardian is dismissed.
+    pub async fn guard(&self, command: std::process::Command) -> Result<Guardian, Error> {
+        Guardian::start(command, &self.shared.pool).await
     }
 
     /// How the client is connected now. It costs no request.

@@ -1,5 +1,6 @@
 //! What the faces for other languages need, and Rust programs do not. It is no part of the public interface.
 
+pub use crate::guardian::command as guardian_command;
 pub use crate::hold::{Loss, Wanted};
 pub use crate::threads::{
     call::Call,

@@ -89,7 +89,7 @@
 //!  level                                             what servers of a version know
 //!  prometheus -> stats -> histogram                  what is counted, and the text of it
 //!  progress   owner   wait   error                   how far attempts are, owners of locks, waits and errors, for all of these
-//!  clock   platform   sync   files                   time, randomness, mutexes and files that are read again
+//!  clock   platform   sync   files   parts           time, randomness, mutexes, files that are read again, rows of bytes
 //!  zklock_machine                                    the algorithm, pure: a crate of its own
 //! ```
 
@@ -142,6 +142,7 @@ mod node_data;
 mod observe;
 mod options;
 mod owner;
+mod parts;
 mod path;
 mod platform;
 mod pool;

@@ -1,5 +1,7 @@
 //! Options, as builders, so that new ones break nobody.
 
+mod passed_on;
+
 use crate::access::Access;
 use crate::credentials::Credentials;
 use crate::error::{Error, ErrorKind};

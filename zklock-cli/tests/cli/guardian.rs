@@ -308,3 +308,12 @@ fn one_that_is_stopped_while_it_waits_keeps_its_place() {
     assert_eq!(fs::read_to_string(format!("/proc/{warden}/comm")).unwrap(), "warden-of-job\n");
     assert_eq!(holder.output().code, Some(0));
 }
+
+#[test]
+fn a_guardian_that_no_program_has_started_says_what_it_is_for() {
+    for arguments in [&["guardian"][..], &["guardian", "--hosts", "zk1"]] {
+        let ended = Process::start(zklock_at(&servers().connect_string()).args(arguments)).output();
+        assert_eq!(ended.code, Some(64));
+        assert!(ended.errors.contains("does nothing by itself"), "{}", ended.errors);
+    }
+}

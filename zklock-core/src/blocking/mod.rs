@@ -63,11 +63,13 @@ use self::connector::{Connected, Connector};
 use crate::ErrorKind;
 use crate::connection::ConnectionState;
 use crate::error::Error;
+use crate::guardian::Guardian;
 use crate::options::ClientOptions;
 use crate::spec::LockSpec;
 use crate::stats::Stats;
 use crate::threads::call::Call;
 use crate::wait::Wait;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -227,6 +229,43 @@ impl Client {
     #[doc(hidden)]
     pub fn start_close(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<()>, Error> {
         self.connector.start_close(ready)
+    }
+
+    /// Starts a guardian, which stays until the client is closed. See [`Client::guard`](crate::Client::guard). A
+    /// [lazy](Self::lazy) client connects first.
+    ///
+    /// ```no_run
+    /// use std::process::Command;
+    /// use zklock_core::{ClientOptions, blocking::Client};
+    ///
+    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")?)?;
+    /// let mut command = Command::new("zklock");
+    /// command.arg("guardian");
+    /// client.guard(command)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn guard(&self, command: Command) -> Result<(), Error> {
+        let client = self.connector.connect(Wait::Forever, None)?;
+        let guarding = |client: &'_ crate::Client| {
+            let client = client.clone();
+            async move { client.guard(command).await.map(Guardian::keep) }
+        };
+        client.wait(Wait::Forever, None, guarding)
+    }
+
+    /// Begins what [`guard`](Self::guard) does. `ready` is called when the call has its result: on the I/O thread, so it must
+    /// not block.
+    #[doc(hidden)]
+    pub fn start_guarding(
+        &self,
+        command: Command,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Call<()>, Error> {
+        let guard =
+            |client: Connected| async move { client.value().guard(command).await.map(Guardian::keep) };
+        self.connector.start(ready, Wait::Forever, guard)
     }
 
     /// See [`Client::lock`](crate::Client::lock).
