@@ -109,8 +109,8 @@
  * -----------
  *
  * Every call that waits for the servers has a twin that does not wait, whose name ends with _start.
- * zklock_acquire_start gives a zklock_ticket, the others a zklock_call. (zklock_hold_read,
- * zklock_set_limit, zklock_evict, zklock_break_lock and zklock_revoke have no twin.)
+ * zklock_acquire_start gives a zklock_ticket, the others a zklock_call. (zklock_client_guard,
+ * zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and zklock_revoke have no twin.)
  * zklock_acquire_finish and zklock_call_finish fetch the result. There are two ways to learn that the
  * result is there.
  *
