@@ -398,6 +398,24 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
         """Closes the client, which frees every lock that it holds, and waits until the ensemble has confirmed it, or a
         second has passed. Holds are lost then, waits end with ``Closed``. Closing twice is not an error.
         """
+    def guard(self, command: str | os.PathLike[str] | None = None) -> None:
+        """Starts a guardian: a process that ends the session at the servers when this process is dead. Then the client's locks are
+        free at once, and not when the session times out. By default there is none.
+
+        >>> zk.guard()
+
+        It is the command ``zklock``, of the same version as this package, with the argument ``guardian``: ``command`` is its path, or
+        its name in the directories of ``PATH``. Through its standard input it is told how to connect, with all passwords, and the keys of
+        the client's sessions. The call returns when it watches. It is a child of this process, with a process group of its own, and ends
+        when the client is closed, or collected with all that was made of it. A client that has not connected connects first.
+
+        It does nothing to a process that is stopped, slow, cut off or replaced (``os.exec``). What this process has started may live on
+        beside the next holder. The session timeout still applies if the machine or the container dies, if the guardian is killed as well, or
+        if the servers cannot be reached. If it ends before, the log has a warning, and the call can be made again.
+
+        Raises ``InvalidInput`` if the command cannot be found or executed, if it is another program or of another version, or if the
+        client has a guardian already; ``Refused`` if the command cannot connect as the client does; ``Unreachable``; ``Closed``.
+        """
     def set_limit(self, path: str, limit: int) -> None:
         """Writes how many permits there are to the node that semaphores name with ``limit_at``: all waiters notice.
 
@@ -436,6 +454,8 @@ class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier]):
         """Connects, unless that has been done. See ``Client.connect``."""
     def close(self) -> Awaitable[None]:
         """Closes the client. See ``Client.close``; it begins at once, and to await it is to wait for the end."""
+    async def guard(self, command: str | os.PathLike[str] | None = None) -> None:
+        """Starts a guardian: if this process is killed, its locks are free at once. See ``Client.guard``."""
     async def set_limit(self, path: str, limit: int) -> None:
         """Writes how many permits there are, for semaphores with ``limit_at``. See ``Client.set_limit``."""
     async def __aenter__(self) -> Self: ...
