@@ -1,7 +1,7 @@
 /*
  * zklock.h - distributed locks on Apache ZooKeeper
  *
- * This file is generated: change the sources in zklock-ffi, not this.
+ * This file is generated from the sources in zklock-ffi: edit those, not this file.
  *
  * Quick example
  * -------------
@@ -23,18 +23,18 @@
  *     zklock_lock_free(lock);
  *     zklock_client_free(client);
  *
- * Link with `pkg-config --cflags --libs zklock`, or in CMake with zklock::zklock. For C++ there are
- * classes in zklock.hpp.
+ * Link with `pkg-config --cflags --libs zklock`, or with zklock::zklock in CMake. zklock.hpp has classes
+ * for C++.
  *
  * Index
  * -----
  *
- * Types come first, then the functions, in this order.
+ * Types come first, then the functions in this order.
  *
  * Connect
  *
  * - To connect, see zklock_client_new, zklock_client_new_start, zklock_call_client.
- * - To connect when it is first needed, see zklock_client_new_lazy, zklock_client_connect,
+ * - To connect on first use, see zklock_client_new_lazy, zklock_client_connect,
  *   zklock_client_connect_start.
  * - To free the locks of a process that is killed, see zklock_client_guard.
  * - To disconnect, see zklock_client_close, zklock_client_close_start, zklock_client_free.
@@ -52,7 +52,7 @@
  *
  * Lock
  *
- * - To make a lock, see zklock_mutex_new, zklock_rwlock_read_new, zklock_rwlock_write_new,
+ * - To create a lock, see zklock_mutex_new, zklock_rwlock_read_new, zklock_rwlock_write_new,
  *   zklock_semaphore_new, zklock_set_limit, zklock_all_new, zklock_any_new, zklock_election_new,
  *   zklock_exclusive_new, zklock_lock_path, zklock_lock_free.
  * - To set how a lock behaves, see zklock_lock_options_new, zklock_lock_options_free,
@@ -62,27 +62,28 @@
  *
  * Acquire
  *
- * - To wait for a lock, or try once, see zklock_acquire.
- * - To acquire without waiting in a call, see zklock_acquire_start, zklock_acquire_finish,
+ * - To wait for a lock or try once, see zklock_acquire.
+ * - To acquire in the background, see zklock_acquire_start, zklock_acquire_finish,
  *   zklock_acquire_cancel, zklock_ticket_fd, zklock_ticket_set_context, zklock_ticket_free.
  * - To check that the lock is still held, see zklock_hold_valid_for, zklock_hold_confirm,
  *   zklock_hold_confirm_start.
- * - To guard another resource, see zklock_hold_token.
+ * - To fence another resource, see zklock_hold_token.
  * - To write to ZooKeeper while the lock is held, see zklock_hold_commit, zklock_hold_commit_start,
  *   zklock_call_versions, zklock_last_conflict, zklock_hold_read.
- * - To know what a hold is of, see zklock_hold_path, zklock_hold_node.
+ * - To see what a hold belongs to, see zklock_hold_path, zklock_hold_node.
  * - To release, see zklock_release, zklock_release_start, zklock_hold_free.
  *
- * Lose
+ * Losses and waiters
  *
- * - To learn of a loss, see zklock_hold_state, zklock_hold_on_lost, zklock_hold_wait_lost,
- *   zklock_hold_fd, zklock_hold_set_context.
- * - To learn that others wait, see zklock_hold_is_wanted, zklock_hold_on_wanted,
+ * - To learn that a hold is lost, see zklock_hold_state, zklock_hold_on_lost,
+ *   zklock_hold_wait_lost, zklock_hold_fd, zklock_hold_set_context.
+ * - To learn that others are waiting, see zklock_hold_is_wanted, zklock_hold_on_wanted,
  *   zklock_hold_wait_wanted, zklock_hold_wanted_fd.
  *
  * Event loops
  *
- * - To follow a client with one descriptor, see zklock_client_fd, zklock_client_next_event.
+ * - To follow everything in a client with one descriptor, see zklock_client_fd,
+ *   zklock_client_next_event.
  * - To follow a call, see zklock_call_fd, zklock_call_set_context, zklock_call_finish,
  *   zklock_call_cancel, zklock_call_free.
  *
@@ -91,41 +92,42 @@
  * - To see the queue, see zklock_contenders, zklock_contenders_start, zklock_call_contenders.
  * - To follow the holder or leader, see zklock_observe, zklock_observer_next, zklock_observer_fd,
  *   zklock_observer_free.
- * - To take a lock away, or ask for it, see zklock_break_lock, zklock_evict, zklock_revoke.
+ * - To take a lock away or ask its holders to release it, see zklock_break_lock, zklock_evict,
+ *   zklock_revoke.
  * - To measure, see zklock_client_stat, zklock_client_prometheus.
  * - To log, see zklock_set_log.
  *
  * Related primitives
  *
- * - To let others wait until a barrier is removed, see zklock_barrier_new, zklock_barrier_set,
+ * - To make programs wait until a barrier is removed, see zklock_barrier_new, zklock_barrier_set,
  *   zklock_barrier_set_start, zklock_barrier_remove, zklock_barrier_remove_start,
  *   zklock_barrier_is_set, zklock_barrier_is_set_start, zklock_barrier_wait,
  *   zklock_barrier_wait_start, zklock_barrier_free.
- * - To begin and end together, see zklock_double_barrier_new, zklock_double_barrier_enter,
- *   zklock_double_barrier_enter_start, zklock_call_member, zklock_member_leave,
- *   zklock_member_leave_start, zklock_member_node, zklock_member_loss, zklock_member_free,
- *   zklock_double_barrier_free.
+ * - To make programs begin and end together, see zklock_double_barrier_new,
+ *   zklock_double_barrier_enter, zklock_double_barrier_enter_start, zklock_call_member,
+ *   zklock_member_leave, zklock_member_leave_start, zklock_member_node, zklock_member_loss,
+ *   zklock_member_free, zklock_double_barrier_free.
  *
  * Errors and versions
  *
  * - To explain a failure, see zklock_last_error, zklock_status_name.
- * - To know the version, see zklock_version, zklock_version_number.
+ * - To find out the version, see zklock_version, zklock_version_number.
  *
- * A program that is tested without a ZooKeeper can connect to the server in memory, the program
- * zklock-testkit. The library has no functions for tests.
+ * To test a program without ZooKeeper, connect it to the in-memory server that the separate program
+ * zklock-testkit runs. The library itself has no functions for tests.
  *
  * Kinds of lock
  * -------------
  *
- * Each kind has a constructor. Everything after that, from zklock_acquire to zklock_release, is the
- * same for all.
+ * Each kind has its own constructor. From zklock_acquire to zklock_release, everything after that is
+ * the same for all kinds.
  *
- * - zklock_mutex_new: one holder at a time, in the order of arrival
+ * - zklock_mutex_new: one holder at a time, in order of arrival
  * - zklock_rwlock_read_new, zklock_rwlock_write_new: many readers, or one writer
- * - zklock_semaphore_new: as many as there are permits
+ * - zklock_semaphore_new: as many holders as there are permits
  * - zklock_all_new: several locks at once, all of them or none
- * - zklock_any_new: any one of several locks, whichever comes first
- * - zklock_election_new: one leader, which zklock_observe shows
+ * - zklock_any_new: any one of several locks, whichever is free first
+ * - zklock_election_new: one leader, which zklock_observe reports
  * - zklock_exclusive_new: one node and no queue, for jobs that are tried once
  *
  * Two related primitives are not locks: zklock_barrier_new and zklock_double_barrier_new.
@@ -133,84 +135,97 @@
  * What a hold promises
  * --------------------
  *
- * While zklock_hold_valid_for gives more than 0, nobody else holds the lock. This is a lease. It
- * starts when the last write that a quorum committed was sent, on a clock that runs on through
- * suspend, and it ends before the servers can give the lock to another client. It assumes clocks that
- * run equally fast within 2 %, and servers whose tick is at most half of the session timeout, which
- * they insist on unless minSessionTimeout was lowered. The state of a hold, its descriptor, its
- * callback, zklock_hold_wait_lost and zklock_release report a loss within a tenth of the session
- * timeout, whatever the cause.
+ * While zklock_hold_valid_for gives more than 0, the lock is held, and nobody has a hold that
+ * conflicts with it. This time is a lease. It starts at the moment when the client sent the last
+ * write that a quorum committed, it is measured on a clock that keeps running while the machine is
+ * suspended, and it ends before the servers can give the lock to another client. This assumes that
+ * clocks run at the same speed to within 2 %, and that the servers' tick is at most half of the
+ * session timeout. Servers enforce the latter unless minSessionTimeout was lowered.
  *
- * A holder may ask whether others wait (zklock_hold_is_wanted). A lock that nobody else wants may
- * stay with the client that took it last (zklock_lock_options_set_linger). That client can then
- * acquire it again without a request.
+ * Whatever the cause of a loss, you learn of it within a tenth of the session timeout: from the
+ * hold's state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release.
  *
- * A hold cannot promise that the process is not paused right after it checked. If that matters, let
- * the resource that the lock guards refuse a smaller token than it has seen and accept an equal one
- * (zklock_hold_token), or write to ZooKeeper itself with zklock_hold_commit.
+ * A holder can ask whether others are waiting (zklock_hold_is_wanted). A lock that nobody else wants
+ * can stay with the client that held it last (zklock_lock_options_set_linger). That client can then
+ * acquire it again without sending a request.
+ *
+ * A hold cannot promise that your process is not paused right after it checked the hold. If that
+ * matters, have the resource that the lock guards refuse any token smaller than the largest it has
+ * seen, and accept an equal one (zklock_hold_token). Or write to ZooKeeper itself with
+ * zklock_hold_commit.
  *
  * Calls
  * -----
  *
- * A call that can fail returns a zklock_status. ZKLOCK_OK is 0. zklock_last_error has the message
- * that explains a failure: what is wrong, and what to do. Results come last, and are written only if
- * the status is ZKLOCK_OK. Timeouts are milliseconds: 0 tries once, ZKLOCK_FOREVER (-1) waits for
- * ever, any other negative number is ZKLOCK_INVALID_ARGUMENT. So if you compute `deadline - now`, make
- * it at least 0. Strings are UTF-8.
+ * A call that can fail returns a zklock_status. ZKLOCK_OK is 0. After a failure, zklock_last_error
+ * gives a message that says what is wrong and what to do. Output parameters come last, and are
+ * written only if the status is ZKLOCK_OK. Strings are UTF-8.
  *
- * Compilers warn if a status is ignored, except for the calls of a clean-up: zklock_release,
- * zklock_acquire_cancel, zklock_call_cancel, zklock_member_leave, zklock_client_close, zklock_set_log.
- * To switch the warnings off, define ZKLOCK_NODISCARD as nothing before this file is included.
+ * Timeouts are in milliseconds. 0 tries once and ZKLOCK_FOREVER (-1) waits for ever. Any other
+ * negative number is ZKLOCK_INVALID_ARGUMENT, so if you compute `deadline - now`, make sure that it
+ * is at least 0.
  *
- * NULL where an argument is needed, a handle of the wrong kind or a freed handle gives a status. It
- * does not crash. A handle is a number that looks like a pointer: do not dereference it.
+ * Compilers warn if a status is ignored, except for calls that clean up: zklock_release,
+ * zklock_acquire_cancel, zklock_call_cancel, zklock_member_leave, zklock_client_close,
+ * zklock_set_log. To switch the warnings off, define ZKLOCK_NODISCARD as nothing before you include
+ * this file.
+ *
+ * NULL for a required argument, a handle of the wrong type or a freed handle gives an error status
+ * and never crashes. A handle is a number that looks like a pointer: do not dereference it.
  *
  * Statuses of every function
  * --------------------------
  *
- * Every function that returns a zklock_status may return these. The comment of a function names them
- * only if it has a reason of its own for one.
+ * Every function that returns a zklock_status can return these. The comment of a function names them
+ * only if that function has a particular reason to return them.
  *
- * - ZKLOCK_INVALID_ARGUMENT: NULL where an argument is needed, a string that is not UTF-8, or a
- *   number, path or name that is out of range.
- * - ZKLOCK_INVALID_HANDLE: a handle of another type, or one that was freed.
- * - ZKLOCK_FORKED: a handle that was made before this process was forked. See "Fork" below.
+ * - ZKLOCK_INVALID_ARGUMENT: a required argument is NULL, a string is not UTF-8, or a number, path or
+ *   name is out of range.
+ * - ZKLOCK_INVALID_HANDLE: the handle is of another type, or was freed.
+ * - ZKLOCK_FORKED: the handle was made before this process was forked. See "Fork" below.
  * - ZKLOCK_INTERNAL: a bug in zklock.
  *
- * Three more mean the same wherever a function lists them without a reason.
+ * Three more have the same meaning wherever a function lists them without giving a reason.
  *
  * - ZKLOCK_REFUSED: an access list, a rule of the servers or a limit of this system forbids it.
  * - ZKLOCK_CLOSED: the client is closed, or was closed during the call.
- * - ZKLOCK_DEADLOCK in a callback: the call would wait, and a callback may not.
+ * - ZKLOCK_DEADLOCK in a callback: the call would have to wait, which is not allowed in a callback.
  *
  * Event loops
  * -----------
  *
- * Every call that waits for the servers has a twin that does not wait, whose name ends with _start.
- * zklock_acquire_start gives a zklock_ticket, the others a zklock_call. (zklock_client_guard,
- * zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and zklock_revoke have no twin.)
- * zklock_acquire_finish and zklock_call_finish fetch the result. There are two ways to learn that the
- * result is there.
+ * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
+ * with _start. zklock_acquire_start gives a zklock_ticket, all others give a zklock_call, and
+ * zklock_acquire_finish and zklock_call_finish fetch the result. The exceptions are
+ * zklock_client_guard, zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and
+ * zklock_revoke, which only exist as calls that wait: make them on another thread. In place of zklock_hold_wait_lost, zklock_hold_wait_wanted and
+ * zklock_observer_next there are descriptors. You can learn in two ways that a result has arrived.
  *
- * The first needs one descriptor for each client, however much is going on: zklock_client_fd. It is
+ * The first way needs one descriptor per client, however much is going on: zklock_client_fd. It is
  * readable as long as the client has an event: a ticket or a call has its result, a hold is lost or
- * wanted, the connection has changed. The event has the handle, and a pointer of yours.
+ * wanted, or the connection has changed. An event has the handle that it is about, and the context
+ * pointer that you set for that handle.
  *
  *     zklock_event event;
+ *     zklock_status status;
  *     struct pollfd any;
  *
  *     any.events = POLLIN;
  *     if (zklock_client_fd(client, &any.fd) != ZKLOCK_OK) return fail(zklock_last_error());
  *     while (poll(&any, 1, -1) == 1) {
- *         while (zklock_client_next_event(client, &event) == ZKLOCK_OK) {
+ *         while ((status = zklock_client_next_event(client, &event)) == ZKLOCK_OK) {
  *             if (event.kind == ZKLOCK_EVENT_TICKET) go_on_with(event.context, event.ticket);
  *             if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
  *         }
+ *         if (status != ZKLOCK_PENDING) return fail(zklock_last_error());
  *     }
  *
- * The second is a descriptor for each ticket, call, hold and observer: zklock_ticket_fd,
- * zklock_call_fd, zklock_hold_fd, zklock_hold_wanted_fd, zklock_observer_fd. Each is made when it is
- * first asked for.
+ * ZKLOCK_PENDING means that there are no more events for now. Every other status is an error that the
+ * loop must handle: in a forked child, for example, it is ZKLOCK_FORKED, and no event ever comes.
+ *
+ * The second way is a descriptor for each ticket, call, hold or observer: zklock_ticket_fd,
+ * zklock_call_fd, zklock_hold_fd, zklock_hold_wanted_fd, zklock_observer_fd. Each is created the
+ * first time that you ask for it.
  *
  *     zklock_call *call;
  *     struct pollfd readable;
@@ -226,113 +241,126 @@
  * Ownership and lifetime
  * ----------------------
  *
- * You own what a _new, a _start, zklock_acquire, zklock_acquire_finish, zklock_observe,
- * zklock_double_barrier_enter, zklock_call_client or zklock_call_member gives you. End it with the
- * _free of its type. Freeing NULL does nothing. Handles may be freed in any order: a hold outlives its
- * lock, a lock its client. Freeing waits for no server, and a hold that is freed is released in the
+ * You own every handle that you get from a function whose name ends with _new or _start, and from
+ * zklock_client_new_lazy, zklock_acquire, zklock_acquire_finish, zklock_observe,
+ * zklock_double_barrier_enter, zklock_call_client and zklock_call_member. Free it with the _free
+ * function of its type. Freeing NULL does nothing. You may free handles in any order: a hold outlives
+ * its lock, and a lock outlives its client.
+ *
+ * Freeing never waits for a server. If you free a hold that is still held, it is released in the
  * background. If a release must reach the servers before the process exits, call zklock_release or
- * zklock_client_close. A string that a call gives you lives as long as the handle that you asked.
+ * zklock_client_close. A string that a function gives you lives as long as the handle that you passed
+ * to it.
  *
  * Threads
  * -------
  *
- * Every function may be called by any thread at any time with any handle, even with one that another
- * thread is using or freeing. A hold may be released by any thread, so a lock can be acquired by one
- * thread for another. Only a hold of a lock made with ZKLOCK_REENTRANT belongs to the thread that
- * acquired it.
+ * Any thread may call any function at any time with any handle, even one that another thread is using
+ * or freeing. Any thread may release a hold, so one thread can acquire a lock for another. Only a
+ * hold of a lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
  *
- * The library starts one thread at the first call that connects a client or asks for its events, a
- * second at the first callback, and another if hosts are given by name, because the resolver needs
- * one. A stack of 64 KiB is enough for a thread that calls the library. A thread that is cancelled
- * (pthread_cancel) during a call is cancelled after it, even if its cancellation is asynchronous
- * (PTHREAD_CANCEL_ASYNCHRONOUS). With asynchronous cancellation the thread may end between the last
- * instruction of a call and the instruction of yours that stores the result. Then nobody has the
- * result, and a lock that the call acquired stays held until the client is freed. So keep cancellation
- * deferred in a thread that acquires.
+ * The library starts one thread on the first call that connects a client or asks for its events, a
+ * second one for the first callback, and another if hosts are given by name, because the resolver
+ * needs one. A thread that calls the library needs no more than 64 KiB of stack.
+ *
+ * A thread that is cancelled (pthread_cancel) during a call is cancelled after the call, even if its
+ * cancellation is asynchronous (PTHREAD_CANCEL_ASYNCHRONOUS). With asynchronous cancellation, the
+ * thread may end after the last instruction of the call but before your code has stored the result.
+ * The result is then lost, and a lock that the call acquired stays held until the client is freed. So
+ * keep cancellation deferred in threads that acquire locks.
  *
  * Callbacks
  * ---------
  *
- * Callbacks for a loss, for waiters and for the log run on one thread of the library, one after the
- * other, with none of its locks held. They may make every call that does not wait. One that waits
- * returns ZKLOCK_DEADLOCK there. A callback must return: it must not throw, longjmp out or end the
- * thread, and while it runs the others wait. All signals are blocked in it, and in any thread or
- * process that it starts. It may run while the process is exiting. Before what it uses is destroyed,
- * free the hold, or set another log.
+ * Callbacks for losses, for waiters and for the log run one at a time, on a single thread of the
+ * library, which holds none of its internal locks meanwhile. They may make any call that does not
+ * wait. A call that would wait returns ZKLOCK_DEADLOCK there.
+ *
+ * A callback must return: it must not throw, longjmp out or end the thread, and while it runs all
+ * other callbacks wait. All signals are blocked in it, and in any thread or process that it starts. A
+ * callback may run while the process is exiting. Before you destroy anything that it uses, free the
+ * hold, or set another log.
  *
  * Signals
  * -------
  *
- * The library installs no handler and changes no mask of yours. Its threads block all signals except
- * their own faults, so signals reach your threads only. SIGPIPE is never raised in them. A handler
- * that runs does not end a wait: to end one, close the client from another thread, or use a ticket or
- * a zklock_call. No function here may be called in a signal handler.
+ * The library installs no signal handlers and does not change your signal masks. Its threads block
+ * all signals except their own faults, so signals are delivered only to your threads. SIGPIPE is
+ * never raised in the library's threads. A signal handler does not interrupt a wait. To end a wait,
+ * close the client from another thread, or wait with a ticket or a zklock_call, which can be
+ * cancelled. Do not call any function of this library in a signal handler.
  *
  * Fork
  * ----
  *
- * A child may make clients of its own, whatever its parent did before. Handles that were made before
- * the fork stay the parent's. In the child every call on them returns ZKLOCK_FORKED and _free does
- * nothing, and the parent's holds are not disturbed. Options are plain values, and the log's callback
- * goes on in the child, unless another thread was making, changing or freeing options, or setting the
- * log, at the moment of the fork: in that case make them again. So a program may connect to check its
+ * A child process may make its own clients, whatever its parent did before. Handles that were made
+ * before the fork stay with the parent. In the child, every call on them returns ZKLOCK_FORKED, _free
+ * does nothing, and the parent's holds are not disturbed. So a program may connect to check its
  * configuration, close, become a daemon, and connect again.
  *
- * A client of zklock_client_new_lazy, its locks and its barriers may be made before the fork. As long
- * as the parent has not used them, each child may use them, and connects for itself. So a server may
+ * Options are plain values, and the log callback stays set, so both keep working in the child. The
+ * exception is a fork that happens while another thread is making, changing or freeing options, or
+ * setting the log: in that case, make them again in the child.
+ *
+ * A client of zklock_client_new_lazy, its locks and its barriers may be made before the fork. If the
+ * parent has not used them by then, each child may use them, and connects on its own. So a server may
  * set up once and then fork its workers. If another thread was making or freeing such objects at the
- * moment of the fork, they may return ZKLOCK_FORKED as well.
+ * moment of the fork, they may return ZKLOCK_FORKED in the child.
  *
  * Constructors
  * ------------
  *
- * Do not connect in the constructor of a shared object (__attribute__((constructor)), or a global
- * zklock::client in C++). Make a client with zklock_client_new_lazy there, or connect when the plugin
- * is first used, in C++ with a static in a function. While a shared object is being loaded, the loader
- * holds a lock, and every thread waits for it that starts, or that makes its first calls of this
- * library. So the first zklock_client_new of a process returns ZKLOCK_UNREACHABLE there when the
- * connect timeout is over, and the message says why. A later one may work, but may not if hosts are
- * given by name. zklock_client_new_start may be called there, but its call may have no result before
- * the object is loaded, so do not wait for it there. Calls go on in other threads, except in a thread
- * that has not called the library before: its calls wait until the object is loaded.
+ * Do not connect in the constructor of a shared object: a function with __attribute__((constructor))
+ * or, in C++, a global zklock::client. There, make a client with zklock_client_new_lazy, or connect
+ * when the plugin is first used (in C++, with a static variable in a function).
+ *
+ * While a shared object is being loaded, the loader holds a lock, and every thread that starts, or
+ * calls this library for the first time, waits for it. So the first zklock_client_new of a process
+ * returns ZKLOCK_UNREACHABLE there when the connect timeout is over, and the message says why. A
+ * later one may succeed, but may fail if hosts are given by name. You may call
+ * zklock_client_new_start there, but do not wait for its result, which may only come once the object
+ * is loaded. Calls of other threads go on, except in a thread that has not called the library before:
+ * its calls wait until the object is loaded.
  *
  * Memory
  * ------
  *
- * If the system has no memory left for the library, the process ends with SIGABRT, and nothing is
- * printed. Its locks are free when the session has timed out, as after any crash.
+ * If the system has no memory left for the library, the process ends with SIGABRT and prints nothing.
+ * As after any crash, its locks are free once the session has timed out.
  *
- * ThreadSanitizer does not see how the library synchronises, and reports races in it that do not
+ * ThreadSanitizer does not see how the library synchronises, and reports data races that do not
  * exist. Run your program with TSAN_OPTIONS=suppressions=PREFIX/share/zklock/tsan.supp.
  *
  * Versions
  * --------
  *
- * Before 1.0 a new minor version may change anything here. So each minor version of the library has
- * another SONAME (libzklock.so.0.1, then libzklock.so.0.2), and a program runs with the patch versions
- * of the minor version for which it was compiled. From 1.0 on the SONAME has the major version alone,
- * and a program runs with every later minor version. Every name that the library exports has a version
- * (zklock_acquire@@ZKLOCK_0.1), so that a process may contain two versions of the library, each in
- * another plugin. If the library was not installed by install.sh (cargo build, cargo-c), the names
- * have no version.
+ * Before 1.0, a new minor version may change anything here. So each minor version of the library has
+ * its own SONAME (libzklock.so.0.1, then libzklock.so.0.2), and a program runs with any patch version
+ * of the minor version for which it was compiled. From 1.0 on, the SONAME has only the major version,
+ * and a program runs with every later minor version.
  *
- * Numbers of enums are never reused, and an enum is int32_t to the library. A later library may return
- * a number that this header does not name: let a switch have a default. Compilers can warn of a number
- * that a switch leaves out (-Wswitch-enum).
+ * Every name that the library exports has a version (zklock_acquire@@ZKLOCK_0.1), so that two plugins
+ * in one process can use two versions of the library. If the library was not installed by install.sh
+ * (cargo build, cargo-c), its names have no version.
  *
- * You fill zklock_write, which has reserved members. Set the whole struct to 0 first, as
- * `zklock_write write = {0}` does. A later library treats 0 there as an earlier one did, and an earlier
- * one refuses anything else with ZKLOCK_INVALID_ARGUMENT. The library fills your zklock_event, which
- * has reserved members as well, and never grows. The library owns zklock_contender, which has its size
- * in its first member, and grows at its end. All other structs are opaque.
+ * Numbers of enums are never reused, and the library treats an enum as int32_t. A later library may
+ * return a number that this header does not name, so give every switch a default. Compilers can warn
+ * about numbers that a switch leaves out (-Wswitch-enum).
+ *
+ * You fill zklock_write, which has reserved members. Set the whole struct to 0 first, for example
+ * with `zklock_write write = {0}`. If a reserved member is 0, a later library behaves as an earlier
+ * one did. An earlier library refuses any other value with ZKLOCK_INVALID_ARGUMENT. The library fills
+ * your zklock_event, which has reserved members too, and never grows. The library owns
+ * zklock_contender, whose first member is its size, and which may grow at its end. All other structs
+ * are opaque.
  *
  * The end of the process
  * ----------------------
  *
- * A process may end while it holds or waits: nothing hangs. The servers free its locks when its
- * session has timed out. zklock_client_close frees them at once. (If main leaves with pthread_exit,
- * the library's threads keep the process alive: call exit.) Every function may be called in handlers
- * of atexit and in destructors of statics. The library stays loaded after dlclose.
+ * A process may end while it holds or waits for locks: nothing hangs. The servers free its locks when
+ * its session has timed out. zklock_client_close frees them at once. (If main ends with pthread_exit,
+ * the library's threads keep the process alive: call exit instead.) Every function may be called in
+ * atexit handlers and in destructors of static objects. The library stays loaded after dlclose.
  */
 
 #ifndef ZKLOCK_H
@@ -341,7 +369,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The version of this header. zklock_version() is that of the library that runs. */
+/** The version of this header. zklock_version() gives the version of the library that is running. */
 #define ZKLOCK_VERSION "0.1.0"
 #define ZKLOCK_VERSION_MAJOR 0
 #define ZKLOCK_VERSION_MINOR 1
@@ -349,8 +377,8 @@
 #define ZKLOCK_VERSION_NUMBER (ZKLOCK_VERSION_MAJOR * 1000000 + ZKLOCK_VERSION_MINOR * 1000 + ZKLOCK_VERSION_PATCH)
 
 /**
- * Marks a function whose status must not be ignored. With GCC's attribute, which C before C23 gets, `(void)` does not
- * silence the warning.
+ * Marks a function whose status must not be ignored. Before C23, C gets GCC's attribute, and `(void)` does not silence
+ * its warning.
  */
 #ifndef ZKLOCK_NODISCARD
 #if defined(__cplusplus) && __cplusplus >= 201703L
@@ -364,36 +392,36 @@
 #endif
 #endif
 
-/** The width of an enum, if the language can express it: C++ from C++11 on, and C from C23 on. */
+/** The width of an enum, where the language can express it: since C++11, and since C23. */
 #if defined(__cplusplus) && __cplusplus >= 201103L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 #define ZKLOCK_INT32 : int32_t
 #else
 #define ZKLOCK_INT32
 #endif
 
-/** A timeout: wait as long as it takes. */
+/** A timeout that never ends: wait as long as it takes. */
 #define ZKLOCK_FOREVER (-1)
 
-/** The version of a node in a guarded write: any will do. */
+/** As the version in a guarded write: the node may have any version. */
 #define ZKLOCK_ANY_VERSION (-1)
 
-/** In place of a node's version: there is no such node. */
+/** In place of a node's version: the node does not exist. */
 #define ZKLOCK_NO_NODE (-2)
 
 /**
- * What a call returns. The numbers are never reused.
+ * What a call returns. Numbers are never reused.
  */
 typedef enum zklock_status ZKLOCK_INT32 {
     /**
-     * It worked.
+     * Success.
      */
     ZKLOCK_OK = 0,
     /**
-     * An argument is wrong (NULL, not UTF-8, a bad path, out of range): correct the call.
+     * An argument is wrong (NULL, not UTF-8, an invalid path, out of range): correct the call.
      */
     ZKLOCK_INVALID_ARGUMENT = 1,
     /**
-     * Not a handle of this kind, or it was freed before: correct the program.
+     * The handle is of another type, or has been freed: correct the program.
      */
     ZKLOCK_INVALID_HANDLE = 2,
     /**
@@ -401,34 +429,34 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_UNREACHABLE = 3,
     /**
-     * The time ran out: try again, or do without.
+     * The time ran out: try again, or do without the lock.
      */
     ZKLOCK_TIMEOUT = 4,
     /**
-     * The wait could never end, since this thread itself holds the lock, or is one of ours (in
-     * a callback): correct the program.
+     * The wait could never end: this thread holds the lock itself, or the call was made in a
+     * callback. Correct the program.
      */
     ZKLOCK_DEADLOCK = 5,
     /**
-     * The hold is of a reentrant lock, and belongs to another thread: release it there.
+     * The hold is of a reentrant lock that another thread acquired: release it on that thread.
      */
     ZKLOCK_NOT_OWNER = 6,
     /**
-     * The hold has been released before, the ticket's result fetched, what a call gave taken
-     * from it, or the member has left: correct the program.
+     * The hold was already released, the result of the ticket or call was already taken, or
+     * the member has already left: correct the program.
      */
     ZKLOCK_NOT_HELD = 7,
     /**
-     * The hold is lost: stop what it guarded; others may hold the lock.
+     * The hold is lost, and others may hold the lock: stop the work that it guarded.
      */
     ZKLOCK_LOST = 8,
     /**
-     * A contender of another library is in the queue and cannot see ours: let both sides use
-     * one naming scheme.
+     * A contender of another library is in the queue and cannot see ours: make both sides use
+     * the same naming scheme (zklock_dialect).
      */
     ZKLOCK_FOREIGN_CONTENDER = 9,
     /**
-     * The servers' access list, their rules or this system's limits forbid it.
+     * An access list, a rule of the servers or a limit of this system forbids it.
      */
     ZKLOCK_REFUSED = 10,
     /**
@@ -440,12 +468,12 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_INTERRUPTED = 12,
     /**
-     * A guarded write whose reply was lost: it may have been done. zklock_hold_read shows
-     * whether it was.
+     * The reply to a guarded write was lost, so the write may or may not have been done.
+     * zklock_hold_read shows which.
      */
     ZKLOCK_UNCERTAIN = 13,
     /**
-     * A guarded write was refused, because a node was not in the required state. Nothing was
+     * A guarded write was refused because a node was not in the required state. Nothing was
      * written.
      */
     ZKLOCK_CONFLICT = 14,
@@ -455,7 +483,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_FORKED = 15,
     /**
-     * The ticket or the call has no result yet, or the client no event: wait for the
+     * The ticket or call has no result yet, or the client has no event: wait for the
      * descriptor.
      */
     ZKLOCK_PENDING = 16,
@@ -470,7 +498,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
  */
 typedef enum zklock_role ZKLOCK_INT32 {
     /**
-     * The whole lock: a mutex, a permit, or the lead.
+     * The lock itself: a mutex, a permit of a semaphore, or the lead of an election.
      */
     ZKLOCK_ROLE_EXCLUSIVE = 1,
     /**
@@ -488,7 +516,7 @@ typedef enum zklock_role ZKLOCK_INT32 {
  */
 typedef enum zklock_reason ZKLOCK_INT32 {
     /**
-     * It is not lost.
+     * The hold is not lost.
      */
     ZKLOCK_REASON_NONE = 0,
     /**
@@ -500,7 +528,7 @@ typedef enum zklock_reason ZKLOCK_INT32 {
      */
     ZKLOCK_REASON_NODE_DELETED = 2,
     /**
-     * The servers could not be heard from in time, so others may hold the lock by now.
+     * The client did not hear from the servers in time, so others may hold the lock by now.
      */
     ZKLOCK_REASON_LEASE_LAPSED = 3,
     /**
@@ -508,22 +536,22 @@ typedef enum zklock_reason ZKLOCK_INT32 {
      */
     ZKLOCK_REASON_CLIENT_CLOSED = 4,
     /**
-     * Another reason, for which there is no number: the message of ZKLOCK_LOST says which.
+     * A reason that has no number: the message of ZKLOCK_LOST names it.
      */
     ZKLOCK_REASON_OTHER = 5,
     /**
-     * A contender came that cannot see the hold, such as kazoo's Lock: both may hold the lock.
+     * A contender came that cannot see the hold, such as kazoo's Lock. Both may hold the lock.
      */
     ZKLOCK_REASON_FOREIGN_CONTENDER = 6,
     /**
-     * The client closed the session, to be rid of a node that it may not delete:
-     * zklock_last_error() of ZKLOCK_LOST names the right that it lacks.
+     * The client closed its session, to get rid of a node that it is not allowed to delete.
+     * The message of ZKLOCK_LOST names the missing right.
      */
     ZKLOCK_REASON_SESSION_CLOSED = 7,
 } zklock_reason;
 
 /**
- * What has happened. Later versions may add kinds: ignore those that you do not know.
+ * What has happened. Later versions may add kinds: ignore any that you do not know.
  */
 typedef enum zklock_event_kind ZKLOCK_INT32 {
     /**
@@ -540,7 +568,7 @@ typedef enum zklock_event_kind ZKLOCK_INT32 {
      */
     ZKLOCK_EVENT_RELEASED = 3,
     /**
-     * Another call has its result, good or bad: zklock_call_finish gives it.
+     * Any other call has its result, good or bad: zklock_call_finish gives it.
      */
     ZKLOCK_EVENT_CALL = 4,
     /**
@@ -548,28 +576,27 @@ typedef enum zklock_event_kind ZKLOCK_INT32 {
      */
     ZKLOCK_EVENT_CONNECTED = 5,
     /**
-     * The connection broke, and the client is looking for another server. The session lives on
-     * for now, and so do its holds, for as long as zklock_hold_valid_for says.
+     * The connection broke, and the client is looking for another server. The session and its
+     * holds live on for now: zklock_hold_valid_for says for how long.
      */
     ZKLOCK_EVENT_DISCONNECTED = 6,
     /**
-     * The session is over, and all holds of it are lost. The client is opening the next
-     * session.
+     * The session is over, and all of its holds are lost. The client is opening a new session.
      */
     ZKLOCK_EVENT_SESSION_LOST = 7,
     /**
-     * The client was closed. This is the last event of its connection.
+     * The client was closed. This is the last event about its connection.
      */
     ZKLOCK_EVENT_CLOSED = 8,
     /**
-     * Others wait for what a hold has: of those holds alone for which zklock_hold_is_wanted or
-     * zklock_hold_wanted_fd was called.
+     * Others are waiting for what a hold has. This event comes only for holds for which
+     * zklock_hold_is_wanted or zklock_hold_wanted_fd was called.
      */
     ZKLOCK_EVENT_WANTED = 9,
 } zklock_event_kind;
 
 /**
- * How a hold stands.
+ * The state of a hold.
  */
 typedef enum zklock_state ZKLOCK_INT32 {
     /**
@@ -577,25 +604,25 @@ typedef enum zklock_state ZKLOCK_INT32 {
      */
     ZKLOCK_STATE_HELD = 1,
     /**
-     * The servers are out of reach or late. The lock is held for as long as
-     * zklock_hold_valid_for says; after that others may hold it.
+     * The servers are out of reach or slow to answer. The lock is held for as long as
+     * zklock_hold_valid_for says. After that, others may hold it.
      */
     ZKLOCK_STATE_AT_RISK = 2,
     /**
-     * The lock is not held any more. This is final.
+     * The lock is no longer held. This is final.
      */
     ZKLOCK_STATE_LOST = 3,
     /**
-     * It was released.
+     * The hold was released.
      */
     ZKLOCK_STATE_RELEASED = 4,
 } zklock_state;
 
 /**
- * Who may use the nodes that a client creates: those of locks and barriers, the nodes above
- * them, limits, and what guarded writes create. All clients of a lock create, list, read and
- * delete nodes there: so with all but ZKLOCK_ACCESS_OPEN all must log in as the same user.
- * Nodes that are there already stay as they are.
+ * Who may use the nodes that a client creates: nodes of locks and barriers, the nodes above
+ * them, limits, and nodes created by guarded writes. All clients of a lock create, list, read
+ * and delete nodes there, so with anything but ZKLOCK_ACCESS_OPEN they must all log in as the
+ * same user. Nodes that already exist keep their access list.
  */
 typedef enum zklock_access ZKLOCK_INT32 {
     /**
@@ -603,30 +630,31 @@ typedef enum zklock_access ZKLOCK_INT32 {
      */
     ZKLOCK_ACCESS_OPEN = 1,
     /**
-     * Those who are logged in as the creator may do everything, all others nothing.
+     * Clients logged in as the creator may do everything, all others nothing.
      */
     ZKLOCK_ACCESS_CREATOR_ALL = 2,
     /**
-     * Those who are logged in as the creator may do everything, and all others read.
+     * Clients logged in as the creator may do everything, all others may read.
      */
     ZKLOCK_ACCESS_READ_OPEN = 3,
 } zklock_access;
 
 /**
- * How the nodes of a lock are named, and so with which libraries it shares a queue.
+ * How the nodes of a lock are named, which decides the libraries that it can share a queue
+ * with.
  */
 typedef enum zklock_dialect ZKLOCK_INT32 {
     /**
-     * Like those of Curator and go-zookeeper, and of kazoo with extra_lock_patterns. This is
-     * the default.
+     * Names like those of Curator and go-zookeeper, and of kazoo with extra_lock_patterns.
+     * This is the default.
      */
     ZKLOCK_DIALECT_CURATOR = 1,
     /**
-     * Like those of kazoo: for mutexes, read and write sides.
+     * Names like those of kazoo. For mutexes and the sides of a read/write lock.
      */
     ZKLOCK_DIALECT_KAZOO = 2,
     /**
-     * Like those of WriteLock in ZooKeeper's own recipes: for mutexes.
+     * Names like those of WriteLock in ZooKeeper's own recipes. For mutexes.
      */
     ZKLOCK_DIALECT_WRITELOCK = 3,
 } zklock_dialect;
@@ -636,29 +664,30 @@ typedef enum zklock_dialect ZKLOCK_INT32 {
  */
 typedef enum zklock_flag ZKLOCK_INT32 {
     /**
-     * A thread that holds the lock may acquire it again; each hold is released by that thread.
-     * Without it any thread may release a hold, and so a thread that acquires again waits
-     * until one does. Of a read/write lock, a thread that holds the write side by such a lock
-     * may acquire the read side as well. Leave it out if a thread may turn to other work while
-     * the first holds the lock, as a thread that runs coroutines does: both count as one
-     * owner, and would be inside together. Not for semaphores, whose permits belong to nobody.
+     * A thread that holds the lock may acquire it again. It must release each hold itself.
+     * Without this flag any thread may release a hold, so a thread that acquires again waits
+     * until one does. With this flag on the write side of a read/write lock, a thread that
+     * holds the write side may also acquire the read side. Do not set it if a thread may
+     * switch to other work while it holds the lock, as a thread that runs coroutines does:
+     * both pieces of work would count as one owner and hold the lock together. Not for
+     * semaphores, whose permits do not belong to a thread.
      */
     ZKLOCK_REENTRANT = 1,
     /**
-     * Wait for a contender that cannot see ours as for any other, instead of failing with
-     * ZKLOCK_FOREIGN_CONTENDER. Both may come to hold the lock, so set this only if you know
-     * that it sees ours after all.
+     * Wait for a contender that cannot see ours as for any other contender, instead of failing
+     * with ZKLOCK_FOREIGN_CONTENDER. Both may end up holding the lock, so set this only if you
+     * know that the contender does see ours.
      */
     ZKLOCK_ALLOW_FOREIGN = 2,
     /**
-     * A waiter watches all the others, and not only the one that matters: the simple way, for
-     * comparison.
+     * Make a waiter watch all other contenders, instead of only the one that matters. This is
+     * the naive method, for comparisons.
      */
     ZKLOCK_WATCH_CHILDREN = 4,
 } zklock_flag;
 
 /**
- * How much is to be logged: each level includes those before it.
+ * How much to log. Each level includes those above it in this list.
  */
 typedef enum zklock_log_level ZKLOCK_INT32 {
     /**
@@ -666,29 +695,29 @@ typedef enum zklock_log_level ZKLOCK_INT32 {
      */
     ZKLOCK_LOG_OFF = 0,
     /**
-     * Bugs.
+     * Bugs in zklock.
      */
     ZKLOCK_LOG_ERROR = 1,
     /**
-     * What an operator should know: a hold was lost.
+     * What an operator should know, such as a lost hold.
      */
     ZKLOCK_LOG_WARN = 2,
     /**
-     * Sessions that come and go.
+     * Sessions that begin and end.
      */
     ZKLOCK_LOG_INFO = 3,
     /**
-     * What an acquire does from its call to its release, and tries to connect.
+     * The steps of each acquire, from its call to the release, and attempts to connect.
      */
     ZKLOCK_LOG_DEBUG = 4,
     /**
-     * All there is.
+     * Everything.
      */
     ZKLOCK_LOG_TRACE = 5,
 } zklock_log_level;
 
 /**
- * What zklock_client_stat can tell.
+ * The figures that zklock_client_stat can give.
  */
 typedef enum zklock_stat ZKLOCK_INT32 {
     /**
@@ -704,46 +733,46 @@ typedef enum zklock_stat ZKLOCK_INT32 {
      */
     ZKLOCK_STAT_LOSSES = 3,
     /**
-     * Attempts whose caller has its answer, but whose node may still be there. It is being
+     * Attempts whose caller already has an answer, but whose node may still exist. It is being
      * deleted.
      */
     ZKLOCK_STAT_OWED = 4,
     /**
-     * The number of the session, as servers print it in their logs; 0 while there is none.
+     * The number of the session, as the servers print it in their logs; 0 if there is no
+     * session.
      */
     ZKLOCK_STAT_SESSION_ID = 5,
     /**
-     * The session timeout that the servers granted, in milliseconds; 0 while there is no
-     * session.
+     * The session timeout that the servers granted, in milliseconds; 0 if there is no session.
      */
     ZKLOCK_STAT_SESSION_TIMEOUT = 6,
     /**
-     * Connections attached to a session after the one before had broken.
+     * How often a session got a new connection because the previous one broke.
      */
     ZKLOCK_STAT_RECONNECTS = 7,
     /**
-     * Calls that acquire a lock and have been given a hold.
+     * Calls to acquire a lock that were given a hold.
      */
     ZKLOCK_STAT_ACQUIRES_GRANTED = 8,
     /**
-     * Those that found the lock busy and were not to wait.
+     * Calls to acquire a lock that were not to wait, and found the lock busy.
      */
     ZKLOCK_STAT_ACQUIRES_BUSY = 9,
     /**
-     * Those for which others had the lock for too long.
+     * Calls to acquire a lock that waited until their timeout because others had the lock.
      */
     ZKLOCK_STAT_ACQUIRES_TIMED_OUT = 10,
     /**
-     * Those with any other error.
+     * Calls to acquire a lock that failed with any other error.
      */
     ZKLOCK_STAT_ACQUIRES_FAILED = 11,
     /**
-     * Those that were cancelled, or whose ticket was freed.
+     * Calls to acquire a lock that were cancelled, or whose ticket was freed.
      */
     ZKLOCK_STAT_ACQUIRES_CANCELLED = 12,
     /**
-     * Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. So for each zklock_reason: its number, and
-     * 100.
+     * Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. Each zklock_reason has such a figure: its
+     * number is that of the reason plus 100.
      */
     ZKLOCK_STAT_LOSSES_SESSION_EXPIRED = 101,
     /**
@@ -791,24 +820,24 @@ typedef enum zklock_write_kind ZKLOCK_INT32 {
 } zklock_write_kind;
 
 /**
- * A node that exists or not: as long as it exists, zklock_barrier_wait waits. It belongs to
- * nobody, and outlives the process that set it.
+ * A barrier at a path: as long as its node exists, zklock_barrier_wait waits. The node does not
+ * belong to a client, and outlives the process that set it.
  */
 typedef struct zklock_barrier zklock_barrier;
 
 /**
- * A call that runs in the background, for event loops: whatever has _start in its name begins one,
- * except zklock_acquire_start, which gives a zklock_ticket.
+ * A call that runs in the background, for event loops. Every function with _start in its name
+ * starts one, except zklock_acquire_start, which gives a zklock_ticket.
  */
 typedef struct zklock_call zklock_call;
 
 /**
- * One logical connection to an ensemble. It outlives sessions: when one expires it opens the next.
+ * A logical connection to an ensemble. It outlives sessions: when one expires, it opens the next.
  */
 typedef struct zklock_client zklock_client;
 
 /**
- * Lets its members begin together, and end together.
+ * A double barrier at a path, whose members begin together and end together.
  */
 typedef struct zklock_double_barrier zklock_double_barrier;
 
@@ -818,7 +847,7 @@ typedef struct zklock_double_barrier zklock_double_barrier;
 typedef struct zklock_hold zklock_hold;
 
 /**
- * A lock at a path. It holds nothing itself: zklock_acquire does.
+ * A lock at a path. A zklock_lock holds nothing itself: zklock_acquire gives a hold.
  */
 typedef struct zklock_lock zklock_lock;
 
@@ -828,12 +857,12 @@ typedef struct zklock_lock zklock_lock;
 typedef struct zklock_lock_options zklock_lock_options;
 
 /**
- * A member of a double barrier, between entering and leaving.
+ * A member of a double barrier, from entering to leaving.
  */
 typedef struct zklock_member zklock_member;
 
 /**
- * Reports who holds a lock, without taking part.
+ * Reports who holds a lock, without taking part in it.
  */
 typedef struct zklock_observer zklock_observer;
 
@@ -843,20 +872,20 @@ typedef struct zklock_observer zklock_observer;
 typedef struct zklock_options zklock_options;
 
 /**
- * A wait for a lock that goes on by itself, for event loops.
+ * A wait for a lock that goes on in the background, for event loops.
  */
 typedef struct zklock_ticket zklock_ticket;
 
 /**
- * One in the queue of a lock. What it points to lives as long as the call of the visitor, or as
- * long as zklock_observer_next says. The library that runs may be an earlier or a later one than
- * this header: see `size`.
+ * A contender in the queue of a lock. Everything that it points to is valid for the call of the
+ * visitor, or for as long as zklock_observer_next says. The running library may be earlier or
+ * later than this header: see `size`.
  */
 typedef struct {
     /**
-     * How many bytes this struct has in the library that runs. Later versions add members at the
-     * end: a member that ends beyond is not there. So read no such member, and copy no more than
-     * this.
+     * The size of this struct in the running library, in bytes. Later versions add members at the
+     * end. A member that lies beyond this size is missing: do not read it, and do not copy more
+     * than this many bytes.
      */
     size_t size;
     /**
@@ -864,7 +893,8 @@ typedef struct {
      */
     const char *name;
     /**
-     * What it calls itself. zklock writes "host/pid" or what the client's options say.
+     * The name that the contender gives itself. zklock writes "host/pid", or the identity from the
+     * client's options.
      */
     const char *identity;
     /**
@@ -872,16 +902,16 @@ typedef struct {
      */
     const char *dialect;
     /**
-     * The session that owns it.
+     * The session that owns its node.
      */
     uint64_t session;
     /**
-     * Its fencing token, when it comes to hold the lock. A holder of a semaphore's permit has a
-     * smaller one: this is the number of its permit.
+     * The fencing token that it has, or will have once it holds the lock. The holder of a
+     * semaphore's permit may have a smaller token: here it is the number of its permit.
      */
     uint64_t token;
     /**
-     * When its node was created: milliseconds since 1970 on the servers' clock.
+     * When its node was created, in milliseconds since 1970 on the servers' clock.
      */
     int64_t since;
     /**
@@ -893,38 +923,38 @@ typedef struct {
      */
     zklock_role role;
     /**
-     * 1 if it holds the lock, as far as its place tells; 0 if it waits. A set of locks holds none
-     * of them before it is its turn in all of their queues, even if it is the first.
+     * 1 if it holds the lock, judging by its place in the queue; 0 if it waits. A set of locks
+     * holds none of them until it is its turn in all of their queues, even if it is first in this
+     * one.
      */
     int32_t holds;
 } zklock_contender;
 
 /**
- * Is shown one contender after the other.
+ * Called once for each contender.
  */
 typedef void (*zklock_contender_visitor)(const zklock_contender *contender, void *context);
 
 /**
- * Something that has happened: see zklock_client_next_event, which fills all of it. It never
- * grows.
+ * Something that has happened. zklock_client_next_event fills all members. The struct never grows.
  */
 typedef struct {
     /**
-     * What was given to zklock_ticket_set_context, zklock_call_set_context or
-     * zklock_hold_set_context; NULL if nothing was.
+     * The pointer that was given to zklock_ticket_set_context, zklock_call_set_context or
+     * zklock_hold_set_context; NULL if none was.
      */
     void *context;
     /**
-     * The ticket of ZKLOCK_EVENT_TICKET, otherwise NULL.
+     * For ZKLOCK_EVENT_TICKET, the ticket; otherwise NULL.
      */
     zklock_ticket *ticket;
     /**
-     * The call of ZKLOCK_EVENT_RELEASED and ZKLOCK_EVENT_CALL, otherwise NULL.
+     * For ZKLOCK_EVENT_RELEASED and ZKLOCK_EVENT_CALL, the call; otherwise NULL.
      */
     zklock_call *call;
     /**
-     * The hold of ZKLOCK_EVENT_LOST and ZKLOCK_EVENT_WANTED, and that of ZKLOCK_EVENT_RELEASED
-     * unless it is freed; otherwise NULL.
+     * For ZKLOCK_EVENT_LOST and ZKLOCK_EVENT_WANTED, the hold. For ZKLOCK_EVENT_RELEASED, the
+     * released hold, or NULL if it has been freed. Otherwise NULL.
      */
     zklock_hold *hold;
     /**
@@ -932,7 +962,7 @@ typedef struct {
      */
     zklock_event_kind kind;
     /**
-     * 0. A later version may give it a meaning.
+     * Always 0. A later version may give it a meaning.
      */
     uint32_t reserved[7];
 } zklock_event;
@@ -946,8 +976,8 @@ typedef struct {
      */
     int32_t kind;
     /**
-     * The version that the node must have, for ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE;
-     * ZKLOCK_ANY_VERSION if any will do.
+     * For ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE, the version that the node must have;
+     * ZKLOCK_ANY_VERSION if any version will do.
      */
     int32_t version;
     /**
@@ -955,11 +985,11 @@ typedef struct {
      */
     const char *path;
     /**
-     * The data, for ZKLOCK_WRITE_CREATE and ZKLOCK_WRITE_SET. It may be NULL if it is empty.
+     * For ZKLOCK_WRITE_CREATE and ZKLOCK_WRITE_SET, the data. It may be NULL if length is 0.
      */
     const void *data;
     /**
-     * How many bytes it has.
+     * The length of the data in bytes.
      */
     size_t length;
     /**
@@ -969,22 +999,23 @@ typedef struct {
 } zklock_write;
 
 /**
- * Is called when a hold is lost.
+ * Called when a hold is lost.
  */
 typedef void (*zklock_loss_callback)(zklock_hold *hold, zklock_reason reason, void *context);
 
 /**
- * Is called when others wait for what a hold has.
+ * Called when others wait for what a hold has.
  */
 typedef void (*zklock_wanted_callback)(zklock_hold *hold, void *context);
 
 /**
- * Is given a line for the log. The line is valid during the call.
+ * Called with a line of the log. The line is valid during the call.
  */
 typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
 
 /**
- * Enums have 32 bits, as in the library: compile without -fshort-enums, or as C++ or C23.
+ * Checks that enums have 32 bits, as in the library. If this fails, compile without -fshort-enums, or as
+ * C++ or C23.
  */
 typedef char zklock_enums_have_32_bits[sizeof(zklock_status) == sizeof(int32_t) ? 1 : -1];
 
@@ -995,15 +1026,17 @@ extern "C" {
 /* ==== Connect ==== */
 
 /**
- * Opens a session. It waits until there is one, for the connect timeout at most.
+ * Creates a client and opens its first session. It returns once the session is open, or after the
+ * connect timeout at the latest.
  *
- * @param hosts "host:port,host:port", and perhaps a "/chroot" at the end. The port may be left
- *        out: 2181.
+ * @param hosts "host:port,host:port", optionally with a "/chroot" at the end. The default port is
+ *         2181.
  * @param options NULL for the defaults. They are copied.
  * @param[out] client the client. Free it with zklock_client_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_UNREACHABLE if no
- *         server answers in time, or no host is known; ZKLOCK_REFUSED if the chroot does not
- *         exist, or the system gives us no threads or descriptors; ZKLOCK_DEADLOCK in a callback.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed; ZKLOCK_UNREACHABLE if
+ *         no server answers in time, or no host name can be resolved; ZKLOCK_REFUSED if the chroot
+ *         does not exist, or the system gives the library no threads or descriptors;
+ *         ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_new(const char *hosts,
@@ -1011,13 +1044,14 @@ zklock_status zklock_client_new(const char *hosts,
                                 zklock_client **client);
 
 /**
- * Begins what zklock_client_new does, and returns at once.
+ * Starts to create a client as zklock_client_new does, and returns at once. When the call has its
+ * result, take the client from it with zklock_call_client.
  *
- * @param hosts as zklock_client_new.
+ * @param hosts as for zklock_client_new.
  * @param options NULL for the defaults. They are copied.
- * @param[out] call the call: zklock_call_client gives the client. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read. All other statuses come
- *         with the result.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed. All other statuses
+ *         come with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_new_start(const char *hosts,
@@ -1025,30 +1059,31 @@ zklock_status zklock_client_new_start(const char *hosts,
                                       zklock_call **call);
 
 /**
- * The client that a call of zklock_client_new_start has connected.
+ * Takes the connected client from a call of zklock_client_new_start. It returns at once.
  *
- * @param call the call. It must be freed all the same.
- * @param[out] client the client, which is yours from now on. Free it with zklock_client_free.
- * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT
- *         for another call; and all that zklock_call_finish returns.
+ * @param call the call. You must still free it.
+ * @param[out] client the client, which you now own. Free it with zklock_client_free.
+ * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the client was already taken from the call;
+ *         ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything that
+ *         zklock_call_finish returns.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_client(zklock_call *call, zklock_client **client);
 
 /**
- * Makes a client that connects when it is first needed. Until then it does nothing, so a program
- * may make it, and locks and barriers of it, before it forks: each child that uses them connects
- * for itself.
+ * Creates a client that connects on first use. Until then it does nothing, so a program may create
+ * it, and locks and barriers of it, before it forks: each child that uses them connects on its
+ * own.
  *
- * The first call that needs it connects, in the time that its caller is willing to wait, and never
- * for longer than the connect timeout. So it may fail with ZKLOCK_UNREACHABLE or ZKLOCK_REFUSED
- * where the docs of zklock_client_new say so; the next call tries again. A try that connects may
- * take the connect timeout, and the try timeout after it.
+ * The first call that needs a connection makes it. That takes no longer than this call may wait,
+ * and no longer than the connect timeout. So such a call may also return ZKLOCK_UNREACHABLE or
+ * ZKLOCK_REFUSED for the reasons given at zklock_client_new. The next call tries again. A call
+ * with a timeout of 0 that has to connect first may take the connect timeout plus the try timeout.
  *
- * @param hosts as zklock_client_new.
+ * @param hosts as for zklock_client_new.
  * @param options NULL for the defaults. They are copied.
  * @param[out] client the client. Free it with zklock_client_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_new_lazy(const char *hosts,
@@ -1056,22 +1091,24 @@ zklock_status zklock_client_new_lazy(const char *hosts,
                                      zklock_client **client);
 
 /**
- * Connects a client of zklock_client_new_lazy now, unless that has been done.
+ * Connects a client of zklock_client_new_lazy now, and returns once it is connected. If it already
+ * is, this does nothing.
  *
  * @param client the client.
- * @param timeout milliseconds, of which it takes no more than the connect timeout; ZKLOCK_FOREVER
- *        waits that long.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host is known;
- *         ZKLOCK_REFUSED if the chroot does not exist, or the system gives us no threads or
- *         descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ * @param timeout in milliseconds. The wait is never longer than the connect timeout, even with
+ *         ZKLOCK_FOREVER.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host name can be
+ *         resolved; ZKLOCK_REFUSED if the chroot does not exist, or the system gives the library
+ *         no threads or descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_client_connect(zklock_client *client, int64_t timeout);
 
 /**
- * Begins what zklock_client_connect does, and returns at once.
+ * Starts to connect a client as zklock_client_connect does, and returns at once.
  *
- * @param client the client. It may be freed before the call.
- * @param timeout milliseconds: as zklock_client_connect.
+ * @param client the client. You may free it before the call.
+ * @param timeout in milliseconds, as for zklock_client_connect.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -1111,11 +1148,11 @@ ZKLOCK_NODISCARD
 zklock_status zklock_client_guard(zklock_client *client, const char *command);
 
 /**
- * Closes the sessions of the client, which frees every lock that it holds, and waits until the
- * servers have confirmed it, for a second at most.
+ * Closes the sessions of a client, which frees every lock that it holds. It returns once the
+ * servers have confirmed this, or after a second at the latest.
  *
- * Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is not an error. The
- * client must be freed all the same.
+ * All holds of the client are lost, and all waits end with ZKLOCK_CLOSED. Closing twice is not an
+ * error. You must still free the client.
  *
  * @param client the client.
  * @return ZKLOCK_OK; ZKLOCK_DEADLOCK in a callback; ZKLOCK_REFUSED if the process is exiting and
@@ -1124,10 +1161,10 @@ zklock_status zklock_client_guard(zklock_client *client, const char *command);
 zklock_status zklock_client_close(zklock_client *client);
 
 /**
- * Begins what zklock_client_close does, and returns at once. When the call has its result, the
- * holds of the client are lost.
+ * Starts to close a client as zklock_client_close does, and returns at once. When the call has its
+ * result, the holds of the client are lost.
  *
- * @param client the client. It may be freed before the call.
+ * @param client the client. You may free it before the call.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -1135,17 +1172,17 @@ ZKLOCK_NODISCARD
 zklock_status zklock_client_close_start(zklock_client *client, zklock_call **call);
 
 /**
- * Frees the client with its descriptor and its events, and does not wait. Its sessions are closed,
- * in the background, when its locks, tickets and holds are freed as well. To end them now, call
- * zklock_client_close before.
+ * Frees a client with its descriptor and its events, and returns at once. Its sessions are closed
+ * in the background, once its locks, tickets and holds are freed as well. To close them now, call
+ * zklock_client_close first.
  *
- * @param client may be NULL; a handle that was freed before is ignored.
+ * @param client may be NULL. A handle that was already freed is ignored.
  */
 void zklock_client_free(zklock_client *client);
 
 /**
- * Makes options with the defaults. Free them with zklock_options_free, which may be done as soon
- * as the client is made.
+ * Creates client options with the defaults. Free them with zklock_options_free, at any time after
+ * the client is made.
  *
  * @param[out] options the options.
  * @return ZKLOCK_OK.
@@ -1154,17 +1191,17 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_new(zklock_options **options);
 
 /**
- * Frees options. Clients made with them are not touched.
+ * Frees client options. Clients that were made with them are not affected.
  *
- * @param options may be NULL; a handle that was freed before is ignored.
+ * @param options may be NULL. A handle that was already freed is ignored.
  */
 void zklock_options_free(zklock_options *options);
 
 /**
- * The session timeout to ask for, 100 ms at least; the servers may grant another. Default: 10 s.
+ * Sets the session timeout to ask the servers for. They may grant another. Default: 10 s.
  *
- * After a crash, a holder's lock is free again when its session has timed out. A short timeout
- * frees it sooner, and loses holds on shorter network troubles.
+ * After a crash, the locks of a holder are free once its session has timed out. A shorter timeout
+ * frees them sooner, but also loses holds in shorter network outages.
  *
  * @param options the options.
  * @param milliseconds 100 to 2147483647.
@@ -1175,8 +1212,8 @@ zklock_status zklock_options_set_session_timeout(zklock_options *options,
                                                  int64_t milliseconds);
 
 /**
- * How long to try to reach a server before zklock_client_new, or a question such as
- * zklock_contenders, fails. Default: 10 s.
+ * Sets how long zklock_client_new, and queries such as zklock_contenders, try to reach a server
+ * before they fail. Default: 10 s.
  *
  * @param options the options.
  * @param milliseconds not negative.
@@ -1187,9 +1224,9 @@ zklock_status zklock_options_set_connect_timeout(zklock_options *options,
                                                  int64_t milliseconds);
 
 /**
- * How long the servers have to answer an acquire that tries once, and any other call whose timeout
- * is 0, before it is ZKLOCK_UNREACHABLE. Default: 1 s. If they answer, a try takes a few round
- * trips and never that long.
+ * Sets how long a call with a timeout of 0, such as an acquire that tries once, waits for the
+ * servers' answer before it returns ZKLOCK_UNREACHABLE. Default: 1 s. If the servers answer, a try
+ * takes only a few round trips.
  *
  * @param options the options.
  * @param milliseconds positive.
@@ -1199,8 +1236,8 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_try_timeout(zklock_options *options, int64_t milliseconds);
 
 /**
- * Put all paths below this node, which must exist unless it is created: see
- * zklock_options_set_create_chroot. It replaces a chroot among the hosts.
+ * Puts all paths of the client below this node. The node must exist, unless it is created: see
+ * zklock_options_set_create_chroot. This replaces a chroot given with the hosts.
  *
  * @param options the options.
  * @param path such as "/apps/billing".
@@ -1210,8 +1247,9 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_chroot(zklock_options *options, const char *path);
 
 /**
- * Whether to create the chroot, and the nodes above it, if it is missing when a session is opened.
- * They are persistent, and have the access list of what the client creates. Default: no.
+ * Sets whether the client, when it opens a session, creates the chroot and the nodes above it if
+ * they are missing. They are persistent nodes with the same access list as everything that the
+ * client creates. Default: no.
  *
  * @param options the options.
  * @param creates 0 for no, any other number for yes.
@@ -1221,16 +1259,19 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_create_chroot(zklock_options *options, int creates);
 
 /**
- * Whether the servers are asked to confirm what is held, every twelfth of the session timeout.
+ * Sets whether the client has the servers confirm its holds every twelfth of the session timeout.
  * Default: yes.
  *
- * A client that holds anything, be it one lock or a thousand, writes that often to the ensemble.
- * That is a load where thousands of clients hold something all day, such as the leaders of as many
- * elections. Without a heartbeat they cost nothing. But then nothing proves that a hold is still
- * there: half a session timeout after it was granted, zklock_hold_valid_for is zero for good. The
- * hold is at risk while the client is disconnected. It is lost when the servers say that its
- * session is over, or that its node is deleted. By then another may have held the lock for a
- * while. zklock_hold_confirm and guarded writes ask the servers, with a heartbeat or without.
+ * The heartbeat is a write to the ensemble, and a client with holds sends one each time, whether
+ * it has one hold or a thousand. This adds up if thousands of clients hold something all day, for
+ * example as leaders of thousands of elections.
+ *
+ * Without a heartbeat, such clients cost nothing, but nothing proves that a hold still exists.
+ * Half a session timeout after the grant, zklock_hold_valid_for drops to 0 for good. The hold is
+ * at risk while the client is disconnected. It is only reported as lost when the servers say that
+ * its session is over or its node is deleted. By then another client may have held the lock for a
+ * while. zklock_hold_confirm and guarded writes always ask the servers, with or without a
+ * heartbeat.
  *
  * @param options the options.
  * @param beats 0 for no, any other number for yes.
@@ -1240,7 +1281,8 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_heartbeat(zklock_options *options, int beats);
 
 /**
- * What others see as the contender's name: the data of its nodes. Default: "host/pid".
+ * Sets the name under which others see this client in a queue. It is the data of the nodes that
+ * the client creates. Default: "host/pid".
  *
  * @param options the options.
  * @param identity 1024 bytes at most.
@@ -1250,16 +1292,20 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_identity(zklock_options *options, const char *identity);
 
 /**
- * The version of the servers, such as 3 and 4 for 3.4.14; of an ensemble that is being upgraded it
- * is the oldest. Servers before 3.5 have no sets of locks, no several permits at once, no read
- * side within the own write side, no double barriers and no guarded writes that create a node:
- * that is ZKLOCK_REFUSED there. Default: the first server of each session is asked, by the word
- * srvr; one that does not answer it, or speaks TLS, is taken for 3.5 or later.
+ * Sets the version of the servers, such as 3 and 4 for 3.4.14. During an upgrade of the ensemble,
+ * give the oldest version.
+ *
+ * Servers before 3.5 do not support sets of locks, acquiring several permits at once, acquiring
+ * the read side while holding the write side, double barriers, or guarded writes that create a
+ * node. These give ZKLOCK_REFUSED there.
+ *
+ * By default, the client asks the first server of each session with the command srvr. A server
+ * that does not answer it, or that speaks TLS, is taken for 3.5 or later.
  *
  * @param options the options.
  * @param major 3 to 4294967295.
- * @param minor 4 to 4294967295 if the first is 3, otherwise any.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is older than 3.4.
+ * @param minor 4 to 4294967295 if major is 3, otherwise any number.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the version is older than 3.4.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_server_version(zklock_options *options,
@@ -1267,21 +1313,22 @@ zklock_status zklock_options_set_server_version(zklock_options *options,
                                                 uint32_t minor);
 
 /**
- * Speak TLS with the servers. Their certificates must come from the given authorities, and be for
- * the names that stand among the hosts; neither check can be switched off.
+ * Makes the client speak TLS with the servers. Their certificates must come from the given
+ * authorities, and be valid for the host names given in the hosts. Neither check can be switched
+ * off.
  *
- * The files are read now, and anew for each connection, so that renewed certificates are used
- * without a restart. As long as one cannot be used then, no connection is made: what was read
- * before is not used again. The connection that there is stays.
+ * The files are read now, and again for each connection, so that renewed certificates take effect
+ * without a restart. If a file cannot be used at that time, the client makes no new connection: it
+ * does not fall back to what it read earlier. An existing connection stays.
  *
  * @param options the options.
  * @param authorities a PEM file with the certificates of the authorities to trust.
- * @param certificate a PEM file with the certificate of this client, for servers that ask for one;
- *        or NULL.
- * @param key a PEM file with its private key; NULL if there is no certificate. If it is encrypted,
- *        give the pass phrase first.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should
- *         be, or one of certificate and key is missing; ZKLOCK_REFUSED if this library was built
+ * @param certificate a PEM file with this client's certificate, for servers that ask for one; or
+ *         NULL.
+ * @param key a PEM file with the private key of the certificate; NULL if there is no certificate.
+ *         If the key is encrypted, set its pass phrase first.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read or has the wrong contents,
+ *         or if only one of certificate and key is given; ZKLOCK_REFUSED if this library was built
  *         without TLS.
  */
 ZKLOCK_NODISCARD
@@ -1291,16 +1338,18 @@ zklock_status zklock_options_set_tls(zklock_options *options,
                                      const char *key);
 
 /**
- * The same with the authorities that this system trusts: those in the file that the environment
- * variable SSL_CERT_FILE names, otherwise those in the file of the system's distribution. Where
- * the servers' certificates come from an authority of your own, give that alone.
+ * Makes the client speak TLS with the servers, as zklock_options_set_tls does, but trusts the
+ * authorities that this system trusts. They come from the file that the environment variable
+ * SSL_CERT_FILE names, otherwise from the file of the system's distribution. If the servers'
+ * certificates come from your own authority, use zklock_options_set_tls and give that authority
+ * alone.
  *
  * @param options the options.
- * @param certificate a PEM file with the certificate of this client, for servers that ask for one;
- *        or NULL.
- * @param key a PEM file with its private key; NULL if there is no certificate.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should
- *         be, or one of certificate and key is missing; ZKLOCK_REFUSED if this library was built
+ * @param certificate a PEM file with this client's certificate, for servers that ask for one; or
+ *         NULL.
+ * @param key a PEM file with the private key of the certificate; NULL if there is no certificate.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read or has the wrong contents,
+ *         or if only one of certificate and key is given; ZKLOCK_REFUSED if this library was built
  *         without TLS.
  */
 ZKLOCK_NODISCARD
@@ -1309,9 +1358,9 @@ zklock_status zklock_options_set_tls_system(zklock_options *options,
                                             const char *key);
 
 /**
- * The pass phrase of the key that zklock_options_set_tls or zklock_options_set_tls_system is given
- * next. It is in no message and no log line. Keys are read in the form that "openssl genpkey
- * -aes256" writes.
+ * Sets the pass phrase of the private key. Call it before zklock_options_set_tls or
+ * zklock_options_set_tls_system. The pass phrase never appears in an error message or in the log.
+ * Keys are read in the format that "openssl genpkey -aes256" writes.
  *
  * @param options the options.
  * @param pass_phrase not empty.
@@ -1322,40 +1371,42 @@ zklock_status zklock_options_set_pass_phrase(zklock_options *options,
                                              const char *pass_phrase);
 
 /**
- * The same with the first line of a file. It is read now, and anew for each connection.
+ * Sets the pass phrase of the private key, as zklock_options_set_pass_phrase does, to the first
+ * line of a file. The file is read now, and again for each connection.
  *
  * @param options the options.
- * @param file its path.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or the line is empty;
- *         ZKLOCK_REFUSED if this library was built without TLS.
+ * @param file the path of the file.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the file cannot be read, or its first line is
+ *         empty; ZKLOCK_REFUSED if this library was built without TLS.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_pass_phrase_from_file(zklock_options *options,
                                                        const char *file);
 
 /**
- * The same with an environment variable, which is read now.
+ * Sets the pass phrase of the private key, as zklock_options_set_pass_phrase does, to the value of
+ * an environment variable. The variable is read now.
  *
  * @param options the options.
- * @param variable its name, such as "CLIENT_KEY_PASS".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or empty; ZKLOCK_REFUSED if this
- *         library was built without TLS.
+ * @param variable the name of the variable, such as "CLIENT_KEY_PASS".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the variable is not set, or empty; ZKLOCK_REFUSED
+ *         if this library was built without TLS.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_pass_phrase_from_env(zklock_options *options,
                                                       const char *variable);
 
 /**
- * Log in as this user, with ZooKeeper's scheme "digest", and as those that were added before. The
- * password crosses the network as it is: use TLS where others could listen. It is in no message
- * and no log line.
+ * Logs the client in as a user, with ZooKeeper's scheme "digest". You can add several users: the
+ * client is then logged in as all of them. The password crosses the network in plain text, so use
+ * TLS if others could listen. It never appears in an error message or in the log.
  *
- * The servers keep no list of users: with a wrong password the client is somebody else, whom
- * access lists do not know.
+ * The servers keep no list of users, so a wrong password is not an error: the client is then
+ * simply another user, whom no access list knows.
  *
  * @param options the options.
- * @param user without a colon.
- * @param password its password.
+ * @param user the name, without a colon.
+ * @param password the user's password.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
@@ -1364,43 +1415,46 @@ zklock_status zklock_options_add_digest(zklock_options *options,
                                         const char *password);
 
 /**
- * The same with the users and passwords in a file: "user:password", one a line. It is read now,
- * and anew for each connection, so that passwords can be changed while the client runs. As long as
- * it cannot be read then, no connection is made.
+ * Logs the client in as zklock_options_add_digest does, with the users and passwords in a file:
+ * one "user:password" per line. The file is read now, and again for each connection, so that
+ * passwords can be changed while the client runs. If it cannot be read at that time, the client
+ * makes no new connection.
  *
  * @param options the options.
- * @param file its path.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be.
+ * @param file the path of the file.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the file cannot be read, or has another format.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_digest_from_file(zklock_options *options, const char *file);
 
 /**
- * The same with "user:password" in an environment variable, which is read now.
+ * Logs the client in as zklock_options_add_digest does, with the "user:password" in an environment
+ * variable. The variable is read now.
  *
  * @param options the options.
- * @param variable its name, such as "ZKLOCK_AUTH".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be.
+ * @param variable the name of the variable, such as "ZKLOCK_AUTH".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the variable is not set, or has another format.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_digest_from_env(zklock_options *options,
                                                  const char *variable);
 
 /**
- * Log in as this user by SASL, with its mechanism DIGEST-MD5, beside the users that were added for
- * the scheme "digest". To access lists it is "sasl:user". A client can log in by SASL as one user:
- * a second one is ZKLOCK_INVALID_ARGUMENT when a client is made. The password is in no message and
- * no log line, and does not cross the network; but a listener can try out passwords on what does:
- * use TLS.
+ * Logs the client in as a user by SASL, with the mechanism DIGEST-MD5, in addition to users of the
+ * scheme "digest". In access lists the user is "sasl:user". A client can log in as only one user
+ * by SASL: if there is a second one, making the client gives ZKLOCK_INVALID_ARGUMENT. The password
+ * does not cross the network, and never appears in an error message or in the log. But a listener
+ * can test guesses of the password against what does cross the network, so use TLS.
  *
- * The servers have a list of users, in the section "Server" of their JAAS file. With a wrong
- * password, with a user whom they do not know, and where they are not set up for SASL, making a
- * client is ZKLOCK_REFUSED. A password that is changed on the servers matters to the next
- * connection: as long as they refuse it there is none, and the session and its holds are lost.
+ * The servers list their users in the section "Server" of their JAAS file. Making a client gives
+ * ZKLOCK_REFUSED if the password is wrong, if the servers do not know the user, or if they are not
+ * set up for SASL. A password that is changed on the servers takes effect with the next
+ * connection. If they refuse the old one, the client cannot reconnect, and loses its session and
+ * its holds.
  *
  * @param options the options.
- * @param user of ASCII, without a colon, a quotation mark or a backslash.
- * @param password its password, of ASCII.
+ * @param user the name, in ASCII, without colons, quotation marks or backslashes.
+ * @param password the user's password, in ASCII.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
@@ -1409,41 +1463,46 @@ zklock_status zklock_options_add_sasl(zklock_options *options,
                                       const char *password);
 
 /**
- * The same with the user and the password in a file: one line "user:password". It is read now, and
- * anew for each connection, so that the password can be changed while the client runs. As long as
- * it cannot be read then, no connection is made.
+ * Logs the client in as zklock_options_add_sasl does, with the user and password in a file: a
+ * single line "user:password". The file is read now, and again for each connection, so that the
+ * password can be changed while the client runs. If it cannot be read at that time, the client
+ * makes no new connection.
  *
  * @param options the options.
- * @param file its path.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be.
+ * @param file the path of the file.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the file cannot be read, or has another format.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_sasl_from_file(zklock_options *options, const char *file);
 
 /**
- * The same with "user:password" in an environment variable, which is read now.
+ * Logs the client in as zklock_options_add_sasl does, with the "user:password" in an environment
+ * variable. The variable is read now.
  *
  * @param options the options.
- * @param variable its name, such as "ZKLOCK_SASL".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be.
+ * @param variable the name of the variable, such as "ZKLOCK_SASL".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the variable is not set, or has another format.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_sasl_from_env(zklock_options *options,
                                                const char *variable);
 
 /**
- * Log in with the ticket that Kerberos has for this process, beside the users that were added for
- * the scheme "digest"; it counts as a login by SASL. To access lists it is the client's principal,
- * such as "sasl:billing@EXAMPLE.COM". The ticket is the one of the credential cache (KRB5CCNAME),
- * or comes from a keytab (KRB5_CLIENT_KTNAME), with which it is renewed. It is looked up anew for
- * each connection. Without one, making a client is ZKLOCK_REFUSED, or ZKLOCK_UNREACHABLE if no KDC
- * answers, and Kerberos' own words say why.
+ * Logs the client in with the Kerberos ticket of this process, in addition to users of the scheme
+ * "digest". This counts as the client's login by SASL. In access lists the user is the client's
+ * principal, such as "sasl:billing@EXAMPLE.COM".
+ *
+ * The ticket comes from the credential cache (KRB5CCNAME), or from a keytab (KRB5_CLIENT_KTNAME),
+ * which is also used to renew it. It is looked up again for each connection. If there is no
+ * ticket, making the client gives ZKLOCK_REFUSED, or ZKLOCK_UNREACHABLE if no KDC answers. The
+ * message includes Kerberos' own explanation.
  *
  * @param options the options.
- * @param service the first part of the servers' principal; may be NULL for "zookeeper".
- * @param host the second part of it; may be NULL for the host that is connected to.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one is empty, or has a space or one of @, / and \
- *         in it; ZKLOCK_REFUSED if this library was built without Kerberos.
+ * @param service the first part of the servers' principal; NULL for "zookeeper".
+ * @param host the second part of the servers' principal; NULL for the host that the client
+ *         connects to.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if service or host is empty, or contains a space or
+ *         one of @, / and \; ZKLOCK_REFUSED if this library was built without Kerberos.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_kerberos(zklock_options *options,
@@ -1451,8 +1510,8 @@ zklock_status zklock_options_add_kerberos(zklock_options *options,
                                           const char *host);
 
 /**
- * Who may use the nodes that the client creates. Without a user to log in as, all but
- * ZKLOCK_ACCESS_OPEN is ZKLOCK_INVALID_ARGUMENT when a client is made.
+ * Sets who may use the nodes that the client creates. Anything but ZKLOCK_ACCESS_OPEN needs a user
+ * to log in as: without one, making the client gives ZKLOCK_INVALID_ARGUMENT.
  *
  * @param options the options.
  * @param access one of zklock_access.
@@ -1462,15 +1521,15 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_access(zklock_options *options, int32_t access);
 
 /**
- * The same with a list of one's own, as zkCli takes it. A client that it does not name is locked
- * out of what it creates.
+ * Sets who may use the nodes that the client creates, as an access list in the format of zkCli. A
+ * client that the list does not name is locked out of the nodes that it creates.
  *
  * @param options the options.
- * @param list entries "scheme:id:rights" with commas between them, the rights being some of the
- *        letters cdrwa: such as "sasl:billing:cdrwa,world:anyone:r"; or "open", "creator-all" or
- *        "read-open".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if an entry is wrong: zklock_last_error() says which,
- *         by its number.
+ * @param list entries "scheme:id:rights", separated by commas. The rights are some of the letters
+ *         cdrwa, as in "sasl:billing:cdrwa,world:anyone:r". Instead of entries it may be "open",
+ *         "creator-all" or "read-open".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if an entry is wrong: zklock_last_error() gives the
+ *         number of the entry.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_access_list(zklock_options *options, const char *list);
@@ -1478,13 +1537,13 @@ zklock_status zklock_options_set_access_list(zklock_options *options, const char
 /* ==== Lock ==== */
 
 /**
- * Makes the mutex at a path: one holder at a time, in the order of arrival. Like every kind of
- * lock it costs no request: the node is created by the first acquire.
+ * Creates the mutex at a path: one holder at a time, in order of arrival. As with every kind of
+ * lock, this sends no request. The first acquire creates the node.
  *
- * It shares a queue with Curator's InterProcessMutex and LeaderSelector, and others: see
- * zklock_dialect.
+ * A mutex shares a queue with Curator's InterProcessMutex and LeaderSelector, and with those of
+ * other libraries: see zklock_dialect.
  *
- * @param client the client. It may be freed before the lock.
+ * @param client the client. You may free it before the lock.
  * @param path such as "/locks/report".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
@@ -1498,16 +1557,18 @@ zklock_status zklock_mutex_new(zklock_client *client,
                                zklock_lock **lock);
 
 /**
- * Makes the read side of the read/write lock at a path: it is held by any number at once, while no
- * writer holds.
+ * Creates the read side of the read/write lock at a path. Any number of readers can hold it at
+ * once, as long as no writer does.
  *
- * A thread that holds the write side by a reentrant lock (ZKLOCK_REENTRANT) may acquire the read
- * side as well, and release the write side first: a downgrade. The lock of the read side may be
- * reentrant or not. Where that of the write side is not, the thread waits for the release of the
- * write side as any other does: see zklock_rwlock_write_new. It shares a queue with Curator's
- * InterProcessReadWriteLock, and in kazoo's dialect with kazoo's.
+ * It shares a queue with Curator's InterProcessReadWriteLock or, in kazoo's dialect, with kazoo's
+ * locks.
  *
- * @param client the client. It may be freed before the lock.
+ * To downgrade, a thread that holds the write side may acquire the read side, and then release the
+ * write side. This needs a write side made with ZKLOCK_REENTRANT; the read side may be reentrant
+ * or not. If the write side is not reentrant, the thread waits until the write side is released,
+ * like any other thread: see zklock_rwlock_write_new.
+ *
+ * @param client the client. You may free it before the lock.
  * @param path such as "/locks/catalogue".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
@@ -1521,18 +1582,21 @@ zklock_status zklock_rwlock_read_new(zklock_client *client,
                                      zklock_lock **lock);
 
 /**
- * Makes the write side of the read/write lock at a path: one holder at a time, and no reader
- * beside it.
+ * Creates the write side of the read/write lock at a path: one writer at a time, and no reader at
+ * the same time.
  *
- * A thread that holds the read side waits until that is released, by whichever thread. If no other
- * can release it, because it is of a reentrant lock, that is ZKLOCK_DEADLOCK. A thread that has
- * acquired the write side gets the read side at once if the lock is made with ZKLOCK_REENTRANT, so
- * that no other thread can release the write side. Any other hold may have been handed to another
- * thread, which writes: so the thread that acquired it waits for its release before it reads, or
- * gets ZKLOCK_TIMEOUT, and the log warns of the wait.
+ * If a thread holds the read side and acquires the write side, it waits until the read side is
+ * released, by any thread. If no other thread can release it, because its lock is reentrant, the
+ * acquire returns ZKLOCK_DEADLOCK.
  *
- * @param client the client. It may be freed before the lock.
- * @param path that of the read side.
+ * If a thread holds the write side of a lock made with ZKLOCK_REENTRANT, it gets the read side at
+ * once, because no other thread can release that write side. A write side that is not reentrant
+ * may have been handed to another thread, which is still writing. So the thread that acquired it
+ * must wait for its release before it can read, or gets ZKLOCK_TIMEOUT. The log has a warning
+ * about such a wait.
+ *
+ * @param client the client. You may free it before the lock.
+ * @param path the same path as for the read side.
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
@@ -1545,19 +1609,19 @@ zklock_status zklock_rwlock_write_new(zklock_client *client,
                                       zklock_lock **lock);
 
 /**
- * Makes the semaphore at a path: as many hold it as it has permits, in the order of arrival. It
- * has the layout of Curator's InterProcessSemaphoreV2.
+ * Creates the semaphore at a path. It can have as many holders as it has permits, in order of
+ * arrival. Its nodes have the layout of Curator's InterProcessSemaphoreV2.
  *
- * A permit belongs to nobody: any thread may acquire several and release any.
+ * A permit does not belong to a thread: any thread may acquire several and release any.
  *
- * @param client the client. It may be freed before the lock.
+ * @param client the client. You may free it before the lock.
  * @param path such as "/locks/licences".
- * @param limit how many permits there are, 1 to 4294967295. Every program that uses it must give
- *        the same number.
+ * @param limit the number of permits, 1 to 4294967295. Every program that uses the semaphore must
+ *         give the same number.
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, if more permits are wanted
- *         than there are, or an option does not apply to this kind.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, if the options ask for more
+ *         permits at once than the limit, or if an option does not apply to this kind.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_semaphore_new(zklock_client *client,
@@ -1567,13 +1631,14 @@ zklock_status zklock_semaphore_new(zklock_client *client,
                                    zklock_lock **lock);
 
 /**
- * Writes how many permits there are to the node that semaphores name with
- * zklock_lock_options_set_limit_at, and creates it if it is not there.
+ * Writes a number of permits to the node that semaphores name with
+ * zklock_lock_options_set_limit_at. Creates the node if it does not exist. It waits for the
+ * servers' answer.
  *
  * Permits that are held stay held, even if the new limit is lower.
  *
  * @param client the client.
- * @param path that of the node, such as "/limits/licences".
+ * @param path the path of the node, such as "/limits/licences".
  * @param limit 0 to 2147483647.
  * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
@@ -1582,19 +1647,19 @@ ZKLOCK_NODISCARD
 zklock_status zklock_set_limit(zklock_client *client, const char *path, uint32_t limit);
 
 /**
- * Makes the set of several locks, which are acquired and released together: all of them, or none.
- * No two sets can come to wait for each other, in whatever order they name their locks.
+ * Creates a set of several locks that are acquired and released together: all of them, or none.
+ * Sets cannot deadlock each other, whatever order they name their locks in.
  *
- * @param client the client from which the locks come. It may be freed before the set.
- * @param locks mutexes, read and write sides, semaphores and elections. They may be freed before
- *        the set.
- * @param count how many there are: one at least.
- * @param options NULL for the defaults. They are copied. The options of the locks stay, except
- *        that the set as a whole is reentrant or not.
- * @param[out] lock the set, which is a lock as well. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client or an
- *         exclusive one, if two are of one path, they are too many for one request, or an option
- *         does not apply to a set.
+ * @param client the client that made the locks. You may free it before the set.
+ * @param locks mutexes, read and write sides, semaphores and elections. You may free them before
+ *         the set.
+ * @param count the number of locks, at least 1.
+ * @param options NULL for the defaults. They are copied. Each lock keeps its own options, except
+ *         that the options of the set decide whether it is reentrant as a whole.
+ * @param[out] lock the set, which is itself a lock. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, is of another client or
+ *         is an exclusive lock, if two locks have the same path, if there are too many for one
+ *         request, or if an option does not apply to a set.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_all_new(zklock_client *client,
@@ -1604,25 +1669,25 @@ zklock_status zklock_all_new(zklock_client *client,
                              zklock_lock **lock);
 
 /**
- * Makes any one of several locks: an acquire holds the first that comes, and leaves the queues of
- * the rest. zklock_hold_path says which it is. It is for a worker that takes any free job out of
- * many.
+ * Creates a choice of several locks. Acquiring it gives a hold of whichever lock is free first,
+ * and leaves the queues of the others. zklock_hold_path says which lock it is. This is for workers
+ * that take any free job out of many.
  *
- * All queues are looked at first, in one round trip that changes nothing, and of the locks that
- * are free the one that is named first is acquired. If none is, an acquire queues for all. Each
- * lock is acquired as it is alone, with its own options: so one that the caller holds already is
- * busy, unless it is reentrant.
+ * An acquire first looks at all the queues, in one round trip that changes nothing. If some locks
+ * are free, it acquires the one that you named first. If none is free, it queues for all of them.
+ * Each lock is acquired as it would be alone, with its own options, so a lock that the caller
+ * already holds counts as busy unless it is reentrant.
  *
- * @param client the client from which the locks come. It may be freed before the choice.
- * @param locks mutexes, read and write sides, semaphores, elections and sets. They may be freed
- *        before the choice.
- * @param count how many there are: one at least.
- * @param options NULL for the defaults. No option but a default applies to a choice: give them to
- *        its locks.
- * @param[out] lock the choice, which is a lock as well. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client, an
- *         exclusive one or such a choice itself, if two are of one path, they are too many to be
- *         watched by one session, or an option does not apply to a choice.
+ * @param client the client that made the locks. You may free it before the choice.
+ * @param locks mutexes, read and write sides, semaphores, elections and sets. You may free them
+ *         before the choice.
+ * @param count the number of locks, at least 1.
+ * @param options NULL for the defaults. A choice takes no options of its own: set them on its
+ *         locks.
+ * @param[out] lock the choice, which is itself a lock. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, is of another client, is
+ *         an exclusive lock or is itself a choice, if two locks have the same path, if there are
+ *         too many for one session to watch, or if an option is not the default.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_any_new(zklock_client *client,
@@ -1632,11 +1697,11 @@ zklock_status zklock_any_new(zklock_client *client,
                              zklock_lock **lock);
 
 /**
- * Makes the election at a path: the client that acquires it leads until it releases. It shares a
- * queue with Curator's LeaderLatch. zklock_observe reports who leads, even to programs that are
- * not candidates.
+ * Creates the election at a path. The client that acquires it leads until it releases it.
+ * zklock_observe reports the leader, even to programs that are not candidates. An election shares
+ * a queue with Curator's LeaderLatch.
  *
- * @param client the client. It may be freed before the lock.
+ * @param client the client. You may free it before the lock.
  * @param path such as "/election/scheduler".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
@@ -1650,11 +1715,11 @@ zklock_status zklock_election_new(zklock_client *client,
                                   zklock_lock **lock);
 
 /**
- * Makes the exclusive lock at a path: the client that creates the node "lock" below it holds the
- * lock. There is no queue and no order, so it is for jobs that are tried once and skipped if
- * another process is doing them.
+ * Creates the exclusive lock at a path. The client that creates the node "lock" below the path
+ * holds the lock. There is no queue and no order, so use it for jobs that are tried once and
+ * skipped if another process is doing them.
  *
- * @param client the client. It may be freed before the lock.
+ * @param client the client. You may free it before the lock.
  * @param path such as "/jobs/nightly".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
@@ -1668,7 +1733,7 @@ zklock_status zklock_exclusive_new(zklock_client *client,
                                    zklock_lock **lock);
 
 /**
- * The path of a lock; of a set of locks, the paths of all.
+ * Gets the path of a lock, or all the paths of a set of locks.
  *
  * @param lock the lock.
  * @param[out] path valid until the lock is freed.
@@ -1678,15 +1743,15 @@ ZKLOCK_NODISCARD
 zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
 
 /**
- * Frees the lock. Holds of it are not touched, and waits for it go on.
+ * Frees a lock. Its holds are not affected, and waits for it go on.
  *
- * @param lock may be NULL; a handle that was freed before is ignored.
+ * @param lock may be NULL. A handle that was already freed is ignored.
  */
 void zklock_lock_free(zklock_lock *lock);
 
 /**
- * Makes options with the defaults. Free them with zklock_lock_options_free, which may be done as
- * soon as the lock is made.
+ * Creates lock options with the defaults. Free them with zklock_lock_options_free, at any time
+ * after the lock is made.
  *
  * @param[out] options the options.
  * @return ZKLOCK_OK.
@@ -1695,14 +1760,14 @@ ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_new(zklock_lock_options **options);
 
 /**
- * Frees options. Locks made with them are not touched.
+ * Frees lock options. Locks that were made with them are not affected.
  *
- * @param options may be NULL; a handle that was freed before is ignored.
+ * @param options may be NULL. A handle that was already freed is ignored.
  */
 void zklock_lock_options_free(zklock_lock_options *options);
 
 /**
- * Sets the boolean properties of the lock. This replaces the flags that were set before.
+ * Sets the boolean properties of the lock. This replaces flags that were set earlier.
  *
  * @param options the options.
  * @param flags 0, or a sum of zklock_flag.
@@ -1712,17 +1777,18 @@ ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_flags(zklock_lock_options *options, uint32_t flags);
 
 /**
- * How its nodes are named. Contenders of every dialect are recognised, whichever the lock has.
+ * Sets how the lock's nodes are named. Contenders of every dialect are recognised, whichever one
+ * the lock itself uses.
  *
  * @param options the options.
- * @param dialect one of zklock_dialect. It says which kinds of lock can have it.
+ * @param dialect one of zklock_dialect, where each lists the kinds of lock that can use it.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_dialect(zklock_lock_options *options, int32_t dialect);
 
 /**
- * How many permits of a semaphore to acquire at once. Default: 1.
+ * Sets how many permits of a semaphore to acquire at once. Default: 1.
  *
  * @param options the options.
  * @param permits 1 to 256.
@@ -1733,9 +1799,9 @@ zklock_status zklock_lock_options_set_permits(zklock_lock_options *options,
                                               uint32_t permits);
 
 /**
- * The node that says how many permits a semaphore has, in the format of Curator's SharedCount. As
- * long as it does not exist, the limit is that of zklock_semaphore_new. Waiters notice when
- * zklock_set_limit changes it.
+ * Sets the node that holds the number of permits of a semaphore, in the format of Curator's
+ * SharedCount. As long as it does not exist, the limit is the one given to zklock_semaphore_new.
+ * Waiters notice when zklock_set_limit changes it.
  *
  * @param options the options.
  * @param path such as "/limits/licences".
@@ -1746,19 +1812,19 @@ zklock_status zklock_lock_options_set_limit_at(zklock_lock_options *options,
                                                const char *path);
 
 /**
- * For how long the lock's node stays after a release, as long as nobody else wants the lock.
- * Default: 0, not at all. For mutexes, read and write sides.
+ * Sets how long the lock's node stays after a release, as long as nobody else wants the lock.
+ * Default: 0, not at all. For mutexes and the sides of a read/write lock.
  *
- * Meanwhile nobody holds the lock, and the client's next acquire takes the node over without a
- * request, or after one check if its lease does not run. When anybody else queues, by whatever
- * library, the node is deleted: at once, or with the release if it is held. So a lock that one
- * process takes again and again costs nothing, and one that others want costs them no more than a
- * deletion. Readers of a client have one node together, until a writer queues.
+ * While the node lingers, nobody holds the lock. The client's next acquire takes the node over
+ * without a request, or after one check if its lease has run out. When anyone else queues, with
+ * any library, the node is deleted: at once, or on release if the lock is held. So a lock that
+ * only one process uses again and again costs nothing, and other processes that want it wait for
+ * no more than a deletion. All readers of a client share one node, until a writer queues.
  *
- * Grants on one node have the same token: what the lock guards must accept one that is not smaller
- * than it has seen. A try of another client that comes while the node lingers finds the lock busy,
- * and makes it free. If the process is killed, others wait for its session timeout, as for any
- * holder's.
+ * All grants on one node have the same token, so the resource that the lock guards must accept a
+ * token equal to the largest that it has seen. If another client tries the lock once while the
+ * node lingers, it finds the lock busy, but this frees the lock. If the process is killed, others
+ * wait for its session timeout, as for any holder.
  *
  *     zklock_lock_options *options;
  *
@@ -1777,13 +1843,13 @@ zklock_status zklock_lock_options_set_linger(zklock_lock_options *options,
                                              int64_t milliseconds);
 
 /**
- * How many holders of this client follow one another on one node while others wait. Default: 1, so
- * that clients take turns, whatever the number of their threads. For mutexes, read and write
- * sides.
+ * Sets how many holders of this client may follow one another on one node while other clients
+ * wait. Default: 1, so that clients take turns, however many threads each has. For mutexes and the
+ * sides of a read/write lock.
  *
- * With more than one, or with zklock_lock_options_set_linger, threads pass the lock on without a
- * request: for as long as nobody else waits, and so often otherwise. Grants on one node have the
- * same token.
+ * With more than one turn, or with zklock_lock_options_set_linger, threads of this client pass the
+ * lock on without a request: without limit while no other client waits, and otherwise for this
+ * many turns. All grants on one node have the same token.
  *
  * @param options the options.
  * @param turns 1 to 4294967295.
@@ -1796,53 +1862,52 @@ zklock_status zklock_lock_options_set_local_turns(zklock_lock_options *options,
 /* ==== Acquire ==== */
 
 /**
- * Waits until the lock is held.
+ * Acquires a lock: waits until it is held.
  *
- * Grants follow the order in which clients queue, and within a client that of its callers: however
- * many wait, clients take turns. A caller that gives up leaves its place to the next of its
- * client.
+ * Clients get the lock in the order in which they queue, and the callers within a client in the
+ * order in which they call. However many callers a client has, clients take turns. If a caller
+ * gives up, the next caller of its client takes its place.
  *
- * A thread may acquire for others, and hand each hold to one that releases it: so it also waits
- * for what it has acquired itself. If nobody else releases that, it waits in vain; a warning is
- * logged when such a wait begins.
+ * A thread may acquire a lock for another thread, so it also waits for holds that it acquired
+ * itself. If no other thread releases such a hold, the wait never ends. The log has a warning when
+ * such a wait begins.
  *
- * With a timeout of 0 it may be called again and again: from the second time on that one and the
- * same zklock_lock of a mutex, an election or a read/write lock was busy, further such calls cost
- * no request until the servers tell that the one in the way has gone. So right after another
- * client's release it may still be ZKLOCK_TIMEOUT, for the moment that this takes, a tenth of the
- * session timeout at most. With a timeout that leaves the servers the time to answer, they are
- * asked in any case.
+ * You may poll with a timeout of 0. After a zklock_lock of a mutex, an election or a read/write
+ * lock was found busy twice, further tries send no request until the servers report that the
+ * contender ahead has gone. So just after another client's release, a try may still return
+ * ZKLOCK_TIMEOUT until that report arrives, for a tenth of the session timeout at most. A call
+ * whose timeout leaves enough time for an answer always asks the servers.
  *
  * @param lock the lock.
- * @param timeout milliseconds: 0 tries once, which takes as long as the try timeout if no server
- *        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then, whatever
- *        the network does.
- * @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it
- *        with zklock_hold_free.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others had the lock until then, or the time was too short
- *         for an answer; ZKLOCK_UNREACHABLE if there was no connection then, or no server has
- *         answered for the try timeout: nobody knows who has the lock; ZKLOCK_DEADLOCK if it was
- *         to wait for what this thread itself holds by a reentrant lock, so that no other can
- *         release it (such as the read side, if this is the write side), or in a callback; if the
- *         lock is reentrant; ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its
- *         lease has run out; ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list
- *         does not allow it, or the process is exiting and no thread can be started;
- *         ZKLOCK_CLOSED.
+ * @param timeout in milliseconds. 0 tries once, and takes the try timeout if no server answers.
+ *         ZKLOCK_FOREVER waits as long as it takes. With any other timeout the call returns in
+ *         time, whatever the network does.
+ * @param[out] hold the proof that the lock is held. Release it with zklock_release, and free it
+ *         with zklock_hold_free.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others held the lock for all that time, or the time was too
+ *         short for an answer; ZKLOCK_UNREACHABLE if there was no connection in the end, or no
+ *         server answered within the try timeout, so that it is not known who has the lock;
+ *         ZKLOCK_DEADLOCK in a callback, or if the call would wait for a hold of a reentrant lock
+ *         that only this thread can release (for example, a hold of the read side, if this is the
+ *         write side); ZKLOCK_LOST if the lock is reentrant and this thread's outer hold is lost,
+ *         and ZKLOCK_UNREACHABLE if that hold's lease has run out; ZKLOCK_FOREIGN_CONTENDER;
+ *         ZKLOCK_REFUSED if the servers' access list does not allow it, or the process is exiting
+ *         and no thread can be started; ZKLOCK_CLOSED.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_acquire(zklock_lock *lock, int64_t timeout, zklock_hold **hold);
 
 /**
- * Begins to wait for the lock, and returns at once. When zklock_acquire_finish has a result, the
- * ticket's descriptor becomes readable (zklock_ticket_fd), and its client has an event
+ * Starts to wait for a lock, and returns at once. When zklock_acquire_finish has a result, the
+ * ticket's descriptor becomes readable (zklock_ticket_fd), and the client has an event
  * (zklock_client_next_event).
  *
- * Such a wait belongs to no thread: a thread that holds the lock may begin another, and the hold
- * may be released by any thread, also if the lock is reentrant. The time that passes before a
- * grant is fetched is time for which the lock is held.
+ * Such a wait does not belong to a thread: a thread that holds the lock may start another wait for
+ * it, and any thread may release the hold, even if the lock is reentrant. The lock is held from
+ * the moment that it is granted, not from the moment that you fetch the hold.
  *
  * @param lock the lock.
- * @param timeout milliseconds: as zklock_acquire.
+ * @param timeout in milliseconds, as for zklock_acquire.
  * @param[out] ticket the ticket. Free it with zklock_ticket_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -1852,45 +1917,48 @@ zklock_status zklock_acquire_start(zklock_lock *lock,
                                    zklock_ticket **ticket);
 
 /**
- * The result of a wait that was begun with zklock_acquire_start, once. It does not wait.
+ * Fetches the result of zklock_acquire_start, and returns at once. The result can be fetched once.
  *
- * @param ticket the ticket. It must be freed all the same.
- * @param[out] hold as zklock_acquire.
+ * @param ticket the ticket. You must still free it.
+ * @param[out] hold as for zklock_acquire.
  * @return ZKLOCK_OK; ZKLOCK_PENDING as long as the wait goes on; ZKLOCK_INTERRUPTED after
- *         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was fetched before; ZKLOCK_LOST if
- *         the lock was granted, and lost before this call; and all that zklock_acquire returns.
+ *         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was already fetched; ZKLOCK_LOST if
+ *         the lock was granted, but lost before this call; and everything that zklock_acquire
+ *         returns.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_acquire_finish(zklock_ticket *ticket, zklock_hold **hold);
 
 /**
- * Ends a wait: its descriptor becomes readable, its event comes, and zklock_acquire_finish gives
- * ZKLOCK_INTERRUPTED, or the result if there is one already. Nothing is left behind in the queue.
+ * Cancels a wait, and returns at once. The ticket's descriptor becomes readable, its event comes,
+ * and zklock_acquire_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
+ * Nothing is left behind in the queue.
  *
- * @param ticket the ticket. It must be freed all the same.
+ * @param ticket the ticket. You must still free it.
  * @return ZKLOCK_OK.
  */
 zklock_status zklock_acquire_cancel(zklock_ticket *ticket);
 
 /**
- * The descriptor of a ticket: readable when there is a result, and from then on. Do not read from
- * it, write to it or close it. It is made when it is first asked for: a program with thousands of
- * tickets does better to ask its client alone, with zklock_client_fd.
+ * Gets the descriptor of a ticket. It becomes readable when there is a result, and stays readable.
+ * Do not read from it, write to it or close it. It is created the first time that you ask for it.
+ * A program with thousands of tickets should use the one descriptor of their client instead:
+ * zklock_client_fd.
  *
  * @param ticket the ticket.
  * @param[out] descriptor valid until the ticket is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_ticket_fd(const zklock_ticket *ticket, int *descriptor);
 
 /**
- * What the event of a ticket gives back: a pointer of yours, behind which nobody looks. It is NULL
- * until it is set. The hold that is fetched from the ticket begins with it.
+ * Sets the pointer that the event of a ticket gives back to you. The library never follows it. It
+ * is NULL until you set it. The hold that you fetch from the ticket starts with the same pointer.
  *
- * The event may come as soon as the ticket is begun. So let one thread begin tickets and ask for
- * events, or lock a mutex of yours from zklock_acquire_start until the context is set, and while
- * you handle an event.
+ * The event may come as soon as the ticket is started. So start tickets and fetch events on the
+ * same thread, or lock a mutex of yours from zklock_acquire_start until the context is set, and
+ * also while you handle an event.
  *
  * @param ticket the ticket.
  * @param context any pointer, or NULL.
@@ -1900,20 +1968,21 @@ ZKLOCK_NODISCARD
 zklock_status zklock_ticket_set_context(zklock_ticket *ticket, void *context);
 
 /**
- * Frees a ticket and its descriptor, which must be in no event loop any more. A wait that goes on
- * is ended; a lock that was granted and not fetched is released in the background. No event of it
- * is given from now on.
+ * Frees a ticket and its descriptor. Remove the descriptor from your event loop first. A wait that
+ * is still going on is cancelled. A lock that was granted but not fetched is released in the
+ * background. A freed ticket has no more events.
  *
- * @param ticket may be NULL; a handle that was freed before is ignored.
+ * @param ticket may be NULL. A handle that was already freed is ignored.
  */
 void zklock_ticket_free(zklock_ticket *ticket);
 
 /**
- * For how long the lock is certain to be held without the servers being heard from again. Zero
- * means that others may hold it. It costs no request.
+ * Gets how long the lock is certain to be held, even if the client hears nothing more from the
+ * servers. 0 means that others may hold the lock. It sends no request.
  *
- * It is the state of now: a process that is paused just after this call may find it changed.
- * Against that help the token, and zklock_hold_commit.
+ * This is the state at the time of the call: if the process is paused right after it, the answer
+ * may be out of date. The token (zklock_hold_token) and zklock_hold_commit protect you against
+ * that.
  *
  * @param hold the hold.
  * @param[out] milliseconds rounded down.
@@ -1923,23 +1992,23 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_valid_for(const zklock_hold *hold, int64_t *milliseconds);
 
 /**
- * Asks the servers whether the lock is still held.
+ * Asks the servers whether the lock is still held, and waits for their answer.
  *
  * @param hold the hold.
- * @param[out] milliseconds for how long it is certain to be held. It may be NULL.
+ * @param[out] milliseconds how long the lock is certain to be held. It may be NULL.
  * @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did
- *         not answer within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a
- *         release, including one that comes before their answer; ZKLOCK_DEADLOCK in a callback.
+ *         not answer within what was left of the lease, or within a second; ZKLOCK_NOT_HELD if the
+ *         hold was released, before the call or during it; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_confirm(zklock_hold *hold, int64_t *milliseconds);
 
 /**
- * Begins what zklock_hold_confirm does, and returns at once. zklock_call_finish gives the
- * milliseconds.
+ * Starts to ask the servers as zklock_hold_confirm does, and returns at once. zklock_call_finish
+ * gives the milliseconds as its number.
  *
- * @param hold the hold. It must stay until the call has its result: to free it releases the lock,
- *        and the call may give ZKLOCK_NOT_HELD.
+ * @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
+ *         the call may then give ZKLOCK_NOT_HELD.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -1947,15 +2016,18 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_confirm_start(zklock_hold *hold, zklock_call **call);
 
 /**
- * The fencing token: of two grants of one path that exclude each other, the later has the greater
- * token. Let what the lock guards refuse a token smaller than one it has seen, and accept an equal
- * one: grants that follow one another on one node have the same. Those are the holds within a hold
- * of ZKLOCK_REENTRANT, and what zklock_lock_options_set_linger and
- * zklock_lock_options_set_local_turns let a client take again.
+ * Gets the fencing token of a hold. If two grants at one path exclude each other, the later one
+ * never has a smaller token. Have the resource that the lock guards refuse any token smaller than
+ * the largest it has seen, and accept an equal one.
  *
- * Holders that may hold together learn of their grants in any order: of two readers without a
- * writer between them the later may have the smaller token, and so may the later of two permits.
- * So compare a reader's token with those of writers alone.
+ * Grants that follow one another on one node have the same token. These are nested holds of a lock
+ * made with ZKLOCK_REENTRANT, and grants that a client takes over because of
+ * zklock_lock_options_set_linger or zklock_lock_options_set_local_turns. All other grants that
+ * exclude each other have different tokens.
+ *
+ * Among grants that can be held at the same time, the order of tokens means nothing: the later of
+ * two readers with no writer between them may have the smaller token, and so may the later of two
+ * permits. So compare a reader's token only with those of writers.
  *
  * @param hold the hold.
  * @param[out] token the token.
@@ -1965,21 +2037,21 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_token(const zklock_hold *hold, uint64_t *token);
 
 /**
- * Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers
- * commit it. It waits for their answer, or until it is too late for one: a session timeout at
- * most, or two seconds.
+ * Writes to ZooKeeper itself: either all of the writes or none, and only if the lock is still held
+ * when the servers commit them. It waits for the servers' answer, or until it is too late for one:
+ * a session timeout or two seconds at most, whichever is longer.
  *
  * @param hold the hold.
- * @param writes what to do, in this order.
- * @param count how many there are.
- * @param[out] versions the version of each node after its write, as many as there are writes: 0 if
- *        it was created, ZKLOCK_NO_NODE if it was deleted. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written;
- *         ZKLOCK_CONFLICT if a node was not as it had to be: nothing was written, and
- *         zklock_last_conflict says which it was; ZKLOCK_UNCERTAIN if the reply was lost: all or
- *         nothing was written, and zklock_hold_read shows which; ZKLOCK_NOT_HELD after a release;
- *         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for a bad path, and for more than
- *         512 KiB in all.
+ * @param writes the writes, which are done in this order.
+ * @param count the number of writes.
+ * @param[out] versions the version of each node after its write, as many as there are writes: 0
+ *         for a node that was created, ZKLOCK_NO_NODE for a node that was deleted. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_LOST if the lock was no longer held, and nothing was written;
+ *         ZKLOCK_CONFLICT if a node was not in the required state, and nothing was written:
+ *         zklock_last_conflict tells which write was refused; ZKLOCK_UNCERTAIN if the reply was
+ *         lost, and either all or nothing was written: zklock_hold_read shows which;
+ *         ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT
+ *         for an invalid path, or for more than 512 KiB in total.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_commit(zklock_hold *hold,
@@ -1988,17 +2060,17 @@ zklock_status zklock_hold_commit(zklock_hold *hold,
                                  int32_t *versions);
 
 /**
- * Begins what zklock_hold_commit does, and returns at once. zklock_call_versions gives the
- * versions. After ZKLOCK_CONFLICT, zklock_last_conflict says which write was refused, as soon as
- * zklock_call_finish or zklock_call_versions has returned it.
+ * Starts to write as zklock_hold_commit does, and returns at once. zklock_call_versions gives the
+ * versions. If zklock_call_finish or zklock_call_versions returns ZKLOCK_CONFLICT,
+ * zklock_last_conflict tells which write was refused.
  *
- * @param hold the hold. It must stay until the call has its result: to free it releases the lock,
- *        and the call may give ZKLOCK_NOT_HELD.
- * @param writes what to do, in this order. They are copied.
- * @param count how many there are.
+ * @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
+ *         the call may then give ZKLOCK_NOT_HELD.
+ * @param writes the writes, which are done in this order. They are copied.
+ * @param count the number of writes.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for a bad path, and for more than 512 KiB in all. All
- *         other statuses come with the result.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for an invalid path, or for more than 512 KiB in
+ *         total. All other statuses come with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_commit_start(zklock_hold *hold,
@@ -2007,32 +2079,34 @@ zklock_status zklock_hold_commit_start(zklock_hold *hold,
                                        zklock_call **call);
 
 /**
- * The versions that a call of zklock_hold_commit_start has written.
+ * Gets the versions that a call of zklock_hold_commit_start has written. It returns at once.
  *
- * @param call the call. It must be freed all the same.
- * @param[out] versions the version of each node after its write, as zklock_hold_commit gives them:
- *        as many as there are writes, and as zklock_call_finish says. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for another call; and all that zklock_call_finish
- *         returns.
+ * @param call the call. You must still free it.
+ * @param[out] versions the version of each node after its write, as zklock_hold_commit gives them.
+ *         There are as many as there were writes, and zklock_call_finish gives that number. It may
+ *         be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything
+ *         that zklock_call_finish returns.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_versions(zklock_call *call, int32_t *versions);
 
 /**
- * Which write was refused, if the last function that failed in this thread was a
- * zklock_hold_commit that gave ZKLOCK_CONFLICT; or a zklock_call_finish or zklock_call_versions
- * that gave it for a zklock_hold_commit_start.
+ * Tells which write was refused, after ZKLOCK_CONFLICT from zklock_hold_commit, or from
+ * zklock_call_finish or zklock_call_versions for a zklock_hold_commit_start. Ask right away: the
+ * next call on this thread that fails replaces the answer.
  *
- * @return its index among the writes, from 0 on; -1 if the last function that failed did so in
- *         another way.
+ * @return the index of the write, counting from 0; -1 if the last call that failed on this thread
+ *         failed in another way.
  */
 int64_t zklock_last_conflict(void);
 
 /**
- * What is in a node of ZooKeeper, and its version. It is as new as anything that the servers had
- * committed when this was called, and the outcome of a zklock_hold_commit of this hold is certain
- * by then. So after ZKLOCK_UNCERTAIN read what was to be written, then decide. It works while the
- * client is open, even if the hold is lost or released.
+ * Reads the data and the version of a node in ZooKeeper. The answer is at least as recent as
+ * everything that the servers had committed when this was called, and it reflects the final
+ * outcome of every earlier zklock_hold_commit of this hold. So after ZKLOCK_UNCERTAIN, read what
+ * you meant to write, then decide. It works as long as the client is open, even if the hold is
+ * lost or released.
  *
  *     char state[64];
  *     size_t length;
@@ -2044,20 +2118,22 @@ int64_t zklock_last_conflict(void);
  *     else if (length > sizeof state) puts("longer than it should be");
  *     else printf("version %d: %.*s\n", (int)version, (int)length, state);
  *
- * It waits for their answer a session timeout at most, or two seconds.
+ * It waits for the servers' answer, for a session timeout or two seconds at most, whichever is
+ * longer.
  *
  * @param hold the hold.
- * @param path of the node.
- * @param buffer where its data go: as many bytes as there is room for, and no NUL after them. It
- *        may be NULL if size is 0.
- * @param size how many bytes there is room for.
- * @param[out] length how many bytes the data have, even if there is not room for all of them; 0 if
- *        there is no such node.
- * @param[out] version its version, for a zklock_write; ZKLOCK_NO_NODE, which a write refuses, if
- *        there is no such node.
- * @return ZKLOCK_OK, also if there is no such node; ZKLOCK_UNREACHABLE if the servers did not
- *         answer in time; ZKLOCK_REFUSED if the access list does not allow to read it;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for a bad path.
+ * @param path the path of the node.
+ * @param buffer receives the data, without a NUL at its end. Data that does not fit is cut off. It
+ *         may be NULL if size is 0.
+ * @param size the size of the buffer in bytes.
+ * @param[out] length the length of all the data in bytes, even if it does not fit; 0 if the node
+ *         does not exist.
+ * @param[out] version the version of the node, for a zklock_write. If the node does not exist,
+ *         ZKLOCK_NO_NODE, which a write refuses.
+ * @return ZKLOCK_OK, even if the node does not exist; ZKLOCK_UNREACHABLE if the servers did not
+ *         answer in time; ZKLOCK_REFUSED if the access list does not allow reading the node;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for an invalid
+ *         path.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_read(zklock_hold *hold,
@@ -2068,7 +2144,7 @@ zklock_status zklock_hold_read(zklock_hold *hold,
                                int32_t *version);
 
 /**
- * The path of the lock.
+ * Gets the path of the lock that a hold is on.
  *
  * @param hold the hold.
  * @param[out] path valid until the hold is freed.
@@ -2078,7 +2154,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_path(const zklock_hold *hold, const char **path);
 
 /**
- * The path of the node that stands for this hold.
+ * Gets the path of a hold's node.
  *
  * @param hold the hold.
  * @param[out] node valid until the hold is freed.
@@ -2088,32 +2164,32 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_node(const zklock_hold *hold, const char **node);
 
 /**
- * Releases the lock and waits until the servers have confirmed it. Of a reentrant lock, only the
- * release of the last hold reaches the servers.
+ * Releases a hold, and waits until the servers have confirmed it. If a reentrant lock has several
+ * holds, only the release of the last one reaches the servers.
  *
- * Whatever is returned, but for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this hold has
- * come to its end. It must be freed all the same.
+ * Whatever this returns, except for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, the hold
+ * has ended. You must still free it.
  *
  * @param hold the hold.
- * @return ZKLOCK_OK; ZKLOCK_LOST if the hold was found to be lost; ZKLOCK_NOT_HELD if it was
- *         released before; ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired
- *         it: nothing changes; ZKLOCK_TIMEOUT if the servers have not answered within a session
- *         timeout: the release goes on in the background; ZKLOCK_UNREACHABLE if no connection can
- *         be had for its session any more, such as after a change of passwords: the lock is free
- *         when the servers end the session, a session timeout after they last heard of it;
- *         ZKLOCK_REFUSED if the access list does not allow to delete its node, which has gone with
- *         its session then, and so have the client's other holds, or the process is exiting and no
- *         thread can be started; ZKLOCK_DEADLOCK in a callback.
+ * @return ZKLOCK_OK; ZKLOCK_LOST if the hold was lost before the release; ZKLOCK_NOT_HELD if it
+ *         was already released; ZKLOCK_NOT_OWNER if the lock is reentrant and another thread
+ *         acquired it, in which case nothing changes; ZKLOCK_TIMEOUT if the servers have not
+ *         answered within a session timeout, in which case the release goes on in the background;
+ *         ZKLOCK_UNREACHABLE if the client can no longer connect to its session, for example after
+ *         a change of passwords, in which case the lock is free once the servers end the session,
+ *         a session timeout after they last heard from it; ZKLOCK_REFUSED if the access list does
+ *         not allow deleting its node, in which case the client's session was ended to remove the
+ *         node, and its other holds are lost too; ZKLOCK_REFUSED also if the process is exiting
+ *         and no thread can be started; ZKLOCK_DEADLOCK in a callback.
  */
 zklock_status zklock_release(zklock_hold *hold);
 
 /**
- * Begins what zklock_release does, and returns at once. If there is a call, and this thread may
- * release the hold, the hold has come to its end by then, and the release goes on even if the call
- * is cancelled or freed.
+ * Starts to release a hold as zklock_release does, and returns at once. If this gives you a call,
+ * and this thread may release the hold, then the hold has ended, and the release goes on even if
+ * you cancel or free the call.
  *
- * @param hold the hold. It must be freed all the same, which may be done before the call has its
- *        result.
+ * @param hold the hold. You must still free it, and may do so before the call has its result.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -2121,25 +2197,26 @@ ZKLOCK_NODISCARD
 zklock_status zklock_release_start(zklock_hold *hold, zklock_call **call);
 
 /**
- * Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still
- * held is released in the background, whichever thread acquired it, and calls that wait with this
- * hold end. Nothing of it is told from now on.
+ * Frees a hold and its descriptor. Remove the descriptor from your event loop first. If the lock
+ * is still held, it is released in the background, whichever thread acquired it. Calls that are
+ * waiting with this hold end. A freed hold has no more callbacks or events.
  *
- * It waits for nothing but a callback of this hold that is just running, unless that is what calls
- * it. So call it with nothing locked that the callback locks.
+ * If a callback of this hold is running, this function waits for it to return, unless the callback
+ * itself calls this function. So do not call it with a mutex locked that the callback locks too.
+ * It waits for nothing else.
  *
- * @param hold may be NULL; a handle that was freed before is ignored.
+ * @param hold may be NULL. A handle that was already freed is ignored.
  */
 void zklock_hold_free(zklock_hold *hold);
 
-/* ==== Lose ==== */
+/* ==== Losses and waiters ==== */
 
 /**
- * How the hold stands. It costs no request.
+ * Gets the state of a hold. It sends no request.
  *
  * @param hold the hold.
- * @param[out] state how it stands.
- * @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not. It may be NULL.
+ * @param[out] state the state.
+ * @param[out] reason why the hold was lost; ZKLOCK_REASON_NONE if it is not lost. It may be NULL.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
@@ -2148,12 +2225,13 @@ zklock_status zklock_hold_state(const zklock_hold *hold,
                                 zklock_reason *reason);
 
 /**
- * Calls back when the hold is lost: once, on a thread of ours, and not if it is released before. A
- * hold that is lost already is reported at once. Each call adds a callback.
+ * Registers a callback for the loss of a hold, and returns at once. The callback is called once,
+ * on a thread of the library, and not at all if the hold is released first. If the hold is already
+ * lost, it is called right away. Several callbacks may be registered.
  *
  * @param hold the hold.
- * @param callback see "Callbacks" above. It may look at the hold, and free it.
- * @param context handed to it. Both must stay until zklock_hold_free returns.
+ * @param callback see "Callbacks" above. It may query the hold, and free it.
+ * @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
  * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks.
  */
 ZKLOCK_NODISCARD
@@ -2162,13 +2240,13 @@ zklock_status zklock_hold_on_lost(zklock_hold *hold,
                                   void *context);
 
 /**
- * Waits until the hold is lost.
+ * Waits until a hold is lost.
  *
  * @param hold the hold.
- * @param timeout milliseconds; ZKLOCK_FOREVER waits as long as it takes.
- * @param[out] reason why it was lost.
- * @return ZKLOCK_OK if it is lost; ZKLOCK_TIMEOUT if it is still held then; ZKLOCK_NOT_HELD if it
- *         is released; ZKLOCK_DEADLOCK in a callback.
+ * @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
+ * @param[out] reason why the hold was lost.
+ * @return ZKLOCK_OK if the hold is lost; ZKLOCK_TIMEOUT if it is still held at the end;
+ *         ZKLOCK_NOT_HELD if it is released; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_wait_lost(zklock_hold *hold,
@@ -2176,19 +2254,19 @@ zklock_status zklock_hold_wait_lost(zklock_hold *hold,
                                     zklock_reason *reason);
 
 /**
- * The descriptor of a hold: readable when the hold is lost, and from then on. Do not read from it,
- * write to it or close it.
+ * Gets the descriptor of a hold. It becomes readable when the hold is lost, and stays readable. Do
+ * not read from it, write to it or close it.
  *
  * @param hold the hold.
  * @param[out] descriptor valid until the hold is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_fd(const zklock_hold *hold, int *descriptor);
 
 /**
- * What the events of a hold give back: a pointer of yours, behind which nobody looks. Until it is
- * set, it is that of the ticket from which the hold was fetched, or NULL.
+ * Sets the pointer that the events of a hold give back to you. The library never follows it.
+ * Before you set it, it is the pointer of the ticket that gave the hold, or NULL.
  *
  * @param hold the hold.
  * @param context any pointer, or NULL.
@@ -2198,39 +2276,42 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_set_context(zklock_hold *hold, void *context);
 
 /**
- * Whether somebody is known to wait for what this hold has, of whatever process and library: to
- * finish early, or to let the lock go between two pieces of work.
+ * Tells whether anyone is known to be waiting for what this hold has, in any process and with any
+ * library. Use it to finish early, or to release the lock between two pieces of work.
  *
  *     for (piece = 0; piece < pieces && !is_wanted; piece++) {
  *         work_on(piece);
  *         if (zklock_hold_is_wanted(hold, &is_wanted) != ZKLOCK_OK) return fail(zklock_last_error());
  *     }
  *
- * Somebody who has asked for it by zklock_revoke, or by Curator's Revoker, counts as one who
- * waits.
+ * A request by zklock_revoke, or by Curator's Revoker, counts as a waiter.
  *
- * It does not wait for the servers: the first call of this, or of another that asks for waiters,
- * has the lock's queue listed and the hold's own nodes read, and leaves watches that the next who
- * queues or asks sets off. A hold that never asks costs nothing. Readers do not wait for readers,
- * so they do not count beside one. It is what was seen last: it may stay so though the other has
- * given up. Nobody queues for a lock of zklock_exclusive_new, so there only the waiters of this
- * client are seen, and those who have asked.
+ * This function never waits for the servers. The first call for a hold that asks about waiters
+ * (this function, zklock_hold_on_wanted, zklock_hold_wait_wanted or zklock_hold_wanted_fd) starts
+ * to list the lock's queue and to read the hold's own nodes in the background. It leaves watches,
+ * which the next contender or request triggers. A hold that is never asked costs nothing.
+ *
+ * The answer is the state that was seen last, so it may still be 1 after the other contender has
+ * given up. Readers do not wait for readers, so a hold of the read side is not wanted because of
+ * them. Nobody queues for a lock of zklock_exclusive_new: there, only waiters of this client and
+ * requests to release are seen.
  *
  * @param hold the hold.
- * @param[out] is_wanted 1 if somebody waits; 0 if not, and if the hold is released or lost.
+ * @param[out] is_wanted 1 if anyone waits; 0 if nobody does, or if the hold is released or lost.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_is_wanted(zklock_hold *hold, int *is_wanted);
 
 /**
- * Calls back when others wait for what the hold has: once, on a thread of ours, and not if it is
- * released or lost before. If they wait already, that is told at once. Each call adds a callback.
- * See zklock_hold_is_wanted.
+ * Registers a callback for when others wait for what a hold has, and returns at once. The callback
+ * is called once, on a thread of the library, and not at all if the hold is released or lost
+ * first. If others are already waiting, it is called right away. Several callbacks may be
+ * registered. See zklock_hold_is_wanted.
  *
  * @param hold the hold.
- * @param callback see "Callbacks" above. It may look at the hold, and free it, which releases it.
- * @param context handed to it. Both must stay until zklock_hold_free returns.
+ * @param callback see "Callbacks" above. It may query the hold, and free it, which releases it.
+ * @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
  * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks.
  */
 ZKLOCK_NODISCARD
@@ -2239,23 +2320,23 @@ zklock_status zklock_hold_on_wanted(zklock_hold *hold,
                                     void *context);
 
 /**
- * Waits until others wait for what the hold has. See zklock_hold_is_wanted.
+ * Waits until others wait for what a hold has. See zklock_hold_is_wanted.
  *
  * @param hold the hold.
- * @param timeout milliseconds; ZKLOCK_FOREVER waits as long as it takes.
- * @return ZKLOCK_OK if somebody waits; ZKLOCK_TIMEOUT if nobody does by then; ZKLOCK_NOT_HELD if
- *         the hold is released; ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback.
+ * @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
+ * @return ZKLOCK_OK if anyone waits; ZKLOCK_TIMEOUT if nobody does in that time; ZKLOCK_NOT_HELD
+ *         if the hold is released; ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_wait_wanted(zklock_hold *hold, int64_t timeout);
 
 /**
- * Another descriptor of a hold: readable when others wait for what the hold has, and from then on.
- * Do not read from it, write to it or close it. See zklock_hold_is_wanted.
+ * Gets a second descriptor of a hold. It becomes readable when others wait for what the hold has,
+ * and stays readable. Do not read from it, write to it or close it. See zklock_hold_is_wanted.
  *
  * @param hold the hold.
  * @param[out] descriptor valid until the hold is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_wanted_fd(zklock_hold *hold, int *descriptor);
@@ -2263,69 +2344,79 @@ zklock_status zklock_hold_wanted_fd(zklock_hold *hold, int *descriptor);
 /* ==== Event loops ==== */
 
 /**
- * The descriptor of a client: readable as long as zklock_client_next_event has an event. So one
- * descriptor serves all tickets, calls and holds of a client, however many they are. Do not read
+ * Gets the descriptor of a client. It is readable as long as zklock_client_next_event has an
+ * event, so this one descriptor serves all tickets, calls and holds of the client. Do not read
  * from it, write to it or close it.
  *
- * From the first call of this or of zklock_client_next_event on the events of the client are
- * queued, and none before. A client of zklock_client_new_lazy belongs to this process from then
- * on, and its first event of the connection comes when it has connected.
+ * The client starts to queue its events on the first call of this function or of
+ * zklock_client_next_event, and queues none before. From then on, a client of
+ * zklock_client_new_lazy belongs to this process. Its first event about the connection comes once
+ * it has connected.
  *
  * @param client the client.
  * @param[out] descriptor valid until the client is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none, or no thread.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor or no thread.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_fd(zklock_client *client, int *descriptor);
 
 /**
- * The next event of a client: something has happened to the client, or to what it made. It does
- * not wait. Events of the connection come first, all others in the order in which they happened.
+ * Gets the next event of a client and returns at once. Events are about the client itself or about
+ * anything that it made. Those about the connection come first, all others in the order in which
+ * they happened. Call it until it returns anything but ZKLOCK_OK. ZKLOCK_PENDING then means that
+ * there is nothing more for now; any other status is an error.
  *
  *     zklock_event event;
+ *     zklock_status status;
  *
- *     while (zklock_client_next_event(client, &event) == ZKLOCK_OK) {
+ *     while ((status = zklock_client_next_event(client, &event)) == ZKLOCK_OK) {
  *         if (event.kind == ZKLOCK_EVENT_TICKET) go_on_with(event.context, event.ticket);
  *         if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
  *         if (event.kind == ZKLOCK_EVENT_RELEASED) zklock_call_free(event.call);
  *     }
+ *     if (status != ZKLOCK_PENDING) return fail(zklock_last_error());
  *
- * From the first call of this or of zklock_client_fd on, there is one event of each ticket that
- * comes to have its result, even if it was begun before; of each call of the client and of its
- * locks, holds, barriers and members that does so; of each loss of a hold that was acquired from
- * then on, and that others wait for it if zklock_hold_is_wanted or zklock_hold_wanted_fd was
- * called for it; and of each change of the connection, beginning with how it is then. A ticket or
- * a call that is cancelled has its result by that. What is freed before its event was given has
- * none. Events of the connection that nobody asks for are told as fewer: several outages as one,
- * several lost sessions as one, but never none. All others are kept until they are asked for, or
- * their handle is freed.
+ * From the first call of this function or of zklock_client_fd on, the client has one event for
  *
- * A call of zklock_client_new_start belongs to no client, and an observer has its descriptor
- * alone: there are no events of them.
+ * - each ticket that gets its result, even if it was started earlier;
+ * - each call of the client and of its locks, holds, barriers and members that gets its result;
+ * - each hold that is lost, if it was acquired from then on;
+ * - each such hold that others wait for, if zklock_hold_is_wanted or zklock_hold_wanted_fd was
+ *   called for it;
+ * - each change of the connection, starting with its current state.
+ *
+ * Cancelling a ticket or a call gives it a result, and so an event. A handle that is freed before
+ * its event was fetched has no event. Events about the connection that are not fetched are merged:
+ * several outages become one, several lost sessions become one, but none vanishes entirely. All
+ * other events are kept until they are fetched or their handle is freed.
+ *
+ * A call of zklock_client_new_start belongs to no client, and an observer has only its own
+ * descriptor, so neither has events here.
  *
  * @param client the client.
- * @param[out] event what has happened. Its handles stay yours.
- * @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the first call is
- *         given no thread by the system.
+ * @param[out] event what has happened. You still own the handles in it.
+ * @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the system gives no
+ *         thread to the first call.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_next_event(zklock_client *client, zklock_event *event);
 
 /**
- * The descriptor of a call: readable when there is a result, and from then on. Do not read from
- * it, write to it or close it. It is made when it is first asked for: see zklock_client_fd for one
- * that serves all calls of a client.
+ * Gets the descriptor of a call. It becomes readable when there is a result, and stays readable.
+ * Do not read from it, write to it or close it. It is created the first time that you ask for it.
+ * To follow all calls of a client with one descriptor, see zklock_client_fd.
  *
  * @param call the call.
  * @param[out] descriptor valid until the call is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_fd(const zklock_call *call, int *descriptor);
 
 /**
- * What the event of a call gives back: a pointer of yours, behind which nobody looks. Until it is
- * set, a call of zklock_release_start has that of its hold, any other has NULL.
+ * Sets the pointer that the event of a call gives back to you. The library never follows it.
+ * Before you set it, a call of zklock_release_start has the pointer of its hold, and any other
+ * call has NULL.
  *
  * @param call the call.
  * @param context any pointer, or NULL.
@@ -2335,17 +2426,18 @@ ZKLOCK_NODISCARD
 zklock_status zklock_call_set_context(zklock_call *call, void *context);
 
 /**
- * The result of a call. It does not wait, and may be asked more than once.
+ * Gets the result of a call and returns at once. You may call it more than once.
  *
- * What is more than a number comes from zklock_call_client, zklock_call_member,
- * zklock_call_versions and zklock_call_contenders.
+ * This function only gives a number. zklock_call_client, zklock_call_member, zklock_call_versions
+ * and zklock_call_contenders give other results.
  *
- * @param call the call. It must be freed all the same.
- * @param[out] number of zklock_hold_confirm_start for how many milliseconds the lock is certain to
- *        be held; of zklock_barrier_set_start, zklock_barrier_remove_start and
- *        zklock_barrier_is_set_start 1 or 0, as without _start; of zklock_hold_commit_start and
- *        zklock_contenders_start how many there are; otherwise 0. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call goes on; ZKLOCK_INTERRUPTED after
+ * @param call the call. You must still free it.
+ * @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
+ *         to be held; for zklock_barrier_set_start, zklock_barrier_remove_start and
+ *         zklock_barrier_is_set_start, 1 or 0, as the function without _start gives it; for
+ *         zklock_hold_commit_start and zklock_contenders_start, the number of versions or
+ *         contenders; otherwise 0. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call is running; ZKLOCK_INTERRUPTED after
  *         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; and everything
  *         that the function without _start returns.
  */
@@ -2353,35 +2445,37 @@ ZKLOCK_NODISCARD
 zklock_status zklock_call_finish(zklock_call *call, int64_t *number);
 
 /**
- * Ends the waiting: the descriptor becomes readable, the event comes, and zklock_call_finish gives
- * ZKLOCK_INTERRUPTED, or the result if there is one already.
+ * Stops waiting for a call: its descriptor becomes readable, its event comes, and
+ * zklock_call_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
  *
- * What a call has begun goes on in the background: a release, the leaving of a barrier, a close. A
- * commit that is cancelled may be done or not. A client that connects after that is closed, and a
- * member that has not entered withdraws.
+ * Work that has already begun goes on in the background: a release, leaving a barrier, closing a
+ * client. A cancelled commit may or may not be done. If a client connects after the cancellation,
+ * it is closed. A member that has not entered a double barrier yet withdraws.
  *
- * @param call the call. It must be freed all the same.
+ * @param call the call. You must still free it.
  * @return ZKLOCK_OK.
  */
 zklock_status zklock_call_cancel(zklock_call *call);
 
 /**
- * Frees a call and its descriptor, which must be in no event loop any more. One that goes on is
- * ended as by zklock_call_cancel. A client that was not taken from it is closed, and a member
- * leaves, both in the background. No event of it is given from now on.
+ * Frees a call and its descriptor. Remove the descriptor from your event loop first. A call that
+ * is still running is cancelled, as by zklock_call_cancel. If it has connected a client or entered
+ * a double barrier, and you have not taken the client or member from it, then the client is
+ * closed, or the member leaves, in the background. A freed call has no more events.
  *
- * @param call may be NULL; a handle that was freed before is ignored.
+ * @param call may be NULL. A handle that was already freed is ignored.
  */
 void zklock_call_free(zklock_call *call);
 
 /* ==== Administer ==== */
 
 /**
- * Shows the contenders in the queue of a lock, of any library, the holders first.
+ * Asks the servers for the queue of a lock, and passes each contender to the visitor, holders
+ * first. Contenders of other libraries are included. It waits for the servers' answer.
  *
  * @param lock the lock.
- * @param visitor called by this thread, before zklock_contenders returns. It may make any call.
- * @param context handed to it.
+ * @param visitor called on this thread, before zklock_contenders returns. It may make any call.
+ * @param context passed to the visitor.
  * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
@@ -2391,9 +2485,10 @@ zklock_status zklock_contenders(const zklock_lock *lock,
                                 void *context);
 
 /**
- * Begins what zklock_contenders does, and returns at once. zklock_call_contenders shows them.
+ * Starts to ask for the queue of a lock as zklock_contenders does, and returns at once. When the
+ * call has its result, zklock_call_contenders shows the contenders.
  *
- * @param lock the lock. It may be freed before the call.
+ * @param lock the lock. You may free it before the call.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -2401,14 +2496,15 @@ ZKLOCK_NODISCARD
 zklock_status zklock_contenders_start(const zklock_lock *lock, zklock_call **call);
 
 /**
- * Shows what a call of zklock_contenders_start has found, the holders first.
+ * Passes each contender that a call of zklock_contenders_start has found to the visitor, holders
+ * first.
  *
- * @param call the call. It must be freed all the same.
- * @param visitor called by this thread, before zklock_call_contenders returns. It may make any
- *        call.
- * @param context handed to it.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for another call; and all that zklock_call_finish
- *         returns.
+ * @param call the call. You must still free it.
+ * @param visitor called on this thread, before zklock_call_contenders returns. It may make any
+ *         call.
+ * @param context passed to the visitor.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything
+ *         that zklock_call_finish returns.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_contenders(zklock_call *call,
@@ -2416,11 +2512,11 @@ zklock_status zklock_call_contenders(zklock_call *call,
                                      void *context);
 
 /**
- * Observes who holds a lock; of an election, who leads. It watches the holder alone, so that many
- * may observe one lock without waking each other.
+ * Starts to observe who holds a lock or, for an election, who leads. It returns at once. An
+ * observer watches only the holder, so many can observe one lock without waking each other.
  *
- * @param lock the lock: one that has one holder, or a read or write side. It may be freed before
- *        the observer.
+ * @param lock the lock. It must be of a kind that has a single holder, or one side of a read/write
+ *         lock. You may free it before the observer.
  * @param[out] observer the observer. Free it with zklock_observer_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for a semaphore or a set of locks.
  */
@@ -2428,21 +2524,21 @@ ZKLOCK_NODISCARD
 zklock_status zklock_observe(zklock_lock *lock, zklock_observer **observer);
 
 /**
- * Reports the holder of the lock at the first call, and each new holder after that, as soon as it
- * changes. Changes that follow one another quickly may be reported as one. If several hold at once,
- * it is the first of them. As long as no server answers it waits.
+ * Reports the holder of the lock on the first call. Each later call waits until the holder has
+ * changed, and reports the new one. Several quick changes may be reported as one. If there are
+ * several holders, it reports the first of them. If no server answers, it keeps waiting.
  *
- * It reports the first in the queue as the holder, even if that is a set of locks that still waits
- * for another of its locks. zklock_contenders tells the two apart.
+ * The first contender in the queue is reported as the holder, even if it is a set of locks that
+ * still waits for another of its locks. zklock_contenders can tell the two apart.
  *
  * @param observer the observer.
- * @param timeout milliseconds: 0 asks whether there is something new, and does not wait;
- *        ZKLOCK_FOREVER waits as long as it takes.
- * @param[out] holder the holder, NULL if there is none. It is valid until the next call with this
- *        observer.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_UNREACHABLE if the
- *         client has not connected before, and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
- *         ZKLOCK_DEADLOCK if it were to wait in a callback.
+ * @param timeout in milliseconds. 0 checks whether there is anything new, without waiting.
+ *         ZKLOCK_FOREVER waits as long as it takes.
+ * @param[out] holder the holder, or NULL if there is none. It is valid until the next call with
+ *         this observer.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed in that time; ZKLOCK_UNREACHABLE if the
+ *         client has never connected, and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
+ *         if it would have to wait in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_observer_next(zklock_observer *observer,
@@ -2450,37 +2546,37 @@ zklock_status zklock_observer_next(zklock_observer *observer,
                                    const zklock_contender **holder);
 
 /**
- * The descriptor of an observer: readable while zklock_observer_next has something new. When it
- * is, call that with a timeout of 0, which gives ZKLOCK_TIMEOUT if nothing is new after all. Do
- * not read from it, write to it or close it.
+ * Gets the descriptor of an observer. It is readable while zklock_observer_next has something new.
+ * When it is readable, call zklock_observer_next with a timeout of 0, which gives ZKLOCK_TIMEOUT
+ * if there is nothing new after all. Do not read from it, write to it or close it.
  *
  * @param observer the observer.
  * @param[out] descriptor valid until the observer is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_observer_fd(zklock_observer *observer, int *descriptor);
 
 /**
- * Frees an observer and its descriptor, which must be in no event loop any more. Calls that wait
- * with it go on.
+ * Frees an observer and its descriptor. Remove the descriptor from your event loop first. Calls
+ * that are waiting with this observer go on.
  *
- * @param observer may be NULL; a handle that was freed before is ignored.
+ * @param observer may be NULL. A handle that was already freed is ignored.
  */
 void zklock_observer_free(zklock_observer *observer);
 
 /**
- * Takes the lock away from all its holders. See zklock_evict, also for what that breaks. Waiters
- * stay, including a set of locks that is the first in the queue and waits for another of its
- * locks.
+ * Takes the lock away from all its holders, by deleting their nodes. See zklock_evict for what
+ * this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
+ * but still waits for another of its locks.
  *
- * The node of an exclusive lock is read right before it is deleted, so that the node of a later
- * holder is spared. Such a node is in danger only if it is created between these two requests.
+ * The node of an exclusive lock is read just before it is deleted, to avoid deleting that of a
+ * later holder. Such a node could only be hit if it is created between these two requests.
  *
  * @param lock the lock.
- * @param visitor called by this thread for each of them, before zklock_break_lock returns. It may
- *        make any call. It may be NULL.
- * @param context handed to it.
+ * @param visitor called on this thread for each holder, before zklock_break_lock returns. It may
+ *         make any call. It may be NULL.
+ * @param context passed to the visitor.
  * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
@@ -2490,42 +2586,42 @@ zklock_status zklock_break_lock(zklock_lock *lock,
                                 void *context);
 
 /**
- * Takes any contender out of the queue, by deleting its node. A holder learns that its hold is
- * lost, if its library reports that; a waiter queues again.
+ * Takes one contender, of any library, out of the queue by deleting its node. A holder learns that
+ * its hold is lost, if its library reports that. A waiter queues again.
  *
- * All nodes of an exclusive lock have one path. So this evicts the holder of that moment, which
- * may be another than the one that was shown. zklock_break_lock spares another.
+ * Evicting a holder breaks the protection of the lock, unless the holder is known to have stopped:
+ * until it learns of the loss, it believes that it holds the lock, and another already does.
  *
- * This breaks what the lock guards, unless the contender is known to have stopped: until it learns
- * of it, it believes that it holds the lock, and another already does.
+ * All nodes of an exclusive lock have the same path, so this evicts the current holder, which may
+ * not be the contender that you saw. zklock_break_lock avoids this.
  *
  * @param lock the lock.
- * @param node the path of its node, as zklock_contenders shows it.
- * @param[out] evicted 1, or 0 if it was not there any more. It may be NULL.
+ * @param node the path of the contender's node, as zklock_contenders shows it.
+ * @param[out] evicted 1, or 0 if the node no longer existed. It may be NULL.
  * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if
- *         it is not a contender of this lock.
+ *         the node is not that of a contender of this lock.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_evict(zklock_lock *lock, const char *node, int *evicted);
 
 /**
- * Asks all holders of the lock to let it go. It takes nothing away: a holder is told if it wants
- * to know, see zklock_hold_is_wanted, and goes on holding until it releases the lock.
+ * Asks all holders of the lock to release it. Nothing is taken away: a holder learns of the
+ * request if it looks for waiters (see zklock_hold_is_wanted), and keeps the lock until it
+ * releases it.
  *
- * Each holder is asked as Curator's Revoker does it: the data of its node becomes `__REVOKE__`,
- * which is its identity from then on. So it reaches the holders of Curator's InterProcessMutex
- * that are makeRevocable, and those of zklock; other libraries do not look. Holders in this
- * process are asked like others.
+ * The request is written as Curator's Revoker writes it: the data of the holder's node becomes
+ * `__REVOKE__`, which replaces its identity. So it reaches holders of zklock, in this process too,
+ * and holders of a Curator InterProcessMutex that called makeRevocable. Other libraries ignore it.
  *
  * @param lock the lock.
- * @param visitor called by this thread for each of them, before zklock_revoke returns. It may make
- *        any call. It may be NULL.
- * @param context handed to it.
- * @return ZKLOCK_OK, also if nobody holds it; ZKLOCK_UNREACHABLE if no server answers within the
- *         connect timeout; ZKLOCK_REFUSED, also if the access list does not allow to write to a
- *         holder's node (all others are asked, and none is visited); ZKLOCK_CLOSED;
- *         ZKLOCK_DEADLOCK in a callback.
+ * @param visitor called on this thread for each holder, before zklock_revoke returns. It may make
+ *         any call. It may be NULL.
+ * @param context passed to the visitor.
+ * @return ZKLOCK_OK, even if nobody holds the lock; ZKLOCK_UNREACHABLE if no server answers within
+ *         the connect timeout; ZKLOCK_REFUSED, for example if the access list does not allow
+ *         writing to a holder's node (all other holders are still asked, but the visitor is not
+ *         called); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_revoke(zklock_lock *lock,
@@ -2533,7 +2629,8 @@ zklock_status zklock_revoke(zklock_lock *lock,
                             void *context);
 
 /**
- * What the client has done so far, and what it still owes. It costs no request.
+ * Gets one figure about what a client has done so far, or what it still has to clean up. It sends
+ * no request.
  *
  * @param client the client.
  * @param stat one of zklock_stat.
@@ -2544,9 +2641,9 @@ ZKLOCK_NODISCARD
 zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint64_t *value);
 
 /**
- * What zklock_client_stat tells, and how long acquires waited, holds were held and heartbeats were
- * on their way, as text for Prometheus: its format 0.0.4, to be served as "text/plain;
- * version=0.0.4". It costs no request.
+ * Gets all figures of zklock_client_stat as text for Prometheus, along with how long acquires
+ * waited, how long holds were held and how long heartbeats took. The text has Prometheus' format
+ * 0.0.4: serve it as "text/plain; version=0.0.4". It sends no request.
  *
  *     static char page[16384];
  *     size_t length;
@@ -2554,15 +2651,16 @@ zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint
  *     if (zklock_client_prometheus(client, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
  *     if (length <= sizeof page) fwrite(page, 1, length, out);
  *
- * The names of metrics and labels stay as they are from version to version; others may come. The
- * text is that of one client: of two, every name would be there twice, which Prometheus refuses.
+ * Names of metrics and labels do not change from version to version, but later versions may add
+ * some. Each text is about one client. Do not join the texts of two clients: every name would then
+ * occur twice, which Prometheus refuses.
  *
- * @param client the client. One that has not connected has counted nothing.
- * @param buffer where the text goes: as many bytes as there is room for, and no NUL after them. It
- *        may be NULL if size is 0.
- * @param size how many bytes there is room for.
- * @param[out] length how many bytes the text has, even if there is not room for all of them. It
- *        may have more the next time.
+ * @param client the client. If it has not connected yet, all counts are 0.
+ * @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
+ *         may be NULL if size is 0.
+ * @param size the size of the buffer in bytes.
+ * @param[out] length the length of the whole text in bytes, even if it does not fit. The text may
+ *         be longer the next time.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
@@ -2572,15 +2670,16 @@ zklock_status zklock_client_prometheus(const zklock_client *client,
                                        size_t *length);
 
 /**
- * Sends the library's log to a callback, or nowhere. There is one for the whole process: the last
- * one that was set.
+ * Sends the library's log to a callback, or to nowhere. The whole process has one log callback:
+ * the one that was set last.
  *
- * Lines come one at a time (see "Callbacks" above). When 10,000 wait to be taken, further ones are
- * dropped. When this returns, the callback before is not running, and never called again.
+ * The callback gets one line at a time (see "Callbacks" above). While 10,000 lines are waiting for
+ * it, further lines are dropped. Once this function returns, the previous callback is not running
+ * and is never called again.
  *
  * @param level one of zklock_log_level.
- * @param callback NULL for none.
- * @param context handed to it. Both must stay until they are replaced.
+ * @param callback the callback; NULL for none.
+ * @param context passed to the callback. Both must stay valid until they are replaced.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such level.
  */
 zklock_status zklock_set_log(int32_t level, zklock_log_callback callback, void *context);
@@ -2588,10 +2687,10 @@ zklock_status zklock_set_log(int32_t level, zklock_log_callback callback, void *
 /* ==== Related primitives ==== */
 
 /**
- * Makes the barrier at a path, which is the DistributedBarrier of Curator's there. It costs no
- * request, and sets nothing.
+ * Creates the handle of the barrier at a path. This sends no request and does not set the barrier.
+ * The barrier is compatible with Curator's DistributedBarrier.
  *
- * @param client the client. It may be freed before the barrier.
+ * @param client the client. You may free it before the barrier.
  * @param path such as "/barriers/migration".
  * @param[out] barrier the barrier. Free it with zklock_barrier_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid.
@@ -2602,20 +2701,23 @@ zklock_status zklock_barrier_new(zklock_client *client,
                                  zklock_barrier **barrier);
 
 /**
- * Sets the barrier. If it is set already, that is not an error.
+ * Sets the barrier, and waits for the servers' answer. It is not an error if the barrier is
+ * already set.
  *
  * @param barrier the barrier.
- * @param[out] changed 1, or 0 if it was set already. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be
- *         set then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ * @param[out] changed 1, or 0 if the barrier was already set. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout, in which
+ *         case the barrier may be set or not; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a
+ *         callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_set(zklock_barrier *barrier, int *changed);
 
 /**
- * Begins what zklock_barrier_set does, and returns at once. zklock_call_finish gives 1 or 0.
+ * Starts to set the barrier as zklock_barrier_set does, and returns at once. zklock_call_finish
+ * gives `changed` as its number.
  *
- * @param barrier the barrier. It may be freed before the call.
+ * @param barrier the barrier. You may free it before the call.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -2623,20 +2725,23 @@ ZKLOCK_NODISCARD
 zklock_status zklock_barrier_set_start(zklock_barrier *barrier, zklock_call **call);
 
 /**
- * Removes the barrier, so that all waiters go on. If it is not set, that is not an error.
+ * Removes the barrier, so that all waiters go on, and waits for the servers' answer. It is not an
+ * error if the barrier is not set.
  *
  * @param barrier the barrier.
- * @param[out] changed 1, or 0 if it was not set. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be
- *         removed then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ * @param[out] changed 1, or 0 if the barrier was not set. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout, in which
+ *         case the barrier may be removed or not; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
+ *         in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_remove(zklock_barrier *barrier, int *changed);
 
 /**
- * Begins what zklock_barrier_remove does, and returns at once. zklock_call_finish gives 1 or 0.
+ * Starts to remove the barrier as zklock_barrier_remove does, and returns at once.
+ * zklock_call_finish gives `changed` as its number.
  *
- * @param barrier the barrier. It may be freed before the call.
+ * @param barrier the barrier. You may free it before the call.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -2644,10 +2749,10 @@ ZKLOCK_NODISCARD
 zklock_status zklock_barrier_remove_start(zklock_barrier *barrier, zklock_call **call);
 
 /**
- * Whether the barrier is set.
+ * Asks the servers whether the barrier is set.
  *
  * @param barrier the barrier.
- * @param[out] is_set 1 if it is, 0 if not.
+ * @param[out] is_set 1 if it is set, otherwise 0.
  * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
@@ -2655,9 +2760,10 @@ ZKLOCK_NODISCARD
 zklock_status zklock_barrier_is_set(zklock_barrier *barrier, int *is_set);
 
 /**
- * Begins what zklock_barrier_is_set does, and returns at once. zklock_call_finish gives 1 or 0.
+ * Starts to ask whether the barrier is set as zklock_barrier_is_set does, and returns at once.
+ * zklock_call_finish gives `is_set` as its number.
  *
- * @param barrier the barrier. It may be freed before the call.
+ * @param barrier the barrier. You may free it before the call.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -2668,21 +2774,21 @@ zklock_status zklock_barrier_is_set_start(zklock_barrier *barrier, zklock_call *
  * Waits until the barrier is not set.
  *
  * @param barrier the barrier.
- * @param timeout milliseconds: 0 looks once, which takes as long as the try timeout if no server
- *        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then, whatever
- *        the network does.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if there was no
- *         connection then, or it looked once and no server answered; ZKLOCK_REFUSED;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ * @param timeout in milliseconds. 0 checks once, and takes the try timeout if no server answers.
+ *         ZKLOCK_FOREVER waits as long as it takes. With any other timeout the call returns in
+ *         time, whatever the network does.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if the barrier was set for all that time; ZKLOCK_UNREACHABLE
+ *         if there was no connection in the end, or no server answered a single check;
+ *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_wait(zklock_barrier *barrier, int64_t timeout);
 
 /**
- * Begins what zklock_barrier_wait does, and returns at once.
+ * Starts to wait for the barrier as zklock_barrier_wait does, and returns at once.
  *
- * @param barrier the barrier. It may be freed before the call.
- * @param timeout milliseconds: as zklock_barrier_wait.
+ * @param barrier the barrier. You may free it before the call.
+ * @param timeout in milliseconds, as for zklock_barrier_wait.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -2692,20 +2798,20 @@ zklock_status zklock_barrier_wait_start(zklock_barrier *barrier,
                                         zklock_call **call);
 
 /**
- * Frees the barrier. Whether it is set is not touched, and waits for it go on.
+ * Frees the handle of a barrier. The barrier itself stays set or not set, and waits for it go on.
  *
- * @param barrier may be NULL; a handle that was freed before is ignored.
+ * @param barrier may be NULL. A handle that was already freed is ignored.
  */
 void zklock_barrier_free(zklock_barrier *barrier);
 
 /**
- * Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It
- * costs no request.
+ * Creates the handle of the double barrier at a path. This sends no request. The barrier is
+ * compatible with Curator's DistributedDoubleBarrier.
  *
- * @param client the client. It may be freed before the barrier.
+ * @param client the client. You may free it before the barrier.
  * @param path such as "/barriers/round".
- * @param members how many open it, 1 to 4294967295. Every program that uses it must give the same
- *        number. Further members that come while it is open go in as well.
+ * @param members how many members open the barrier, 1 to 4294967295. Every program that uses it
+ *         must give the same number. Additional members that come while it is open enter as well.
  * @param[out] double_barrier the barrier. Free it with zklock_double_barrier_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid.
  */
@@ -2716,17 +2822,18 @@ zklock_status zklock_double_barrier_new(zklock_client *client,
                                         zklock_double_barrier **double_barrier);
 
 /**
- * Enters the barrier, and waits until it is open. Every call is a member of its own.
+ * Enters the barrier as a new member, and waits until the barrier is open. Every call makes a
+ * member of its own.
  *
  * @param double_barrier the barrier.
- * @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as
- *        long as the try timeout if no server answers; ZKLOCK_FOREVER waits as long as it takes.
- *        Otherwise it returns by then, whatever the network does.
- * @param[out] member the member, which is within until zklock_member_leave. Free it with
- *        zklock_member_free.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if there was
- *         no connection then, or it tried once and no server answered; ZKLOCK_REFUSED;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ * @param timeout in milliseconds. 0 enters only if the barrier is open or this member opens it,
+ *         and takes the try timeout if no server answers. ZKLOCK_FOREVER waits as long as it
+ *         takes. With any other timeout the call returns in time, whatever the network does.
+ * @param[out] member the member, which stays inside until zklock_member_leave. Free it with
+ *         zklock_member_free.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if the barrier did not open in that time; ZKLOCK_UNREACHABLE
+ *         if there was no connection in the end, or no server answered a single try;
+ *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
@@ -2734,11 +2841,12 @@ zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
                                           zklock_member **member);
 
 /**
- * Begins what zklock_double_barrier_enter does, and returns at once.
+ * Starts to enter the barrier as zklock_double_barrier_enter does, and returns at once. When the
+ * call has its result, take the member from it with zklock_call_member.
  *
- * @param double_barrier the barrier. It may be freed before the call.
- * @param timeout milliseconds: as zklock_double_barrier_enter.
- * @param[out] call the call: zklock_call_member gives the member. Free it with zklock_call_free.
+ * @param double_barrier the barrier. You may free it before the call.
+ * @param timeout in milliseconds, as for zklock_double_barrier_enter.
+ * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
@@ -2747,41 +2855,43 @@ zklock_status zklock_double_barrier_enter_start(zklock_double_barrier *double_ba
                                                 zklock_call **call);
 
 /**
- * The member that a call of zklock_double_barrier_enter_start has brought within.
+ * Takes the member from a call of zklock_double_barrier_enter_start that has entered. It returns
+ * at once.
  *
- * @param call the call. It must be freed all the same.
- * @param[out] member the member, which is yours from now on. Free it with zklock_member_free.
- * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT
- *         for another call; and all that zklock_call_finish returns.
+ * @param call the call. You must still free it.
+ * @param[out] member the member, which you now own. Free it with zklock_member_free.
+ * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the member was already taken from the call;
+ *         ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything that
+ *         zklock_call_finish returns.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_member(zklock_call *call, zklock_member **member);
 
 /**
- * Leaves, and waits until all other members have left. A member that crashes has left when its
- * session is over.
+ * Leaves the barrier, and waits until all other members have left. A member that crashes counts as
+ * having left once its session is over.
  *
- * Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves
- * in the background.
+ * Whatever this returns, except for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left or is
+ * leaving in the background.
  *
- * @param member the member. It must be freed all the same.
- * @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout if no
- *        server answers; ZKLOCK_FOREVER waits as long as it takes.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session
- *         ended before, or somebody deleted its node: the others may have gone on without it;
- *         ZKLOCK_NOT_HELD if it has left before; ZKLOCK_UNREACHABLE if there was no connection
- *         then, or it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
- *         ZKLOCK_DEADLOCK in a callback.
+ * @param member the member. You must still free it.
+ * @param timeout in milliseconds. 0 does not wait for the others, and takes the try timeout if no
+ *         server answers. ZKLOCK_FOREVER waits as long as it takes.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if other members are still inside; ZKLOCK_LOST if the member's
+ *         session ended earlier, or somebody deleted its node, so that the others may have gone on
+ *         without it; ZKLOCK_NOT_HELD if it has already left; ZKLOCK_UNREACHABLE if there was no
+ *         connection in the end, or the timeout was 0 and no server answered; ZKLOCK_REFUSED;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 zklock_status zklock_member_leave(zklock_member *member, int64_t timeout);
 
 /**
- * Begins what zklock_member_leave does, and returns at once. If there is a call, the member has
- * left, or leaves in the background, even if the call is cancelled or freed.
+ * Starts to leave the barrier as zklock_member_leave does, and returns at once. If this gives you
+ * a call, the member has left or is leaving in the background, even if you cancel or free the
+ * call.
  *
- * @param member the member. It must be freed all the same, which may be done before the call has
- *        its result.
- * @param timeout milliseconds: as zklock_member_leave.
+ * @param member the member. You must still free it, and may do so before the call has its result.
+ * @param timeout in milliseconds, as for zklock_member_leave.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -2791,7 +2901,7 @@ zklock_status zklock_member_leave_start(zklock_member *member,
                                         zklock_call **call);
 
 /**
- * The path of the node that stands for a member.
+ * Gets the path of a member's node.
  *
  * @param member the member.
  * @param[out] node valid until the member is freed.
@@ -2801,60 +2911,65 @@ ZKLOCK_NODISCARD
 zklock_status zklock_member_node(const zklock_member *member, const char **node);
 
 /**
- * Why a member is lost: when its session has ended, the others take it to have left. It costs no
- * request.
+ * Tells whether and why a member is lost. Once its session has ended, the others consider it to
+ * have left. It sends no request.
  *
  * @param member the member.
- * @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not.
+ * @param[out] reason why it was lost; ZKLOCK_REASON_NONE if it is not lost.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_member_loss(const zklock_member *member, zklock_reason *reason);
 
 /**
- * Frees a member. If it has not left, it leaves in the background, without waiting for the others.
+ * Frees a member. If it has not left yet, it leaves in the background, without waiting for the
+ * others.
  *
- * @param member may be NULL; a handle that was freed before is ignored.
+ * @param member may be NULL. A handle that was already freed is ignored.
  */
 void zklock_member_free(zklock_member *member);
 
 /**
- * Frees the barrier. Members are not touched, and waits for it go on.
+ * Frees the handle of a double barrier. Its members are not affected, and waits for it go on.
  *
- * @param double_barrier may be NULL; a handle that was freed before is ignored.
+ * @param double_barrier may be NULL. A handle that was already freed is ignored.
  */
 void zklock_double_barrier_free(zklock_double_barrier *double_barrier);
 
 /* ==== Errors and versions ==== */
 
 /**
- * A message about the last call that failed in this thread: what is wrong, and what to do.
+ * Gets the message of the last call on this thread that failed: what is wrong, and what to do. The
+ * wording is meant for people and may change with any version.
  *
- * For people: it is no part of the stable interface.
+ * Every status but ZKLOCK_OK replaces the message, including ZKLOCK_PENDING and ZKLOCK_TIMEOUT. So
+ * read the message right after the call that failed, before the next zklock_client_next_event or
+ * zklock_call_finish.
  *
- * @return the message; "" if no call has failed in this thread. It is never NULL, and valid until
- *         the next call of this thread that fails.
+ * @return the message, or "" if no call on this thread has failed. It is never NULL, and is valid
+ *         until the next call on this thread that fails.
  */
 const char *zklock_last_error(void);
 
 /**
- * The name of a status, such as "ZKLOCK_TIMEOUT".
+ * Gets the name of a status, such as "ZKLOCK_TIMEOUT".
  *
  * @param status what a call returned.
- * @return the name, or "unknown" if no status has this number. It is never NULL, and lives for
- *         ever.
+ * @return the name, or "unknown" if no status has this number. It is never NULL and is valid for
+ *         the life of the process.
  */
 const char *zklock_status_name(int32_t status);
 
 /**
- * The version of the library that runs. ZKLOCK_VERSION is that of the header.
+ * Gets the version of the running library. ZKLOCK_VERSION is the version of the header.
  *
- * @return such as "1.2.3". It is never NULL, and lives for ever.
+ * @return the version, such as "1.2.3". It is never NULL and is valid for the life of the process.
  */
 const char *zklock_version(void);
 
 /**
- * The version of the library that runs, as a number. ZKLOCK_VERSION_NUMBER is that of the header.
+ * Gets the version of the running library as a number. ZKLOCK_VERSION_NUMBER is the version of the
+ * header.
  *
  * @return major * 1000000 + minor * 1000 + patch
  */

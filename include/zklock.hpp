@@ -1,8 +1,8 @@
 /*
  * zklock.hpp - distributed locks on Apache ZooKeeper, for C++17 and later
  *
- * The classes of this file keep the handles of zklock.h and turn its statuses into exceptions. What a hold promises,
- * and what threads, signals and fork do, is said at the top of zklock.h, and holds here as well.
+ * These classes own the handles of zklock.h and turn its statuses into exceptions. The top of zklock.h says what a hold
+ * promises, and how the library behaves with threads, signals and fork. All of that applies here too.
  *
  *     zklock::client client("zk1:2181,zk2:2181,zk3:2181");
  *     zklock::mutex mutex(client, "/locks/report");
@@ -11,47 +11,50 @@
  *         write_the_report();
  *     }
  *
- * A zklock::mutex goes where a std::timed_mutex goes: std::unique_lock, std::scoped_lock (with several),
- * std::condition_variable_any; a zklock::shared_mutex where a std::shared_timed_mutex goes; and a zklock::semaphore is
- * used as a std::counting_semaphore. Unlike those, they can be lost. To learn of that, take the hold:
+ * You can use a zklock::mutex wherever a std::timed_mutex fits: with std::unique_lock, std::scoped_lock (several at once)
+ * and std::condition_variable_any. A zklock::shared_mutex fits wherever a std::shared_timed_mutex does, and a
+ * zklock::semaphore works like a std::counting_semaphore. Unlike those, a zklock lock can be lost. To learn of a loss,
+ * use the hold:
  *
  *     zklock::hold hold = client.mutex("/locks/report").acquire_for(5s);
  *     hold.on_lost([&](zklock_reason) { stop = true; });
  *     write_the_report(hold.token());
  *     hold.release(); // throws a lost_error
  *
- * All kinds of lock come from the client: mutex, read, write, semaphore, election, exclusive, and sets of them (all).
+ * The client makes every kind of lock: mutex, read, write, semaphore, election, exclusive, sets of them (all) and
+ * choices of them (any).
  *
  * Errors and times
  * ----------------
  *
- * What fails throws a zklock::error, which has the zklock_status and the message that explains it. What a caller may want
- * to catch by itself has a class of its own. Destructors and unlock() do not throw.
+ * A function that fails throws a zklock::error, which has the zklock_status and a message that explains it. Errors that a
+ * caller may want to handle separately have their own classes. Destructors and unlock() do not throw.
  *
- * A wait is any duration of std::chrono, rounded up to whole milliseconds. One that is not positive tries once; one
- * that is too long for milliseconds to say waits for ever.
+ * A wait is any std::chrono duration, rounded up to whole milliseconds. If it is zero or negative, the call tries once.
+ * If it is too long to be expressed in milliseconds, the call waits for ever.
  *
  * Event loops
  * -----------
  *
- * What has start in its name waits in the background, and gives an object with a descriptor: lock::start() a ticket, all
- * others an async_call. Their try_finish() gives the result as soon as fd() is readable. A client has a descriptor for all of
- * them, and for its holds: when it is readable, next_event() says what has happened.
+ * A function whose name contains start waits in the background and returns an object with a descriptor: lock::start()
+ * returns a ticket, all others return an async_call. When fd() is readable, try_finish() gives the result. A client has
+ * one descriptor for all of these objects and for its holds. When it is readable, next_event() says what has happened.
  *
  * Objects
  * -------
  *
- * Only lock_options can be copied; all but the mutexes and semaphores can be moved. One that was moved from can be
- * assigned to and destroyed; everything else throws a misuse_error. They may be destroyed in any order. No destructor waits for a server: a hold is
- * released in the background, and a client closed when all that it made is gone as well. So statics do no harm at the
- * end of the process; in a forked child destructors do nothing.
+ * Only lock_options can be copied. All classes except the mutexes and semaphores can be moved. An object that was moved
+ * from can be assigned to or destroyed; anything else throws a misuse_error. Objects may be destroyed in any order. No
+ * destructor waits for a server: a hold is released in the background, and a client is closed once everything that it
+ * made is gone too. So static objects do no harm when the process ends. In a forked child, destructors do nothing.
  *
- * Several threads may call the const members of one object at once, and all members of a mutex or semaphore.
+ * Several threads may call const member functions of one object at the same time, and all member functions of a mutex
+ * or semaphore.
  *
  * Files
  * -----
  *
- * A program includes this file, which brings all those of the folder zklock: one noun in each.
+ * Include this file. It includes all the files of the folder zklock, each of which has one of the classes.
  */
 
 #ifndef ZKLOCK_HPP

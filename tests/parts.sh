@@ -2,6 +2,9 @@
 #
 #   run_parts [--needed PART] PART...
 #
+# After each part come its time and the processor time of all that it has started and waited for: unlike the first, other
+# load does not stretch the second.
+#
 # A part is a function of the runner. It fails with the first command in it that fails. At the end it is said which have
 # passed and which have failed, with their times; if one has failed, so does run_parts. When --needed fails, nothing is run
 # after it.
@@ -10,7 +13,7 @@
 # last command counts. So parts are called in neither, and run_parts refuses to be.
 
 run_parts() {
-  local part begun status ignored name=$0 needed='' passed=() failed=() skipped=()
+  local part begun worked status ignored name=$0 needed='' passed=() failed=() skipped=()
   [[ ! $0 =~ (^|/)(tests/.*)$ ]] || name=${BASH_REMATCH[2]}
   [[ ${1:-} != --needed ]] || { needed=$2 && shift 2; }
   set +e
@@ -23,14 +26,14 @@ run_parts() {
     part=$1
     shift
     echo "== $name $part"
-    begun=$SECONDS
+    begun=$SECONDS worked=$(processor_time)
     set +e
     (set -e; "$part")
     status=$?
     set -e
-    begun=$((SECONDS - begun))
+    begun=$((SECONDS - begun)) worked=$(($(processor_time) - worked))
     if ((status == 0)); then
-      echo "== $name $part: $begun s"
+      echo "== $name $part: $begun s, $worked s of processor time"
       passed+=("$part $begun s")
     else
       echo "== $name $part: FAILED ($status) after $begun s"
@@ -43,6 +46,12 @@ run_parts() {
   told "$name: FAILED" ${failed[@]+"${failed[@]}"}
   told "$name: not run" ${skipped[@]+"${skipped[@]}"}
   ((${#failed[@]} == 0)) || exit 1
+}
+
+processor_time() { # of this shell's children that have ended, in seconds
+  local fields
+  read -ra fields <"/proc/$$/stat"
+  echo $(((fields[15] + fields[16]) / $(getconf CLK_TCK)))
 }
 
 told() { # what, of which

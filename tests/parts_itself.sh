@@ -24,6 +24,7 @@ cat >"$work/runner" <<'RUNNER'
 set -euo pipefail
 source "$PARTS"
 good() { echo from good; }
+busy() { bash -c 'until [[ $(ps -o cputimes= $$) -ge 2 ]]; do for ((i = 0; i < 100000; i++)); do :; done; done'; }
 inner() { false; echo after inner; }
 bad() { echo from bad; inner; echo after bad; }
 undefined() { echo "$no_such_variable"; }
@@ -40,6 +41,8 @@ runner() { # STATUS PART...
 runner 0 good
 says 'passed: good'
 says_not FAILED
+runner 0 busy
+says 'busy: [0-9]+ s, [1-9][0-9]* s of processor time$'
 for part in bad undefined piped; do
   runner 1 "$part" good
   says_not '^after'
@@ -74,7 +77,7 @@ says 'FAILED: rust'
 says 'passed: model'
 runs 2 "$here/run" no-such-section
 
-# What is chosen from a section is what is run, and what is not there is named before anything is.
+# The chosen parts of a section are run, and a part that does not exist is reported before anything is run.
 FAIL_AT=nowhere runs 0 "$here/run" rust told exclusive::mutex model lease
 says 'cargo.*--test scenarios -- --test-threads [0-9]+ told:: exclusive::mutex::$'
 says_not 'cargo.*--doc'

@@ -52,7 +52,7 @@ ONE_PERMIT_MORE = Control(
 
 
 def plant(control: Control, copy: pathlib.Path) -> None:
-    """Makes the copy what the tree is, but for that mistake."""
+    """Makes the copy like the tree, except for that bug."""
     copy.mkdir(parents=True, exist_ok=True)
     kinds = ("*.rs", "*.toml", "*.md", "Cargo.lock")
     listed = subprocess.run(["git", "ls-files", "-z", *kinds], cwd=ROOT, check=True, capture_output=True)
@@ -66,7 +66,7 @@ def plant(control: Control, copy: pathlib.Path) -> None:
             if text.count(control.text.encode()) != 1:
                 raise SystemExit(f"{control.name}: its text is not once in {name}")
             text = text.replace(control.text.encode(), control.replacement.encode())
-        # What is as it was is not compiled anew.
+        # Files that have not changed are not compiled again.
         if not target.exists() or target.read_bytes() != text:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(text)

@@ -1,5 +1,6 @@
-//! What the shared library says of itself to the linker, where Cargo links it. The one that install.sh installs is linked
-//! there, since its names have versions: rustc has a version script of its own, and GNU ld takes no second one.
+//! What the shared library tells the linker when Cargo links it. The library that install.sh
+//! installs is linked by install.sh, because its names have versions: rustc passes its own version
+//! script, and GNU ld does not accept a second one.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -9,6 +10,6 @@ fn main() {
         major => major,
     };
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libzklock.so.{abi}");
-    // Our threads outlive a dlclose, so the code must.
+    // Our threads outlive a dlclose, so the code must stay loaded.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }

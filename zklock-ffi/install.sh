@@ -4,19 +4,19 @@
 #   zklock-ffi/install.sh PREFIX [--no-tls] [--libdir DIR] [--features LIST] [--target TRIPLE]
 #   zklock-ffi/install.sh --uninstall PREFIX
 #
-#   --no-tls         without encrypted connections: a smaller library
-#   --libdir DIR     where libraries go below PREFIX, if not lib: lib64, lib/x86_64-linux-gnu
-#   --features LIST  more features of the crate, as cargo takes them
-#   --target TRIPLE  for another machine: aarch64-unknown-linux-gnu. Rust's library for it is needed (rustup target
-#                    add TRIPLE), and a GNU toolchain (Debian: gcc-aarch64-linux-gnu)
-#   --uninstall      removes what this script installed below PREFIX, and nothing else. It builds nothing
+#   --no-tls         build a smaller library, without encrypted connections
+#   --libdir DIR     the folder for libraries below PREFIX, such as lib64 or lib/x86_64-linux-gnu; lib by default
+#   --features LIST  additional features of the crate, in cargo's format
+#   --target TRIPLE  build for another machine, such as aarch64-unknown-linux-gnu. This needs Rust's standard library for
+#                    it (rustup target add TRIPLE), and a GNU toolchain (Debian: gcc-aarch64-linux-gnu)
+#   --uninstall      remove what this script installed below PREFIX, and nothing else. This builds nothing
 #
-# DESTDIR is put before PREFIX where files are written, and stands in none of them. CARGO, CARGO_TARGET_DIR, LD, NM,
-# OBJCOPY, STRIP, AR and LDCONFIG are honoured, and so are CC, which may be several words (ccache gcc), and LDFLAGS, with
-# which the shared library is linked. What is installed may be moved as a whole.
+# Files are written below DESTDIR/PREFIX, but no file contains DESTDIR. The script respects CARGO, CARGO_TARGET_DIR, LD,
+# NM, OBJCOPY, STRIP, AR and LDCONFIG, as well as CC, which may be several words (ccache gcc), and LDFLAGS, with which the
+# shared library is linked. You may move the installed files as a whole.
 #
-# Where programs find the shared library: root's ldconfig is called if PREFIX's libraries are where it looks, as in
-# /usr/local. Else the last lines say what to do.
+# So that programs find the shared library, the script calls ldconfig if it runs as root and PREFIX's libraries are where
+# ldconfig looks, as in /usr/local. Otherwise its last lines say what to do.
 set -eu
 export LC_ALL=C
 

@@ -15,10 +15,10 @@ namespace zklock {
 
 /** Not for use outside these files. */
 namespace detail {
-/** The number of a call that is done. */
+/** The number that a finished call gives. */
 inline std::int64_t number_of(zklock_call *done) { return ask<std::int64_t>(zklock_call_finish, done); }
 
-/** What a call that is done gives, by its type: each owner of a handle that a call can give adds itself. */
+/** Gets the result of a finished call, by type. Each class that owns a handle which a call can give adds a specialisation. */
 template <class Result>
 struct given;
 template <>
@@ -38,21 +38,21 @@ struct given<std::vector<std::int32_t>> {
     }
 };
 
-/** What all calls have. */
+/** What all calls have in common. */
 class running : public owner<zklock_call, zklock_call_free> {
 public:
     using owner::owner;
-    /** Readable when there is a result. It lives as long as the call; do not close it. */
+    /** A descriptor: readable when there is a result. It is valid until the call is destroyed; do not close it. */
     int fd() const { return ask<int>(zklock_call_fd); }
-    /** What its event gives back. Nobody looks behind it. */
+    /** Sets the pointer that its event gives back. The library never follows it. */
     void set_context(void *context) { check(zklock_call_set_context(get(), context)); }
-    /** Ends the waiting, unless there is a result already. What has begun, such as a release, goes on. */
+    /** Stops waiting, unless there already is a result. Work that has begun, such as a release, goes on. */
     void cancel() { check(zklock_call_cancel(get())); }
 protected:
     bool is_done() const {
         const zklock_status status = zklock_call_finish(get(), nullptr);
         if (status == ZKLOCK_PENDING) return false;
-        // Which paths the writes had is not known any more.
+        // The paths of the writes are no longer known here.
         if (status == ZKLOCK_CONFLICT) throw conflict_error(zklock_last_error(), static_cast<std::size_t>(zklock_last_conflict()), "");
         check(status);
         return true;
@@ -61,8 +61,8 @@ protected:
 } // namespace detail
 
 /**
- * A call that runs in the background, begun by a function with start in its name. The destructor ends it; what has begun,
- * such as a release, goes on. When fd() is readable:
+ * A call that runs in the background, started by a function with start in its name. The destructor stops waiting for it.
+ * Work that has begun, such as a release, goes on. When fd() is readable:
  *
  *     if (const auto valid_for = confirming.try_finish()) work_for(*valid_for);
  */
@@ -70,20 +70,20 @@ template <class Result>
 class [[nodiscard]] async_call : public detail::running {
 public:
     using running::running;
-    /** The result; nothing as long as the call goes on. It throws what the call that waits would. What owns a handle, such as
-        a client, is given once. */
+    /** The result; nothing as long as the call is running. It throws what the function that waits would throw. A result that
+        owns a handle, such as a client, can be taken only once. */
     [[nodiscard]] std::optional<Result> try_finish() {
         if (!is_done()) return std::nullopt;
         return detail::given<Result>::by(get());
     }
 };
 
-/** One that gives nothing. */
+/** A call that gives no value. */
 template <>
 class [[nodiscard]] async_call<void> : public detail::running {
 public:
     using running::running;
-    /** Whether it is done; false as long as the call goes on. It throws what the call that waits would. */
+    /** Whether the call is finished. It throws what the function that waits would throw. */
     [[nodiscard]] bool try_finish() { return is_done(); }
 };
 } // namespace zklock

@@ -1,4 +1,4 @@
-/* Around every call of zklock.h: what is handed to it, and what it gives. */
+/* Helpers to call zklock.h: converting arguments and results. */
 
 #ifndef ZKLOCK_CALL_HPP
 #define ZKLOCK_CALL_HPP
@@ -12,7 +12,7 @@
 namespace zklock {
 /** Not for use outside these files. */
 namespace detail {
-/** What a call gives whose last argument says where to put it. */
+/** Makes a call whose last argument is an output parameter, and returns what it was set to. */
 template <class Value, class Call, class... Given>
 Value ask(Call call, Given... given) {
     Value value{};
@@ -20,16 +20,16 @@ Value ask(Call call, Given... given) {
     return value;
 }
 
-/** Refused rather than cut off at its NUL: that would be the path of another lock. */
+/** A string for C. One with a NUL inside is refused: cut off there, it would be the path of another lock. */
 inline const char *text(const std::string &text) {
     if (text.find('\0') != std::string::npos) fail(ZKLOCK_INVALID_ARGUMENT, "there is a NUL in a text: " + text);
     return text.c_str();
 }
 
-/** Wide enough for the difference of any two times, where integers would overflow. */
+/** Wide enough for the difference between any two times. Integers would overflow. */
 using span = std::chrono::duration<long double, std::milli>;
 
-/** A wait as zklock.h has it. A positive one must not become 0, nor a negative one wait for ever. */
+/** A wait as zklock.h takes it. A positive wait must not become 0, and a negative one must not wait for ever. */
 constexpr std::int64_t ms(span wait) noexcept {
     if (!(wait.count() > 0)) return 0;
     if (wait.count() >= static_cast<long double>(INT64_MAX)) return ZKLOCK_FOREVER;

@@ -1,4 +1,4 @@
-/* One logical connection to an ensemble, which makes the locks. */
+/* A client: a logical connection to an ensemble. It makes the locks. */
 
 #ifndef ZKLOCK_CLIENT_HPP
 #define ZKLOCK_CLIENT_HPP
@@ -16,12 +16,12 @@
 
 namespace zklock {
 
-/** What a client has done so far, and what it still owes: see zklock_stat. */
+/** What a client has done so far, and what it still has to clean up: see zklock_stat. */
 struct stats {
     std::uint64_t sessions, grants, losses, owed, session_id;
     std::chrono::milliseconds session_timeout;
     std::uint64_t reconnects;
-    /** Calls that acquire a lock, by how they ended. */
+    /** Calls to acquire a lock, by outcome. */
     struct {
         std::uint64_t granted, busy, timed_out, failed, cancelled;
     } acquires;
@@ -29,29 +29,29 @@ struct stats {
 
 /** Not for use outside these files. */
 namespace detail {
-/** A lock for as long as a call takes. */
+/** The handle of a lock, borrowed for the length of a call. */
 struct borrowed {
     borrowed(const lock &it) noexcept : handle(it.get()) {}
     zklock_lock *handle;
 };
 } // namespace detail
 
-/** One logical connection to an ensemble. It outlives sessions: when one expires it opens the next. */
+/** A logical connection to an ensemble. It outlives sessions: when one expires, it opens the next. */
 class client : public detail::owner<zklock_client, zklock_client_free> {
 public:
     using owner::owner;
-    /** Opens a session: "host:port,host:port/chroot". After the connect timeout it throws an unreachable_error. */
+    /** Opens a session with "host:port,host:port/chroot". Throws an unreachable_error after the connect timeout. */
     explicit client(const std::string &hosts, const options &how = options())
         : owner(detail::ask<zklock_client *>(zklock_client_new, detail::text(hosts), how.get())) {}
-    /** A client that connects when it is first needed. Until then it does nothing, so make it and its locks before you fork. */
+    /** Makes a client that connects on first use. Until then it does nothing, so you can make it and its locks before you fork. */
     static client lazy(const std::string &hosts, const options &how = options()) {
         return client(detail::ask<zklock_client *>(zklock_client_new_lazy, detail::text(hosts), how.get()));
     }
-    /** Connects a lazy client now, within the connect timeout. */
+    /** Connects a lazy client now, and waits for up to the connect timeout. */
     void connect() { connect_for(detail::span::max()); }
-    /** The same, in this time at most: then it throws an unreachable_error. */
+    /** Connects a lazy client now, and waits for up to this time. Then it throws an unreachable_error. */
     void connect_for(detail::span wait) { detail::check(zklock_client_connect(get(), detail::ms(wait))); }
-    /** As connect_for(), in the background. */
+    /** Does what connect_for() does, in the background. */
     async_call<void> start_connect(detail::span wait = detail::span::max()) {
         return async_call<void>(ask<zklock_call *>(zklock_client_connect_start, detail::ms(wait)));
     }
@@ -64,27 +64,28 @@ public:
     void guard() { detail::check(zklock_client_guard(get(), nullptr)); }
     /** The same with the command zklock at this path. */
     void guard(const std::string &command) { detail::check(zklock_client_guard(get(), detail::text(command))); }
-    /** Closes the sessions, which frees every lock, and waits for that, a second at most. Waits end: closed_error. */
+    /** Closes the sessions, which frees every lock, and waits for that, for up to a second. Other waits throw a closed_error. */
     void close() { detail::check(zklock_client_close(get())); }
-    /** As close(), in the background: it goes on without the call. */
+    /** Does what close() does, in the background. It goes on even if the call is destroyed. */
     async_call<void> start_close() { return async_call<void>(ask<zklock_call *>(zklock_client_close_start)); }
-    /** As the constructor, in the background. */
+    /** Does what the constructor does, in the background. */
     static async_call<client> start(const std::string &hosts, const options &how = options()) {
         return async_call<client>(detail::ask<zklock_call *>(zklock_client_new_start, detail::text(hosts), how.get()));
     }
-    /** Readable as long as next_event() has one: one descriptor for all. It lives as long as the client; do not close it. */
+    /** One descriptor for everything: readable as long as next_event() has an event. Valid until the client is destroyed; do
+        not close it. */
     int fd() { return ask<int>(zklock_client_fd); }
-    /** What has happened next, nothing if nothing has: see zklock_client_next_event. It does not wait. */
+    /** The next event; nothing if there is none. It does not wait. See zklock_client_next_event. */
     [[nodiscard]] std::optional<event> next_event() {
         const std::optional<zklock_event> it = ask_unless<zklock_event, zklock_event>(ZKLOCK_PENDING, zklock_client_next_event);
         if (!it) return std::nullopt;
         return event{it->kind, it->context, it->ticket, it->call, it->hold};
     }
-    /** The mutex at a path. Like every kind of lock it costs no request. */
+    /** The mutex at a path. As with every kind of lock, making it sends no request. */
     lock mutex(const std::string &path, const lock_options &how = lock_options()) const {
         return made(zklock_mutex_new, path, how);
     }
-    /** The read side of the read/write lock at a path: any number may hold it at once. */
+    /** The read side of the read/write lock at a path: any number of readers may hold it at once. */
     lock read(const std::string &path, const lock_options &how = lock_options()) const {
         return made(zklock_rwlock_read_new, path, how);
     }
@@ -92,7 +93,7 @@ public:
     lock write(const std::string &path, const lock_options &how = lock_options()) const {
         return made(zklock_rwlock_write_new, path, how);
     }
-    /** The election at a path: the one that acquires it leads until it releases. */
+    /** The election at a path: the client that acquires it leads until it releases it. */
     lock election(const std::string &path, const lock_options &how = lock_options()) const {
         return made(zklock_election_new, path, how);
     }
@@ -100,12 +101,12 @@ public:
     lock exclusive(const std::string &path, const lock_options &how = lock_options()) const {
         return made(zklock_exclusive_new, path, how);
     }
-    /** The semaphore at a path, with so many permits. All who use it must agree on the limit. */
+    /** The semaphore at a path, with this many permits. Every program that uses it must give the same limit. */
     lock semaphore(const std::string &path, std::uint32_t limit, const lock_options &how = lock_options()) const {
         return lock(ask<zklock_lock *>(zklock_semaphore_new, detail::text(path), limit, how.made().get()));
     }
     /**
-     * The set of these locks, which are acquired and released together. They may be of any kind that has a queue.
+     * A set of these locks, which are acquired and released together. They may be of any kind that has a queue.
      *
      *     auto both = client.all({from, to}).acquire();
      *     auto every = client.all({locks.begin(), locks.end()}).acquire();
@@ -115,7 +116,7 @@ public:
         return lock(ask<zklock_lock *>(zklock_all_new, given.data(), given.size(), how.made().get()));
     }
     /**
-     * Any one of these locks: the first that comes is held, and the rest are left. The path of the hold says which it is.
+     * A choice of these locks: acquiring it gives a hold of whichever is free first. The path of the hold says which it is.
      *
      *     auto hold = client.any({jobs.begin(), jobs.end()}).acquire();
      *     run(hold.path());
@@ -124,11 +125,11 @@ public:
         const std::vector<zklock_lock *> given = handles(locks);
         return lock(ask<zklock_lock *>(zklock_any_new, given.data(), given.size(), nullptr));
     }
-    /** Writes how many permits there are to the node of lock_options::limit_at(). Waiters notice. */
+    /** Writes a number of permits to the node that lock_options::limit_at() names. Waiters notice. */
     void set_limit(const std::string &path, std::uint32_t limit) const {
         detail::check(zklock_set_limit(get(), detail::text(path), limit));
     }
-    /** It costs no request. */
+    /** What this client has done so far. It sends no request. */
     zklock::stats stats() const {
         return {stat(ZKLOCK_STAT_SESSIONS), stat(ZKLOCK_STAT_GRANTS), stat(ZKLOCK_STAT_LOSSES), stat(ZKLOCK_STAT_OWED),
                 stat(ZKLOCK_STAT_SESSION_ID), std::chrono::milliseconds(stat(ZKLOCK_STAT_SESSION_TIMEOUT)),
@@ -137,7 +138,7 @@ public:
                  stat(ZKLOCK_STAT_ACQUIRES_FAILED), stat(ZKLOCK_STAT_ACQUIRES_CANCELLED)}};
     }
     /**
-     * How many holds were lost for this reason. It costs no request.
+     * How many holds were lost for this reason. It sends no request.
      *
      *     if (client.losses(ZKLOCK_REASON_NODE_DELETED) > 0) std::cerr << "an operator breaks our locks\n";
      */
@@ -146,7 +147,7 @@ public:
         return why == ZKLOCK_REASON_NONE ? 0 : stat(first - ZKLOCK_REASON_SESSION_EXPIRED + reason);
     }
     /**
-     * All of it as text for Prometheus: see zklock_client_prometheus. It costs no request.
+     * All figures as text for Prometheus: see zklock_client_prometheus. It sends no request.
      *
      *     response.set("Content-Type", "text/plain; version=0.0.4");
      *     response.send(client.prometheus());
@@ -158,7 +159,7 @@ public:
             std::size_t length = 0;
             detail::check(zklock_client_prometheus(get(), page.data(), room, &length));
             page.resize(length);
-            // It is made again if there was not room for all.
+            // If the text did not fit, ask again with more room.
             if (length <= room) return page;
         }
     }

@@ -1,4 +1,4 @@
-/* One in the queue of a lock. */
+/* A contender in the queue of a lock. */
 
 #ifndef ZKLOCK_CONTENDER_HPP
 #define ZKLOCK_CONTENDER_HPP
@@ -14,7 +14,7 @@
 
 namespace zklock {
 
-/** One in the queue of a lock: see zklock_contender. */
+/** A contender in the queue of a lock: see zklock_contender. */
 struct contender {
     std::string name, identity, dialect;
     std::uint64_t session, token;
@@ -31,7 +31,7 @@ inline contender copied(const zklock_contender &it) {
     return {it.name, it.identity, it.dialect, it.session, it.token, since, it.node, it.role, it.holds != 0};
 }
 
-/** All contenders that a call shows to its visitor. */
+/** All contenders that a call passes to its visitor. */
 template <class Call, class Handle>
 std::vector<contender> shown_by(Call call, Handle *shower) {
     using all = std::pair<std::vector<contender>, std::exception_ptr>;

@@ -1,4 +1,4 @@
-/* The double barrier: its members begin together, and end together. */
+/* The double barrier: its members begin together and end together. */
 
 #ifndef ZKLOCK_DOUBLE_BARRIER_HPP
 #define ZKLOCK_DOUBLE_BARRIER_HPP
@@ -11,26 +11,26 @@
 
 namespace zklock {
 
-/** A member within a double barrier. The destructor leaves in the background, without waiting for the others. */
+/** A member inside a double barrier. The destructor leaves in the background, without waiting for the others. */
 class [[nodiscard]] member : public detail::owner<zklock_member, zklock_member_free> {
 public:
     using owner::owner;
-    /** Leaves, and waits until all have left; a lost_error if the others may have gone on without it. */
+    /** Leaves, and waits until all members have left. Throws a lost_error if the others may have gone on without this one. */
     void leave() { detail::check(zklock_member_leave(get(), ZKLOCK_FOREVER)); }
-    /** Leaves, and waits for this time at most. False: others are still within. All else throws. */
+    /** Leaves, and waits for up to this time; false if others are still inside. Any other failure throws. */
     bool leave_for(detail::span wait) {
         const zklock_status status = zklock_member_leave(get(), detail::ms(wait));
         if (status == ZKLOCK_TIMEOUT) return false;
         detail::check(status);
         return true;
     }
-    /** Leaves, and waits in the background, for this time at most: then it gives a timeout_error. */
+    /** Leaves and waits in the background, for up to this time. Then the call gives a timeout_error. */
     async_call<void> start_leave(detail::span wait = detail::span::max()) {
         return async_call<void>(ask<zklock_call *>(zklock_member_leave_start, detail::ms(wait)));
     }
-    /** Why it was lost; ZKLOCK_REASON_NONE if it is not. */
+    /** Why the member was lost; ZKLOCK_REASON_NONE if it is not lost. */
     zklock_reason lost_reason() const { return ask<zklock_reason>(zklock_member_loss); }
-    /** The path of its node. */
+    /** The path of the member's node. */
     std::string node() const { return ask<const char *>(zklock_member_node); }
 };
 
@@ -43,7 +43,7 @@ struct given<member> {
 } // namespace detail
 
 /**
- * Lets its members begin together, and end together.
+ * A double barrier, whose members begin together and end together.
  *
  *     zklock::double_barrier round(client, "/barriers/round", 3);
  *     zklock::member member = round.enter(); // all three have come
@@ -52,18 +52,18 @@ struct given<member> {
 class double_barrier : public detail::owner<zklock_double_barrier, zklock_double_barrier_free> {
 public:
     using owner::owner;
-    /** The double barrier at a path, which opens when so many have come. It costs no request. */
+    /** The double barrier at a path, which opens when this many members have come. This sends no request. */
     double_barrier(const client &maker, const std::string &path, std::uint32_t members)
         : owner(detail::ask<zklock_double_barrier *>(zklock_double_barrier_new, maker.get(), detail::text(path),
                                                      members)) {}
 
-    /** Comes, and waits until it is open. Every call is a member of its own. */
+    /** Enters as a new member, and waits until the barrier is open. Every call makes a member of its own. */
     member enter() const { return member(ask<zklock_member *>(zklock_double_barrier_enter, ZKLOCK_FOREVER)); }
-    /** Comes, and waits in the background, for this time at most: then it gives a timeout_error. */
+    /** Enters as a new member and waits in the background, for up to this time. Then the call gives a timeout_error. */
     async_call<member> start_enter(detail::span wait = detail::span::max()) const {
         return async_call<member>(ask<zklock_call *>(zklock_double_barrier_enter_start, detail::ms(wait)));
     }
-    /** As enter(), for this time at most; nothing when the time is over. */
+    /** Like enter(), but waits for up to this time; nothing when the time is over. */
     [[nodiscard]] std::optional<member> enter_for(detail::span wait) const {
         return ask_unless<member, zklock_member *>(ZKLOCK_TIMEOUT, zklock_double_barrier_enter, detail::ms(wait));
     }

@@ -1,10 +1,10 @@
-/* What the functions of these files throw. */
+/* The exceptions that these files throw. */
 
 #ifndef ZKLOCK_ERROR_HPP
 #define ZKLOCK_ERROR_HPP
 
 #if __cplusplus < 201703L
-#error "zklock.hpp needs C++17 or later: compile with -std=c++17. For older C++ there is zklock.h, the interface of C."
+#error "zklock.hpp needs C++17 or later: compile with -std=c++17. With older C++, use zklock.h, the C interface."
 #endif
 
 #include <cstddef>
@@ -16,31 +16,31 @@
 
 namespace zklock {
 
-/** What all functions here throw. */
+/** The base class of all exceptions of zklock. */
 class error : public std::runtime_error {
 public:
     error(zklock_status status, const std::string &message) : std::runtime_error(message), status_(status) {}
-    /** What the function of zklock.h returned. */
+    /** The status that the function of zklock.h returned. */
     zklock_status status() const noexcept { return status_; }
 private:
     zklock_status status_;
 };
 
-struct timeout_error : error { using error::error; };     ///< The time was over: try again, or do without.
+struct timeout_error : error { using error::error; };     ///< The time ran out: try again, or do without the lock.
 struct unreachable_error : error { using error::error; }; ///< No server could be reached: try again later.
-struct lost_error : error { using error::error; };        ///< Stop what the hold guarded; others may hold the lock.
-struct closed_error : error { using error::error; };      ///< The client is closed: the program ends, perhaps.
-struct uncertain_error : error { using error::error; };   ///< A guarded write may be done: hold::read(), then decide.
-struct misuse_error : error { using error::error; };      ///< Correct the program: an argument, or a wait that cannot end.
+struct lost_error : error { using error::error; };        ///< Others may hold the lock: stop the work that it guarded.
+struct closed_error : error { using error::error; };      ///< The client is closed: perhaps the program is ending.
+struct uncertain_error : error { using error::error; };   ///< A guarded write may or may not be done: hold::read(), then decide.
+struct misuse_error : error { using error::error; };      ///< A wrong argument or handle, or an endless wait: correct the program.
 
-/** A node was not as it had to be: nothing was written. */
+/** A node was not in the required state. Nothing was written. */
 class conflict_error : public error {
 public:
     conflict_error(const std::string &message, std::size_t index, std::string path)
         : error(ZKLOCK_CONFLICT, message), index_(index), path_(std::move(path)) {}
-    /** Which of the writes was refused, counted from 0. */
+    /** Which of the writes was refused, counting from 0. */
     std::size_t index() const noexcept { return index_; }
-    /** The path of its node; "" if they were committed in the background. */
+    /** The path of the node; "" if the writes were committed in the background. */
     const std::string &path() const noexcept { return path_; }
 private:
     std::size_t index_;

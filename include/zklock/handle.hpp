@@ -1,4 +1,4 @@
-/* What owns a handle of zklock.h. */
+/* The base of every class that owns a handle of zklock.h. */
 
 #ifndef ZKLOCK_HANDLE_HPP
 #define ZKLOCK_HANDLE_HPP
@@ -12,12 +12,12 @@
 namespace zklock {
 /** Not for use outside these files. */
 namespace detail {
-/** What owns a handle of zklock.h, and calls its functions. */
+/** Owns a handle of zklock.h, and makes calls with it. */
 template <class Handle, void (*Free)(Handle *)>
 class owner {
 public:
     explicit owner(Handle *owned) noexcept : handle_(owned) {}
-    /** The handle, which stays owned by this object. */
+    /** The handle. This object still owns it. */
     Handle *get() const noexcept { return handle_.get(); }
 protected:
     template <class Value, class Call, class... Given>
@@ -25,7 +25,7 @@ protected:
         return detail::ask<Value>(call, get(), given...);
     }
 
-    /** The same if one status is not an error, but means that there is nothing. */
+    /** Like ask(), for calls where one status is not an error, but means that there is nothing. */
     template <class Result, class Value, class Call, class... Given>
     std::optional<Result> ask_unless(zklock_status nothing, Call call, Given... given) const {
         Value value{};
@@ -35,10 +35,10 @@ protected:
         return Result(value);
     }
 
-    /** What the library may use until the handle is freed. Its place stays when this object is moved. */
+    /** Objects that the library may use until the handle is freed. They keep their addresses when this object is moved. */
     std::forward_list<std::shared_ptr<void>> &kept() noexcept { return handle_.get_deleter().kept; }
 private:
-    /** Here, since a unique_ptr lets go of its deleter after its pointer, when it is destroyed and when assigned to. */
+    /** `kept` is in the deleter because a unique_ptr frees its pointer before its deleter, on destruction and on assignment. */
     struct freed {
         void operator()(Handle *handle) const noexcept { Free(handle); }
         std::forward_list<std::shared_ptr<void>> kept;

@@ -1,4 +1,4 @@
-/* A thing that can be acquired. */
+/* A lock, of any kind. */
 
 #ifndef ZKLOCK_LOCK_HPP
 #define ZKLOCK_LOCK_HPP
@@ -14,41 +14,41 @@
 
 namespace zklock {
 
-/** A lock at a path, which a client makes. It holds nothing itself; any number of threads may acquire it. */
+/** A lock at a path, made by a client. The object itself holds nothing. Any number of threads may acquire it. */
 class lock : public detail::owner<zklock_lock, zklock_lock_free> {
 public:
     using owner::owner;
-    /** Waits until the lock is held, even if this thread holds it itself, since another may release that hold. */
+    /** Waits until the lock is held. If this thread holds it already, it waits until another thread releases that hold. */
     hold acquire() const { return acquire_for(detail::span::max()); }
-    /** The same, for this time at most, whatever the network does: then it throws a timeout_error, or without a connection
-        an unreachable_error. */
+    /** Waits until the lock is held, for up to this time, whatever the network does. Then it throws a timeout_error, or an
+        unreachable_error if there is no connection. */
     hold acquire_for(detail::span wait) const { return hold(ask<zklock_hold *>(zklock_acquire, detail::ms(wait))); }
-    /** Tries once: nothing if the lock is held; an unreachable_error if no server answers within the try timeout. Further tries of
-        a busy lock cost no request, see zklock_acquire; so one right after another client's release may come too early. */
+    /** Tries once. Nothing if the lock is held; throws an unreachable_error if no server answers within the try timeout. Repeated
+        tries of a busy lock send no request, so a try just after another client's release may still fail: see zklock_acquire. */
     [[nodiscard]] std::optional<hold> try_acquire() const { return try_acquire_for(detail::span(0)); }
-    /** As acquire_for(), but nothing when the time is over. */
+    /** Like acquire_for(), but returns nothing when the time is over. */
     [[nodiscard]] std::optional<hold> try_acquire_for(detail::span wait) const {
         return ask_unless<hold, zklock_hold *>(ZKLOCK_TIMEOUT, zklock_acquire, detail::ms(wait));
     }
-    /** Begins to wait, for this time at most, and returns at once. */
+    /** Starts to wait for the lock, for up to this time, and returns at once. */
     ticket start(detail::span wait = detail::span::max()) const {
         return ticket(ask<zklock_ticket *>(zklock_acquire_start, detail::ms(wait)));
     }
-    /** The contenders in the queue, of any library, the holders first. */
+    /** The contenders in the queue, holders first. Those of other libraries are included. */
     std::vector<contender> contenders() const { return detail::shown_by(zklock_contenders, get()); }
-    /** As contenders(), in the background. */
+    /** Does what contenders() does, in the background. */
     async_call<std::vector<contender>> start_contenders() const {
         return async_call<std::vector<contender>>(ask<zklock_call *>(zklock_contenders_start));
     }
-    /** Takes any contender out of the queue by its node; false: it was gone. See zklock_evict. */
+    /** Takes the contender with this node out of the queue; false if it was already gone. See zklock_evict. */
     bool evict(const std::string &node) const { return ask<int>(zklock_evict, detail::text(node)) != 0; }
-    /** Takes the lock away from all its holders, and returns them. See zklock_evict for what that breaks. */
+    /** Takes the lock away from all its holders, and returns them. See zklock_evict for what this breaks. */
     std::vector<contender> break_lock() const { return detail::shown_by(zklock_break_lock, get()); }
-    /** Asks all holders to let the lock go, and returns them. See zklock_revoke. */
+    /** Asks all holders to release the lock, and returns them. See zklock_revoke. */
     std::vector<contender> revoke() const { return detail::shown_by(zklock_revoke, get()); }
-    /** Observes who holds it. A misuse_error for a semaphore and for a set, which have no single holder. */
+    /** Observes who holds the lock. Throws a misuse_error for a semaphore or a set, which have no single holder. */
     zklock::observer observe() const { return zklock::observer(ask<zklock_observer *>(zklock_observe)); }
-    /** The path; of a set of locks, the paths of all. */
+    /** The path of the lock, or all the paths of a set of locks. */
     std::string path() const { return ask<const char *>(zklock_lock_path); }
 };
 } // namespace zklock

@@ -14,35 +14,36 @@
 namespace zklock {
 
 /**
- * How a lock behaves. The defaults suit most programs; making the lock throws if something is wrong.
+ * How a lock behaves. The defaults suit most programs. If an option is wrong, making the lock throws.
  *
  *     zklock::lock lock = client.mutex("/locks/report", zklock::lock_options().dialect(ZKLOCK_DIALECT_KAZOO));
  */
 class lock_options {
 public:
-    /** Whether a thread that holds the lock may acquire it again. Each hold is released by that thread then. */
+    /** Whether a thread that holds the lock may acquire it again. That thread must then release each hold itself. */
     lock_options &reentrant(bool is_so = true) { return flag(ZKLOCK_REENTRANT, is_so); }
-    /** Wait also for contenders that cannot see ours. Both may come to hold the lock: see ZKLOCK_ALLOW_FOREIGN. */
+    /** Wait even for contenders that cannot see ours. Both may end up holding the lock: see ZKLOCK_ALLOW_FOREIGN. */
     lock_options &allow_foreign(bool is_so = true) { return flag(ZKLOCK_ALLOW_FOREIGN, is_so); }
-    /** Watch all the others, and not only the one that matters: the simple way, for comparison. */
+    /** Watch all other contenders, instead of only the one that matters. This is the naive method, for comparisons. */
     lock_options &watch_children(bool is_so = true) { return flag(ZKLOCK_WATCH_CHILDREN, is_so); }
-    /** How its nodes are named, and so which libraries it shares a queue with. */
+    /** How the lock's nodes are named, which decides the libraries that it can share a queue with. */
     lock_options &dialect(zklock_dialect name) { return dialect_ = name, *this; }
     /** How many permits of a semaphore to acquire at once. Default: 1. */
     lock_options &permits(std::uint32_t count) { return permits_ = count, *this; }
-    /** The node that says how many permits a semaphore has: see client::set_limit(). */
+    /** The node that holds the number of permits of a semaphore: see client::set_limit(). */
     lock_options &limit_at(std::string path) { return limit_at_ = std::move(path), *this; }
     /**
-     * For how long the node of a mutex or a side of a read/write lock stays after a release, while nobody else wants the lock:
-     * the client takes it again without a request, and with the same token. See zklock_lock_options_set_linger. Default: 0.
+     * How long the node of a mutex or a side of a read/write lock stays after a release, as long as nobody else wants the
+     * lock. Meanwhile the client can acquire the lock again without a request, and gets the same token. Default: 0. See
+     * zklock_lock_options_set_linger.
      *
      *     const auto lock = client.mutex("/locks/report", zklock::lock_options().linger(10s));
      */
     lock_options &linger(std::chrono::milliseconds t) { return linger_ = t, *this; }
-    /** How many holders of this client follow one another on one node while others wait. Default: 1. */
+    /** How many holders of this client may follow one another on one node while other clients wait. Default: 1. */
     lock_options &local_turns(std::uint32_t turns) { return local_turns_ = turns, *this; }
 
-    /** The same for functions of zklock.h. */
+    /** The same options as a handle for functions of zklock.h. */
     detail::owner<zklock_lock_options, zklock_lock_options_free> made() const {
         detail::owner<zklock_lock_options, zklock_lock_options_free> made(
             detail::ask<zklock_lock_options *>(zklock_lock_options_new));

@@ -1,4 +1,4 @@
-/* What the mutexes have in common: the threads that have locked them. */
+/* What the mutexes and semaphores have in common: they know which threads have locked them. */
 
 #ifndef ZKLOCK_LOCKED_HPP
 #define ZKLOCK_LOCKED_HPP
@@ -18,7 +18,7 @@
 namespace zklock {
 /** Not for use outside these files. */
 namespace detail {
-/** The members of TimedLockable that follow from one, which tries for a time. */
+/** Implements TimedLockable's try_lock_until with try_lock_for. */
 template <class Try, class Clock, class Duration>
 bool try_until(Try try_for, const std::chrono::time_point<Clock, Duration> &time) {
     do {
@@ -30,11 +30,11 @@ bool try_until(Try try_for, const std::chrono::time_point<Clock, Duration> &time
 
 /**
  * A lock, and the threads that have locked it through this object. After a loss, one thread may still have it locked when
- * another locks it anew: so each has a hold of its own, which its unlock() gives up.
+ * another locks it again. So each thread has its own hold, which its unlock() releases.
  */
 class locked {
 public:
-    /** If it is personal, nobody unlocks it for another thread. */
+    /** If it is personal, a thread can only unlock what it has locked itself. */
     locked(zklock::lock of, bool is_personal) : lock_(std::move(of)), is_personal_(is_personal) {}
 
     void lock() { keep(lock_.acquire()); }
@@ -44,11 +44,11 @@ public:
         return held.has_value();
     }
     void unlock() noexcept {
-        // In a forked child there may be nobody to unlock our own mutex.
+        // In a forked child, guard_ may stay locked for ever by a thread that does not exist there.
         if (is_forked()) return;
         if (const std::shared_ptr<hold> held = find(true)) zklock_release(held->get());
     }
-    /** The hold that unlock() would release; nothing if there is none. */
+    /** The hold that unlock() would release, or nullptr. */
     std::shared_ptr<hold> current() const {
         if (is_forked()) check(ZKLOCK_FORKED);
         return find(false);
@@ -59,13 +59,13 @@ private:
         std::thread::id thread;
         std::shared_ptr<hold> held;
     };
-    /** If there is no memory for it, it is released again on the way out. */
+    /** If there is no memory to store the hold, the exception releases it again. */
     void keep(hold held) {
         entry kept{std::this_thread::get_id(), std::make_shared<hold>(std::move(held))};
         const std::lock_guard<std::mutex> guard(guard_);
         entries_.push_back(std::move(kept));
     }
-    /** The latest hold of this thread, otherwise the oldest of all. After a loss there may be several. */
+    /** The latest hold of this thread, otherwise the oldest hold of all. After a loss there may be several. */
     std::shared_ptr<hold> find(bool take) const {
         const std::lock_guard<std::mutex> guard(guard_);
         const auto is_own = [](const entry &it) { return it.thread == std::this_thread::get_id(); };

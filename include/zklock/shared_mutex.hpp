@@ -13,19 +13,19 @@
 namespace zklock {
 
 /**
- * As std::shared_timed_mutex: it meets SharedTimedLockable, so that std::shared_lock takes its read side, and all the
- * others its write side.
+ * Like std::shared_timed_mutex. It meets the requirements of SharedTimedLockable: std::shared_lock takes its read side, and
+ * all other locks of the standard library its write side.
  *
  *     zklock::shared_mutex catalogue(client, "/locks/catalogue");
  *     std::shared_lock reading(catalogue);
  *
- * It excludes other processes and the threads of this one, which may share the object or have one each. It cannot be
- * moved, because the threads that locked it know it by its address.
+ * It excludes other processes and other threads of this process, whether they share the object or have one each. It
+ * cannot be moved, because the threads that locked it know it by its address.
  *
- * A thread that has the read side may lock that again, as another thread might, and unlocks it as often; for the write
- * side it would wait for itself. A thread that has the write side would wait for itself on the read side, too. The log
- * warns of such a wait, and a try is false. To go from writing to reading without a gap, hold client::write() with
- * lock_options().reentrant(), acquire client::read(), and release the first:
+ * A thread that has locked the read side may lock it again, as another thread might, and must unlock it as often. If it
+ * locks the write side, it waits for itself. So does a thread that has locked the write side and locks the read side. The
+ * log has a warning about such a wait, and a try returns false. To go from writing to reading without a gap, use
+ * client::write() with lock_options().reentrant(), acquire client::read(), and then release the write side:
  *
  *     zklock::hold writing = client.write("/locks/catalogue", zklock::lock_options().reentrant()).acquire();
  *     zklock::hold reading = client.read("/locks/catalogue").acquire();
@@ -33,40 +33,40 @@ namespace zklock {
  */
 class shared_mutex {
 public:
-    /** Reentrant it cannot be, whatever the options say. */
+    /** A shared_mutex is never reentrant, whatever the options say. */
     shared_mutex(const client &maker, const std::string &path, lock_options how = lock_options())
         : write_(maker.write(path, how.reentrant(false)), false), read_(maker.read(path, how), false) {}
 
     /** Waits until the write side is held. */
     void lock() { write_.lock(); }
-    /** Tries once. False: it is held, by others or this thread. All else throws, such as an unreachable_error. */
+    /** Tries once; false if others or this thread hold it. Any other failure throws, for example an unreachable_error. */
     [[nodiscard]] bool try_lock() { return try_lock_for(detail::span(0)); }
-    /** Waits for this time at most. False: the time is over. All else throws. */
+    /** Waits for up to this time; false when the time is over. Any other failure throws. */
     [[nodiscard]] bool try_lock_for(detail::span wait) { return write_.try_lock_for(wait); }
-    /** Waits until then at most. */
+    /** Waits until this time at the latest. */
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration> &time) {
         return detail::try_until([this](detail::span wait) { return try_lock_for(wait); }, time);
     }
-    /** Releases the write side, as zklock::mutex does it. */
+    /** Releases the write side, as zklock::mutex::unlock() does. */
     void unlock() noexcept { write_.unlock(); }
-    /** The hold that unlock() would release; a misuse_error if there is none. */
+    /** The hold that unlock() would release. Throws a misuse_error if there is none. */
     std::shared_ptr<hold> current() const { return held(write_, "write"); }
 
     /** Waits until the read side is held. */
     void lock_shared() { read_.lock(); }
-    /** Tries once. False: a writer holds it or waits for it. All else throws. */
+    /** Tries once; false if a writer holds it or waits for it. Any other failure throws. */
     [[nodiscard]] bool try_lock_shared() { return try_lock_shared_for(detail::span(0)); }
-    /** Waits for this time at most. False: the time is over. All else throws. */
+    /** Waits for up to this time; false when the time is over. Any other failure throws. */
     [[nodiscard]] bool try_lock_shared_for(detail::span wait) { return read_.try_lock_for(wait); }
-    /** Waits until then at most. */
+    /** Waits until this time at the latest. */
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &time) {
         return detail::try_until([this](detail::span wait) { return try_lock_shared_for(wait); }, time);
     }
-    /** Releases the read side of this thread; of one that has not locked it, that of the oldest reader. */
+    /** Releases the read side that this thread has locked, or that of the oldest reader if this thread has not locked it. */
     void unlock_shared() noexcept { read_.unlock(); }
-    /** The hold that unlock_shared() would release; a misuse_error if there is none. */
+    /** The hold that unlock_shared() would release. Throws a misuse_error if there is none. */
     std::shared_ptr<hold> current_shared() const { return held(read_, "read"); }
 
     /** The path of the lock. */

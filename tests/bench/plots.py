@@ -18,6 +18,17 @@ MEASURES = {
 STYLE = """text { font: 13px sans-serif; fill: #1f2328 } .title { font-weight: bold } .note { font-size: 11px; fill: #59636e }
 .raw { fill: #9aa4af } .other { fill: #5b8db8 } .ours { fill: #c8702a } .whisker { stroke: #1f2328; stroke-width: 1.5 } .grid { stroke: #8884 }
 @media (prefers-color-scheme: dark) { text { fill: #f0f6fc } .note { fill: #9198a1 } .whisker { stroke: #f0f6fc } }"""
+SERVERS = {"standalone": "one server", "ensemble": "three servers"}
+STORAGES = {"shm": "data in memory", "disk": "on disk", "nosync": "on disk without fsync"}
+PEERS = {
+    "zklock-rust": "zklock, Rust",
+    "zklock-c": "zklock, C",
+    "zklock-py": "zklock, Python",
+    "curator": "Curator",
+    "zkclient": "zookeeper-client",
+    "zkrecipe": "zkr_lock",
+}
+RAW = {"rust": "Rust", "zkmt": "C client", "wire": "C, wire"}
 LEFT, WIDE, ROW, TOP = 120, 440, 24, 56
 
 
@@ -28,6 +39,31 @@ def ticks(low, high, log):
     step = 10 ** math.floor(math.log10(high))
     step = next(s for s in (step / 5, step / 2, step, step * 2) if high / s <= 6)
     return [i * step for i in range(int(high / step) + 1)]
+
+
+def title_of(bench, params, server, storage):
+    """What was measured, in words."""
+    callers = f"{params.get('k')} sessions" if str(params.get("sessions")) != "1" else f"{params.get('k')} tasks or threads of one client"
+    title = {
+        "uncontended": "A free lock",
+        "handoff": f"Hand-over among {callers}",
+        "wanted": "A lock that another session has left lingering",
+        "drain": f"{int(params['w']):,} waiters of one client have their turn" if "w" in params else "",
+        "tries": "A try of a lock that another session holds",
+        "manylocks": f"{int(params['l']):,} locks at once" if "l" in params else "",
+    }[bench]
+    if "hold" in params:
+        title += f" that hold for {params['hold']} ms"
+    if "turns" in params:
+        title += f", local_turns({params['turns']})"
+    if bench == "uncontended" and "linger" in params:
+        title += ", lingering"
+    return f"{title}: {SERVERS[server]}, {STORAGES[storage]}"
+
+
+def name_of(peer):
+    client, _, how = peer.partition("-")
+    return PEERS.get(peer) or (f"{how} ({RAW[client]})" if client in RAW else peer)
 
 
 def number(value):
@@ -54,7 +90,7 @@ def plot(title, unit, better, values, failed):
         y, x = TOP + ROW * i, scale(statistics.median(values[peer]))
         kind = "ours" if peer.startswith("zklock") else "raw" if peer.startswith(("wire-", "zkmt-", "rust-")) else "other"
         a, b = scale(min(values[peer])), scale(max(values[peer]))
-        out.append(f'<text text-anchor="end" x="{LEFT - 8}" y="{y + 14}">{escape(peer)}</text>'
+        out.append(f'<text text-anchor="end" x="{LEFT - 8}" y="{y + 14}">{escape(name_of(peer))}</text>'
                    f'<rect class="{kind}" x="{LEFT}" y="{y + 2}" width="{x - LEFT:.1f}" height="{ROW - 8}"/>'
                    f'<line class="whisker" x1="{a:.1f}" x2="{b:.1f}" y1="{y + 10}" y2="{y + 10}"/>'
                    f'<text x="{b + 6:.1f}" y="{y + 14}">{number(statistics.median(values[peer]))}{" *" if peer in failed else ""}</text>')
@@ -83,8 +119,7 @@ def write(rows, folder):
                 failed.add(peer)
         if not values:
             continue
-        words = " ".join(f"{key}={value}" for key, value in params)
         file = folder / ("-".join([bench, server, storage, *(f"{k}{v}" for k, v in params)]) + ".svg")
-        file.write_text(plot(f"{bench} {words}: {server}, {storage}", unit, better, values, failed))
+        file.write_text(plot(title_of(bench, dict(params), server, storage), unit, better, values, failed))
         files.append(file)
     return files

@@ -1,4 +1,4 @@
-//! What is broken of the servers on purpose, and mended again: one thing at a time.
+//! Server faults that are caused on purpose and repaired again, one at a time.
 
 use std::io;
 use std::time::{Duration, Instant};

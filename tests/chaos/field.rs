@@ -21,7 +21,7 @@ pub(crate) const DISK: &str = "disk";
 const GROUPS: usize = 12;
 /// How often what the workers say is judged.
 const PAUSE: Duration = Duration::from_millis(100);
-/// What takes so much longer than it should has been held up by the machine.
+/// If something takes this much longer than it should, the machine has held it up.
 const STALL: Duration = Duration::from_millis(100);
 
 pub(crate) struct Field {
@@ -31,7 +31,7 @@ pub(crate) struct Field {
     pub(crate) workers: Workers,
     pub(crate) register: Register,
     pub(crate) dice: Dice,
-    /// What strikes while time passes.
+    /// The faults that may strike while time passes.
     pub(crate) swarm: Option<Swarm>,
     /// Whether a fault of the servers lasts.
     pub(crate) servers_are_struck: bool,
@@ -66,7 +66,7 @@ impl Field {
         Ok(field)
     }
 
-    /// The paths, which stay: servers delete containers that are empty, and numbers would begin anew.
+    /// The paths, which must stay: servers delete empty containers, and numbers would start again.
     fn prepare(&mut self) {
         let admin = self.servers.admin();
         for place in PLACES {
@@ -89,7 +89,7 @@ impl Field {
             self.look_for_stuck()?;
             let ended = self.workers.ended();
             self.troubles.extend(ended);
-            // What strikes may itself let time pass, and then nothing else strikes.
+            // A fault may itself let time pass, and then no other fault strikes.
             if let Some(mut swarm) = self.swarm.take() {
                 let gone_on = swarm.go_on(self);
                 self.swarm = Some(swarm);

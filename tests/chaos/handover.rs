@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::judge::{SESSION, TICK, nanoseconds};
 
-/// What the next may take without a fault.
+/// How long the next client may take without a fault.
 const AT_ONCE: u64 = 1_000_000_000;
 
 /// A fault, or a time in which this machine did nothing.
@@ -18,9 +18,10 @@ pub(crate) struct Struck {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Whom {
-    /// Those of these names, on the same way. They may be ahead of others, who then wait for the end of their sessions.
+    /// The clients with these names, on the same connection. They may be ahead of others, who then wait for the end of
+    /// their sessions.
     Clients(Vec<String>),
-    /// Nobody is served meanwhile, and all sessions begin anew after it.
+    /// No client is served meanwhile, and all sessions start again after it.
     Servers,
     /// Nothing went on.
     Machine,
@@ -39,7 +40,7 @@ impl Gap {
     }
 }
 
-/// What follows a fault ends with the session that it ended.
+/// The consequences of a fault end with the session that it ended.
 ///
 /// How long a session outlives the last that was heard of it: servers look for those that are over a tick at a time.
 pub(crate) const OUTLIVED: u64 = nanoseconds(SESSION) + 2 * nanoseconds(TICK);
@@ -76,7 +77,7 @@ impl HandOvers {
         self.claimed.get(path).copied().unwrap_or_default()
     }
 
-    /// One that waits since then has it now.
+    /// A client that has waited since then has it now.
     pub(crate) fn is_got(&mut self, path: &str, wanted: u64, at: u64) {
         let Some(begin) = self.claimed.get(path).copied().filter(|until| (wanted..=at).contains(until))
         else {
@@ -86,7 +87,7 @@ impl HandOvers {
         self.keep(path, begin, at);
     }
 
-    /// One that waits since then has waited in vain.
+    /// A client that has waited since then has waited in vain.
     pub(crate) fn is_given_up(&mut self, path: &str, wanted: u64, at: u64) {
         let begin = self.claimed.get(path).map_or(wanted, |until| wanted.max(*until));
         self.keep(path, begin, at);
@@ -98,7 +99,7 @@ impl HandOvers {
         }
     }
 
-    /// What no fault explains.
+    /// The times that no fault explains.
     pub(crate) fn unexplained(&self, faults: &Faults) -> Vec<String> {
         let alone = self.long.iter().filter(|(path, _)| !self.with_peers.contains(path));
         alone

@@ -1,4 +1,4 @@
-//! Who claimed to hold what, from when until when, and what of that cannot all be true.
+//! Claims of who held what, and when, and which of them cannot all be true.
 //!
 //! It knows nothing of ZooKeeper. A claim is what lies between two moments at which a worker had made certain that it holds:
 //! one that is not confirmed after it was made is no claim, because the worker may have been stopped in between.
@@ -15,7 +15,8 @@ pub(crate) const TICK: Duration = Duration::from_millis(500);
 /// How late one may be told that an operator has deleted its node, on a busy machine: a quarter of a session timeout.
 /// Promised is a tenth.
 const TOLD_WITHIN: u64 = nanoseconds(SESSION) / 4;
-/// One that no server reaches is told nothing. Its lease ends half a session timeout after it was last heard of.
+/// A client that no server reaches is told nothing. Its lease ends half a session timeout after the server last heard from
+/// it.
 const LEASE: u64 = nanoseconds(SESSION) / 2;
 
 pub(crate) const fn nanoseconds(time: Duration) -> u64 {
@@ -76,7 +77,7 @@ impl Claim {
     }
 }
 
-/// What is wrong with claims.
+/// The problem with some claims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum What {
     /// They are of one time.
@@ -91,7 +92,7 @@ pub(crate) struct Violation {
     pub(crate) what: What,
     /// The workers concerned.
     pub(crate) workers: Vec<String>,
-    /// The one of them that has the lowest token, or began first where there are none.
+    /// The claim among them with the lowest token or, if there are no tokens, the one that began first.
     pub(crate) stale: String,
     /// Whether an operator had taken away what that one held by.
     pub(crate) is_by_operator: bool,
@@ -107,8 +108,8 @@ pub(crate) struct Judge {
     claims: HashMap<String, Vec<Claim>>,
     /// By path and claims, which violation it is.
     reported: HashMap<(String, String), usize>,
-    /// Nodes that an operator deleted, at some time between these two. Their holders are told within a heartbeat; until then the next
-    /// may have the lock.
+    /// Nodes that an operator deleted, at some time between these two. Their holders learn of it within a heartbeat; until
+    /// then the next client may have the lock.
     deleted: HashMap<String, (u64, u64)>,
     /// From when until when a fault was between the servers and this worker, or all of them.
     cut_off: Vec<(Option<String>, u64, u64)>,
@@ -140,7 +141,7 @@ impl Judge {
         self.cut_off.push((worker.map(str::to_owned), from, until));
     }
 
-    /// Those faults are over that were to last for ever.
+    /// Faults that were to last for ever are over.
     pub(crate) fn are_mended(&mut self, at: u64) {
         self.cut_off.iter_mut().filter(|(.., until)| *until == u64::MAX).for_each(|(.., until)| *until = at);
     }
@@ -183,7 +184,7 @@ impl Judge {
         if !was_confirmed {
             *self.confirmed.entry(worker.to_owned()).or_default() += 1;
         }
-        // Nearly always there is none, so only those are copied.
+        // There almost never is one, so only those are copied.
         let claim = &claims[at];
         let others =
             || claims.iter().enumerate().filter(|(other, claim)| *other != at && claim.is_confirmed());
@@ -251,7 +252,7 @@ fn is_stale(one: &Claim, other: &Claim) -> bool {
     both_have && (second.token < first.token || second.token == first.token && !first.shares_node(second))
 }
 
-/// Those that hold at one moment with the claim, itself included, if they are more than the limit.
+/// The claims that are held at one moment with this claim, including it, if they are more than the limit.
 fn crowd<'a>(claim: &'a Claim, beside: &[&'a Claim], limit: usize) -> Option<Vec<&'a Claim>> {
     let moments = std::iter::once(claim.begin).chain(beside.iter().map(|other| other.begin.max(claim.begin)));
     moments

@@ -1,4 +1,4 @@
-//! The judge is judged: it finds what cannot be, and nothing else.
+//! Tests of the judge: it finds what cannot be, and nothing else.
 
 mod handover;
 mod judge;
@@ -177,13 +177,13 @@ fn a_lock_is_not_free_for_long_while_one_waits_unless_a_fault_explains_it() {
     for (seconds, faults, expected) in [
         (1, &[][..], 0),
         (2, &[], 1),
-        // One that was ahead may have been struck before: its session ends after 3 s at most.
+        // A client ahead may have been struck earlier: its session ends after 3 s at most.
         (4, &[clients(9, 9)], 0),
         (5, &[clients(9, 9)], 1),
         (4, &[clients(6, 6)], 1),
         (7, &[clients(9, 9), clients(12, 13)], 0),
         (8, &[clients(9, 9), clients(12, 13)], 1),
-        // What comes after it explains nothing.
+        // A fault that comes after it explains nothing.
         (2, &[clients(12, 13)], 1),
         // While the servers are away nothing goes on.
         (9, &[(Servers, 9, 15)], 0),

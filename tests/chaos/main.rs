@@ -178,12 +178,12 @@ fn run(options: &Options, programs: &[&'static Program]) -> io::Result<bool> {
         soak::soak(&mut field, Duration::from_secs(*seconds), &options.folder.join("used.tsv"))?;
     }
     if !options.soak {
-        // What cannot be mended is told with all that was seen before.
+        // If something cannot be repaired, the error includes everything that was seen before.
         let problem = strike(&mut field, options, &report).err();
         field.troubles.extend(problem.map(|problem| problem.to_string()));
     }
     let quiet = now();
-    // Those that are left wait for a session of those before them at most, which ends a tick or two later.
+    // Those that are left wait at most for a session of those ahead of them, which ends a tick or two later.
     let patience = SESSION + 2 * TICK + Duration::from_secs(20);
     let all_served = |field: &Field| {
         let latest = &field.register.book.latest;

@@ -1,11 +1,11 @@
-//! What workers say, a line each: see README.md.
+//! The lines of workers: see README.md.
 
 use crate::handover::HandOvers;
 use crate::judge::{Claim, Judge, Mode};
 use crate::workers::is_ours;
 use std::collections::HashMap;
 
-/// What became of the turns of all workers.
+/// The outcomes of the turns of all workers.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     pub(crate) judge: Judge,

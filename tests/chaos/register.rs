@@ -1,4 +1,5 @@
-//! Where workers say what they hold. It is outside ZooKeeper, and what it hears is on the disk before it is judged.
+//! The register, to which workers report what they hold. It is outside ZooKeeper, and writes each line to disk before it is
+//! judged.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::record::Book;
 
-/// What a connection brings.
+/// Events of a connection.
 enum Heard {
     Open(TcpStream),
     Line(String, String),
@@ -72,7 +73,7 @@ impl Register {
     pub(crate) fn end(&mut self) -> io::Result<()> {
         self.judge()?;
         for connection in self.connections.drain(..) {
-            // One that has ended before is not there any more.
+            // A worker that has already ended is no longer there.
             let _ = connection.shutdown(Shutdown::Write);
         }
         Ok(())

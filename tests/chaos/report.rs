@@ -1,4 +1,4 @@
-//! What a run has shown.
+//! The results of a run.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ impl Report {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Those of zklock who had nothing since the faults were over. What becomes of peers is their affair.
+    /// Clients of zklock that got nothing after the faults were over. Peers do not matter here.
     pub(crate) fn starved(&mut self, field: &Field, quiet: u64, patience: Duration) {
         for worker in field.workers.running.iter().filter(|worker| is_ours(&worker.name)) {
             if field.register.book.latest.get(&worker.name).is_none_or(|at| *at <= quiet) {
@@ -126,7 +126,7 @@ fn print_hand_overs(times: BTreeMap<&str, Vec<u64>>) {
     }
 }
 
-/// Who claimed what another had, or had no greater token, and in which fault.
+/// Prints who claimed what another had, or had no larger token, and during which fault.
 fn print_violations(struck: &[Struck], violations: &[Violation]) {
     let mut kinds = BTreeMap::<(&str, &str, &str), (u64, u64)>::new();
     for violation in violations {

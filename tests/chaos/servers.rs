@@ -10,7 +10,7 @@ use crate::field::DISK;
 use crate::judge::{SESSION, TICK};
 use crate::workers::PLACES;
 
-/// Whose servers they are.
+/// The kind of the servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     ZooKeeper,
@@ -23,7 +23,7 @@ pub(crate) enum Servers {
 }
 
 impl Servers {
-    /// Those of ZooKeeper, of this release, whose clocks run so much faster.
+    /// ZooKeeper servers of this release, with clocks that are this much too fast.
     pub(crate) fn of_zookeeper(version: Option<&str>, clock: Option<&str>) -> Result<Self, String> {
         let mut preloaded = format!("LD_PRELOAD={}", variable("CHAOS_DISK_LIBRARY")?);
         let (disk, mut rate) = (format!("CHAOS_DISK={{home}}/{DISK}"), "FAKETIME=".to_owned());
@@ -39,7 +39,7 @@ impl Servers {
         builder.try_start().map(Self::ZooKeeper)
     }
 
-    /// Those of etcd, of the release that `tests/chaos/run` has found.
+    /// etcd servers of the release that `tests/chaos/run` has found.
     pub(crate) fn of_etcd() -> Result<Self, String> {
         let etcd = Etcd::start(&variable("CHAOS_ETCD_SERVER")?)?;
         let (version, wanted) = (etcd.version(), SESSION.as_secs());
@@ -54,7 +54,7 @@ impl Servers {
         }
     }
 
-    /// Those of ZooKeeper, for what only ZooKeeper has.
+    /// The ZooKeeper servers, for faults that only ZooKeeper has.
     ///
     /// # Panics
     ///
@@ -66,7 +66,7 @@ impl Servers {
         }
     }
 
-    /// Those of etcd, for what only etcd has.
+    /// The etcd servers, for faults that only etcd has.
     ///
     /// # Panics
     ///
@@ -101,7 +101,7 @@ impl Servers {
         }
     }
 
-    /// Those that follow at this moment.
+    /// The current followers.
     pub(crate) fn followers(&self) -> Vec<usize> {
         match self {
             Self::ZooKeeper(ensemble) => ensemble.followers().into_iter().map(index).collect(),

@@ -1,4 +1,4 @@
-//! What workers and servers use while nothing goes wrong: none of it is to grow.
+//! Resources of workers and servers while nothing goes wrong: none of them may grow.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,7 +60,7 @@ fn look(field: &Field) -> Values {
     let mut sums = Values::new();
     for worker in &field.workers.running {
         let process = format!("/proc/{}", worker.pid());
-        // One that has just ended is found out elsewhere.
+        // A worker that has just ended is found elsewhere.
         let Ok(status) = fs::read_to_string(format!("{process}/status")) else { continue };
         let number = |key: &str| {
             let line = status.lines().find(|line| line.starts_with(key));

@@ -1,5 +1,5 @@
-//! What the servers know of a lock that is free for long while somebody waits for it. It is written down at once: afterwards nobody
-//! can tell whether a watch was missing there, or its event was lost here.
+//! What the servers know about a lock that is free for long while a client waits for it. It is written down at once,
+//! because afterwards nobody can tell whether a watch was missing there, or its event was lost here.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ const PAUSE: u64 = nanoseconds(Duration::from_secs(30));
 const LOOKS: usize = 30;
 
 pub(crate) struct Stuck {
-    /// Where it is written.
+    /// The file in which it is written.
     file: PathBuf,
     text: String,
     looked: HashMap<String, u64>,

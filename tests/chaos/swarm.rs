@@ -1,5 +1,5 @@
-//! What is broken on purpose of a group of clients, or of its ways to the servers. It comes often: while other groups, and servers, have a fault
-//! of their own.
+//! Faults of a group of clients, or of its connections to the servers. They come often, even while other groups, or
+//! servers, have a fault of their own.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::report::now;
 use crate::servers::{Kind, Servers};
 use crate::workers::Worker;
 
-/// What follows when a fault has struck.
+/// The consequences of a fault that has struck.
 enum Course {
     Over,
     /// It lasts so long, and then is mended so.
@@ -92,7 +92,7 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
             field.groups[group].iter().for_each(Proxy::thaw);
             return Ok(Course::Missed);
         };
-        // Those that are gone by now are left out.
+        // Leave out those that are gone by now.
         let owner = |node: &String| admin.try_stat(node).ok().flatten().map(|stat| stat.ephemeral_owner);
         let mut nodes = field.servers.contenders()();
         nodes.retain(|node| owner(node) == Some(id));
@@ -163,7 +163,7 @@ fn client(field: &Field, group: usize, dice: &mut Dice) -> Option<usize> {
     (!of_group.is_empty()).then(|| dice.pick(&of_group))
 }
 
-/// As an operator does it. Then the judge is told that these nodes were deleted meanwhile.
+/// Deletes nodes, as an operator does. The judge is then told that these nodes were deleted meanwhile.
 fn take_away(field: &mut Field, nodes: Vec<String>, act: impl FnOnce(&Servers)) {
     let begin = now();
     act(&field.servers);
@@ -183,12 +183,12 @@ pub(crate) struct Swarm {
     pace: Duration,
     next: Instant,
     lasting: Vec<(Instant, usize, Mend)>,
-    /// Those that wait until the servers serve.
+    /// Clients that wait until the servers serve.
     put_off: Vec<&'static Fault>,
 }
 
 impl Swarm {
-    /// Of these faults; none, if there are none.
+    /// With these faults; empty for no faults.
     pub(crate) fn new(seed: u64, chosen: Vec<&'static Fault>, pace: Duration) -> Self {
         let (next, lasting, put_off) = (Instant::now(), Vec::new(), Vec::new());
         Self { dice: Dice::new(!seed), chosen, pace, next, lasting, put_off }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::servers::Kind;
 
-/// What zklock's workers take. Few paths, so that they meet.
+/// The locks of zklock's workers. There are few paths, so that workers meet.
 const OURS: &[&str] = &[
     "mutex:/PLACE/mutex",
     "lingering:/PLACE/mutex",
@@ -21,10 +21,10 @@ const OURS: &[&str] = &[
     "semaphore=2:/PLACE/permits",
     "exclusive:/PLACE/exclusive",
 ];
-/// What those of Curator take beside them.
+/// Additional locks of Curator's workers.
 const CURATORS: &[&str] =
     &["mutex:/PLACE/mutex", "read:/PLACE/sides", "write:/PLACE/sides", "semaphore=2:/PLACE/permits"];
-/// What peers take by themselves.
+/// The locks of peers, where they are alone.
 const CURATORS_ALONE: &[&str] = &[
     "mutex:/PLACE/curator",
     "read:/PLACE/curator-sides",
@@ -39,8 +39,8 @@ const KAZOOS: &[&str] = &[
 ];
 const LIBRARYS: &[&str] = &["mutex:/PLACE/library"];
 const ETCDS: &[&str] = &["mutex:/PLACE/etcd"];
-/// Where locks are held for a moment, for so long that much goes wrong meanwhile, and so briefly that they are granted often. The workers
-/// of a program are at one after the other.
+/// Locks that are held for a moment, for so long that much goes wrong meanwhile, and so briefly that they are granted
+/// often. The workers of a program take them one after the other.
 pub(crate) const PLACES: [&str; 4] = ["quick", "slow", "swift-1", "swift-2"];
 
 /// A program that takes locks.
@@ -115,7 +115,7 @@ impl Worker {
 
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        // One that has ended is found out when its end is looked for.
+        // A worker that has ended is found when its end is checked.
         let _ = pid.map(|pid| kill_process(pid, signal));
     }
 
@@ -177,7 +177,7 @@ impl Workers {
         Ok(worker)
     }
 
-    /// Those that have ended though nobody told them to, and their last words.
+    /// Workers that ended without being told to, and their last words.
     pub(crate) fn ended(&mut self) -> Vec<String> {
         let mut ended = Vec::new();
         for worker in &mut self.running {

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// What came next on a connection.
+/// The next item on a connection.
 #[derive(Debug)]
 pub(crate) enum Received {
     Frame(Vec<u8>),

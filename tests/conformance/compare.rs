@@ -1,4 +1,4 @@
-//! The same conversation with two servers, and where they part.
+//! Holds the same conversation with two servers, and finds where they differ.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ pub(crate) struct Pair {
     pub(crate) is_old: bool,
 }
 
-/// What both said, and the step at which that differs.
+/// The answers of both, and the step at which they differ.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) real: Transcript,
@@ -40,7 +40,8 @@ impl Pair {
         Outcome { real, other, difference }
     }
 
-    /// As [`converse`](Self::converse). Of servers of 3.4, which end sessions in their own time, a difference has to come up twice.
+    /// Like [`converse`](Self::converse). Servers of 3.4 end sessions at their own time, so with these a difference has to
+    /// show twice.
     pub(crate) fn converse_surely(&self, slots: usize, steps: &[Step]) -> Outcome {
         let outcome = self.converse(slots, steps);
         if self.is_old && outcome.difference.is_some() { self.converse(slots, steps) } else { outcome }
@@ -53,7 +54,7 @@ impl Outcome {
         let end = self.difference.unwrap_or(steps.len() - 1);
         for (index, step) in steps.iter().enumerate().take(end + 1) {
             println!("    {:>3} {step}", index + 1);
-            // Who sees which transaction is told only where it differs.
+            // It is only reported which clients see which transaction if that differs.
             let (real, other) = (&self.real[index], &self.other[index]);
             for line in real {
                 if !other.contains(line) {

@@ -1,4 +1,4 @@
-//! What was tried: each operation with each answer that it can get.
+//! Records what was tried: each operation with each answer that it can get.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub(crate) struct Coverage {
     events: BTreeMap<String, usize>,
 }
 
-/// What a run has to have seen.
+/// The cases that a run must have seen.
 const EXPECTED: &[(i32, &str)] = &[
     (-11, "0"),
     (-2, "-6"),
@@ -88,7 +88,7 @@ impl Coverage {
         }
     }
 
-    /// What was expected and did not come up.
+    /// Expected cases that did not come up.
     pub(crate) fn missing(&self) -> Vec<String> {
         let expected = EXPECTED
             .iter()

@@ -1,6 +1,6 @@
 //! Conversations by chance: few paths, so that what is done collides.
 //!
-//! What ends a real server or depends on a race inside of it is left out, each with its reason.
+//! Requests that end a real server, or that depend on a race inside it, are left out, each with its reason.
 
 use crate::request::{Acl, BROKEN, Data, Maker, NULL, Request};
 use crate::step::{Connect, Password, Seen, Step, Wanted};
@@ -61,7 +61,7 @@ pub(crate) fn conversation(seed: u64, length: usize) -> (usize, Vec<Step>) {
     let mut author = Author { dice, is_connected: vec![true; slots] };
     let mut steps: Vec<Step> = (0..slots).map(opening).collect();
     steps.push(create_root());
-    // Most conversations start with some nodes, else most answers would be that there are none.
+    // Most conversations start with some nodes. Otherwise most answers would be that there is no node.
     for path in ["@/a", "@/b", "@/a/c", "@/a/c/e"] {
         if author.dice.chance(65) {
             let (data, acl) = (author.data(), author.acl(95));

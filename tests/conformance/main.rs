@@ -48,7 +48,7 @@ const STEPS: usize = 60;
 const COUNT: u64 = 200;
 const LONG: u64 = 5000;
 
-/// What may be typed, and whether a value follows.
+/// The options, and whether a value follows.
 const OPTIONS: [(&str, bool); 11] = [
     ("--against", true),
     ("--seed", true),

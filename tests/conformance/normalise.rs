@@ -1,4 +1,4 @@
-//! What two servers may differ in, taken out of their answers.
+//! Removes from answers what may differ between two servers.
 //!
 //! - Transactions count from the start of a conversation; older ones are all `old`.
 //! - Sessions are numbered as they are met.

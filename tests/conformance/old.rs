@@ -17,7 +17,7 @@ impl Pair {
         if !self.is_old {
             return steps;
         }
-        // What is written down has nothing in it that ends a connection.
+        // The recorded conversations contain nothing that ends a connection.
         let newer = if seed.is_some() { NEWER } else { 0 };
         let mut author = Author { dice: Dice::new(seed.unwrap_or(1)), newer };
         steps.into_iter().flat_map(|step| author.old(step)).collect()

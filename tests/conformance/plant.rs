@@ -2,13 +2,13 @@
 
 use crate::codec::Reader;
 
-/// What is done to one server's answers.
+/// A planted bug in the answers of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plant {
     Nothing,
     /// A node with children is answered for as one that is not there.
     NotEmptyIsNoNode,
-    /// Nobody hears of changed children.
+    /// Changes of children are not reported.
     NoChildEvents,
     /// Failing writes seem not to be counted.
     FailuresUncounted,
@@ -24,7 +24,7 @@ impl Plant {
         ("longer-data", Self::LongerData),
     ];
 
-    /// `false` when the frame is to be lost.
+    /// `false` if the frame is to be lost.
     pub(crate) fn alter(self, frame: &mut [u8]) -> bool {
         let mut reader = Reader(frame);
         let (Some(xid), Some(zxid), Some(error)) = (reader.int(), reader.long(), reader.int()) else {

@@ -9,7 +9,7 @@ pub(crate) const NULL: &str = "<null>";
 /// A path that is no UTF-8.
 pub(crate) const BROKEN: &str = "<broken>";
 
-/// Which of the four operations that create.
+/// Which of the four create operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Maker {
     Create,
@@ -18,7 +18,7 @@ pub(crate) enum Maker {
     Ttl(i64),
 }
 
-/// What a node's list of permissions is to be.
+/// The access list for a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Acl {
     Open,
@@ -34,7 +34,7 @@ pub(crate) enum Acl {
     BadIp,
     BadDigest,
     Nobody,
-    /// As kazoo sends its `CREATOR_ALL_ACL`.
+    /// The one that kazoo sends as its `CREATOR_ALL_ACL`.
     CreatorOfNull,
     /// A second null is compared with the first.
     CreatorsOfNull,
@@ -152,7 +152,7 @@ pub(crate) enum Request {
     Length(i32),
 }
 
-/// What requests depend on that differs between the servers.
+/// Values in requests that differ between the servers.
 #[derive(Debug)]
 pub(crate) struct Terms<'a> {
     pub(crate) root: &'a str,

@@ -38,7 +38,8 @@ fn expiry() -> Vec<Step> {
     steps
 }
 
-/// The number of a sequence counts what was created in the parent, not what is there, and starts anew with it.
+/// The number of a sequence counts what was created in the parent, not what exists, and starts again when the parent is
+/// created again.
 fn sequence() -> Vec<Step> {
     let delete = |path: &str| Step::Send {
         slot: 1,

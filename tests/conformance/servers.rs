@@ -17,7 +17,7 @@ pub(crate) enum Server {
     Embedded(zklock_testkit::Server),
 }
 
-/// Which servers are compared.
+/// The servers to compare.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
     /// Whether nodes may have a time to live.

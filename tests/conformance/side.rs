@@ -28,7 +28,7 @@ const EXPIRY: Duration = Duration::from_secs(30);
 const BARRIER: i32 = 1_000_000;
 const PASSWORD_LENGTH: usize = 16;
 
-/// What was heard after each step.
+/// What was received after each step.
 pub(crate) type Transcript = Vec<Vec<String>>;
 
 #[derive(Debug, Default)]
@@ -90,7 +90,7 @@ impl Side<'_> {
         ask(&mut wire, &root, &self.names.root);
         let base = ask(&mut wire, &Request::Exists { path: "/".to_owned(), watch: false }, &self.names.root);
         let (header, stat) = Header::read(&base).expect("an answer");
-        // Nobody asks a server of 3.4 for that: it does not know.
+        // Servers of 3.4 are not asked for that, since they do not know it.
         let count = if is_old { 0 } else { count_nodes(&mut wire, &self.names.root) };
         let base = header.zxid;
         // Closing it is one more transaction.

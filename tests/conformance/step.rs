@@ -4,13 +4,13 @@ use std::fmt;
 
 use crate::request::Request;
 
-/// Which session a connection asks for.
+/// The session that a connection asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     New,
     /// The session of that slot, which may be the same one.
     Of(usize),
-    /// One that never was.
+    /// A session that never existed.
     Unheard,
 }
 

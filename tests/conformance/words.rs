@@ -58,8 +58,9 @@ impl Figures {
     }
 }
 
-/// What scripts go by: the names that values have, line by line. Connections come in no order, and the last operation of one that
-/// was just answered may not be counted yet. Nor may the server be ready to hear from it again: it says 0 for 1 until then.
+/// What scripts rely on: the names of the values, line by line. Connections come in no order, and the last operation of a
+/// connection that was just answered may not be counted yet. Nor may the server be ready to read from it again: until then
+/// it says 0 for 1.
 fn form(answer: &str) -> String {
     let (mut lines, mut connections) = (Vec::new(), Vec::new());
     for line in answer.lines() {

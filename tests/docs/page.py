@@ -29,6 +29,6 @@ def texts(page: str, heading: str) -> str:
 
 
 def changed(text: str, before: str, after: str) -> str:
-    """With a time, say, that suits a test. What is to be changed must be there."""
+    """The page with replacements, such as a time that suits a test. The replaced text must be there."""
     assert before in text, f"{before!r} is not in: {text}"
     return text.replace(before, after)

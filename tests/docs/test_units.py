@@ -21,7 +21,7 @@ UNITS = blocks("docs/recipes.md", "ini")["systemd"]
 ZKLOCK = os.environ.get("ZKLOCK_COMMAND") or str(ROOT / "target/debug/zklock")
 BUSY, NOT_FOUND, WRONG_ARGUMENTS, NOT_EXECUTABLE = 120, 127, 64, 126
 
-# What a unit runs. It ends when it is let go, or by SIGTERM; it tells of SIGHUP.
+# The program of a unit. It ends when it is told to, or by SIGTERM; it reports SIGHUP.
 JOB = """#!/usr/bin/env python3
 import signal, sys
 import reports
@@ -55,7 +55,7 @@ Start = typing.Callable[..., Program]
 
 @pytest.fixture
 def start(hosts: Hosts, servers: str, job: str) -> Start:
-    """Starts a service as systemd would, but for where programs are and what is changed besides."""
+    """Starts a service as systemd would, except for the paths of programs and some given changes."""
 
     def start(file: str, *changes: tuple[str, str]) -> Program:
         service = unit(file)["Service"]

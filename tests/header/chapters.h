@@ -1,7 +1,7 @@
 /*
  * zklock.h - distributed locks on Apache ZooKeeper
  *
- * This file is generated: change the sources in zklock-ffi, not this.
+ * This file is generated from the sources in zklock-ffi: edit those, not this file.
  *
  * Quick example
  * -------------
@@ -23,31 +23,31 @@
  *     zklock_lock_free(lock);
  *     zklock_client_free(client);
  *
- * Link with `pkg-config --cflags --libs zklock`, or in CMake with zklock::zklock. For C++ there are
- * classes in zklock.hpp.
+ * Link with `pkg-config --cflags --libs zklock`, or with zklock::zklock in CMake. zklock.hpp has classes
+ * for C++.
  *
  * Index
  * -----
  *
- * Types come first, then the functions, in this order.
+ * Types come first, then the functions in this order.
  *
 @INDEX@
  *
- * A program that is tested without a ZooKeeper can connect to the server in memory, the program
- * zklock-testkit. The library has no functions for tests.
+ * To test a program without ZooKeeper, connect it to the in-memory server that the separate program
+ * zklock-testkit runs. The library itself has no functions for tests.
  *
  * Kinds of lock
  * -------------
  *
- * Each kind has a constructor. Everything after that, from zklock_acquire to zklock_release, is the
- * same for all.
+ * Each kind has its own constructor. From zklock_acquire to zklock_release, everything after that is
+ * the same for all kinds.
  *
- * - zklock_mutex_new: one holder at a time, in the order of arrival
+ * - zklock_mutex_new: one holder at a time, in order of arrival
  * - zklock_rwlock_read_new, zklock_rwlock_write_new: many readers, or one writer
- * - zklock_semaphore_new: as many as there are permits
+ * - zklock_semaphore_new: as many holders as there are permits
  * - zklock_all_new: several locks at once, all of them or none
- * - zklock_any_new: any one of several locks, whichever comes first
- * - zklock_election_new: one leader, which zklock_observe shows
+ * - zklock_any_new: any one of several locks, whichever is free first
+ * - zklock_election_new: one leader, which zklock_observe reports
  * - zklock_exclusive_new: one node and no queue, for jobs that are tried once
  *
  * Two related primitives are not locks: zklock_barrier_new and zklock_double_barrier_new.
@@ -55,84 +55,97 @@
  * What a hold promises
  * --------------------
  *
- * While zklock_hold_valid_for gives more than 0, nobody else holds the lock. This is a lease. It
- * starts when the last write that a quorum committed was sent, on a clock that runs on through
- * suspend, and it ends before the servers can give the lock to another client. It assumes clocks that
- * run equally fast within 2 %, and servers whose tick is at most half of the session timeout, which
- * they insist on unless minSessionTimeout was lowered. The state of a hold, its descriptor, its
- * callback, zklock_hold_wait_lost and zklock_release report a loss within a tenth of the session
- * timeout, whatever the cause.
+ * While zklock_hold_valid_for gives more than 0, the lock is held, and nobody has a hold that
+ * conflicts with it. This time is a lease. It starts at the moment when the client sent the last
+ * write that a quorum committed, it is measured on a clock that keeps running while the machine is
+ * suspended, and it ends before the servers can give the lock to another client. This assumes that
+ * clocks run at the same speed to within 2 %, and that the servers' tick is at most half of the
+ * session timeout. Servers enforce the latter unless minSessionTimeout was lowered.
  *
- * A holder may ask whether others wait (zklock_hold_is_wanted). A lock that nobody else wants may
- * stay with the client that took it last (zklock_lock_options_set_linger). That client can then
- * acquire it again without a request.
+ * Whatever the cause of a loss, you learn of it within a tenth of the session timeout: from the
+ * hold's state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release.
  *
- * A hold cannot promise that the process is not paused right after it checked. If that matters, let
- * the resource that the lock guards refuse a smaller token than it has seen and accept an equal one
- * (zklock_hold_token), or write to ZooKeeper itself with zklock_hold_commit.
+ * A holder can ask whether others are waiting (zklock_hold_is_wanted). A lock that nobody else wants
+ * can stay with the client that held it last (zklock_lock_options_set_linger). That client can then
+ * acquire it again without sending a request.
+ *
+ * A hold cannot promise that your process is not paused right after it checked the hold. If that
+ * matters, have the resource that the lock guards refuse any token smaller than the largest it has
+ * seen, and accept an equal one (zklock_hold_token). Or write to ZooKeeper itself with
+ * zklock_hold_commit.
  *
  * Calls
  * -----
  *
- * A call that can fail returns a zklock_status. ZKLOCK_OK is 0. zklock_last_error has the message
- * that explains a failure: what is wrong, and what to do. Results come last, and are written only if
- * the status is ZKLOCK_OK. Timeouts are milliseconds: 0 tries once, ZKLOCK_FOREVER (-1) waits for
- * ever, any other negative number is ZKLOCK_INVALID_ARGUMENT. So if you compute `deadline - now`, make
- * it at least 0. Strings are UTF-8.
+ * A call that can fail returns a zklock_status. ZKLOCK_OK is 0. After a failure, zklock_last_error
+ * gives a message that says what is wrong and what to do. Output parameters come last, and are
+ * written only if the status is ZKLOCK_OK. Strings are UTF-8.
  *
- * Compilers warn if a status is ignored, except for the calls of a clean-up: zklock_release,
- * zklock_acquire_cancel, zklock_call_cancel, zklock_member_leave, zklock_client_close, zklock_set_log.
- * To switch the warnings off, define ZKLOCK_NODISCARD as nothing before this file is included.
+ * Timeouts are in milliseconds. 0 tries once and ZKLOCK_FOREVER (-1) waits for ever. Any other
+ * negative number is ZKLOCK_INVALID_ARGUMENT, so if you compute `deadline - now`, make sure that it
+ * is at least 0.
  *
- * NULL where an argument is needed, a handle of the wrong kind or a freed handle gives a status. It
- * does not crash. A handle is a number that looks like a pointer: do not dereference it.
+ * Compilers warn if a status is ignored, except for calls that clean up: zklock_release,
+ * zklock_acquire_cancel, zklock_call_cancel, zklock_member_leave, zklock_client_close,
+ * zklock_set_log. To switch the warnings off, define ZKLOCK_NODISCARD as nothing before you include
+ * this file.
+ *
+ * NULL for a required argument, a handle of the wrong type or a freed handle gives an error status
+ * and never crashes. A handle is a number that looks like a pointer: do not dereference it.
  *
  * Statuses of every function
  * --------------------------
  *
- * Every function that returns a zklock_status may return these. The comment of a function names them
- * only if it has a reason of its own for one.
+ * Every function that returns a zklock_status can return these. The comment of a function names them
+ * only if that function has a particular reason to return them.
  *
- * - ZKLOCK_INVALID_ARGUMENT: NULL where an argument is needed, a string that is not UTF-8, or a
- *   number, path or name that is out of range.
- * - ZKLOCK_INVALID_HANDLE: a handle of another type, or one that was freed.
- * - ZKLOCK_FORKED: a handle that was made before this process was forked. See "Fork" below.
+ * - ZKLOCK_INVALID_ARGUMENT: a required argument is NULL, a string is not UTF-8, or a number, path or
+ *   name is out of range.
+ * - ZKLOCK_INVALID_HANDLE: the handle is of another type, or was freed.
+ * - ZKLOCK_FORKED: the handle was made before this process was forked. See "Fork" below.
  * - ZKLOCK_INTERNAL: a bug in zklock.
  *
- * Three more mean the same wherever a function lists them without a reason.
+ * Three more have the same meaning wherever a function lists them without giving a reason.
  *
  * - ZKLOCK_REFUSED: an access list, a rule of the servers or a limit of this system forbids it.
  * - ZKLOCK_CLOSED: the client is closed, or was closed during the call.
- * - ZKLOCK_DEADLOCK in a callback: the call would wait, and a callback may not.
+ * - ZKLOCK_DEADLOCK in a callback: the call would have to wait, which is not allowed in a callback.
  *
  * Event loops
  * -----------
  *
- * Every call that waits for the servers has a twin that does not wait, whose name ends with _start.
- * zklock_acquire_start gives a zklock_ticket, the others a zklock_call. (zklock_client_guard,
- * zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and zklock_revoke have no twin.)
- * zklock_acquire_finish and zklock_call_finish fetch the result. There are two ways to learn that the
- * result is there.
+ * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
+ * with _start. zklock_acquire_start gives a zklock_ticket, all others give a zklock_call, and
+ * zklock_acquire_finish and zklock_call_finish fetch the result. The exceptions are
+ * zklock_client_guard, zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and
+ * zklock_revoke, which only exist as calls that wait: make them on another thread. In place of zklock_hold_wait_lost, zklock_hold_wait_wanted and
+ * zklock_observer_next there are descriptors. You can learn in two ways that a result has arrived.
  *
- * The first needs one descriptor for each client, however much is going on: zklock_client_fd. It is
+ * The first way needs one descriptor per client, however much is going on: zklock_client_fd. It is
  * readable as long as the client has an event: a ticket or a call has its result, a hold is lost or
- * wanted, the connection has changed. The event has the handle, and a pointer of yours.
+ * wanted, or the connection has changed. An event has the handle that it is about, and the context
+ * pointer that you set for that handle.
  *
  *     zklock_event event;
+ *     zklock_status status;
  *     struct pollfd any;
  *
  *     any.events = POLLIN;
  *     if (zklock_client_fd(client, &any.fd) != ZKLOCK_OK) return fail(zklock_last_error());
  *     while (poll(&any, 1, -1) == 1) {
- *         while (zklock_client_next_event(client, &event) == ZKLOCK_OK) {
+ *         while ((status = zklock_client_next_event(client, &event)) == ZKLOCK_OK) {
  *             if (event.kind == ZKLOCK_EVENT_TICKET) go_on_with(event.context, event.ticket);
  *             if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
  *         }
+ *         if (status != ZKLOCK_PENDING) return fail(zklock_last_error());
  *     }
  *
- * The second is a descriptor for each ticket, call, hold and observer: zklock_ticket_fd,
- * zklock_call_fd, zklock_hold_fd, zklock_hold_wanted_fd, zklock_observer_fd. Each is made when it is
- * first asked for.
+ * ZKLOCK_PENDING means that there are no more events for now. Every other status is an error that the
+ * loop must handle: in a forked child, for example, it is ZKLOCK_FORKED, and no event ever comes.
+ *
+ * The second way is a descriptor for each ticket, call, hold or observer: zklock_ticket_fd,
+ * zklock_call_fd, zklock_hold_fd, zklock_hold_wanted_fd, zklock_observer_fd. Each is created the
+ * first time that you ask for it.
  *
  *     zklock_call *call;
  *     struct pollfd readable;
@@ -148,113 +161,126 @@
  * Ownership and lifetime
  * ----------------------
  *
- * You own what a _new, a _start, zklock_acquire, zklock_acquire_finish, zklock_observe,
- * zklock_double_barrier_enter, zklock_call_client or zklock_call_member gives you. End it with the
- * _free of its type. Freeing NULL does nothing. Handles may be freed in any order: a hold outlives its
- * lock, a lock its client. Freeing waits for no server, and a hold that is freed is released in the
+ * You own every handle that you get from a function whose name ends with _new or _start, and from
+ * zklock_client_new_lazy, zklock_acquire, zklock_acquire_finish, zklock_observe,
+ * zklock_double_barrier_enter, zklock_call_client and zklock_call_member. Free it with the _free
+ * function of its type. Freeing NULL does nothing. You may free handles in any order: a hold outlives
+ * its lock, and a lock outlives its client.
+ *
+ * Freeing never waits for a server. If you free a hold that is still held, it is released in the
  * background. If a release must reach the servers before the process exits, call zklock_release or
- * zklock_client_close. A string that a call gives you lives as long as the handle that you asked.
+ * zklock_client_close. A string that a function gives you lives as long as the handle that you passed
+ * to it.
  *
  * Threads
  * -------
  *
- * Every function may be called by any thread at any time with any handle, even with one that another
- * thread is using or freeing. A hold may be released by any thread, so a lock can be acquired by one
- * thread for another. Only a hold of a lock made with ZKLOCK_REENTRANT belongs to the thread that
- * acquired it.
+ * Any thread may call any function at any time with any handle, even one that another thread is using
+ * or freeing. Any thread may release a hold, so one thread can acquire a lock for another. Only a
+ * hold of a lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
  *
- * The library starts one thread at the first call that connects a client or asks for its events, a
- * second at the first callback, and another if hosts are given by name, because the resolver needs
- * one. A stack of 64 KiB is enough for a thread that calls the library. A thread that is cancelled
- * (pthread_cancel) during a call is cancelled after it, even if its cancellation is asynchronous
- * (PTHREAD_CANCEL_ASYNCHRONOUS). With asynchronous cancellation the thread may end between the last
- * instruction of a call and the instruction of yours that stores the result. Then nobody has the
- * result, and a lock that the call acquired stays held until the client is freed. So keep cancellation
- * deferred in a thread that acquires.
+ * The library starts one thread on the first call that connects a client or asks for its events, a
+ * second one for the first callback, and another if hosts are given by name, because the resolver
+ * needs one. A thread that calls the library needs no more than 64 KiB of stack.
+ *
+ * A thread that is cancelled (pthread_cancel) during a call is cancelled after the call, even if its
+ * cancellation is asynchronous (PTHREAD_CANCEL_ASYNCHRONOUS). With asynchronous cancellation, the
+ * thread may end after the last instruction of the call but before your code has stored the result.
+ * The result is then lost, and a lock that the call acquired stays held until the client is freed. So
+ * keep cancellation deferred in threads that acquire locks.
  *
  * Callbacks
  * ---------
  *
- * Callbacks for a loss, for waiters and for the log run on one thread of the library, one after the
- * other, with none of its locks held. They may make every call that does not wait. One that waits
- * returns ZKLOCK_DEADLOCK there. A callback must return: it must not throw, longjmp out or end the
- * thread, and while it runs the others wait. All signals are blocked in it, and in any thread or
- * process that it starts. It may run while the process is exiting. Before what it uses is destroyed,
- * free the hold, or set another log.
+ * Callbacks for losses, for waiters and for the log run one at a time, on a single thread of the
+ * library, which holds none of its internal locks meanwhile. They may make any call that does not
+ * wait. A call that would wait returns ZKLOCK_DEADLOCK there.
+ *
+ * A callback must return: it must not throw, longjmp out or end the thread, and while it runs all
+ * other callbacks wait. All signals are blocked in it, and in any thread or process that it starts. A
+ * callback may run while the process is exiting. Before you destroy anything that it uses, free the
+ * hold, or set another log.
  *
  * Signals
  * -------
  *
- * The library installs no handler and changes no mask of yours. Its threads block all signals except
- * their own faults, so signals reach your threads only. SIGPIPE is never raised in them. A handler
- * that runs does not end a wait: to end one, close the client from another thread, or use a ticket or
- * a zklock_call. No function here may be called in a signal handler.
+ * The library installs no signal handlers and does not change your signal masks. Its threads block
+ * all signals except their own faults, so signals are delivered only to your threads. SIGPIPE is
+ * never raised in the library's threads. A signal handler does not interrupt a wait. To end a wait,
+ * close the client from another thread, or wait with a ticket or a zklock_call, which can be
+ * cancelled. Do not call any function of this library in a signal handler.
  *
  * Fork
  * ----
  *
- * A child may make clients of its own, whatever its parent did before. Handles that were made before
- * the fork stay the parent's. In the child every call on them returns ZKLOCK_FORKED and _free does
- * nothing, and the parent's holds are not disturbed. Options are plain values, and the log's callback
- * goes on in the child, unless another thread was making, changing or freeing options, or setting the
- * log, at the moment of the fork: in that case make them again. So a program may connect to check its
+ * A child process may make its own clients, whatever its parent did before. Handles that were made
+ * before the fork stay with the parent. In the child, every call on them returns ZKLOCK_FORKED, _free
+ * does nothing, and the parent's holds are not disturbed. So a program may connect to check its
  * configuration, close, become a daemon, and connect again.
  *
- * A client of zklock_client_new_lazy, its locks and its barriers may be made before the fork. As long
- * as the parent has not used them, each child may use them, and connects for itself. So a server may
+ * Options are plain values, and the log callback stays set, so both keep working in the child. The
+ * exception is a fork that happens while another thread is making, changing or freeing options, or
+ * setting the log: in that case, make them again in the child.
+ *
+ * A client of zklock_client_new_lazy, its locks and its barriers may be made before the fork. If the
+ * parent has not used them by then, each child may use them, and connects on its own. So a server may
  * set up once and then fork its workers. If another thread was making or freeing such objects at the
- * moment of the fork, they may return ZKLOCK_FORKED as well.
+ * moment of the fork, they may return ZKLOCK_FORKED in the child.
  *
  * Constructors
  * ------------
  *
- * Do not connect in the constructor of a shared object (__attribute__((constructor)), or a global
- * zklock::client in C++). Make a client with zklock_client_new_lazy there, or connect when the plugin
- * is first used, in C++ with a static in a function. While a shared object is being loaded, the loader
- * holds a lock, and every thread waits for it that starts, or that makes its first calls of this
- * library. So the first zklock_client_new of a process returns ZKLOCK_UNREACHABLE there when the
- * connect timeout is over, and the message says why. A later one may work, but may not if hosts are
- * given by name. zklock_client_new_start may be called there, but its call may have no result before
- * the object is loaded, so do not wait for it there. Calls go on in other threads, except in a thread
- * that has not called the library before: its calls wait until the object is loaded.
+ * Do not connect in the constructor of a shared object: a function with __attribute__((constructor))
+ * or, in C++, a global zklock::client. There, make a client with zklock_client_new_lazy, or connect
+ * when the plugin is first used (in C++, with a static variable in a function).
+ *
+ * While a shared object is being loaded, the loader holds a lock, and every thread that starts, or
+ * calls this library for the first time, waits for it. So the first zklock_client_new of a process
+ * returns ZKLOCK_UNREACHABLE there when the connect timeout is over, and the message says why. A
+ * later one may succeed, but may fail if hosts are given by name. You may call
+ * zklock_client_new_start there, but do not wait for its result, which may only come once the object
+ * is loaded. Calls of other threads go on, except in a thread that has not called the library before:
+ * its calls wait until the object is loaded.
  *
  * Memory
  * ------
  *
- * If the system has no memory left for the library, the process ends with SIGABRT, and nothing is
- * printed. Its locks are free when the session has timed out, as after any crash.
+ * If the system has no memory left for the library, the process ends with SIGABRT and prints nothing.
+ * As after any crash, its locks are free once the session has timed out.
  *
- * ThreadSanitizer does not see how the library synchronises, and reports races in it that do not
+ * ThreadSanitizer does not see how the library synchronises, and reports data races that do not
  * exist. Run your program with TSAN_OPTIONS=suppressions=PREFIX/share/zklock/tsan.supp.
  *
  * Versions
  * --------
  *
- * Before 1.0 a new minor version may change anything here. So each minor version of the library has
- * another SONAME (libzklock.so.0.1, then libzklock.so.0.2), and a program runs with the patch versions
- * of the minor version for which it was compiled. From 1.0 on the SONAME has the major version alone,
- * and a program runs with every later minor version. Every name that the library exports has a version
- * (zklock_acquire@@ZKLOCK_0.1), so that a process may contain two versions of the library, each in
- * another plugin. If the library was not installed by install.sh (cargo build, cargo-c), the names
- * have no version.
+ * Before 1.0, a new minor version may change anything here. So each minor version of the library has
+ * its own SONAME (libzklock.so.0.1, then libzklock.so.0.2), and a program runs with any patch version
+ * of the minor version for which it was compiled. From 1.0 on, the SONAME has only the major version,
+ * and a program runs with every later minor version.
  *
- * Numbers of enums are never reused, and an enum is int32_t to the library. A later library may return
- * a number that this header does not name: let a switch have a default. Compilers can warn of a number
- * that a switch leaves out (-Wswitch-enum).
+ * Every name that the library exports has a version (zklock_acquire@@ZKLOCK_0.1), so that two plugins
+ * in one process can use two versions of the library. If the library was not installed by install.sh
+ * (cargo build, cargo-c), its names have no version.
  *
- * You fill zklock_write, which has reserved members. Set the whole struct to 0 first, as
- * `zklock_write write = {0}` does. A later library treats 0 there as an earlier one did, and an earlier
- * one refuses anything else with ZKLOCK_INVALID_ARGUMENT. The library fills your zklock_event, which
- * has reserved members as well, and never grows. The library owns zklock_contender, which has its size
- * in its first member, and grows at its end. All other structs are opaque.
+ * Numbers of enums are never reused, and the library treats an enum as int32_t. A later library may
+ * return a number that this header does not name, so give every switch a default. Compilers can warn
+ * about numbers that a switch leaves out (-Wswitch-enum).
+ *
+ * You fill zklock_write, which has reserved members. Set the whole struct to 0 first, for example
+ * with `zklock_write write = {0}`. If a reserved member is 0, a later library behaves as an earlier
+ * one did. An earlier library refuses any other value with ZKLOCK_INVALID_ARGUMENT. The library fills
+ * your zklock_event, which has reserved members too, and never grows. The library owns
+ * zklock_contender, whose first member is its size, and which may grow at its end. All other structs
+ * are opaque.
  *
  * The end of the process
  * ----------------------
  *
- * A process may end while it holds or waits: nothing hangs. The servers free its locks when its
- * session has timed out. zklock_client_close frees them at once. (If main leaves with pthread_exit,
- * the library's threads keep the process alive: call exit.) Every function may be called in handlers
- * of atexit and in destructors of statics. The library stays loaded after dlclose.
+ * A process may end while it holds or waits for locks: nothing hangs. The servers free its locks when
+ * its session has timed out. zklock_client_close frees them at once. (If main ends with pthread_exit,
+ * the library's threads keep the process alive: call exit instead.) Every function may be called in
+ * atexit handlers and in destructors of static objects. The library stays loaded after dlclose.
  */
 
 #ifndef ZKLOCK_H
@@ -263,7 +289,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The version of this header. zklock_version() is that of the library that runs. */
+/** The version of this header. zklock_version() gives the version of the library that is running. */
 #define ZKLOCK_VERSION "@VERSION@"
 #define ZKLOCK_VERSION_MAJOR @MAJOR@
 #define ZKLOCK_VERSION_MINOR @MINOR@
@@ -271,8 +297,8 @@
 #define ZKLOCK_VERSION_NUMBER (ZKLOCK_VERSION_MAJOR * 1000000 + ZKLOCK_VERSION_MINOR * 1000 + ZKLOCK_VERSION_PATCH)
 
 /**
- * Marks a function whose status must not be ignored. With GCC's attribute, which C before C23 gets, `(void)` does not
- * silence the warning.
+ * Marks a function whose status must not be ignored. Before C23, C gets GCC's attribute, and `(void)` does not silence
+ * its warning.
  */
 #ifndef ZKLOCK_NODISCARD
 #if defined(__cplusplus) && __cplusplus >= 201703L
@@ -286,18 +312,18 @@
 #endif
 #endif
 
-/** The width of an enum, if the language can express it: C++ from C++11 on, and C from C23 on. */
+/** The width of an enum, where the language can express it: since C++11, and since C23. */
 #if defined(__cplusplus) && __cplusplus >= 201103L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
 #define ZKLOCK_INT32 : int32_t
 #else
 #define ZKLOCK_INT32
 #endif
 
-/** A timeout: wait as long as it takes. */
+/** A timeout that never ends: wait as long as it takes. */
 #define ZKLOCK_FOREVER (-1)
 
-/** The version of a node in a guarded write: any will do. */
+/** As the version in a guarded write: the node may have any version. */
 #define ZKLOCK_ANY_VERSION (-1)
 
-/** In place of a node's version: there is no such node. */
+/** In place of a node's version: the node does not exist. */
 #define ZKLOCK_NO_NODE (-2)

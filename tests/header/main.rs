@@ -1,6 +1,6 @@
-//! `include/zklock.h` is what the comments and signatures of `zklock-ffi` say.
+//! `include/zklock.h` is generated from the comments and signatures of `zklock-ffi`.
 //!
-//! To write it anew: `ZKLOCK_WRITE=1 cargo test -p zklock-tests --test header`. The functions stand in the order of `tasks.txt`.
+//! To generate it again: `ZKLOCK_WRITE=1 cargo test -p zklock-tests --test header`. The functions are in the order of `tasks.txt`.
 
 mod tasks;
 
@@ -85,11 +85,12 @@ fn sources() -> (PathBuf, Vec<String>) {
 }
 
 const ENUM: &str = "typedef enum {";
-/// What comes before the functions.
+/// The line before the functions.
 const EXTERN: &str = "#ifdef __cplusplus\nextern \"C\" {";
 const WIDTH: &str = "\
 /**
- * Enums have 32 bits, as in the library: compile without -fshort-enums, or as C++ or C23.
+ * Checks that enums have 32 bits, as in the library. If this fails, compile without -fshort-enums, or as
+ * C++ or C23.
  */
 typedef char zklock_enums_have_32_bits[sizeof(zklock_status) == sizeof(int32_t) ? 1 : -1];
 

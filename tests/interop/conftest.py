@@ -22,7 +22,7 @@ def ground() -> typing.Iterator[Ground]:
 def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]:
     """The path of a lock that no other test uses. Nobody is in its queue afterwards."""
     path = fresh_path("", request.node.name)
-    # Not a container, which the server would delete between two turns: the numbers of the nodes would begin anew.
+    # Not a container, which the server would delete between two turns, so that the numbers of the nodes would start again.
     ground(f"create {path}")
     yield path
     for child in ground.children(path):

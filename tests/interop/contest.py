@@ -18,10 +18,10 @@ from ground import Ground
 from register import Register, Rules
 
 HERE = pathlib.Path(__file__).parent
-# Where tests/interop/run puts what it builds.
+# The folder in which tests/interop/run builds.
 BUILT = pathlib.Path(os.environ.get("ZKLOCK_INTEROP") or HERE.parents[1] / "target/interop")
 
-# As many as are needed to show what is to be shown; the first number at least.
+# As many as it takes to show the effect, but at least the first number.
 AT_MOST = 2000
 GRANTS = AT_MOST if os.environ.get("ZKLOCK_LONG") else 500
 # The shortest that a server with the tick of ours grants is half of it; on a busy machine that would be lost too often.
@@ -45,7 +45,7 @@ def _java(curator: str) -> list[str]:
 
 
 def _java_with(*class_path: str) -> list[str]:
-    # As short a start as can be: it is killed soon.
+    # As quick a start as possible, because it is killed soon.
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx64m"]
     return ["java", *quick, "-cp", ":".join(class_path), "Peer"]
 
@@ -135,7 +135,7 @@ class Contest:
 
     def kill_one_of(self, side: Side) -> None:
         """Kills one, by preference one that is inside, in half of the cases; and starts another for it."""
-        # Where the machine is slow, those who have only just been started are spared.
+        # If the machine is slow, those that were only just started are spared.
         present = self.register.present()
         members = [one for one in self.running if one.side is side and one.name in present]
         if not members:
@@ -177,7 +177,7 @@ class Outcome(typing.NamedTuple):
 
     figures: str
     peak: int
-    # Which programs were inside together.
+    # The programs that were inside together.
     together: set[frozenset[str]]
 
 
@@ -218,7 +218,7 @@ def contend(
         return has_killed and has_had_turns and has_lingered and shows(register.peak, programs_of(register.together))
 
     def exists(node: str) -> bool:
-        # Those of a semaphore lie deeper.
+        # The nodes of a semaphore are one level deeper.
         places = [path, f"{path}/locks", f"{path}/leases"]
         return any(ground(f"exists {place}/{node}") == "true" for place in places)
 

@@ -55,7 +55,7 @@ class Entry:
     quantity: int
     node: str
     token: int
-    # Whose entry is against the rules, unless this one turns out to have lost the lock before.
+    # The claim that breaks the rules, unless its owner turns out to have lost the lock earlier.
     suspects: list[str] = dataclasses.field(default_factory=list)
 
     @property

@@ -13,7 +13,7 @@ from contest import curators_program
 from ground import Ground
 
 Figures = typing.Callable[[str], None]
-# What each member does in a round, with the time at which it did.
+# The steps of each member in a round, with their times.
 Said = dict[str, list[int]]
 
 ROUNDS = 20

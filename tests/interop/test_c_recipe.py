@@ -15,7 +15,7 @@ import zklock
 Figures = typing.Callable[[str], None]
 Ours = typing.Callable[[zklock.Client, str], zklock.Lock]
 
-# What it would take for a number is not one, so it would not see these before it.
+# It would not parse this number, so it would not see these contenders ahead.
 UNSEEN: dict[str, Ours] = {
     "read": lambda client, path: client.read(path),
     "write": lambda client, path: client.write(path),

@@ -29,6 +29,6 @@ def test_read_write_lock_with_curator_of(ground: Ground, path: str, figures: Fig
 def test_semaphore_with_curator_of(ground: Ground, path: str, figures: Figures, version: str) -> None:
     kind = "semaphore:3"
     sides = [foreign_side(f"curator-{version}", kind), zklock_side(kind)]
-    # Who has got its lease first need not be the first to say so.
+    # The first to get its lease need not be the first to say so.
     outcome = contend(ground, path, sides, Rules(limit=3, ordered=False), stay=0.004)
     figures(f"{outcome.figures}; {outcome.peak} leases of 3 at once")

@@ -12,7 +12,7 @@ Figures = typing.Callable[[str], None]
 
 # Long enough that the permits run out.
 STAY = 0.004
-# Who has got its lease first need not be the first to say so.
+# The first to get its lease need not be the first to say so.
 ORDERED = False
 
 

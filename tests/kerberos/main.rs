@@ -43,7 +43,7 @@ impl Realm {
         let mut environment = vec![
             ("KRB5_CONFIG", configuration.to_str().unwrap()),
             (SERVICE, service),
-            // What Kerberos says is compared.
+            // Kerberos' own messages are compared.
             ("LC_ALL", "C"),
         ];
         let (cache, keytab) = match shows {
@@ -58,7 +58,7 @@ impl Realm {
     }
 }
 
-/// What a client has to show.
+/// What a client must show.
 #[derive(Clone, Copy)]
 enum Shows<'a> {
     Nothing,

@@ -1,4 +1,4 @@
-//! What the scenarios have and is needed here as well.
+//! Helpers of the scenarios that are needed here as well.
 
 #[allow(dead_code, reason = "the scenarios need the rest of it")]
 #[path = "../scenarios/support/child.rs"]

@@ -19,7 +19,7 @@ import zklock
 # A lease long enough for a busy machine, a heartbeat short enough to wait for.
 SESSION = 4.0
 
-# What a shell starts in the background ignores Ctrl-C, and so would all that is started here.
+# A program that a shell starts in the background ignores Ctrl-C, and so would everything that is started here.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

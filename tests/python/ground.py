@@ -88,7 +88,7 @@ class Ground:
 
 
 class Proxy(typing.NamedTuple):
-    """Stands before a server, and fails when it is told to: ``proxy("freeze", "both")``."""
+    """A proxy in front of a server, which fails on demand: ``proxy("freeze", "both")``."""
 
     ground: Ground
     number: str

@@ -14,7 +14,7 @@ import zklock
 
 # How long anything may take that takes no time on an idle machine.
 SOON = 30.0
-# What promise 4 allows beyond the deadline.
+# The delay beyond the deadline that promise 4 allows.
 GRACE = 0.05
 
 Result = typing.TypeVar("Result")

@@ -1,4 +1,4 @@
-//! What the nodes are called, and in which queue a lock of each dialect stands.
+//! The names of the nodes, and the queue that a lock of each dialect joins.
 
 use crate::support::queue::{A_WHILE, acquire, held, nodes};
 use crate::support::strangers::{FOREIGN, SPOKEN, in_dialect, put};
@@ -74,7 +74,7 @@ async fn nodes_are_called_as_the_other_libraries_call_theirs() {
     }
 }
 
-/// As [`is_like`], with the letters of the pattern escaped that are meant as they are.
+/// Like [`is_like`], with the letters of the pattern escaped that are meant literally.
 fn matches(name: &str, pattern: &str) -> bool {
     // These two contain letters that stand for something else.
     let plain = |text: &str| text.replace("__READ__", "\u{1}").replace("__WRIT__", "\u{2}");

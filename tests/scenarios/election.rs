@@ -65,7 +65,7 @@ async fn the_leader_is_told_when_an_operator_ends_its_lead_and_the_next_leads() 
     assert_eq!(told(&lead, &leader, deleted, &noise).await, LossReason::NodeDeleted);
     let next = granted(next.task).await;
     assert!(next.token() > lead.token());
-    // Who led before may campaign again, and is behind.
+    // A former leader may campaign again, and is last in the queue.
     drop(lead);
     let again = acquire(&leader.election(path).unwrap());
     operator.wait_for_children(path, 2, SOON);

@@ -1,5 +1,5 @@
 //! What zklock promises, against real ZooKeeper servers: a module for each promise, and in it a file for each kind of
-//! lock that has something of its own to show. Topics that are no promise follow.
+//! lock that has something of its own to show. Topics that are not promises follow.
 
 mod support;
 
@@ -63,9 +63,9 @@ mod no_false_grant {
     mod semaphore;
 }
 
-// What every kind has.
+// Promises of every kind of lock.
 
-/// What is wrong is named where it comes in.
+/// Wrong arguments are reported where they come in.
 mod bad_input {
     mod all;
     mod mutex;
@@ -101,7 +101,7 @@ mod admin {
     mod observe;
 }
 
-/// As whom a client logs in, and who may use what it creates.
+/// Logins, and who may use what a client creates.
 mod access {
     mod chroot;
     mod lists;
@@ -130,7 +130,7 @@ mod stats;
 mod strangers;
 mod tries;
 
-// What one kind has.
+// Features of a single kind.
 
 mod mutex {
     mod cancel_sweep;
@@ -195,9 +195,9 @@ mod barrier {
     mod threads;
 }
 
-// What the scenarios stand on.
+// Tools of the scenarios.
 
-/// What the tests stand on: servers, proxies, operators.
+/// Infrastructure: servers, proxies, operators.
 mod ground_itself {
     mod faults;
     mod program;

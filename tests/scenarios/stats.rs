@@ -1,4 +1,4 @@
-//! What a client counts of its acquires, holds and sessions.
+//! A client's figures about acquires, holds and sessions.
 
 use crate::support::queue::held;
 use crate::support::{SOON, client, expire_session, operator, proxied_client, settled, soon};

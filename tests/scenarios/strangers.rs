@@ -168,7 +168,7 @@ async fn a_holder_hears_nothing_of_those_that_see_it_nor_if_it_was_told_to_go_ah
     let strange = operator.create_mode(&format!("/strangers/careless/{}", KAZOO[0].0), "", KAZOO[0].1);
     let hold = held(&client.mutex("/strangers/seen").unwrap()).await;
     let waiter = put(&operator, "/strangers/seen", FOREIGN[0].0);
-    // One that is told comes after them: so they would have been told.
+    // A client that is told comes after them, so they would have been told by now.
     let told = held(&client.mutex("/strangers/told").unwrap()).await;
     let last = operator.create_mode(&format!("/strangers/told/{}", KAZOO[0].0), "", KAZOO[0].1);
     assert_eq!(soon(told.lost()).await, Some(LossReason::ForeignContender));
@@ -228,7 +228,7 @@ async fn one_of_several_locks_under_one_node_is_refused_and_named() {
     let careless = LockSpec::mutex(path).unwrap().foreign(Foreign::GoAhead);
     soon(held(&client.lock(&careless).unwrap()).await.release()).await.unwrap();
 
-    // One that comes later.
+    // A client that comes later.
     operator.delete(&node);
     let hold = held(&client.mutex(path).unwrap()).await;
     let node = put(&operator, path, SEVERAL);

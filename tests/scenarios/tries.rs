@@ -151,7 +151,7 @@ async fn what_was_remembered_is_forgotten_when_the_connection_is_lost() {
         }
     })
     .await;
-    // Nobody has told it of the release, but there was no watch either.
+    // Nothing has told it of the release, but there was no watch either.
     let hold = soon(tried.try_acquire()).await.unwrap().expect("it is free");
     soon(hold.release()).await.unwrap();
 }

@@ -58,12 +58,16 @@ COPY = ROOT / "target/simulation-copy"
 SEEDS = 20_000
 
 
-def build(control: Control) -> None:
-    planted.plant(control, COPY)
+def plant(control: Control, copy: pathlib.Path) -> None:
+    planted.plant(control, copy)
     kernel = sorted(path.relative_to(ROOT) for path in (ROOT / "tests/simulation/kernel").iterdir())
-    (COPY / "tests/simulation/kernel").mkdir(exist_ok=True)
+    (copy / "tests/simulation/kernel").mkdir(exist_ok=True)
     for name in ("tests/simulation/run", "tests/parts.sh", *kernel):
-        (COPY / name).write_bytes((ROOT / name).read_bytes())
+        (copy / name).write_bytes((ROOT / name).read_bytes())
+
+
+def build(control: Control) -> None:
+    plant(control, COPY)
     subprocess.run(["bash", "tests/simulation/run", "build"], cwd=COPY, check=True)
 
 

@@ -1,10 +1,10 @@
-//! Certificates for servers and clients, made by OpenSSL when they are wanted: none that is kept can expire.
+//! Certificates for servers and clients. OpenSSL makes them when they are needed, so none can have expired.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Under which names clients reach a server.
+/// The name under which clients reach a server.
 const SERVER_NAMES: &str = "subjectAltName=DNS:localhost,IP:127.0.0.1";
 
 /// The files in which the certificates of an [`Ensemble`](crate::Ensemble) are, all PEM.
@@ -14,7 +14,7 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Makes them in a server's folder, which takes them with it.
+    /// Makes them in a server's folder, and they are removed with it.
     pub(crate) fn make(home: &Path) -> Result<Self, String> {
         let folder = home.join("tls");
         fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -48,17 +48,17 @@ impl Certificates {
         self.folder.join("client.key")
     }
 
-    /// An authority that has nothing to do with server or client.
+    /// An authority that neither the server nor the client trusts.
     pub fn stranger(&self) -> PathBuf {
         self.folder.join("stranger.pem")
     }
 
-    /// A client's certificate from that stranger.
+    /// A client certificate from that authority.
     pub fn intruder(&self) -> PathBuf {
         self.folder.join("intruder.pem")
     }
 
-    /// The key of the intruder's certificate.
+    /// The key of that certificate.
     pub fn intruder_key(&self) -> PathBuf {
         self.folder.join("intruder.key")
     }
@@ -68,11 +68,11 @@ impl Certificates {
         self.folder.join("server.pem")
     }
 
-    /// The client's key as this command of OpenSSL encrypts it, with a pass phrase.
+    /// The client's key, encrypted with a pass phrase by this OpenSSL command.
     ///
     /// # Panics
     ///
-    /// When OpenSSL cannot do it.
+    /// If OpenSSL fails.
     pub fn encrypted_key(&self, name: &str, command: &[&str], pass_phrase: &str) -> PathBuf {
         let pass = format!("pass:{pass_phrase}");
         let files = ["-in", "client.key", "-out", name, "-passout", &pass];
@@ -80,12 +80,12 @@ impl Certificates {
         self.folder.join(name)
     }
 
-    /// A certificate from the authority of server and client, and its key, good from so many hours to so many hours after
-    /// now. A server's name is in it.
+    /// A certificate from the authority of server and client, and its key, valid from and until so many hours from now.
+    /// It names a server.
     ///
     /// # Panics
     ///
-    /// When OpenSSL cannot do it.
+    /// If OpenSSL fails.
     pub fn dated(&self, name: &str, from: i32, until: i32) -> (PathBuf, PathBuf) {
         let (key, request, out) = (format!("{name}.key"), format!("{name}.csr"), format!("{name}.pem"));
         let new = ["req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
@@ -110,27 +110,26 @@ impl Certificates {
         (self.folder.join(out), self.folder.join(key))
     }
 
-    /// The certificate and key that a server has from its next start on.
+    /// Sets the certificate and key that a server uses from its next start on.
     ///
     /// # Panics
     ///
-    /// When the files cannot be read or written.
+    /// If the files cannot be read or written.
     pub fn serve(&self, certificate: &Path, key: &Path) {
         self.join(certificate, key).unwrap_or_else(|reason| panic!("{reason}"));
     }
 
-    /// Another authority in place of the old one, with certificates from it for server and client; servers have them from
-    /// their next start on.
+    /// Replaces the authority, and the certificates of server and client. Servers use them from their next start on.
     ///
     /// # Panics
     ///
-    /// When OpenSSL cannot do it.
+    /// If OpenSSL fails.
     pub fn renew(&self) {
         let made = self.make_all();
         made.unwrap_or_else(|reason| panic!("{reason}"));
     }
 
-    /// Lines for `zoo.cfg`. The ports without TLS stay as they are, but for the implementation behind them.
+    /// Lines for `zoo.cfg`. The ports without TLS work as before, with another implementation.
     pub(crate) fn server_configuration(&self, port: u16) -> String {
         let folder = self.folder.display();
         format!(
@@ -176,7 +175,7 @@ impl Certificates {
     }
 }
 
-/// As OpenSSL writes times.
+/// A time in OpenSSL's format.
 fn hours_from_now(hours: i32) -> Result<String, String> {
     let mut command = Command::new("date");
     let output = command.args(["-u", "-d", &format!("{hours} hours"), "+%Y%m%d%H%M%SZ"]).output();

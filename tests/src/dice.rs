@@ -1,11 +1,11 @@
-//! Repeatable chance, for tests that make up what they try.
+//! Repeatable random numbers, for tests that generate what they try.
 
-/// Throws that are the same for the same seed.
+/// Random numbers that are the same for the same seed.
 #[derive(Debug)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// Those of this seed.
+    /// The numbers of this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -30,25 +30,25 @@ impl Dice {
         usize::try_from(self.throw() % bound).expect("less than the bound")
     }
 
-    /// True so often in a hundred times.
+    /// True with this percentage.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of these.
+    /// One of these items.
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If there are no items.
     pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())].clone()
     }
 
-    /// The index of one of the weights, each as likely as it is large.
+    /// The index of one of the weights, with a probability in proportion to it.
     ///
     /// # Panics
     ///
-    /// If they are all zero.
+    /// If all weights are zero.
     pub fn weighted(&mut self, weights: &[usize]) -> usize {
         let mut left = self.below(weights.iter().sum());
         for (index, weight) in weights.iter().enumerate() {

@@ -1,7 +1,8 @@
-//! The embedded server in the place of a real one, where the environment asks for it: `ZKLOCK_SERVER=embedded`.
+//! The embedded server in place of a real one, if the environment asks for it: `ZKLOCK_SERVER=embedded`.
 //!
-//! It runs as a process of its own, so that it can be killed and paused as a JVM can. What it has not (see
-//! [`Builder`](crate::Builder)) has a real server start all the same, which is told on stderr: no test is left out.
+//! It runs as a separate process, so that it can be killed and paused like a JVM. If a test needs something that it
+//! does not support (see [`Builder`](crate::Builder)), a real server is started instead, with a note on stderr: no test
+//! is left out.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 const PROGRAM: &str = "zklock-testkit";
 
-/// Its program, where it is to be used; `needed` is what it could not give, if there is something.
+/// The path of its program, if it is to be used. `needed` is a feature that it does not have, if the test needs one.
 pub(crate) fn program(needed: Option<&str>) -> Result<Option<PathBuf>, String> {
     match std::env::var("ZKLOCK_SERVER").as_deref() {
         Err(_) | Ok("" | "real") => return Ok(None),
@@ -18,15 +19,15 @@ pub(crate) fn program(needed: Option<&str>) -> Result<Option<PathBuf>, String> {
     }
     if let Some(needed) = needed {
         let thread = std::thread::current();
-        // Not by a macro: the test harness would keep it to itself.
+        // Not with a macro, because the test harness would capture that output.
         let _ = writeln!(io::stderr(), "real server: {}: {needed}", thread.name().unwrap_or("?"));
         return Ok(None);
     }
     embedded_program().map(Some)
 }
 
-/// The path of the embedded server's program: `ZKLOCK_TESTKIT`, else beside this program, or beside its folder, where
-/// it is a test. The error says how to build it.
+/// The path of the embedded server's program: `ZKLOCK_TESTKIT`, otherwise beside this program or, if this is a test,
+/// beside its folder. The error says how to build it.
 pub fn embedded_program() -> Result<PathBuf, String> {
     if let Some(program) = std::env::var_os("ZKLOCK_TESTKIT") {
         return Ok(program.into());

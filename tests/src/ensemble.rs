@@ -1,8 +1,8 @@
 //! Real ZooKeeper servers for a test: one, or a quorum of three.
 //!
-//! They are the distribution's own servers with small ticks, on loopback, with data in memory, so that an ensemble
-//! costs a second or two and nothing stays behind. Between the servers of a quorum there may be proxies: the worst
-//! case of a lease cannot be seen without them.
+//! They are the servers of the distribution with small ticks, on loopback, with data in memory, so that an ensemble
+//! costs a second or two and leaves nothing behind. There may be proxies between the servers of a quorum: the worst
+//! case of a lease cannot be tested without them.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -24,12 +24,12 @@ use crate::server::{STARTED, Server};
 use crate::talk::Talk;
 use crate::wait::until;
 
-/// The release of all servers of which a test does not say another.
+/// The release of all servers for which a test names none.
 const VERSION: &str = "ZKLOCK_SERVER_VERSION";
 /// How a server says that its port is in use.
 const TAKEN: [&str; 2] = ["BindException", "Address already in use"];
 
-/// Where servers come from.
+/// The kind of server.
 #[derive(Debug)]
 enum Origin {
     Real(Install),
@@ -62,7 +62,7 @@ impl Ensemble {
         Self::builder().servers(3).start()
     }
 
-    /// An ensemble made to measure.
+    /// Starts to configure an ensemble.
     pub fn builder() -> Builder {
         let open = Builder {
             servers: 1,
@@ -71,7 +71,7 @@ impl Ensemble {
             quorum_proxies: false,
             tls: false,
             sasl: Vec::new(),
-            // Long after any test: containers stay, unless a test is about them.
+            // Longer than any test, so that containers stay, unless a test is about them.
             container_check: Duration::from_secs(3600),
             configuration: String::new(),
             properties: Vec::new(),
@@ -82,7 +82,7 @@ impl Ensemble {
         if secured::is_wanted() { secured::closed(open) } else { open }
     }
 
-    /// What a client is told: `host:port,host:port`.
+    /// The connect string for clients: `host:port,host:port`.
     pub fn connect_string(&self) -> String {
         if secured::is_wanted() && self.certificates.is_some() {
             return self.tls_connect_string();
@@ -90,11 +90,11 @@ impl Ensemble {
         connect_string(self.servers.iter().map(Server::address))
     }
 
-    /// What a client is told that speaks TLS: the servers' ports for that alone.
+    /// The connect string for clients that use TLS, with the servers' TLS ports.
     ///
     /// # Panics
     ///
-    /// When the ensemble was built without [`Builder::tls`].
+    /// If the ensemble was built without [`Builder::tls`].
     #[track_caller]
     pub fn tls_connect_string(&self) -> String {
         connect_string(self.servers.iter().map(Server::tls_address))
@@ -104,13 +104,13 @@ impl Ensemble {
     ///
     /// # Panics
     ///
-    /// When the ensemble was built without [`Builder::tls`].
+    /// If the ensemble was built without [`Builder::tls`].
     #[track_caller]
     pub fn certificates(&self) -> &Certificates {
         self.certificates.as_ref().expect("an ensemble built with tls(true)")
     }
 
-    /// Server `index`, counted from 0.
+    /// The server with this index, counting from 0.
     pub fn server(&self, index: usize) -> &Server {
         &self.servers[index]
     }
@@ -120,16 +120,16 @@ impl Ensemble {
         &self.servers
     }
 
-    /// The length of a tick. Sessions last between 2 and (unless told otherwise) 20 of them.
+    /// The length of a tick. Sessions last between 2 and 20 ticks, unless configured otherwise.
     pub fn tick(&self) -> Duration {
         self.tick
     }
 
-    /// The server that leads (the only one, where there is one), waiting for an election to end.
+    /// The leader, or the only server. Waits for an election to end.
     ///
     /// # Panics
     ///
-    /// When there is no leader in time.
+    /// If there is no leader in time.
     #[track_caller]
     pub fn leader(&self) -> &Server {
         let mut leader = None;
@@ -140,29 +140,29 @@ impl Ensemble {
         leader.expect("the ensemble has a leader")
     }
 
-    /// The server that leads at this moment, if any does.
+    /// The current leader, if there is one.
     pub fn leader_now(&self) -> Option<&Server> {
         self.servers.iter().find(|server| matches!(server.mode().as_deref(), Some("leader" | "standalone")))
     }
 
-    /// The servers that follow, at this moment.
+    /// The current followers.
     pub fn followers(&self) -> Vec<&Server> {
         self.servers.iter().filter(|server| server.mode().as_deref() == Some("follower")).collect()
     }
 
-    /// The proxy on the quorum connection that `from` makes to `to` when `to` leads. What flows from `to`'s clients
-    /// through `from` goes [`Direction::ToServer`](crate::Direction::ToServer).
+    /// The proxy on the quorum connection that `from` makes to `to` when `to` leads. Data from clients of `from` goes
+    /// in the direction [`Direction::ToServer`](crate::Direction::ToServer).
     ///
     /// # Panics
     ///
-    /// When the ensemble was built without [`Builder::quorum_proxies`].
+    /// If the ensemble was built without [`Builder::quorum_proxies`].
     #[track_caller]
     pub fn quorum_link(&self, from: &Server, to: &Server) -> &Proxy {
         let link = self.links.get(&(from.number(), to.number()));
         link.expect("an ensemble built with quorum_proxies(true), and two different servers of it")
     }
 
-    /// A client proxy before each server, in their order.
+    /// A client proxy in front of each server, in order.
     pub fn proxied(&self) -> Vec<Proxy> {
         self.servers.iter().map(Proxy::before).collect()
     }
@@ -171,19 +171,19 @@ impl Ensemble {
     ///
     /// # Panics
     ///
-    /// When that is not so by `bound`.
+    /// If that is not so by `bound`.
     #[track_caller]
     pub fn wait_until_whole(&self, bound: Duration) {
         self.await_whole(bound).unwrap_or_else(|reason| panic!("{reason}"));
     }
 
-    /// Keeps a session talking on each server until the returned guard is dropped: ZooKeeper 3.8.0 can stall a lone
-    /// client of an ensemble until somebody else sends something (ZOOKEEPER-4537).
+    /// Keeps a session busy on each server until the returned guard is dropped: ZooKeeper 3.8.0 can stall a lone client
+    /// of an ensemble until another one sends something (ZOOKEEPER-4537).
     pub fn keep_talking(&self) -> Talk {
         Talk::start(self.servers.iter().map(Server::address))
     }
 
-    /// [`wait_until_whole`](Self::wait_until_whole) with what is missing as a value.
+    /// Like [`wait_until_whole`](Self::wait_until_whole), but returns what is missing.
     pub fn await_whole(&self, bound: Duration) -> Result<(), String> {
         let end = Instant::now() + bound;
         for server in &self.servers {
@@ -225,7 +225,7 @@ pub struct Builder {
     properties: Vec<String>,
     under: Vec<String>,
     real: Option<&'static str>,
-    /// `None`: the one that is installed.
+    /// `None`: the installed release.
     version: Option<String>,
 }
 
@@ -254,15 +254,16 @@ impl Builder {
         self
     }
 
-    /// Has each server also serve TLS, on a port for that alone, for clients with a certificate of
-    /// [`Ensemble::certificates`]; those without one are let in after `configure("ssl.clientAuth=want")`.
+    /// Makes each server also serve TLS, on a separate port, for clients with a certificate of
+    /// [`Ensemble::certificates`]. Clients without one are only accepted after `configure("ssl.clientAuth=want")`.
     pub fn tls(mut self, wanted: bool) -> Self {
         self.tls = wanted;
         self
     }
 
-    /// Has each server log in these users with these passwords by SASL, which [`Server::set_sasl_users`] changes. It also lets
-    /// in who does not log in, unless configured otherwise, such as by `configure("sessionRequireClientSASLAuth=true")`.
+    /// Makes each server accept these users with these passwords by SASL; [`Server::set_sasl_users`] changes them. It
+    /// still accepts clients that do not log in, unless configured otherwise, for example by
+    /// `configure("sessionRequireClientSASLAuth=true")`.
     pub fn sasl(mut self, users: &[(&str, &str)]) -> Self {
         self.sasl =
             users.iter().map(|(user, password)| ((*user).to_owned(), (*password).to_owned())).collect();
@@ -275,49 +276,50 @@ impl Builder {
         self
     }
 
-    /// One more line for `zoo.cfg`, such as `syncLimit=5`. A line given twice counts as the last one.
+    /// Adds a line to `zoo.cfg`, such as `syncLimit=5`. If a line is given twice, the last one counts.
     pub fn configure(mut self, line: &str) -> Self {
         self.configuration.push_str(line);
         self.configuration.push('\n');
         self
     }
 
-    /// One more Java system property, such as `zookeeper.skipACL=yes`.
+    /// Adds a Java system property, such as `zookeeper.skipACL=yes`.
     pub fn property(mut self, property: &str) -> Self {
         self.properties.push(format!("-D{property}"));
         self
     }
 
-    /// What each server's command begins with, such as `env NAME=VALUE`. `{home}` stands for its [folder](Server::home).
+    /// The beginning of each server's command, such as `env NAME=VALUE`. `{home}` stands for its
+    /// [folder](Server::home).
     pub fn under(mut self, words: &[&str]) -> Self {
         self.under = words.iter().map(|&word| word.to_owned()).collect();
         self
     }
 
-    /// A release of ZooKeeper, such as 3.4.14, whose jars are fetched at its first use. By default the one that
-    /// `ZKLOCK_SERVER_VERSION` names, or that is installed.
+    /// A release of ZooKeeper, such as 3.4.14, whose jars are downloaded on first use. The default is the release that
+    /// `ZKLOCK_SERVER_VERSION` names, otherwise the installed one.
     pub fn version(mut self, version: &str) -> Self {
         self.version = Some(version.to_owned());
         self
     }
 
-    /// Not the embedded server, even where the environment asks for it, and why.
+    /// Uses a real server, even if the environment asks for the embedded one, and says why.
     pub fn real(mut self, reason: &'static str) -> Self {
         self.real = Some(reason);
         self
     }
 
-    /// Starts the servers and waits until all serve.
+    /// Starts the servers and waits until all of them serve.
     ///
     /// # Panics
     ///
-    /// When they do not, or when Java or ZooKeeper is not installed; the message says what to install.
+    /// If they do not serve, or if Java or ZooKeeper is not installed. The message says what to install.
     #[track_caller]
     pub fn start(self) -> Ensemble {
         self.try_start().unwrap_or_else(|reason| panic!("{reason}"))
     }
 
-    /// [`Builder::start`] with the failure as a value.
+    /// Like [`Builder::start`], but returns the failure.
     pub fn try_start(self) -> Result<Ensemble, String> {
         let origin = match embedded::program(self.what_is_not_embedded())? {
             Some(program) => Origin::Embedded(program),
@@ -334,7 +336,7 @@ impl Builder {
                 Ok(ensemble)
             });
             match tried {
-                // Somebody took one of the ports between our look and the server's bind.
+                // Another program took one of the ports between our check and the server's bind.
                 Err(reason) if attempts > 0 && TAKEN.iter().any(|taken| reason.contains(taken)) => {}
                 other => return other,
             }
@@ -395,7 +397,7 @@ impl Builder {
         Ok(Ensemble { servers, tick: self.tick, links, certificates, _ports: ports })
     }
 
-    /// What is asked for, and only a real server has.
+    /// A requested feature that only a real server has.
     fn what_is_not_embedded(&self) -> Option<&'static str> {
         let needs = [
             (self.servers != 1, "more than one server"),
@@ -415,7 +417,7 @@ impl Builder {
             "tickTime={}\ninitLimit={}\nsyncLimit=10\ndataDir={}/data\nclientPortAddress=127.0.0.1\nclientPort={port}\n\
              maxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\nsnapCount=1000000\n",
             self.tick.as_millis(),
-            // A server that believes alone that it leads should not do so for long.
+            // A server that wrongly believes that it leads should not do so for long.
             (3000 / self.tick.as_millis().max(1)).max(5),
             home.display(),
         );
@@ -425,7 +427,7 @@ impl Builder {
         if !self.sasl.is_empty() {
             text += sasl::CONFIGURATION;
         }
-        // A line that is given twice counts as the last one.
+        // If a line is given twice, the last one counts.
         text + tls + &self.configuration
     }
 
@@ -434,7 +436,7 @@ impl Builder {
         let mut command: Vec<_> =
             self.under.iter().map(|word| word.replace("{home}", &folder.to_string())).collect();
         command.push(install.java.display().to_string());
-        // For a quick start, and no trace outside of the folder.
+        // For a quick start, and no files outside of the folder.
         command.extend(
             ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData"]
                 .map(str::to_owned),
@@ -442,7 +444,7 @@ impl Builder {
         command.extend([
             format!("-Djava.io.tmpdir={folder}"),
             format!("-Dznode.container.checkIntervalMs={}", self.container_check.as_millis()),
-            // Data of a test need not survive a power cut.
+            // Test data need not survive a power cut.
             "-Dzookeeper.forceSync=no".to_owned(),
             "-Dzookeeper.jmx.log4j.disable=true".to_owned(),
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned(),
@@ -468,7 +470,7 @@ pub fn connect_string(addresses: impl IntoIterator<Item = std::net::SocketAddr>)
     addresses.join(",")
 }
 
-/// A new folder, in memory where there is some for it.
+/// A new folder, in memory if possible.
 pub(crate) fn new_folder() -> io::Result<PathBuf> {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -479,7 +481,7 @@ pub(crate) fn new_folder() -> io::Result<PathBuf> {
     Ok(home)
 }
 
-/// ZooKeeper's own packages bring logback or log4j, which print everything unless told otherwise.
+/// ZooKeeper's own packages include logback or log4j, which print everything unless configured otherwise.
 fn quiet_logging(home: &Path) -> io::Result<()> {
     fs::write(
         home.join("logback.xml"),

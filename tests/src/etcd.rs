@@ -1,7 +1,8 @@
-//! Three real etcd servers for a test, as [`Ensemble`](crate::Ensemble) has ZooKeeper's: what zklock is compared with takes the same faults.
+//! Three real etcd servers for a test, as [`Ensemble`](crate::Ensemble) has ZooKeeper's, so that etcd can be compared
+//! under the same faults.
 //!
-//! They keep etcd's own times (a heartbeat of 100 ms, elections after 1 s), on loopback, with data in memory. Between each two of them
-//! is a [`Proxy`] each way.
+//! They keep etcd's own timing (a heartbeat of 100 ms, elections after 1 s), on loopback, with data in memory. Between
+//! each two of them is a [`Proxy`] in each direction.
 
 mod crossing;
 mod gateway;
@@ -26,15 +27,15 @@ use member::Status;
 const COUNT: usize = 3;
 /// How long an operator waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// All keys that begin with a slash, in base64: from `/` until `0`, which follows it.
+/// All keys that begin with a slash, in base64: from `/` up to `0`, which is the next character.
 const ALL_PATHS: &str = r#"{"key":"Lw==","range_end":"MA=="}"#;
 
-/// A key that has a lease.
+/// A key with a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// What it is called, such as `/a/694d`.
+    /// The key, such as `/a/694d`.
     pub name: String,
-    /// The same as the gateway wants it.
+    /// The key as the gateway expects it.
     encoded: String,
     /// The number of its lease.
     pub lease: String,
@@ -44,12 +45,12 @@ pub struct Key {
 #[derive(Debug)]
 pub struct Etcd {
     members: Arc<Vec<Member>>,
-    /// By (from, to), each a server's index: what one dials of the other goes through it.
+    /// The proxies, by (from, to), each the index of a server. Connections that `from` makes to `to` go through it.
     links: BTreeMap<(usize, usize), Proxy>,
 }
 
 impl Etcd {
-    /// Starts this program three times, and waits until all serve.
+    /// Starts the servers with this program, and waits until all of them serve.
     pub fn start(program: &str) -> Result<Self, String> {
         let ports: Vec<_> = (0..COUNT).map(|_| (Port::claim(), Port::claim())).collect();
         let pairs = (0..COUNT).flat_map(|from| (0..COUNT).map(move |to| (from, to)));
@@ -75,7 +76,7 @@ impl Etcd {
                 ["--listen-client-urls", &clients],
                 ["--advertise-client-urls", &clients],
                 ["--listen-peer-urls", &own],
-                // What the others dial, and it never does itself.
+                // Other servers dial this address. The server itself never does.
                 ["--initial-advertise-peer-urls", &urls[at]],
                 ["--initial-cluster", &all.join(",")],
                 ["--initial-cluster-token", &urls[0]],
@@ -99,7 +100,7 @@ impl Etcd {
         Ok(etcd)
     }
 
-    /// Server `index`, counted from 0.
+    /// The server with this index, counting from 0.
     pub fn member(&self, index: usize) -> &Member {
         &self.members[index]
     }
@@ -109,11 +110,11 @@ impl Etcd {
         &self.members
     }
 
-    /// The one that leads, waiting for an election to end.
+    /// The leader. Waits for an election to end.
     ///
     /// # Panics
     ///
-    /// When there is no leader in time.
+    /// If there is no leader in time.
     #[track_caller]
     pub fn leader(&self) -> usize {
         let mut leader = None;
@@ -124,26 +125,26 @@ impl Etcd {
         leader.expect("the cluster has a leader")
     }
 
-    /// The one that leads at this moment, if any does. Of two that believe it, the one of the later election.
+    /// The current leader, if there is one. If two servers believe that they lead, the one of the later election.
     pub fn leader_now(&self) -> Option<usize> {
         let all = self.statuses();
         let leading = all.iter().filter(|(_, status)| status.leader == status.id);
         leading.max_by_key(|(_, status)| status.term).map(|(at, _)| *at)
     }
 
-    /// Those that follow at this moment.
+    /// The current followers.
     pub fn followers(&self) -> Vec<usize> {
         let all = self.statuses();
         let follows = |status: &Status| status.leader != 0 && status.leader != status.id;
         all.into_iter().filter(|(_, status)| follows(status)).map(|(at, _)| at).collect()
     }
 
-    /// Holds all that goes between these two.
+    /// Holds everything that these two servers send each other.
     pub fn part(&self, one: usize, other: usize) {
         self.between(one, other).for_each(|link| link.freeze(Direction::Both));
     }
 
-    /// Lets it go on.
+    /// Lets it pass again.
     pub fn join(&self, one: usize, other: usize) {
         self.between(one, other).for_each(Proxy::thaw);
     }
@@ -152,7 +153,7 @@ impl Etcd {
         [(one, other), (other, one)].into_iter().filter_map(|pair| self.links.get(&pair))
     }
 
-    /// Waits until every server serves and has the same leader; else it says what is missing.
+    /// Waits until every server serves and has the same leader. Otherwise the error says what is missing.
     pub fn await_whole(&self, bound: Duration) -> Result<(), String> {
         let end = Instant::now() + bound;
         for member in self.members.iter() {
@@ -177,7 +178,7 @@ impl Etcd {
         }
     }
 
-    /// What the servers say of themselves, of those that answer.
+    /// The status of each server that answers.
     fn statuses(&self) -> Vec<(usize, Status)> {
         self.members.iter().filter_map(|member| Some((member.index(), member.status()?))).collect()
     }
@@ -187,7 +188,7 @@ impl Etcd {
         self.statuses().pop().map(|(_, status)| status.version).unwrap_or_default()
     }
 
-    /// What the leader grants to one that wants a lease of so many seconds.
+    /// The lease that the leader grants to a client that asks for so many seconds.
     pub fn lease_granted(&self, seconds: u64) -> Result<u64, String> {
         let answer = self.operate("lease/grant", &format!(r#"{{"TTL":{seconds}}}"#))?;
         let ttl = texts(&answer, "TTL").next().and_then(|text| text.parse().ok());
@@ -197,7 +198,7 @@ impl Etcd {
     /// All keys that begin with a slash.
     pub fn keys(&self) -> Result<Vec<Key>, String> {
         let answer = self.operate("kv/range", ALL_PATHS)?;
-        // One object for each; a value could hide another one, and these have none.
+        // One JSON object for each key. A value could hide another key, but these keys have no values.
         let keys = answer.split('{').filter_map(|object| {
             let encoded = texts(object, "key").next()?.to_owned();
             let lease = texts(object, "lease").next().unwrap_or("0").to_owned();

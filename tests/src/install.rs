@@ -1,4 +1,4 @@
-//! Where the ZooKeeper of this machine is: `ZOOKEEPER_HOME`, else the Debian package's jars.
+//! Finds the ZooKeeper of this machine: `ZOOKEEPER_HOME`, otherwise the jars of the Debian package.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub(crate) struct Install {
 }
 
 impl Install {
-    /// Looks for Java and ZooKeeper, of this release or of the one that is installed; the error says what to install.
+    /// Looks for Java and ZooKeeper, of this release or of the installed one. The error says what to install.
     pub(crate) fn find(version: Option<&str>) -> Result<Self, String> {
         let class_path = version.map_or_else(find_class_path, release::class_path)?;
         Ok(Self { java: find_java()?, class_path })
@@ -39,7 +39,7 @@ fn find_class_path() -> Result<String, String> {
                 file.is_ok_and(|file| file.file_name().to_string_lossy().starts_with("zookeeper"))
             })
         });
-        // Before 3.5 ZooKeeper's own jar stood beside lib.
+        // Before 3.5, ZooKeeper's own jar was beside lib.
         return if jars || home.join("zookeeper.jar").is_file() {
             Ok(format!("{0}/lib/*:{0}/*", home.display()))
         } else {
@@ -48,8 +48,7 @@ fn find_class_path() -> Result<String, String> {
     }
     let main = Path::new(DEBIAN).join("zookeeper.jar");
     if main.is_file() {
-        // Its manifest names all that it needs, but for what Netty needs for TLS; the logging back end is ours to
-        // choose.
+        // Its manifest names everything that it needs, except what Netty needs for TLS. We choose the logging back end.
         Ok(format!("{DEBIAN}/zookeeper.jar:{DEBIAN}/netty-codec.jar:{DEBIAN}/slf4j-simple.jar"))
     } else {
         Err(format!(

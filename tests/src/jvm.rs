@@ -1,4 +1,4 @@
-//! One Java process, and the certainty that it does not outlive us.
+//! A Java process that is certain not to outlive us.
 //!
 //! A test process can end in ways that run no destructor: `process::exit`, a crash, SIGKILL. So the JVM is the child
 //! of a small shell that waits on a pipe which we hold open. When the pipe ends, for whatever reason, the shell

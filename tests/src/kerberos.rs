@@ -1,6 +1,6 @@
 //! A realm of Kerberos for a test: its KDC on loopback, and the tickets and keytabs of its principals.
 //!
-//! All of it is made when it is wanted, in a folder of its own, and is gone with the test.
+//! Everything is made when it is needed, in a separate folder, and is removed with the test.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ pub const REALM: &str = "EXAMPLE.COM";
 /// How long the KDC may take to serve.
 const STARTED: Duration = Duration::from_secs(20);
 
-/// A KDC. Dropping it ends it, and removes all that it has issued.
+/// A KDC. Dropping it ends it, and removes everything that it has issued.
 #[derive(Debug)]
 pub struct Kdc {
     process: Jvm,
@@ -26,11 +26,11 @@ pub struct Kdc {
 }
 
 impl Kdc {
-    /// Starts one that knows these principals.
+    /// Starts a KDC that knows these principals.
     ///
     /// # Panics
     ///
-    /// When it does not start, or MIT Kerberos is not installed; the message says what to install.
+    /// If it does not start, or MIT Kerberos is not installed. The message says what to install.
     #[track_caller]
     pub fn start(principals: &[&str]) -> Self {
         let made = Self::make(principals);
@@ -44,7 +44,7 @@ impl Kdc {
         let port = Port::claim();
         let address = port.address();
         let folder = home.display();
-        // Names mean what they say: what a machine's name server makes of loopback is another matter on each.
+        // Do not canonicalise names: name servers map loopback to different names on different machines.
         let client = format!(
             "[libdefaults]\n default_realm = {REALM}\n dns_lookup_kdc = false\n dns_lookup_realm = false\n rdns = false\n \
              dns_canonicalize_hostname = false\n[realms]\n {REALM} = {{\n  kdc = {address}\n }}\n"
@@ -76,7 +76,7 @@ impl Kdc {
         self.home.join("krb5.conf")
     }
 
-    /// A path in the folder that goes with this.
+    /// A path in this KDC's folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.home.join(name)
     }
@@ -106,7 +106,7 @@ impl Kdc {
         file
     }
 
-    /// Waits until the ticket of a cache is good no more.
+    /// Waits until the ticket of a cache has expired.
     #[track_caller]
     pub fn wait_until_expired(&self, cache: &Path) {
         let is_good =
@@ -114,7 +114,7 @@ impl Kdc {
         assert!(until(STARTED, || !is_good()), "{} does not expire", cache.display());
     }
 
-    /// Settings of servers that log in clients with a ticket for this principal, which has to be known.
+    /// Settings of servers that log in clients with a ticket for this principal, which the KDC must know.
     #[track_caller]
     pub fn servers(&self, principal: &str) -> Builder {
         let jaas = self.path(&format!("{}.jaas", principal.replace('/', "-")));
@@ -140,7 +140,7 @@ impl Kdc {
         self.process.resume();
     }
 
-    /// Ends it; what it has issued stays.
+    /// Ends it. What it has issued stays.
     pub fn stop(&self) {
         self.process.stop();
     }
@@ -169,7 +169,7 @@ impl Kdc {
     }
 }
 
-/// For the programs of Kerberos, some of which are for administrators alone.
+/// Finds a program of Kerberos, some of which are only on the path of administrators.
 fn environment(home: &Path) -> [(&'static str, String); 3] {
     let path = std::env::var("PATH").unwrap_or_default();
     [

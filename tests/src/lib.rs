@@ -1,13 +1,13 @@
-//! The ground on which zklock is tested.
+//! The infrastructure on which zklock is tested.
 //!
 //! - [`Ensemble`]: real ZooKeeper servers on loopback, one or three, that can be killed, paused and restarted.
-//! - [`Etcd`]: three etcd servers that can take the same.
-//! - [`Proxy`]: a connection that fails on demand, also at a chosen message, and that can tell what went through it.
-//! - [`wire::Admin`]: an operator with a client of its own, independent of the one under test.
+//! - [`Etcd`]: three etcd servers, with the same faults.
+//! - [`Proxy`]: a connection that fails on demand, even at a chosen message, and that can record what goes through it.
+//! - [`wire::Admin`]: an operator with a separate client, independent of the one under test.
 //!
-//! Everything is blocking and made of threads, so that a test of asynchronous code, of C or of Python finds the same
-//! ground, and no bug of a runtime under test can make the ground agree with it. `src/bin/ground.rs` offers it to
-//! other languages over stdin and stdout.
+//! Everything is blocking and uses threads. So tests of asynchronous code, of C and of Python use the same
+//! infrastructure, and it cannot share a bug with a runtime under test. The program `src/bin/ground.rs` makes it
+//! available to other languages over stdin and stdout.
 
 mod certificates;
 mod dice;
@@ -45,12 +45,12 @@ pub use wait::until;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// One standalone server with ticks of 200 ms (so sessions of 400 ms to 4 s), started at first use, for all tests of
-/// this process that do no harm to it. It ends with the process.
+/// One standalone server with ticks of 200 ms (so sessions of 400 ms to 4 s), started on first use, for all tests of
+/// this process that do not disturb it. It ends with the process.
 ///
 /// # Panics
 ///
-/// When it does not start.
+/// If it does not start.
 pub fn shared() -> &'static Ensemble {
     static SHARED: OnceLock<Ensemble> = OnceLock::new();
     SHARED.get_or_init(|| Ensemble::builder().tick(Duration::from_millis(200)).start())

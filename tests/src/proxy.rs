@@ -1,11 +1,11 @@
 //! A TCP connection that fails on demand.
 //!
-//! A [`Proxy`] stands before one server, on a port of its own. It can cut, reset, freeze, delay and refuse; before a
-//! client port it also understands ZooKeeper's messages, so that a fault can strike at exactly the message that a
-//! test is about ([`Proxy::on`]), and so that a test can count what went by ([`Proxy::record`]).
+//! A [`Proxy`] is in front of one server, on its own port. It can cut, reset, freeze, delay and refuse. In front of a
+//! client port it also understands ZooKeeper's messages, so that a fault can strike at exactly the message that a test
+//! is about ([`Proxy::on`]), and a test can count messages ([`Proxy::record`]).
 //!
 //! One thread serves all connections of a proxy, and every order is carried out before the call returns: a test that
-//! freezes a proxy need not wait for the freeze to be felt.
+//! freezes a proxy need not wait until the freeze takes effect.
 
 mod hook;
 mod link;
@@ -24,7 +24,7 @@ use std::time::Duration;
 use crate::server::Server;
 use shared::{Fault, Shared};
 
-/// A faulty way to one server. Dropping it closes all its connections.
+/// A faulty connection to one server. Dropping it closes all its connections.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -33,27 +33,27 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy before a client port, which understands ZooKeeper's messages.
+    /// A proxy in front of a client port, which understands ZooKeeper's messages.
     ///
     /// # Panics
     ///
-    /// When no port is free.
+    /// If no port is free.
     #[track_caller]
     pub fn start(upstream: SocketAddr) -> Self {
         Self::launch(upstream, true)
     }
 
-    /// A proxy that passes bytes, whatever they are: for the ports between servers.
+    /// A proxy that passes any bytes, for the ports between servers.
     ///
     /// # Panics
     ///
-    /// When no port is free.
+    /// If no port is free.
     #[track_caller]
     pub fn plain(upstream: SocketAddr) -> Self {
         Self::launch(upstream, false)
     }
 
-    /// A proxy before a server's client port.
+    /// A proxy in front of a server's client port.
     #[track_caller]
     pub fn before(server: &Server) -> Self {
         Self::start(server.address())
@@ -72,71 +72,71 @@ impl Proxy {
         Self { address, shared, thread: Some(thread.expect("a thread can be started")) }
     }
 
-    /// Where clients are to connect.
+    /// The address for clients.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The same as a client is told it.
+    /// The same address as a connect string.
     pub fn connect_string(&self) -> String {
         self.address.to_string()
     }
 
-    /// Closes all connections in an orderly way (FIN on both sides). New ones are welcome.
+    /// Closes all connections in an orderly way (FIN on both sides). New ones are accepted.
     pub fn cut(&self) {
         self.shared.change(|state| state.strike(Fault::Cut));
     }
 
-    /// Resets all connections (RST on both sides). New ones are welcome.
+    /// Resets all connections (RST on both sides). New ones are accepted.
     pub fn reset(&self) {
         self.shared.change(|state| state.strike(Fault::Reset));
     }
 
-    /// Closes the server's side of all connections, and tells the clients nothing: what they send is swallowed. New
+    /// Closes the server's side of all connections, and does not tell the clients: what they send is dropped. New
     /// connections work.
     pub fn half_open(&self) {
         self.shared.change(|state| state.strike(Fault::HalfOpen));
     }
 
-    /// Holds all bytes of a direction, and the end of a connection too, as a broken network would. New connections
-    /// are accepted and held; one that its client gives up meanwhile never reaches the server.
+    /// Holds all bytes of a direction, and the end of a connection too, as a broken network would. New connections are
+    /// accepted and held. If a client gives up such a connection meanwhile, it never reaches the server.
     pub fn freeze(&self, direction: Direction) {
         self.shared.change(|state| state.rules.freeze(direction));
     }
 
-    /// Lets go on what was frozen.
+    /// Lets everything that was frozen pass.
     pub fn thaw(&self) {
         self.shared.change(|state| state.rules.thaw());
     }
 
-    /// While `true`, new connections are reset at once. Those that are there stay.
+    /// With `true`, new connections are reset at once. Existing connections stay.
     pub fn refuse(&self, refused: bool) {
         self.shared.change(|state| state.refuse(refused));
     }
 
-    /// From now on, everything arrives this much later, each way. Zero ends it.
+    /// From now on, everything arrives this much later, in both directions. Zero ends the delay.
     pub fn delay(&self, delay: Duration) {
         self.shared.change(|state| state.rules.set_delay(delay));
     }
 
-    /// Sets a fault for a message to come.
+    /// Sets a fault for a future message.
     pub fn on(&self, trigger: Trigger) -> Hook {
         let proxy = Arc::downgrade(&self.shared);
         let (id, outcome) = self.shared.change(|state| state.rules.arm(trigger));
         Hook { id, outcome, proxy }
     }
 
-    /// Starts recording, from nothing.
+    /// Starts a new recording.
     pub fn record(&self) {
         self.shared.change(|state| state.rules.recorder.start());
     }
 
-    /// What was recorded so far; recording goes on from nothing.
+    /// The recording so far. Starts a new one.
     pub fn take_record(&self) -> Vec<Message> {
         self.shared.change(|state| state.rules.recorder.take())
     }
 
-    /// What was recorded so far.
+    /// The recording so far.
     pub fn messages(&self) -> Vec<Message> {
         self.shared.change(|state| state.rules.recorder.messages())
     }

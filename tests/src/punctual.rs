@@ -1,22 +1,23 @@
-//! Promises that have a time in them, on a machine that may be busy with other things.
+//! Promises about time, on a machine that may be busy with other work.
 //!
-//! There anything may be late by chance. So a test in which something was late is run once more, alone in a process, and
-//! again if it was late there, too. Where one of these runs is in time as a whole, nothing in zklock takes longer.
+//! On such a machine anything may be late by chance. So a test in which something was late is run once more, alone in a
+//! process, and again if it was late there too. If everything was in time in one of these runs, nothing in zklock takes
+//! longer.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const TRIES: u32 = 10;
-/// How many runs of this test there were before.
+/// How many earlier runs of this test there were.
 const VARIABLE: &str = "ZKLOCK_LATE";
 
-/// This took no longer than that.
+/// Asserts that this took no longer than that.
 #[track_caller]
 pub fn not_later(took: Duration, bound: Duration) {
     or_once_more(took <= bound, &format!("{took:?}, not {bound:?}"));
 }
 
-/// This holds, which on a busy machine it may not. To be called by the thread of the test.
+/// Asserts something that may fail on a busy machine. Call it on the thread of the test.
 #[track_caller]
 pub fn or_once_more(holds: bool, what: &str) {
     if holds {
@@ -29,7 +30,7 @@ pub fn or_once_more(holds: bool, what: &str) {
         thread.name().filter(|name| *name != "main").expect("the thread of a test is called as the test is");
     println!("{test} was late, so it is run once more: {what}");
     let again = Command::new(std::env::current_exe().expect("a test is a program"))
-        // With one thread alone, that of the test would have another name.
+        // If there is only one thread, the thread of the test has another name.
         .args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=2"])
         .env(VARIABLE, (before + 1).to_string())
         .stdin(Stdio::null())

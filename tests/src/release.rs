@@ -1,4 +1,4 @@
-//! Releases of ZooKeeper other than the one of this machine: their jars, by Maven, which are kept below `target`.
+//! Releases of ZooKeeper other than the installed one. Maven downloads their jars to `target`.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -9,11 +9,11 @@ use std::time::Instant;
 
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/zookeeper");
 
-/// What servers from 3.6 on need, and do not say that they do.
+/// Dependencies that servers since 3.6 need, but do not declare.
 const UNSAID: [[&str; 3]; 2] =
     [["io.dropwizard.metrics", "metrics-core", "4.1.12.1"], ["org.xerial.snappy", "snappy-java", "1.1.10.5"]];
 
-/// The class path of a release, such as 3.4.14. At its first use its jars are fetched.
+/// The class path of a release, such as 3.4.14. Its jars are downloaded on first use.
 pub(crate) fn class_path(version: &str) -> Result<String, String> {
     let jars = Path::new(KEPT).join(version);
     if !jars.is_dir() {

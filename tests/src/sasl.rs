@@ -1,10 +1,10 @@
-//! The users whom a server logs in by SASL: its JAAS file.
+//! The users that a server accepts by SASL: its JAAS file.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// A line for `zoo.cfg`: without it the servers log in, but access lists cannot name who is.
+/// A line for `zoo.cfg`. Without it the servers accept logins, but access lists cannot name users.
 pub(crate) const CONFIGURATION: &str =
     "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n";
 

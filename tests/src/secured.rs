@@ -1,8 +1,8 @@
-//! Closed ensembles, where the environment asks for them with `ZKLOCK_SECURED`: so that scenarios that know nothing of it are
-//! run in one.
+//! Secured ensembles, if `ZKLOCK_SECURED` is in the environment: scenarios then run in one without knowing it.
 //!
-//! Every ensemble then lets in only who logs in. Clients do so by SASL, over TLS with a certificate; through a
-//! [`Proxy`](crate::Proxy) without TLS, which it could not look into. Operators log in as the superuser.
+//! Such an ensemble only accepts clients that log in. Clients do so by SASL, over TLS with a certificate; through a
+//! [`Proxy`](crate::Proxy) they do so without TLS, because a proxy could not read that. Operators log in as the
+//! superuser.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub const PASSWORD: &str = "s3cret-of-scenarios";
 pub(crate) const SUPERUSER: &[u8] = b"super:secret";
 const DIGEST: &str = "zookeeper.DigestAuthenticationProvider.superDigest=super:lK75jTNcA+U9vtVEw5vB51mj/w4=";
 
-/// What clients need to speak TLS: PEM files.
+/// The PEM files that clients need for TLS.
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct TlsFiles {
@@ -32,12 +32,12 @@ pub struct TlsFiles {
 /// By the connect strings of the ensembles.
 static FILES: Mutex<BTreeMap<String, TlsFiles>> = Mutex::new(BTreeMap::new());
 
-/// Whether ensembles are to be closed.
+/// Whether ensembles are to be secured.
 pub fn is_wanted() -> bool {
     std::env::var_os("ZKLOCK_SECURED").is_some_and(|value| !value.is_empty())
 }
 
-/// What a client of these hosts needs; `None` where no TLS is spoken.
+/// What a client of these hosts needs; `None` if they do not use TLS.
 pub fn tls_files(hosts: &str) -> Option<TlsFiles> {
     FILES.lock().unwrap_or_else(PoisonError::into_inner).get(hosts).cloned()
 }
@@ -51,7 +51,7 @@ pub(crate) fn remember(hosts: String, certificates: &Certificates) {
     FILES.lock().unwrap_or_else(PoisonError::into_inner).insert(hosts, files);
 }
 
-/// The settings of a closed ensemble.
+/// The settings of a secured ensemble.
 pub(crate) fn closed(builder: Builder) -> Builder {
     let builder = builder.tls(true).sasl(&[(USER, PASSWORD)]).property(DIGEST);
     builder.configure("enforce.auth.enabled=true").configure("enforce.auth.schemes=sasl,digest")

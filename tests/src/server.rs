@@ -1,4 +1,4 @@
-//! One ZooKeeper server of an ensemble: what a test may do to it, and what it may ask it.
+//! One ZooKeeper server of an ensemble: how a test controls and queries it.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -14,7 +14,7 @@ use crate::sasl;
 use crate::snapshot;
 use crate::wait::until;
 
-/// How long a server may take to serve, on a machine that has other work too.
+/// How long a server may take to serve, on a machine that is also doing other work.
 pub(crate) const STARTED: Duration = Duration::from_secs(40);
 
 const WORD: Duration = Duration::from_secs(2);
@@ -46,16 +46,16 @@ impl Server {
         self.number
     }
 
-    /// Where clients reach it.
+    /// The address for clients.
     pub fn address(&self) -> SocketAddr {
         self.port.address()
     }
 
-    /// Where clients reach it over TLS.
+    /// The address for clients that use TLS.
     ///
     /// # Panics
     ///
-    /// When the ensemble was built without [`Builder::tls`](crate::Builder::tls).
+    /// If the ensemble was built without [`Builder::tls`](crate::Builder::tls).
     #[track_caller]
     pub fn tls_address(&self) -> SocketAddr {
         self.secure_port.as_ref().expect("an ensemble built with tls(true)").address()
@@ -95,7 +95,7 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When the process cannot be started.
+    /// If the process cannot be started.
     #[track_caller]
     pub fn start(&self) {
         self.jvm().start().unwrap_or_else(|error| panic!("starting server {}: {error}", self.number));
@@ -105,7 +105,7 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When it does not serve in time. In an ensemble it cannot while a majority is down: see [`Server::start`].
+    /// If it does not serve in time. In an ensemble it cannot while a majority is down: see [`Server::start`].
     #[track_caller]
     pub fn restart(&self) {
         self.stop();
@@ -113,14 +113,15 @@ impl Server {
         self.wait_until_serving(STARTED);
     }
 
-    /// Sets the number that the next sequential child of a node gets, as an operator could only by creating that many: the
-    /// server writes a snapshot when it starts, which is patched, and starts on that. It is started twice.
+    /// Sets the number that the next sequential child of a node gets. An operator could only do that by creating so
+    /// many children. Instead, the snapshot that the server writes on start is patched, and the server starts from
+    /// that. So it is started twice.
     ///
-    /// Only for a server that is alone: the others of an ensemble would go on with their own number.
+    /// Only for a single server: others of an ensemble would go on with their own number.
     ///
     /// # Panics
     ///
-    /// When there is no such node, or the server is an embedded one, which keeps nothing: see
+    /// If there is no such node, or the server is an embedded one, which keeps nothing: see
     /// [`Builder::real`](crate::Builder::real), and `zklock_testkit::Server::set_sequence`.
     #[track_caller]
     pub fn set_sequence(&self, path: &str, number: i32) {
@@ -132,11 +133,12 @@ impl Server {
         set.unwrap_or_else(|reason| panic!("server {}: the sequence of {path}: {reason}", self.number));
     }
 
-    /// As [`restart`](Self::restart), with one more line in its `zoo.cfg`. A line given twice counts as the last one.
+    /// Like [`restart`](Self::restart), with one more line in its `zoo.cfg`. If a line is given twice, the last one
+    /// counts.
     ///
     /// # Panics
     ///
-    /// When it does not serve in time.
+    /// If it does not serve in time.
     #[track_caller]
     pub fn restart_with(&self, line: &str) {
         self.stop();
@@ -146,12 +148,12 @@ impl Server {
         self.wait_until_serving(STARTED);
     }
 
-    /// As [`restart`](Self::restart), with these users and passwords instead of those of
+    /// Like [`restart`](Self::restart), with these users and passwords instead of those of
     /// [`Builder::sasl`](crate::Builder::sasl).
     ///
     /// # Panics
     ///
-    /// When it does not serve in time.
+    /// If it does not serve in time.
     #[track_caller]
     pub fn set_sasl_users(&self, users: &[(&str, &str)]) {
         sasl::write(&self.home, users).expect("its JAAS file can be written");
@@ -162,7 +164,7 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When it does not by `bound`, with what it has logged.
+    /// If it does not by `bound`. The message has the end of its log.
     #[track_caller]
     pub fn wait_until_serving(&self, bound: Duration) {
         let fine = until(bound, || self.is_serving() || self.pid().is_none()) && self.is_serving();
@@ -174,13 +176,13 @@ impl Server {
         self.mode().is_some()
     }
 
-    /// `leader`, `follower`, `standalone`, or `None` when it does not serve.
+    /// `leader`, `follower`, `standalone`, or `None` if it does not serve.
     pub fn mode(&self) -> Option<String> {
         let answer = self.word("srvr").ok()?;
         answer.lines().find_map(|line| line.strip_prefix("Mode: ").map(str::to_owned))
     }
 
-    /// Sends a four letter word and gives the answer.
+    /// Sends a four-letter word and returns the answer.
     pub fn word(&self, word: &str) -> io::Result<String> {
         let end = Instant::now() + WORD;
         let mut stream = TcpStream::connect_timeout(&self.address(), WORD)?;
@@ -203,7 +205,7 @@ impl Server {
         }
     }
 
-    /// The server's own figures; empty when it does not answer.
+    /// The server's own figures; empty if it does not answer.
     pub fn mntr(&self) -> BTreeMap<String, String> {
         let answer = self.word("mntr").unwrap_or_default();
         let pairs = answer.lines().filter_map(|line| line.split_once('\t'));

@@ -1,8 +1,9 @@
-//! A server's snapshot of its tree, patched: so a directory gets a child counter that takes others years to reach.
+//! Patches a server's snapshot of its tree, to give a directory a child counter that would otherwise take years to
+//! reach.
 //!
-//! As `FileSnap`, `SerializeUtils`, `DataTree` and `DataNode` write it: a header, the sessions, the access lists, the
-//! nodes with their parents first, `/` for the end of them, and the Adler-32 of all that. What stands behind it is
-//! optional, and left out, since it would tell of the tree as it was: newer servers write a digest there.
+//! The format is that of `FileSnap`, `SerializeUtils`, `DataTree` and `DataNode`: a header, the sessions, the access
+//! lists, the nodes with parents first, `/` for the end of the nodes, and the Adler-32 of all that. Newer servers add a
+//! digest after it. It is optional and left out here, since it would be that of the tree before the patch.
 
 use std::fs;
 use std::io;
@@ -13,13 +14,13 @@ use crate::wire::codec::{Reader, Writer};
 /// "ZKSN"
 const MAGIC: i32 = 0x5a4b_534e;
 
-/// What stands in a node between its data and its child counter: the number of its access list, four fields of 8 bytes
+/// The bytes of a node between its data and its child counter: the number of its access list, four fields of 8 bytes,
 /// and its version.
 const BEFORE_COUNTER: usize = 8 + 4 * 8 + 4;
-/// What stands behind the counter: `aversion`, `ephemeralOwner`, `pzxid`.
+/// The fields after the counter: `aversion`, `ephemeralOwner`, `pzxid`.
 const BEHIND_COUNTER: usize = 4 + 8 + 8;
 
-/// Sets the number of the next sequential child of a node in the latest snapshot of a server that does not run.
+/// Sets the number of the next sequential child of a node in the latest snapshot of a server that is not running.
 pub(crate) fn set_sequence(data: &Path, path: &str, number: i32) -> Result<(), String> {
     let told = |error: io::Error| format!("the snapshots in {}: {error}", data.display());
     let file = latest(data).map_err(told)?.ok_or_else(|| format!("no snapshot in {}", data.display()))?;
@@ -29,7 +30,7 @@ pub(crate) fn set_sequence(data: &Path, path: &str, number: i32) -> Result<(), S
     fs::write(&file, patched).map_err(told)
 }
 
-/// Snapshots are called by the transaction that they come after, in hexadecimal digits.
+/// The name of a snapshot is the last transaction in it, in hexadecimal digits.
 fn latest(data: &Path) -> io::Result<Option<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(data.join("version-2"))? {
@@ -50,7 +51,7 @@ fn patched(snapshot: &[u8], path: &str, number: i32) -> Result<Vec<u8>, String> 
     Ok(Writer(tree).long(sum).buffer(b"/").0)
 }
 
-/// Where the child counter of a node stands, and where the nodes end; `None` if this is no whole snapshot.
+/// The position of a node's child counter, and that of the end of the nodes; `None` if this is not a complete snapshot.
 fn find(snapshot: &[u8], wanted: &str) -> Option<(Option<usize>, usize)> {
     let mut reader = Reader(snapshot);
     let position = |reader: &Reader<'_>| snapshot.len() - reader.0.len();
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_sum_is_adlers() {
-        // The example of the encyclopaedias.
+        // The usual example of Adler-32.
         assert_eq!(adler_32(b"Wikipedia"), 0x11e6_0398);
         assert_eq!(adler_32(b""), 1);
     }

@@ -1,8 +1,8 @@
-//! A session on each server that never falls silent.
+//! A session on each server that is never silent.
 //!
 //! ZooKeeper 3.8.0 can leave a request of a lone client unanswered until another request comes by (ZOOKEEPER-4537).
-//! A test that is not about that keeps others talking. Four letter words would not do: they do not go through the
-//! request pipeline.
+//! Tests that are not about that keep other sessions talking. Four-letter words would not help: they do not go through
+//! the request pipeline.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -13,12 +13,12 @@ use crate::wire::Connection;
 
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Sessions that talk until this is dropped.
+/// Sessions that send requests until this is dropped.
 #[derive(Debug)]
 #[must_use = "the talk ends when this is dropped"]
 pub struct Talk {
-    /// Dropping them ends the threads. Nobody joins those: one in the middle of a request to a dead server ends by
-    /// its own bound.
+    /// Dropping them ends the threads. They are not joined: a thread in the middle of a request to a dead server ends
+    /// at its own time limit.
     _talkers: Vec<Sender<()>>,
 }
 
@@ -36,7 +36,7 @@ impl Talk {
 fn talk(address: SocketAddr, ended: &Receiver<()>) {
     let mut slot: Option<Connection> = None;
     while ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
-        // A server that is down or silent is tried again on the next turn, with a new session.
+        // A server that is down or silent is tried again in the next round, with a new session.
         let Some(mut connection) = slot.take().or_else(|| open(address)) else { continue };
         slot = connection.exists("/", false).is_ok().then_some(connection);
     }

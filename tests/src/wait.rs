@@ -1,9 +1,9 @@
-//! Waiting for a condition that nobody announces: short looks, and always a bound.
+//! Waiting for a condition that cannot be subscribed to: short checks, and always a time limit.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Looks every 10 ms until `condition` holds; `false` if it does not by `bound`.
+/// Checks every 10 ms until `condition` holds; `false` if it does not by `bound`.
 pub fn until(bound: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + bound;
     loop {

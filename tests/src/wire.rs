@@ -1,8 +1,8 @@
-//! A small blocking ZooKeeper client for the tests: the operator at the console, and the stranger on the same path.
+//! A small blocking ZooKeeper client for the tests: the operator at the console, or a stranger on the same path.
 //!
 //! It is written by hand on a socket, independent of the client under test. [`Connection`] is one connection and one
-//! session, with every failure visible; [`Admin`] is what tests mostly want: it stays connected, and panics with a
-//! clear message where a test could do nothing but panic.
+//! session, with every failure visible. Most tests want an [`Admin`]: it stays connected, and panics with a clear
+//! message where a test could only panic anyway.
 
 mod admin;
 pub(crate) mod codec;
@@ -22,7 +22,7 @@ use crate::secured;
 /// How long one answer may take before the connection counts as dead.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a node is to be, with ZooKeeper's numbers for it.
+/// The mode of a new node, with ZooKeeper's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Stays until deleted.
@@ -81,7 +81,7 @@ pub struct Event {
     pub path: String,
 }
 
-/// Why a request did not succeed.
+/// Why a request failed.
 #[derive(Debug)]
 pub enum Failure {
     /// The server said no, with ZooKeeper's error number (-101 is "no node").
@@ -107,7 +107,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// One connection with its session. Nothing happens behind the caller's back: no pings, no reconnect.
+/// One connection with its session. It does nothing by itself: no pings, no reconnects.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
@@ -126,8 +126,8 @@ impl Connection {
         Self::attach(address, 0, &[0; 16], timeout)
     }
 
-    /// Moves the session `session` to this connection, as a client does when it reconnects. An error of kind
-    /// `NotFound` means that the server knows no such session (any more).
+    /// Moves the session `session` to this connection, as a client does when it reconnects. An error of kind `NotFound`
+    /// means that the server does not (or no longer) know the session.
     pub fn attach(address: SocketAddr, session: i64, password: &[u8], timeout: Duration) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
         stream.set_nodelay(true)?;
@@ -183,14 +183,14 @@ impl Connection {
         self.patience = patience;
     }
 
-    /// Creates a node and gives the path it got.
+    /// Creates a node and returns its path.
     pub fn create(&mut self, path: &[u8], data: &[u8], mode: Mode) -> Result<String, Failure> {
         let operation = if mode == Mode::Container { opcode::CREATE_CONTAINER } else { opcode::CREATE };
         let answer = self.call(operation, &creation(path, data, mode))?;
         read(&answer, Reader::text)
     }
 
-    /// Creates nodes without data, all under way at once, and gives the paths they got.
+    /// Creates nodes without data, all in flight at once, and returns their paths.
     pub fn create_together(&mut self, paths: &[String], mode: Mode) -> Result<Vec<String>, Failure> {
         let first = self.last_xid + 1;
         for path in paths {
@@ -219,7 +219,7 @@ impl Connection {
         read(&answer, |reader| Some((reader.buffer()?.to_vec(), Stat::read(reader)?)))
     }
 
-    /// A node's metadata, or `None` where it is not.
+    /// A node's metadata, or `None` if it does not exist.
     pub fn exists(&mut self, path: &str, watch: bool) -> Result<Option<Stat>, Failure> {
         match self.call(opcode::EXISTS, &Writer::default().buffer(path.as_bytes()).boolean(watch)) {
             Ok(answer) => read(&answer, Stat::read).map(Some),
@@ -240,13 +240,13 @@ impl Connection {
         self.call(opcode::SYNC, &Writer::default().buffer(path.as_bytes())).map(drop)
     }
 
-    /// Asks the server for a sign of life; it also keeps the session.
+    /// Sends a ping, which also keeps the session alive.
     pub fn ping(&mut self) -> Result<(), Failure> {
         self.send(xid::PING, opcode::PING, &[])?;
         self.answer_to(xid::PING).map(drop)
     }
 
-    /// The next watch event, or `None` when `until` comes first.
+    /// The next watch event, or `None` if `until` comes first.
     pub fn event(&mut self, until: Instant) -> io::Result<Option<Event>> {
         while self.events.is_empty() {
             let Some(frame) = self.frame(until)? else { return Ok(None) };
@@ -266,7 +266,7 @@ impl Connection {
         }
     }
 
-    /// Asks for the end of the session without waiting for it.
+    /// Requests the end of the session without waiting for it.
     pub(crate) fn farewell(mut self) {
         self.last_xid += 1;
         let _ = self.send(self.last_xid, opcode::CLOSE_SESSION, &[]);
@@ -285,7 +285,7 @@ impl Connection {
         self.stream.write_all(&message.framed())
     }
 
-    /// Reads until the answer to `wanted`, keeping the watch events on the way; gives what follows its header.
+    /// Reads until the answer to `wanted`, and keeps the watch events on the way. Returns what follows its header.
     fn answer_to(&mut self, wanted: i32) -> Result<Vec<u8>, Failure> {
         let until = Instant::now() + self.patience;
         loop {
@@ -313,7 +313,7 @@ impl Connection {
         }
     }
 
-    /// The next whole frame, or `None` when `until` comes first; what was read of it so far is kept.
+    /// The next whole frame, or `None` if `until` comes first. What was read of it so far is kept.
     fn frame(&mut self, until: Instant) -> io::Result<Option<Vec<u8>>> {
         loop {
             let mut reader = Reader(&self.incoming);
@@ -342,20 +342,20 @@ impl Connection {
     }
 }
 
-/// Ends somebody else's session from outside: takes it over, as its owner would on a reconnect, and closes it.
+/// Ends another client's session: takes it over, as its owner would on a reconnect, and closes it.
 ///
-/// `Proxy::session` knows the password. Gives `false` where the session was gone already.
+/// `Proxy::session` knows the password. Returns `false` if the session was already gone.
 ///
 /// # Panics
 ///
-/// When the server cannot be reached.
+/// If the server cannot be reached.
 #[track_caller]
 pub fn expire(address: SocketAddr, session: i64, password: &[u8]) -> bool {
     try_expire(address, session, password)
         .unwrap_or_else(|error| panic!("expiring session {session:#x}: {error}"))
 }
 
-/// [`expire`] with the error as a value.
+/// Like [`expire`], but returns the error.
 pub fn try_expire(address: SocketAddr, session: i64, password: &[u8]) -> Result<bool, Failure> {
     match Connection::attach(address, session, password, Duration::from_secs(30)) {
         Ok(connection) => connection.close().map(|()| true),
@@ -364,7 +364,7 @@ pub fn try_expire(address: SocketAddr, session: i64, password: &[u8]) -> Result<
     }
 }
 
-/// What follows the header of a request to create a node.
+/// The fields after the header of a request to create a node.
 fn creation(path: &[u8], data: &[u8], mode: Mode) -> Writer {
     // One access list entry: every right (31) for world:anyone.
     let access = Writer::default().int(1).int(31).buffer(b"world").buffer(b"anyone").0;

@@ -1,5 +1,5 @@
-//! What threads of zklock share, in every order in which they can meet: files of zklock-core as they ship, with loom's mutexes,
-//! condition variables and atomics in place of std's.
+//! State that threads of zklock share, with every possible interleaving: files of zklock-core as they ship, with loom's
+//! mutexes, condition variables and atomics in place of std's.
 //!
 //!     tests/run threads
 //!
@@ -15,7 +15,7 @@ mod park;
 #[path = "../../zklock-core/src/progress.rs"]
 mod progress;
 
-/// What those files take from the crate that they are of.
+/// What those files import from their crate.
 mod sync {
     pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard, atomic};
     use std::sync::PoisonError;
@@ -70,7 +70,7 @@ fn main() {
     println!("{} passed, 0 failed", tried.len());
 }
 
-/// As `threads/wait.rs` does it: what makes the future ready wakes the thread after that.
+/// As in `threads/wait.rs`: whatever makes the future ready wakes the thread after that.
 fn a_thread_that_waits_for_a_future_wakes() {
     let signal = Signal::of_this_thread();
     let is_ready = loom::sync::Arc::new(AtomicBool::new(false));
@@ -107,7 +107,7 @@ fn what_an_attempt_owes_is_settled_once() {
     assert!(progress.begin());
     let (of_caller, of_task) = (progress.clone(), progress);
     let caller = spawn(move || of_caller.owe());
-    // As an attempt that leaves does it, then as one that has left.
+    // As an attempt does that is leaving, then as one that has left.
     of_task.owe();
     of_task.settle();
     caller.join().unwrap();
@@ -123,7 +123,7 @@ fn no_attempt_begins_that_nobody_wants() {
     let owed = counters.attempts.owed();
     caller.join().unwrap();
     assert!(!progress.is_wanted());
-    // One that has begun is counted until it is settled, and no other.
+    // An attempt that has begun is counted until it is settled, and no other is.
     assert!(has_begun || owed == 0);
     assert_eq!(counters.attempts.owed(), u64::from(has_begun));
     progress.settle();

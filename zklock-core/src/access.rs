@@ -1,4 +1,4 @@
-//! Who may use the nodes that are created here.
+//! Who may use the nodes that a client creates.
 
 mod entry;
 
@@ -8,18 +8,20 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// More than any access list has; it goes with every node that is created.
+/// More than any access list needs. The list is sent with every node that is created.
 const LONGEST_LIST: usize = 4 * 1024;
 
-/// Who may use the nodes that a client creates: those of locks and barriers, the nodes above them, limits, a chroot, and
-/// what [`Guarded::create`](crate::Guarded::create) makes.
+/// Who may use the nodes that a client creates: the nodes of locks and barriers, the nodes above them, limits, a chroot,
+/// and what [`Guarded::create`](crate::Guarded::create) creates.
 ///
-/// All clients of a lock need every right but `ADMIN` on its node: to queue there they create, list and delete children,
-/// and to wait they read those of others. So with `CreatorAll` and `ReadOpen` all must log in as the same user; a list of
-/// one's own can name several. Nodes that are there already stay as they are. The first client that needs `/locks/report`
-/// also creates `/locks`: if others have locks of their own below `/locks`, an operator creates that node first.
+/// All clients of a lock need every right but `ADMIN` on its node. To queue there they create, list and delete children,
+/// and to wait they read the children of others. So with `CreatorAll` and `ReadOpen`, all must log in as the same user; a
+/// list can name several. Nodes that already exist keep their access lists. The first client that needs `/locks/report`
+/// also creates `/locks`. If others have their own locks below `/locks`, an operator should create that node first.
 ///
-/// It can be read from text: one of the names, or a list as `zkCli` takes it.
+/// It can be parsed from text: one of the names, or a list in the form that `zkCli` takes.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_core::{Access, AccessEntry, Rights};
@@ -34,14 +36,14 @@ const LONGEST_LIST: usize = 4 * 1024;
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum Access {
-    /// Everyone may do everything.
+    /// Everybody may do everything.
     #[default]
     Open,
-    /// Those who are logged in as the creator may do everything, all others nothing.
+    /// Clients logged in as the creator may do everything, all others nothing.
     CreatorAll,
-    /// Those who are logged in as the creator may do everything, and all others read: so they can list contenders.
+    /// Clients logged in as the creator may do everything. All others may read, so they can list contenders.
     ReadOpen,
-    /// What its entries say. [`Access::list`] makes one.
+    /// Its entries decide. [`Access::list`] makes one.
     List(AccessList),
 }
 
@@ -50,18 +52,24 @@ pub enum Access {
 pub struct AccessList(Arc<[AccessEntry]>);
 
 impl AccessList {
-    /// In their order.
+    /// The entries, in their order.
     pub fn entries(&self) -> &[AccessEntry] {
         &self.0
     }
 }
 
 impl Access {
-    /// Those that have a name.
+    /// The values that have a name.
     #[doc(hidden)]
     pub const NAMED: [Self; 3] = [Self::Open, Self::CreatorAll, Self::ReadOpen];
 
     /// Exactly these entries. Nothing is added: a client that they do not name is locked out of what it creates.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if there are no entries, or their text is longer than 4 KiB.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use zklock_core::{Access, AccessEntry, Rights};
@@ -73,10 +81,6 @@ impl Access {
     /// assert_eq!(team.to_string(), "sasl:billing:cdrwa,sasl:reports:cdr");
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if there are none, or their text has more than 4 KiB.
     pub fn list(entries: impl IntoIterator<Item = AccessEntry>) -> Result<Self, Error> {
         let entries: Arc<[AccessEntry]> = entries.into_iter().collect();
         if entries.is_empty() {
@@ -89,7 +93,7 @@ impl Access {
         Ok(list)
     }
 
-    /// Exactly these entries, each as [`AccessEntry`] reads it.
+    /// Exactly these entries, each parsed as an [`AccessEntry`].
     #[doc(hidden)]
     pub fn of_texts(texts: impl IntoIterator<Item: AsRef<str>>) -> Result<Self, Error> {
         let entries = texts.into_iter().enumerate().map(|(at, text)| {
@@ -99,7 +103,7 @@ impl Access {
         Self::list(entries.collect::<Result<Vec<_>, _>>()?)
     }
 
-    /// Whether it gives rights to those who are logged in as the creator.
+    /// Whether it gives rights to the creator, so that the client must be logged in.
     pub(crate) fn needs_creator(&self) -> bool {
         match self {
             Self::Open => false,
@@ -108,7 +112,7 @@ impl Access {
         }
     }
 
-    /// What it takes in a request.
+    /// Its bytes in a request.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Open | Self::CreatorAll | Self::ReadOpen => 0,
@@ -132,12 +136,12 @@ impl fmt::Display for Access {
     }
 }
 
-/// One of the names, or entries `scheme:id:rights` with commas between them. The rights are some of the letters `cdrwa`. Only
-/// the id of an `x509` entry may have commas, and then no colons.
+/// Parses one of the names, or entries `scheme:id:rights` separated by commas. The rights are some of the letters
+/// `cdrwa`. Only the id of an `x509` entry may contain commas, and then no colons.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::InvalidInput`] if it is neither; it says which entry is wrong, by its number and its scheme.
+/// [`ErrorKind::InvalidInput`] if it is neither. The message names the wrong entry by its number and its scheme.
 impl FromStr for Access {
     type Err = Error;
 
@@ -147,7 +151,7 @@ impl FromStr for Access {
         }
         if !text.contains(':') {
             let names: Vec<_> = Self::NAMED.iter().map(|named| format!("{:?}", named.to_string())).collect();
-            // It is not quoted: nobody knows what was put there.
+            // It is not quoted, because it may be anything, such as a password.
             return Err(invalid(&format!(
                 "the access is {}, or a list such as \"sasl:billing:cdrwa,world:anyone:r\": this is none of them",
                 names.join(" or ")
@@ -157,7 +161,7 @@ impl FromStr for Access {
     }
 }
 
-/// The entries of a list: at the commas, but for those within the name of a certificate.
+/// Splits a list into entries at the commas, except those within the name of a certificate.
 fn split(text: &str) -> Vec<String> {
     let mut entries: Vec<String> = Vec::new();
     for piece in text.split(',') {

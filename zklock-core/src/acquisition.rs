@@ -1,4 +1,4 @@
-//! One attempt to hold a lock: what the lock's local queue tells its machine, and what becomes of the verdict.
+//! One attempt to hold a lock: it passes what the local queue wants to the machine, and acts on the machine's verdict.
 
 mod entry;
 
@@ -26,12 +26,12 @@ use std::task::{Context, Waker};
 pub(crate) struct Acquisition {
     driver: Driver<dyn Machine<Verdict = Verdict> + Send>,
     claims: Arc<[Claim]>,
-    /// The lock, as messages name it.
+    /// The lock's name in messages.
     path: Arc<str>,
     progress: Arc<Progress>,
-    /// The nodes that stand for a hold.
+    /// The nodes that represent a hold.
     held: Vec<Arc<str>>,
-    /// What became of the first try to delete them.
+    /// The outcome of the first try to delete them.
     first_delete: Option<Outcome>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Granted {
 pub(crate) enum NotGranted {
     /// The caller went away. The attempt goes on until it [leaves](Acquisition::leave).
     Cancelled,
-    /// Another holds the lock, and the attempt was not to wait.
+    /// Somebody else holds the lock, and the attempt did not want to wait.
     Busy,
     Failed(Error),
 }
@@ -63,7 +63,8 @@ impl Acquisition {
         Self::from(SessionSource::Slot(slot), claims, patience, path, progress)
     }
 
-    /// An attempt within a hold of this session. It is granted at once, unless a node stands where none can be.
+    /// An attempt inside a hold of this session. It is granted at once, unless there is a node where there should be
+    /// none.
     pub(crate) fn within(
         session: Arc<Session>,
         claim: Claim,
@@ -90,17 +91,18 @@ impl Acquisition {
         Self { driver, claims: claims.into(), path, progress, held: Vec::new(), first_delete: None }
     }
 
-    /// Queues and waits until the lock is held, or until `gone` comes to its end. After that it may be called again, for
-    /// another caller that takes over the place.
+    /// Queues, and waits until the lock is held or `gone` ends. After that it may be called again, for another caller
+    /// that takes over the place.
     pub(crate) async fn enter(&mut self, gone: impl Future<Output = ()>) -> Result<Granted, NotGranted> {
         let mut gone = pin!(gone);
         loop {
             match self.driver.machine.poll_verdict() {
                 Some(Verdict::Granted { nodes, czxid, proven }) => {
                     if let Some(granted) = self.granted(nodes, czxid, proven) {
-                        // A holder waits for nobody. Where no check came between, the last look's watch is still there.
+                        // A holder waits for nobody. If there was no check in between, the last look's watch still
+                        // exists.
                         self.driver.stop_watching();
-                        // It makes way for others before its caller can do anything that depends on it.
+                        // It lets others go on before its caller can do anything that depends on it.
                         self.driver.send_next().await;
                         return Ok(granted);
                     }
@@ -122,34 +124,34 @@ impl Acquisition {
         }
     }
 
-    /// From now on the attempt is that of another caller.
+    /// Serves another caller from now on.
     pub(crate) fn serve(&mut self, progress: Arc<Progress>) {
         progress.set_behind_others(self.driver.machine.is_waiting());
         self.progress = progress;
     }
 
-    /// Sends what it begins with, if there is a session, without waiting for anything.
+    /// Sends its first requests, if there is a session, without waiting for anything.
     pub(crate) fn set_out(&mut self) {
-        // Whatever waits for it afterwards polls it again, and is woken.
+        // Whatever waits for the future later polls it again, and is then woken.
         let mut context = Context::from_waker(Waker::noop());
         if pin!(self.driver.begin()).poll(&mut context).is_ready() {
             let _ = pin!(self.driver.send_next()).poll(&mut context);
         }
     }
 
-    /// It is to be known when others wait for what is held, or stays for the next.
+    /// Asks to be told when others wait for what is held, or kept for the next caller.
     pub(crate) fn ask_for_notice(&mut self) {
         self.driver.machine.handle_notice();
     }
 
-    /// Begins to leave. Its node's deletion is on its way when this returns, unless something else has to be answered
-    /// before: so an attempt that begins after it in the same session is behind nobody on account of it.
+    /// Begins to leave. When this returns, the deletion of its node is on its way, unless a reply has to come first. So
+    /// an attempt that begins after it in the same session does not end up behind it.
     pub(crate) async fn withdraw(&mut self) {
         self.driver.machine.handle_end();
         self.driver.send_next().await;
     }
 
-    /// Sees the attempt through until its node is gone.
+    /// Runs the attempt until its node is gone.
     pub(crate) async fn leave(&mut self, holding: Option<&Arc<Holding>>) {
         self.progress.owe();
         self.driver.machine.handle_end();
@@ -159,7 +161,7 @@ impl Acquisition {
                 holding.refuse();
             }
         }
-        // Where the deletion was confirmed, what else becomes of the session does not matter.
+        // If the deletion was confirmed, the end of the session does not matter any more.
         if let Some(session) = self.driver.session().filter(|_| self.first_delete != Some(Outcome::Done)) {
             session.gone().await;
         }
@@ -169,20 +171,20 @@ impl Acquisition {
         }
     }
 
-    /// The caller has found the lock busy before.
+    /// Notes that the caller has found the lock busy before.
     pub(crate) fn tried_before(&mut self) {
         self.driver.machine.handle_tried_before();
     }
 
-    /// After it has left: what may be remembered of a lock that was busy.
+    /// After it has left, what may be remembered of a lock that was busy.
     pub(crate) fn remembered(&mut self) -> Option<Remembered> {
         let since = self.driver.machine.busy_since()?;
         let watch = self.driver.take_watch()?;
         Some(Remembered::new(self.driver.session()?, since, watch))
     }
 
-    /// Stays until the hold has come to its end. Meanwhile `beside` runs, which never ends by itself, and `wanted` is called
-    /// if others wait, and somebody has asked for that.
+    /// Runs until the hold ends. Meanwhile it runs `beside`, which never ends by itself, and calls `wanted` if others
+    /// wait and somebody has asked to know that.
     pub(crate) async fn stay(
         &mut self,
         holding: &Arc<Holding>,
@@ -201,7 +203,7 @@ impl Acquisition {
                 self.driver.machine.handle_notice();
             }
             if self.driver.machine.poll_verdict() == Some(Verdict::Wanted) {
-                // First, or one who passes the node on would say that nobody waits.
+                // Done first, or a holder that passes the node on would say that nobody waits.
                 wanted();
                 holding.set_wanted(true);
                 continue;
@@ -210,16 +212,16 @@ impl Acquisition {
                 _ = told.changed() => {}
                 never = &mut beside => match never {},
                 name = &mut guard => {
-                    tracing::warn!(path = &*self.path, name, "a contender has come that cannot see the hold");
+                    tracing::warn!(path = &*self.path, name, "a contender that cannot see the hold has come");
                     session.lose(holding, LossReason::ForeignContender);
                 }
-                // Without a client there is no session, and the hold has been told.
+                // An error means that the client is gone, so there is no session, and the hold has been marked as lost.
                 stepped = self.step() => if stepped.is_err() { return }
             }
         }
     }
 
-    /// As [`step`](Self::step), before it queues for what its servers cannot give.
+    /// Like [`step`](Self::step), but refuses to queue for something that its servers cannot do.
     async fn step_if_possible(&mut self) -> Result<(), Error> {
         self.driver.begin().await?;
         let is_old = self.driver.session().is_some_and(|session| !session.creates_in_transactions());
@@ -232,14 +234,14 @@ impl Acquisition {
         self.step().await
     }
 
-    /// Waits for the next thing that happens to the attempt. May be dropped at any moment.
+    /// Waits for the next event for the attempt. It may be dropped at any moment.
     async fn step(&mut self) -> Result<(), Error> {
         let (held, first_delete) = (&self.held, &mut self.first_delete);
         let (claims, path, progress) = (&*self.claims, &*self.path, &self.progress);
         let hear = |flight: &[Operation], outcomes: &mut [Outcome]| {
             let ahead = entry::ahead(claims, flight, outcomes);
             ahead.iter().for_each(|ahead| progress.counters().count_entry(*ahead));
-            // For permits it may wait though nobody is ahead.
+            // It may wait for permits even if nobody is ahead.
             let may_wait = |ahead| ahead > 0 || claims.iter().any(|claim| claim.permits.is_some());
             if ahead.is_some_and(may_wait) {
                 progress.set_nodes(entry::created(outcomes));
@@ -247,7 +249,7 @@ impl Acquisition {
             entry::log(path, ahead, flight, outcomes, !held.is_empty());
             if first_delete.is_none() {
                 let counts = |operation: &Operation, outcome: &Outcome| {
-                    // A place in a queue that may not be deleted ends the hold as well.
+                    // A place in a queue that may not be deleted ends the hold too.
                     deletes(operation, held) || is_refused_deletion(operation, outcome)
                 };
                 let of_hold =
@@ -260,7 +262,7 @@ impl Acquisition {
         Ok(())
     }
 
-    /// Tells what became of the hold, now that its node is gone.
+    /// Records how the hold ended, now that its node is gone.
     fn close(&self, holding: &Holding) {
         holding.end(self.first_delete.as_ref(), self.driver.loss());
     }
@@ -268,7 +270,7 @@ impl Acquisition {
     fn granted(&mut self, nodes: Vec<String>, czxid: i64, proven: Moment) -> Option<Granted> {
         let session = self.driver.session()?.clone();
         self.held = nodes.into_iter().map(Arc::from).collect();
-        // What was refused before, in another session, was not of this hold.
+        // An earlier refusal, in another session, did not concern this hold.
         self.first_delete = None;
         let name_is_reused = self.claims.iter().any(|claim| !claim.has_queue());
         let holding = session.register(self.held.clone(), name_is_reused.then_some(czxid), proven);
@@ -302,7 +304,9 @@ impl Acquisition {
             ),
             Refusal::WriterGone => (
                 ErrorKind::Lost(self.driver.loss().unwrap_or(LossReason::NodeDeleted)),
-                format!("the write side of {path} is lost, within which its read side was to be taken"),
+                format!(
+                    "the read side of {path} cannot be taken, because the write side that it was to be taken within is lost"
+                ),
             ),
             Refusal::NoParent => (
                 ErrorKind::Refused,
@@ -333,7 +337,7 @@ impl Acquisition {
     }
 }
 
-/// Where the nodes are.
+/// The directories of its nodes.
 fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
     let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
     std::iter::once(claim.directory.clone()).chain(permits)
@@ -347,7 +351,7 @@ fn is_refused_deletion(operation: &Operation, outcome: &Outcome) -> bool {
     matches!((operation, outcome), (Operation::Delete { .. }, Outcome::Refused(_)))
 }
 
-/// How much the deletion of one node says of a hold that has several.
+/// How much the deletion of one node matters for a hold that has several nodes.
 fn severity(outcome: &Outcome) -> u8 {
     match outcome {
         Outcome::NoNode => 3,
@@ -367,7 +371,7 @@ mod tests {
     use std::future::pending;
     use std::time::Duration;
 
-    /// Trying again and again, without ever waiting, would keep the one who can tell from running.
+    /// Trying again and again without ever waiting would starve the task that can report it.
     #[test]
     fn a_session_that_an_answer_calls_over_is_not_tried_again() {
         let (done, finished) = std::sync::mpsc::channel();

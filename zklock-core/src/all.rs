@@ -1,8 +1,8 @@
-//! The set of locks: all of these, or none.
+//! The set of locks: all of them, or none.
 //!
-//! One transaction queues everywhere, so of any two sets the same one is before the other in all the queues that they
-//! share: no order of arrival can make two sets wait for each other. Acquiring the locks one after the other instead
-//! needs an order to which everybody keeps.
+//! One transaction joins all the queues. So of any two sets, the same one is ahead in every queue that they share, and
+//! no order of arrival can make two sets wait for each other. Acquiring the locks one by one would need an order that
+//! everybody follows.
 
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
@@ -12,14 +12,21 @@ use crate::node_data;
 use crate::options::ClientOptions;
 use crate::spec::{Kind, LockSpec};
 
-/// What the nodes of a set may take in one request: a quarter of what servers take by default.
+/// The most bytes that the nodes of a set may take in one request: a quarter of what servers take by default.
 const BYTES_AT_MOST: usize = 256 * 1024;
-/// What a node takes beside its path, or more.
+/// An upper bound for the bytes of a node besides its path.
 const BYTES_OF_A_NODE: usize = 256;
 
 impl Client {
-    /// The set of these locks, which are acquired and released together. Mutexes, read and write sides, semaphores and
-    /// elections may be mixed.
+    /// Makes the set of these locks, which are acquired and released together. Mutexes, read and write sides,
+    /// semaphores and elections may be mixed.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if there are no locks, one belongs to another client or has no queue, two have the
+    /// same path, or there are too many for one request.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -28,20 +35,15 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if there are none, one is of another client or has no queue, two are of one path,
-    /// or they are too many for one request.
     pub fn all(&self, locks: &[Lock]) -> Result<Lock, Error> {
         self.lock(&self.all_of(locks)?)
     }
 
-    /// As [`all`](Self::all), as a description that can have options.
+    /// Like [`all`](Self::all), but returns a description, which can be given options.
     ///
     /// # Errors
     ///
-    /// As [`all`](Self::all).
+    /// Fails like [`all`](Self::all) does.
     pub fn all_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
         let specs: Vec<_> = locks.iter().map(|lock| lock.spec().clone()).collect();
         if !locks.iter().all(|lock| self.has_made(lock)) {
@@ -52,7 +54,15 @@ impl Client {
 }
 
 impl LockSpec {
-    /// The [set](Client::all) of these locks. Their own options stay, except that the set as a whole is reentrant or not.
+    /// Describes the [set](Client::all) of these locks. They keep their own options, except that only the set as a
+    /// whole is reentrant or not.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if there are no locks, one has no queue, two have the same path, or there are too
+    /// many for one request.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use zklock_core::LockSpec;
@@ -63,11 +73,6 @@ impl LockSpec {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if there are none, one has no queue, two are of one path, or they are too many for one
-    /// request.
     pub fn all(specs: impl IntoIterator<Item = Self>) -> Result<Self, Error> {
         let members: Vec<_> = specs.into_iter().collect();
         let path = joined(&members);
@@ -75,14 +80,14 @@ impl LockSpec {
         Ok(Self::new(path, Kind::All(members)))
     }
 
-    /// What is wrong with a set of locks that are not all of the client that makes it.
+    /// The error for a set of locks that do not all belong to the client that makes it.
     #[doc(hidden)]
     pub fn of_another_client(specs: &[Self]) -> Error {
         invalid(&joined(specs), "all of them must come from the client that makes the set")
     }
 }
 
-/// What a set of these locks claims.
+/// The claims of a set of these locks.
 pub(crate) fn set_claims(path: &str, members: &[LockSpec]) -> Result<Vec<Claim>, Error> {
     if members.is_empty() {
         return Err(invalid(path, "name one lock at least"));
@@ -92,7 +97,7 @@ pub(crate) fn set_claims(path: &str, members: &[LockSpec]) -> Result<Vec<Claim>,
     }
     let claims = members.iter().map(LockSpec::claims).collect::<Result<Vec<_>, _>>()?;
     let mut claims: Vec<Claim> = claims.into_iter().flatten().collect();
-    // In one order, so that the same set is the same, whatever the order in which it was named.
+    // Sorted, so that the same locks make the same set, in whatever order they were named.
     claims.sort_by(|left, right| left.directory.cmp(&right.directory));
     if claims.windows(2).any(|two| two[0].directory == two[1].directory) {
         return Err(invalid(path, "two of them are of one path: leave one out"));
@@ -106,7 +111,7 @@ pub(crate) fn set_claims(path: &str, members: &[LockSpec]) -> Result<Vec<Claim>,
     Ok(claims)
 }
 
-/// Whether the nodes of these claims can be created in one request by a client with these options.
+/// Checks whether a client with these options can create the nodes of these claims in one request.
 pub(crate) fn check_set_fits(path: &str, claims: &[Claim], client: &ClientOptions) -> Result<(), Error> {
     let of_each = client.hosts.chroot.len() + client.access.bytes();
     if claims.len() < 2 || bytes_of(claims, of_each) <= BYTES_AT_MOST {
@@ -116,7 +121,7 @@ pub(crate) fn check_set_fits(path: &str, claims: &[Claim], client: &ClientOption
     Err(invalid(path, problem))
 }
 
-/// What it takes to create the nodes of these claims, each with so many bytes of its client.
+/// The bytes that it takes to create the nodes of these claims, each with `of_each` bytes that depend on the client.
 fn bytes_of(claims: &[Claim], of_each: usize) -> usize {
     let bytes = |claim: &Claim| {
         let permits = claim.permits.as_ref().map_or(0, |permits| permits.count as usize);
@@ -125,7 +130,7 @@ fn bytes_of(claims: &[Claim], of_each: usize) -> usize {
     claims.iter().map(bytes).sum::<usize>() + node_data::bytes_of(claims)
 }
 
-/// In one order, as the claims: the holds of a set are named as its locks are, whatever the order.
+/// Sorted like the claims, so that the path of a set does not depend on the order of its locks.
 fn joined(specs: &[LockSpec]) -> String {
     let mut paths: Vec<_> = specs.iter().map(LockSpec::path).collect();
     paths.sort_unstable();

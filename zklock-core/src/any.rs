@@ -1,7 +1,7 @@
-//! Any one of several locks: whichever comes first.
+//! Any one of several locks, whichever is free first.
 //!
-//! Its locks may be contended by clients that want only one of them: each keeps its own queue, its options and its rules. How
-//! they are acquired is in [`choice`](crate::lock).
+//! Other clients may contend for one of its locks alone: each lock keeps its own queue, options and rules.
+//! [`choice`](crate::lock) acquires them.
 
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
@@ -10,18 +10,43 @@ use crate::machine::claim::Claim;
 use crate::spec::{Kind, LockSpec};
 use std::collections::HashSet;
 
-/// What the paths that one waiter watches may take. A client library names all of a session's watches in one request when
-/// it connects again, and servers take no more than 1 MiB there; this one no more than 128 KiB.
+/// The most bytes that the paths watched by one waiter may take. When a client library reconnects, it names all watches of the
+/// session in one request, of which servers take no more than 1 MiB. zookeeper-client stops at 128 KiB.
 const WATCHED_AT_MOST: usize = 64 * 1024;
-/// What the name of a node takes beside its directory, or more.
+/// An upper bound for the bytes of a node's name, besides its directory.
 const BYTES_OF_A_NAME: usize = 80;
 
 impl Client {
-    /// Any one of these locks: an acquire holds whichever comes first, and leaves the queues of the rest. Mutexes, read and
-    /// write sides, semaphores, elections and sets may be mixed.
+    /// Makes a lock that stands for any one of these locks: an acquire holds whichever is free first, and leaves the queues of
+    /// the rest. Mutexes, read and write sides, semaphores, elections and sets may be mixed.
     ///
     /// It is for a worker that takes any free job out of many. The [path](crate::Hold::path) of the hold says which of the
-    /// locks it is:
+    /// locks it got.
+    ///
+    /// An acquire first looks at all queues, in one round trip that changes nothing. It then acquires the first lock that is
+    /// free. If several are, that is the one that is named first; if another client is faster, it is another one at random. So
+    /// a try takes two round trips, unless others take the same locks at that moment, and a failed try gets in nobody's way. If
+    /// no lock is free, an acquire queues for all of them. If several are granted at the same time, it keeps the one that is
+    /// named first. The nodes of the others are deleted in the background, and counted as [owed](crate::Stats::owed) until
+    /// then.
+    ///
+    /// A lock that [lingers](LockSpec::linger) at another client looks held, so a try leaves it there for its time. An acquire
+    /// that queues makes it free.
+    ///
+    /// A waiting acquire watches every lock, and when the client reconnects, servers accept a session's watches only up to a
+    /// certain size. So a choice is limited to some 700 locks. If several large choices wait at the same time, give each its
+    /// own client.
+    ///
+    /// Each lock is acquired as it would be alone, with its own options. So a lock that the caller already holds is busy,
+    /// unless it is reentrant: then the caller gets it once more. A lock that only the caller itself can release is not waited
+    /// for, if there are others. If one lock fails, for example because an access list forbids it, the whole acquire fails.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if there are no locks, one belongs to another client, has no queue or is itself a choice,
+    /// two have the same path, or there are too many for one session to watch.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -33,28 +58,6 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// All queues are looked at first, in one round trip that changes nothing, and then the first lock that is free is
-    /// acquired: of several the one that is named first, or if another client is faster, another one at random. So a try takes
-    /// two round trips, unless others take the same locks at that moment, and one in vain is in nobody's way. If none is free,
-    /// an acquire queues for all of them. If several come at the same time, it keeps the one that is named first. What it
-    /// does not keep is deleted in the background, and counted as [owed](crate::Stats::owed) until then.
-    ///
-    /// A lock that [lingers](LockSpec::linger) at another client looks held, so a try leaves it there for its time. An acquire
-    /// that queues makes it free.
-    ///
-    /// While it waits it has a watch for each lock, and the servers take the watches of one session only up to a length, when its
-    /// client connects again. So a choice has a limit, of some 700 locks; if several large ones wait at the same time, give them
-    /// clients of their own.
-    ///
-    /// Each lock is acquired as it is alone, with its own options. So one that the caller holds already is busy, unless it is
-    /// reentrant: then it is given once more. One that only the caller itself can release is not waited for, if there are
-    /// others. What is wrong with one lock ends the acquire, such as an access list that forbids it.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if there are none, one is of another client, has no queue or is such a choice itself, two are
-    /// of one path, or they are too many to be watched by one session.
     pub fn any(&self, locks: &[Lock]) -> Result<Lock, Error> {
         let specs: Vec<_> = locks.iter().map(|lock| lock.spec().clone()).collect();
         if !locks.iter().all(|lock| self.has_made(lock)) {
@@ -65,7 +68,14 @@ impl Client {
 }
 
 impl LockSpec {
-    /// [Any one](Client::any) of these locks. Their own options stay; the choice has none.
+    /// Describes a lock that stands for [any one](Client::any) of these. They keep their own options; the choice has none.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if there are no locks, one has no queue or is itself a choice, two have the same path, or
+    /// there are too many for one session to watch.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use zklock_core::LockSpec;
@@ -77,11 +87,6 @@ impl LockSpec {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if there are none, one has no queue or is such a choice itself, two are of one path, or they
-    /// are too many to be watched by one session.
     pub fn any(specs: impl IntoIterator<Item = Self>) -> Result<Self, Error> {
         let members: Vec<_> = specs.into_iter().collect();
         let paths: Vec<_> = members.iter().map(Self::path).collect();
@@ -91,7 +96,7 @@ impl LockSpec {
         Ok(Self::new(path, Kind::Any(members)))
     }
 
-    /// What is wrong with a choice of locks that are not all of the client that makes it.
+    /// The error for a choice of locks that do not all belong to the client that makes it.
     #[doc(hidden)]
     pub fn choice_of_another_client(specs: &[Self]) -> Error {
         let paths: Vec<_> = specs.iter().map(Self::path).collect();
@@ -99,7 +104,7 @@ impl LockSpec {
     }
 }
 
-/// Whether these locks, with these claims, can be waited for together by a client with a chroot of that length.
+/// Checks whether a client with a chroot of this length can wait for these locks, with these claims, together.
 pub(crate) fn check_choice(
     path: &str,
     members: &[LockSpec],
@@ -113,7 +118,7 @@ pub(crate) fn check_choice(
         return Err(invalid(path, "one of them is such a choice itself: name its locks instead"));
     }
     let mut directories = HashSet::new();
-    // Nodes of one waiter in one queue would wait for each other.
+    // Two nodes of one waiter in one queue would wait for each other.
     if !claims.iter().all(|claim| directories.insert(&claim.directory)) {
         return Err(invalid(path, "two of them are of one path: leave one out"));
     }
@@ -141,7 +146,7 @@ fn invalid(path: &str, problem: &str) -> Error {
     Error::new(ErrorKind::InvalidInput, format!("any of the locks {shown}: {problem}"))
 }
 
-/// The paths as messages name them: there may be hundreds.
+/// The paths, shortened for messages, since there may be hundreds.
 pub(crate) fn shortened(path: &str) -> String {
     match path.char_indices().nth(200) {
         Some((end, _)) => format!("{} …", &path[..end]),

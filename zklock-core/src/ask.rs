@@ -1,5 +1,5 @@
-//! Questions to the ensemble that are asked again until there is an answer: within the connect timeout, within another,
-//! or as long as it takes. And writes that are tried again while others write the same nodes.
+//! Questions to the ensemble that are repeated until there is an answer: within the connect timeout, within another
+//! time, or as long as it takes. Also writes that are tried again while others write the same nodes.
 
 use crate::clock;
 use crate::ensemble::{Landing, ReadFailure};
@@ -10,10 +10,10 @@ use crate::session::Session;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// For a connection that broke to be noticed.
+/// How long it takes to notice that a connection broke.
 pub(crate) const MOMENT: Duration = Duration::from_millis(10);
 
-/// The answer of a session. `problem` says what could not be done if there is none.
+/// Asks for an answer, within the connect timeout. `problem` says what could not be done if there is none.
 pub(crate) async fn ask<T, F>(
     pool: &Pool,
     problem: impl Fn() -> String,
@@ -25,7 +25,7 @@ where
     ask_within(pool.options().connect_timeout, pool, problem, call).await
 }
 
-/// As [`ask`], for no longer than `patience`.
+/// Like [`ask`], for no longer than `patience`.
 pub(crate) async fn ask_within<T, F>(
     patience: Duration,
     pool: &Pool,
@@ -40,7 +40,7 @@ where
     })
 }
 
-/// As [`ask`], for as long as no server answers.
+/// Like [`ask`], but waits as long as it takes.
 pub(crate) async fn ask_for_ever<T, F>(
     pool: &Pool,
     problem: impl Fn() -> String,
@@ -63,7 +63,7 @@ where
 /// Why a server did not do a write.
 pub(crate) struct Refused(pub(crate) String);
 
-/// Tries a write again if the server refused it, at most `times` times. Most likely others create or delete the same
+/// Tries a write again if the server refused it, at most `times` times. Most likely, others create or delete the same
 /// nodes at the same time.
 pub(crate) async fn while_refused<T, F>(times: u32, mut write: impl FnMut() -> F) -> Result<T, ReadFailure>
 where
@@ -79,13 +79,13 @@ where
     }
 }
 
-/// Lets what is read next be as new as anything that the caller may know of. A server that lags behind, or that leads no
-/// longer and has not noticed, would answer from what it has.
+/// Makes sure that the next read is as new as anything that the caller may know of. A server that lags behind, or that
+/// no longer leads and has not noticed, would answer from what it has.
 pub(crate) async fn catch_up(session: &Arc<Session>, directory: &Arc<str>) -> Result<(), ReadFailure> {
     request(session, Operation::Barrier { directory: directory.clone() }).await.map(|_| ())
 }
 
-/// Sends one request. What it left to be watched is in the landing.
+/// Sends one request. If it sets a watch, the watch is in the landing.
 pub(crate) async fn request(
     session: &Arc<Session>,
     operation: Operation,
@@ -99,7 +99,7 @@ pub(crate) async fn request(
     }
 }
 
-/// Why nothing is heard of the ensemble.
+/// Why the ensemble does not answer.
 pub(crate) fn silence(pool: &Pool) -> String {
     let (what, problem) = match pool.slot().state() {
         SlotState::Opening(problem) if problem.is_some() => ("no session could be opened", problem),

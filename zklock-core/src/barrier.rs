@@ -1,4 +1,4 @@
-//! The barrier: as long as it is set, everyone who arrives waits.
+//! The barrier: while it is set, everybody who arrives waits.
 //!
 //! It has the layout of Curator's `DistributedBarrier`: the node is the barrier. It outlives the client that set it.
 
@@ -19,13 +19,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often a refused write is tried if others create or delete the same nodes.
+/// How many times a refused write is tried if others create or delete the same nodes meanwhile.
 const ROUNDS_AT_MOST: u32 = 8;
 
-/// A node that exists or does not. As long as it exists, callers of [`wait`](Self::wait) wait.
+/// A barrier: a node that exists or does not. While it exists, callers of [`wait`](Self::wait) wait.
 ///
-/// It is the same barrier as Curator's `DistributedBarrier` of that path. It belongs to nobody: it stays when the client
-/// that set it is gone, and anybody may remove it.
+/// It is the same barrier as Curator's `DistributedBarrier` at that path. It belongs to nobody: it stays when the
+/// client that set it is gone, and anybody may remove it.
+///
+/// # Examples
 ///
 /// ```no_run
 /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -43,7 +45,13 @@ pub struct Barrier {
 }
 
 impl Client {
-    /// The barrier at `path`. It costs no request, and sets nothing.
+    /// Makes the barrier at `path`. It costs no request, and sets nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if `path` cannot be the path of a lock.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -51,10 +59,6 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if the path is not one for a lock.
     pub fn barrier(&self, path: &str) -> Result<Barrier, Error> {
         check_lock_path(path)?;
         Ok(Barrier { client: self.clone(), path: path.into() })
@@ -67,9 +71,22 @@ impl Barrier {
         &self.path
     }
 
-    /// Sets the barrier. `false` if it was already set; that is not an error.
+    /// Sets the barrier. Returns `false` if it was already set; that is not an error.
     ///
-    /// If an answer was lost on the way, nobody can tell who set it. It then counts as set by this call.
+    /// If a reply was lost, nobody can tell who set it. It then counts as set by this call.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout. The barrier may be set
+    ///   then;
+    /// * [`ErrorKind::Refused`] if the access list does not allow it;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the barrier may or may not be set.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
@@ -79,24 +96,25 @@ impl Barrier {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout: the barrier may be set then;
-    /// [`ErrorKind::Refused`] if the access list does not allow it; [`ErrorKind::Closed`] if the client is closed.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves it open whether the barrier is set.
     pub async fn set(&self) -> Result<bool, Error> {
         let data = node_data::of(&self.client.pool().options().identity).to_vec();
         let create = Write::Create { path: self.path.to_string(), data };
         self.write(create, true).await
     }
 
-    /// Removes the barrier, and all waiters go on. `false` if it was not set; that is not an error.
+    /// Removes the barrier, and all waiters go on. Returns `false` if it was not set; that is not an error.
     ///
-    /// If an answer was lost on the way, nobody can tell who removed it. It then counts as removed by this call.
+    /// If a reply was lost, nobody can tell who removed it. It then counts as removed by this call.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`set`](Self::set) does.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the barrier may or may not be removed.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
@@ -104,19 +122,21 @@ impl Barrier {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`set`](Self::set).
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves it open whether the barrier is removed.
     pub async fn remove(&self) -> Result<bool, Error> {
         self.write(Write::Delete { path: self.path.to_string(), version: None }, false).await
     }
 
     /// Whether the barrier is set.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`set`](Self::set) does.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
@@ -124,20 +144,12 @@ impl Barrier {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`set`](Self::set).
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future changes nothing.
     pub async fn is_set(&self) -> Result<bool, Error> {
         self.is_set_within(self.client.pool().options().connect_timeout).await
     }
 
     async fn is_set_within(&self, patience: Duration) -> Result<bool, Error> {
-        let problem = || format!("the barrier {} was not looked at", self.path);
+        let problem = || format!("the barrier {} could not be read", self.path);
         let read = |session| async move { Ok(self.read(&session, false).await?.0) };
         ask_within(patience, self.client.pool(), problem, read).await
     }
@@ -146,6 +158,17 @@ impl Barrier {
     ///
     /// A waiter may miss the removal if the barrier is set again at once.
     ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Refused`] if the access list does not allow reading the barrier; [`ErrorKind::Closed`] if the
+    /// client is closed. While no server answers, it waits.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the wait, and changes nothing.
+    ///
+    /// # Examples
+    ///
     /// ```no_run
     /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
     /// barrier.wait().await?;
@@ -153,20 +176,25 @@ impl Barrier {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Refused`] if the access list does not allow to read the barrier; [`ErrorKind::Closed`] if the client is
-    /// closed. As long as no server answers, it waits.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future ends the wait, and changes nothing.
     pub async fn wait(&self) -> Result<(), Error> {
         self.wait_within(Wait::Forever).await
     }
 
-    /// As [`wait`](Self::wait), for no longer than `timeout`. Zero looks once.
+    /// Like [`wait`](Self::wait), but waits no longer than `timeout`. Zero looks once.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`wait`](Self::wait) does. When the time is up, whatever the network does, it also fails with:
+    ///
+    /// * [`ErrorKind::Timeout`] if the barrier is still set;
+    /// * [`ErrorKind::Unreachable`] if there is no connection at that moment. With a timeout of zero, also if the
+    ///   ensemble does not answer within the [try timeout](crate::ClientOptions::try_timeout).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the wait, and changes nothing.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -176,21 +204,11 @@ impl Barrier {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`wait`](Self::wait), and [`ErrorKind::Timeout`] when the time is over, whatever the network does;
-    /// [`ErrorKind::Unreachable`] if there is no connection then, or, with a timeout of zero, if the ensemble does not
-    /// answer within the [try timeout](crate::ClientOptions::try_timeout).
-    ///
-    /// # Cancel safety
-    ///
-    /// As [`wait`](Self::wait).
     pub async fn wait_timeout(&self, timeout: Duration) -> Result<(), Error> {
         self.wait_within(timeout.into()).await
     }
 
-    /// As [`wait`](Self::wait) or [`wait_timeout`](Self::wait_timeout).
+    /// Like [`wait`](Self::wait) or [`wait_timeout`](Self::wait_timeout).
     #[doc(hidden)]
     pub async fn wait_within(&self, wait: Wait) -> Result<(), Error> {
         let path = &self.path;
@@ -225,14 +243,14 @@ impl Barrier {
         }
     }
 
-    /// Whether it is set, and what changes that.
+    /// Whether it is set, and a watch that fires when that changes.
     async fn read(
         &self,
         session: &Arc<Session>,
         watches: bool,
     ) -> Result<(bool, Option<Pending<WatchEvent>>), ReadFailure> {
         let path = self.path.to_string();
-        // A server that is behind may not know of a barrier that the caller knows to be set.
+        // A server that lags behind may not know of a barrier that the caller knows to be set.
         let committed = Operation::Barrier { directory: self.path.clone() };
         let inspect = if watches { Operation::InspectAndWatch { path } } else { Operation::Inspect { path } };
         let landing = session.clone().send(vec![committed, inspect]).await;
@@ -245,7 +263,7 @@ impl Barrier {
         }
     }
 
-    /// Does the write that sets or removes the barrier. `false` if that was done already.
+    /// Does the write that sets or removes the barrier. `false` if that had been done already.
     async fn write(&self, write: Write, sets: bool) -> Result<bool, Error> {
         let problem =
             || format!("the barrier {} was not {}", self.path, if sets { "set" } else { "removed" });
@@ -254,7 +272,7 @@ impl Barrier {
         ask(self.client.pool(), problem, written).await
     }
 
-    /// As [`write`](Self::write). `tried` says whether it may have been done by a try before.
+    /// Like [`write`](Self::write), in one session. `tried` says whether an earlier try may have done it.
     async fn write_in(
         &self,
         session: &Arc<Session>,
@@ -271,7 +289,7 @@ impl Barrier {
                     return Err(unwritten(session, &failure));
                 }
             };
-            // Most likely because it is done already.
+            // Most likely it was refused because it is done already.
             if self.read(session, false).await?.0 == sets {
                 return Ok(Ok(tried.load(Ordering::Relaxed)));
             }
@@ -291,7 +309,7 @@ impl fmt::Debug for Barrier {
     }
 }
 
-/// Waits until there is a reason to read again: the watch has fired, or the connection has changed, or, should both
+/// Waits until there is a reason to read again: the watch has fired, the connection has changed, or, in case both
 /// fail, a session timeout has passed.
 async fn wait_for_change(session: &Session, watch: Option<Pending<WatchEvent>>) {
     let mut link = session.link();
@@ -305,7 +323,7 @@ async fn wait_for_change(session: &Session, watch: Option<Pending<WatchEvent>>) 
     }
 }
 
-/// As a failed read, a write that may have been done.
+/// Turns a write that may have been done into a failed read.
 fn unwritten(session: &Session, failure: &WriteFailure) -> ReadFailure {
     if matches!(failure, WriteFailure::SessionOver) {
         session.end(LossReason::SessionExpired);
@@ -314,12 +332,12 @@ fn unwritten(session: &Session, failure: &WriteFailure) -> ReadFailure {
     ReadFailure::Unknown
 }
 
-/// What may be the reason why a wait was in vain.
+/// The likely reason why a wait failed.
 pub(crate) fn trouble(pool: &Pool, otherwise: &str) -> String {
     if pool.slot().is_connected() { otherwise.to_owned() } else { silence(pool) }
 }
 
-/// The kind of error for a wait that was in vain. Without a connection nobody knows whether others were the reason.
+/// The kind of error for a wait that failed. Without a connection, nobody knows whether others were the reason.
 pub(crate) fn failure(pool: &Pool) -> ErrorKind {
     if pool.slot().is_connected() { ErrorKind::Timeout } else { ErrorKind::Unreachable }
 }

@@ -1,4 +1,4 @@
-//! What nodes there are, for tools that look for locks without knowing where they are.
+//! Lists nodes, for tools that look for locks without knowing where they are.
 
 use crate::ask::{ask, catch_up, request};
 use crate::client::Client;
@@ -8,10 +8,25 @@ use crate::path::check_path;
 use std::sync::Arc;
 
 impl Client {
-    /// The names of the nodes right below this one, in alphabetical order; none if it does not exist. `/` is the root, or the
-    /// chroot.
+    /// Lists the names of the nodes directly below this one, in alphabetical order. The list is empty if the node does not
+    /// exist. `/` is the root, or the chroot.
     ///
-    /// The nodes of contenders are among them: [`Lock::contenders`](crate::Lock::contenders) says which they are, and who.
+    /// The list includes the nodes of contenders. [`Lock::contenders`](crate::Lock::contenders) shows which these are, and
+    /// whose.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a bad path;
+    /// * [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer within the connect
+    ///   timeout;
+    /// * [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the access list does not allow reading the node;
+    /// * [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -22,13 +37,6 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a bad path;
-    /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer within the connect timeout;
-    /// [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the access list does not allow to read the node;
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the client is closed.
     pub async fn children(&self, path: &str) -> Result<Vec<String>, Error> {
         check_path(path)?;
         let directory: &Arc<str> = &path.into();

@@ -22,11 +22,13 @@ use std::time::Duration;
 use tokio::runtime;
 use tokio::sync::watch;
 
-/// One logical connection to an ensemble. It is cheap to clone, and outlives sessions: when one
-/// expires it opens the next.
+/// One logical connection to an ensemble. It is cheap to clone, and it outlives sessions: when one expires, it
+/// opens the next.
 ///
-/// Its work is done by tasks of the runtime in which it was connected. When the last client, lock and
-/// hold is dropped, the session is closed in the background.
+/// Its work is done by tasks on the runtime in which it was connected. When the last client, lock and hold is
+/// dropped, the session is closed in the background.
+///
+/// # Examples
 ///
 /// ```no_run
 /// use zklock_core::{Client, ClientOptions};
@@ -47,16 +49,21 @@ pub struct Client {
 }
 
 impl Client {
-    /// Opens a session.
+    /// Connects, and opens a session.
     ///
     /// # Errors
     ///
-    /// * [`ErrorKind::Unreachable`] if no server answers within the connect timeout, or none of the
-    ///   hosts is known;
-    /// * [`ErrorKind::Refused`] if the chroot does not exist, the servers do not take the client's
-    ///   [credentials](ClientOptions::credentials) or want some, or a file of these or of TLS cannot be read any more;
-    /// * [`ErrorKind::InvalidInput`] if it is called outside of a tokio runtime, or the options do not
-    ///   [go together](ClientOptions::check).
+    /// * [`ErrorKind::Unreachable`] if no server answers within the connect timeout, or none of the host names can
+    ///   be resolved;
+    /// * [`ErrorKind::Refused`] if the chroot does not exist, the servers reject the client's
+    ///   [credentials](ClientOptions::credentials) or demand some, or a credentials or TLS file can no longer be
+    ///   read;
+    /// * [`ErrorKind::InvalidInput`] if it is called outside a tokio runtime, or the options [contradict each
+    ///   other](ClientOptions::check).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future gives up. A session that is already open is closed in the background.
     pub async fn connect(options: ClientOptions) -> Result<Self, Error> {
         let Ok(runtime) = runtime::Handle::try_current() else {
             let message =
@@ -80,19 +87,21 @@ impl Client {
         }
     }
 
-    /// What this client has done, and what it still owes.
+    /// The counters of this client: what it has done, and what it still has to clean up.
     pub fn stats(&self) -> Stats {
         self.shared.counters.read()
     }
 
-    /// The timeout of the session, as the servers granted it, if there is one now.
+    /// The session timeout that the servers granted; `None` while there is no session.
     ///
-    /// It becomes shorter when the session moves to a server that grants less, and not longer again.
+    /// It shrinks when the session moves to a server that grants less. It never grows again.
     pub fn session_timeout(&self) -> Option<Duration> {
         self.shared.pool.slot().current().map(|session| session.timeout())
     }
 
-    /// The number of the session, if there is one now.
+    /// The session's number; `None` while there is no session.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # fn example(client: &zklock_core::Client) {
@@ -103,14 +112,18 @@ impl Client {
         self.shared.pool.slot().current().map(|session| session.id())
     }
 
-    /// What it takes to end the present session from another process, once this one is dead: so its locks are free before the
-    /// session times out. It costs the servers no request.
+    /// Returns the key with which another process can end the current session once this process is dead, so that
+    /// its locks are free before the session times out. It costs the servers no request.
     ///
-    /// Each [session](Self::connection) has a key of its own.
+    /// Each [session](Self::connection) has its own key.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unreachable`] if there is no session now, or the machine has no loopback interface that works.
+    /// [`ErrorKind::Unreachable`] if there is no session now, or the machine has no working loopback interface.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
     pub async fn session_key(&self) -> Result<SessionKey, Error> {
         let Some(session) = self.shared.pool.slot().current() else {
             return Err(Error::new(
@@ -119,22 +132,39 @@ impl Client {
             ));
         };
         session.key().await.ok_or_else(|| {
-            let message = "the key of the session cannot be had: the session is just over, or the machine has no loopback \
-                           interface that works";
+            let message = "the key of the session cannot be had: the session has just ended, or the machine has no working \
+                           loopback interface";
             Error::new(ErrorKind::Unreachable, message)
         })
     }
 
-    /// Starts a guardian: a process that ends the session at the servers when this process is dead, so that its locks are free at once
-    /// and not when the session times out. Without one, which is the default, they are free then.
+    /// Starts a guardian: a process that ends the session at the servers as soon as this process is dead. Its
+    /// locks are then free at once. Without a guardian, which is the default, they are free when the session times
+    /// out.
     ///
-    /// The command is `zklock guardian`, of the same version as this crate. Through its standard input it is told how to connect, with
-    /// all passwords, and gets the keys of the client's sessions, one after the other. It is a child of this process with a process group
-    /// of its own, and ends when the client is closed, or the [`Guardian`] dropped. This returns when it watches.
+    /// The command is `zklock guardian`, of the same version as this crate. Through its standard input the client
+    /// tells it how to connect, with all passwords, and the key of each session. It is a child of this process
+    /// with its own process group, and ends when the client is closed or the [`Guardian`] is dropped. This call
+    /// returns when the guardian watches.
     ///
-    /// It waits until this process is dead, and does nothing to one that is stopped, slow, cut off or replaced (exec). What this process
-    /// has started may live on beside the next holder: to end that first, use `zklock run`. Where the machine or the container dies,
-    /// the guardian is killed as well, or the servers cannot be reached, the session timeout applies.
+    /// The guardian waits until this process is dead. It does nothing to one that is stopped, slow, cut off or
+    /// replaced (exec). Child processes of this process may live on beside the next holder; to end them first, use
+    /// `zklock run`. If the machine or the container dies, if the guardian is killed too, or if the servers cannot
+    /// be reached, the session timeout applies.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::InvalidInput`] if the command cannot be started or is another program, if the client has a
+    ///   guardian already, or on Linux before 5.3;
+    /// * [`ErrorKind::Refused`] if the guardian cannot connect as the client does, for example because it was built
+    ///   without Kerberos;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the guardian is dismissed.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -145,27 +175,22 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::InvalidInput`] if the command cannot be started or is another one, if the client has a guardian already, or on
-    ///   Linux before 5.3;
-    /// * [`ErrorKind::Refused`] if the guardian cannot connect as the client does, such as one that was built without Kerberos;
-    /// * [`ErrorKind::Closed`] if the client is closed.
-    ///
-    /// # Cancel safety
-    ///
-    /// If this is cancelled, the guardian is dismissed.
     pub async fn guard(&self, command: std::process::Command) -> Result<Guardian, Error> {
         Guardian::start(command, &self.shared.pool).await
     }
 
-    /// How the client is connected now. It costs no request.
+    /// Returns how the client is connected now. It costs no request.
     pub fn connection_state(&self) -> ConnectionState {
         connection::state_at(&self.shared.pool.slot().state())
     }
 
-    /// Follows how the client is connected: to pause work during an outage, or to forget what a session stood for.
+    /// Follows the state of the connection, for example to pause work during an outage, or to drop whatever
+    /// depended on the session.
+    ///
+    /// To guard work that needs a hold, watch the hold itself: [`Hold::lost`](crate::Hold::lost) also reports a
+    /// deleted node, and [`Hold::valid_for`](crate::Hold::valid_for) says how long you may rely on it.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # use zklock_core::{Client, ConnectionState};
@@ -180,23 +205,24 @@ impl Client {
     /// println!("the client is closed");
     /// # }
     /// ```
-    ///
-    /// To guard the work under a hold, watch the hold itself: [`Hold::lost`](crate::Hold::lost) also reports a deleted node,
-    /// and [`Hold::valid_for`](crate::Hold::valid_for) says for how long it may be relied upon.
     pub fn connection(&self) -> Connection {
         Connection::of(self.shared.pool.slot())
     }
 
-    /// Closes the session, which frees every lock that this client and its clones hold, and waits
-    /// until the ensemble has confirmed it, or a second has passed.
+    /// Closes the session, which frees every lock that this client and its clones hold. Returns when the ensemble
+    /// has confirmed that, or after a second.
     ///
-    /// Holds are lost then, and waits end with [`ErrorKind::Closed`]. Closing twice is not an error.
+    /// Its holds are then lost, and waits end with [`ErrorKind::Closed`]. Closing twice is not an error.
+    ///
+    /// # Cancel safety
+    ///
+    /// The client is closed from the first poll on. Dropping the future only stops the waiting.
     pub async fn close(&self) {
-        // There is nothing that it could fail for.
+        // It cannot fail.
         let _ = self.begin_close().await;
     }
 
-    /// Closes the session, and returns a future that waits for the end.
+    /// Closes the session, and returns a future that waits until it is closed.
     #[doc(hidden)]
     pub fn begin_close(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         self.shared.pool.close();
@@ -215,12 +241,12 @@ impl Client {
         &self.shared.counters
     }
 
-    /// The lock of this description. It costs no request: nodes are created by the first acquire.
+    /// Makes the lock that `spec` describes. It costs no request; the first acquire creates the nodes.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if a lock of this kind cannot have these options, or has too many permits for one
-    /// request.
+    /// [`ErrorKind::InvalidInput`] if a lock of this kind does not support these options, or wants more permits
+    /// than fit into one request.
     pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
         let wanted = (spec.claims_of(self.shared.pool.options())?, spec.passing);
         if let Some(members) = spec.alternatives() {
@@ -246,13 +272,13 @@ impl Client {
         Arc::ptr_eq(&self.shared, lock.shared())
     }
 
-    /// What this client holds at this path.
+    /// The record of what this client holds at this path.
     pub(crate) fn held_at(&self, path: &Arc<str>) -> Arc<HeldAt> {
         lock_ignoring_poison(&self.registry).held_at(path)
     }
 }
 
-/// What equal locks of a client share, and what locks of one path share.
+/// What equal locks of a client share, and what locks at the same path share.
 #[derive(Default)]
 struct Registry {
     queues: HashMap<(Vec<Claim>, Passing), Weak<LocalQueue>>,

@@ -1,4 +1,5 @@
-//! Time above the machine, in one place, so that tests can put a [virtual clock](virtual_clock) here.
+//! Time for everything above the machine, in one place, so that tests can replace it with a [virtual
+//! clock](virtual_clock).
 
 #![expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
 
@@ -6,7 +7,7 @@ use crate::machine::Moment;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, SystemTime};
 
-/// The time on the clock that runs on while the machine is suspended: the ensemble's runs on too.
+/// The time on a clock that keeps running while the machine is suspended, as the ensemble's does.
 /// (`std::time::Instant` stands still, so a lease would seem to survive the night.)
 pub(crate) fn now() -> Moment {
     #[cfg(test)]
@@ -19,27 +20,27 @@ pub(crate) fn now() -> Moment {
     Moment::at(Duration::new(seconds, nanos))
 }
 
-/// How long ago this was, on the clocks of other machines, which tell the time of the day.
+/// How long ago this was, by the time of day, which is what other machines' clocks tell.
 pub(crate) fn age(since: SystemTime) -> Duration {
     SystemTime::now().duration_since(since).unwrap_or_default()
 }
 
-/// Waits for so long.
+/// Waits for this long.
 pub(crate) fn sleep(duration: Duration) -> tokio::time::Sleep {
     tokio::time::sleep(duration)
 }
 
-/// Waits until then. It may be late: timers stand still while the machine is suspended.
+/// Waits until then. It may be late, because timers stand still while the machine is suspended.
 pub(crate) fn sleep_until(moment: Moment) -> tokio::time::Sleep {
     sleep(moment.since(now()))
 }
 
-/// What `future` comes to, or an error if that takes longer than `limit`.
+/// The result of `future`, or an error if it takes longer than `limit`.
 pub(crate) fn timeout<F: Future>(limit: Duration, future: F) -> tokio::time::Timeout<F> {
     tokio::time::timeout(limit, future)
 }
 
-/// A clock that stands still while there is anything to do, and then leaps to the next timer.
+/// A clock that stands still while there is anything to do, and then jumps to the next timer.
 #[cfg(test)]
 pub(crate) mod virtual_clock {
     use super::{Duration, Moment};
@@ -50,13 +51,13 @@ pub(crate) mod virtual_clock {
         static BEGINNING: Cell<Option<Instant>> = const { Cell::new(None) };
     }
 
-    /// Long enough after the origin of time to look back.
+    /// Far enough from the origin of time that tests can look back.
     const FIRST: Duration = Duration::from_secs(1_000);
 
-    /// Longer than any test waits. Virtual time costs nothing, so a wait for ever fails at once instead of hanging.
+    /// Longer than any test waits. Virtual time costs nothing, so an endless wait fails at once instead of hanging.
     const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
-    /// Runs a test with it. All that the test spawns runs in the same thread, and sees the same time.
+    /// Runs a test on this clock. Everything that the test spawns runs in the same thread, and sees the same time.
     pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();

@@ -1,6 +1,6 @@
-//! How a client is connected, for programs that want to know of outages.
+//! The state of a client's connection, for programs that want to know about outages.
 //!
-//! It is read from the state of the sessions. A `watch` of tokio's has only the latest value, and whether there were others.
+//! It is read from the state of the sessions. A tokio `watch` keeps only the latest value, and whether it has changed.
 //! That is enough to report every lost session and every outage, however late it is read.
 
 use crate::error::LossReason;
@@ -11,7 +11,9 @@ use tokio::sync::watch;
 use zklock_machine::listed;
 
 listed! {
-    /// How a client is connected.
+    /// The state of a client's connection.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # use zklock_core::ConnectionState;
@@ -28,7 +30,7 @@ listed! {
         /// The connection broke, and the client is looking for another server. The session lives on for now, and so do its
         /// holds, for as long as [`Hold::valid_for`](crate::Hold::valid_for) says.
         Disconnected,
-        /// The session is over, and all holds of it are lost. The client is opening the next session.
+        /// The session is over, and all its holds are lost. The client is opening the next session.
         SessionLost,
         /// The client was closed. This is final.
         Closed,
@@ -46,12 +48,12 @@ impl fmt::Display for ConnectionState {
     }
 }
 
-/// Reports how a client is connected, and each change. See [`Client::connection`](crate::Client::connection).
+/// Reports the state of a client's connection, and each change. See [`Client::connection`](crate::Client::connection).
 ///
 /// It keeps neither the client nor its session open.
 pub struct Connection {
     slot: watch::Receiver<SlotState>,
-    /// Of the session whose state was reported last, until its end has been.
+    /// The link of the session that was reported last, until its end has been reported.
     link: Option<watch::Receiver<Link>>,
     /// What was reported last.
     reported: Option<ConnectionState>,
@@ -62,16 +64,16 @@ impl Connection {
         Self { slot: slot.watch(), link: None, reported: None }
     }
 
-    /// How the client is connected now, and when called again, as soon as that changes. `None` once
+    /// Returns the state at once the first time, and then as soon as it changes; `None` once
     /// [`Closed`](ConnectionState::Closed) has been reported.
     ///
-    /// Changes that follow one another quickly may be reported as one. But every lost session is reported as
-    /// [`SessionLost`](ConnectionState::SessionLost), unless several were lost since the last call, and between two reports of
-    /// [`Connected`](ConnectionState::Connected) there is one of what came between.
+    /// Changes that follow each other quickly may be reported as one. But every lost session is reported as
+    /// [`SessionLost`](ConnectionState::SessionLost), except that several lost since the last call are reported once. And
+    /// between two reports of [`Connected`](ConnectionState::Connected), what happened in between is reported.
     ///
     /// # Cancel safety
     ///
-    /// May be dropped and called again.
+    /// The future may be dropped and the method called again.
     pub async fn next(&mut self) -> Option<ConnectionState> {
         while self.reported != Some(ConnectionState::Closed) {
             if let Some(state) = self.due() {
@@ -79,7 +81,7 @@ impl Connection {
                 return self.reported;
             }
             let changed = match &mut self.link {
-                // A session says that it is over before the slot does.
+                // A session reports its end before the slot does.
                 Some(link) => link.changed().await,
                 None => self.slot.changed().await,
             };
@@ -92,14 +94,14 @@ impl Connection {
         None
     }
 
-    /// What is to be reported next.
+    /// The next state to report, if there is one.
     fn due(&mut self) -> Option<ConnectionState> {
         let Some(link) = &mut self.link else { return self.opened() };
         let was_away = link.has_changed().unwrap_or(false);
         let state = state_of(*link.borrow_and_update());
         match state {
             ConnectionState::SessionLost => self.link = None,
-            // There and back again: the next look finds it connected.
+            // It was away and is back; the next call finds it connected.
             ConnectionState::Connected if self.reported == Some(state) && was_away => {
                 return Some(ConnectionState::Disconnected);
             }
@@ -109,7 +111,7 @@ impl Connection {
         Some(state)
     }
 
-    /// The same, if the last report was not of a session.
+    /// The same, when the last report was not about a session.
     fn opened(&mut self) -> Option<ConnectionState> {
         let state = {
             let slot = self.slot.borrow_and_update();
@@ -126,7 +128,7 @@ impl Connection {
     }
 }
 
-/// How a client is connected whose slot is in this state.
+/// The state of a client whose slot is in this state.
 pub(crate) fn state_at(slot: &SlotState) -> ConnectionState {
     match slot {
         SlotState::Open(session) => state_of(*session.link().borrow()),
@@ -167,7 +169,7 @@ mod tests {
         std::pin::pin!(connection.next()).poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// What is reported now, without a wait.
+    /// The reports that come without waiting.
     fn reports(connection: &mut Connection) -> Vec<ConnectionState> {
         let mut reports = Vec::new();
         while let Poll::Ready(Some(state)) = next(connection) {

@@ -1,6 +1,6 @@
-//! Who a client logs in as: with ZooKeeper's `digest` scheme, with SASL (by a password or by Kerberos), or with both.
+//! Who a client logs in as: with ZooKeeper's `digest` scheme, with SASL (by password or Kerberos), or with both.
 //!
-//! A password goes to the servers, and nowhere else: its type cannot be printed, and no error quotes what was read.
+//! A password goes to the servers and nowhere else. Its type cannot be printed, and no error quotes what was read.
 
 mod passed_on;
 
@@ -12,19 +12,21 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// More than any file of credentials has.
+/// More than any file of credentials needs.
 const LONGEST_FILE: u64 = 64 * 1024;
 
-/// Who a client logs in as: mostly a user and a password.
+/// Who a client logs in as, usually a user and a password.
 ///
-/// With ZooKeeper's `digest` scheme the servers keep no list of users. Logging in only adds the identity that access lists
-/// name, and so never fails: with a wrong password the client is somebody else, whom the access lists do not know. To the
-/// servers each password of a user is another user. The password crosses the network as it is: use TLS where others could
+/// With ZooKeeper's `digest` scheme, the servers keep no list of users. Logging in only adds an identity for access lists to
+/// name, and so never fails: with a wrong password the client is somebody whom the access lists do not name. For the servers,
+/// the same user with another password is another user. The password crosses the network as it is, so use TLS if others could
 /// listen.
 ///
-/// With [`sasl`](Self::sasl) the servers have a list of users and passwords, and let in nobody else. With
-/// [`kerberos`](Self::kerberos) they ask for a ticket instead. A client can log in as several users by `digest`, and as one by SASL
-/// or Kerberos beside them.
+/// With [`sasl`](Self::sasl), the servers have a list of users and passwords, and let in nobody else. With
+/// [`kerberos`](Self::kerberos), they ask for a ticket instead. A client can log in as several users by `digest`, and in
+/// addition as one user by SASL or Kerberos.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_core::{Access, ClientOptions, Credentials};
@@ -41,13 +43,13 @@ pub struct Credentials(Source);
 #[derive(Clone)]
 enum Source {
     Given(Scheme, Arc<Login>),
-    /// Read anew for each connection.
+    /// Read again for each connection.
     File(Scheme, Arc<Path>, Reads),
     #[cfg(feature = "kerberos")]
     Kerberos(Arc<Kerberos>),
 }
 
-/// How a password is shown to the servers.
+/// How a password is presented to the servers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scheme {
     Digest,
@@ -64,7 +66,13 @@ impl fmt::Display for Scheme {
 }
 
 impl Credentials {
-    /// This user with this password, with ZooKeeper's scheme `digest`.
+    /// A user and a password, for ZooKeeper's `digest` scheme.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if one is empty or contains a NUL or a line break, or the user contains a colon.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use zklock_core::{Credentials, ErrorKind};
@@ -74,60 +82,68 @@ impl Credentials {
     /// assert_eq!(Credentials::digest("bill:ing", "secret").unwrap_err().kind(), ErrorKind::InvalidInput);
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if one is empty or has a NUL or a line break in it, or the user has a colon.
     pub fn digest(user: &str, password: &str) -> Result<Self, Error> {
         Self::given(Scheme::Digest, user, password)
     }
 
-    /// The user and the password of an environment variable, whose text is `user:password`, with the scheme `digest`. It is
-    /// read now, and not again.
+    /// The user and the password in an environment variable, as `user:password`, for the `digest` scheme. It is read now, and
+    /// not again.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if the variable is not set, or contains anything else.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # use zklock_core::{ClientOptions, Credentials};
     /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::from_env("ZKLOCK_AUTH")?);
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if the variable is not set, or its text is something else.
     pub fn from_env(variable: &str) -> Result<Self, Error> {
         Self::of_env(Scheme::Digest, variable)
     }
 
-    /// The users and passwords of a file: one `user:password` a line, with the scheme `digest`. The client logs in as all of
+    /// The users and passwords in a file, one `user:password` per line, for the `digest` scheme. The client logs in as all of
     /// them.
     ///
-    /// The file is read now, and anew for each connection, so that passwords can be changed while the client runs. If it
-    /// cannot be read then, no connection is made: the client tries again until its session is over, and for the next
-    /// session. Let a file with the old and the new password stand until no node has the old one in its access list.
+    /// The file is read now, and again for each connection, so that passwords can be changed while the client runs. If it
+    /// cannot be read then, no connection is made; the client tries again until its session is over, and then for the next
+    /// session. Keep both the old and the new password in the file until no node has the old one in its access list.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it cannot be read, or contains anything else.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # use zklock_core::{ClientOptions, Credentials};
     /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::from_file("/run/secrets/zookeeper")?);
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if it cannot be read, or something else is in it.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::of_file(Scheme::Digest, path.as_ref())
     }
 
-    /// This user with this password, with SASL's mechanism DIGEST-MD5: to access lists, it is `sasl:user`.
+    /// A user and a password, for SASL's mechanism DIGEST-MD5. In access lists, the user is `sasl:user`.
     ///
-    /// The servers have a list of users, in the section `Server` of their JAAS file, and name
-    /// `org.apache.zookeeper.server.auth.SASLAuthenticationProvider` as an `authProvider`. With a wrong password, with a user
-    /// whom they do not know, and where they are not set up for SASL, connecting is [refused](ErrorKind::Refused). The
-    /// password itself does not cross the network, but a listener can try out passwords on what does: use TLS.
+    /// The servers' list of users is in the section `Server` of their JAAS file, and they name
+    /// `org.apache.zookeeper.server.auth.SASLAuthenticationProvider` as an `authProvider`. Connecting is
+    /// [refused](ErrorKind::Refused) if the password is wrong, the servers do not know the user, or they are not set up for
+    /// SASL. The password itself does not cross the network, but a listener can try out passwords on what does, so use TLS.
     ///
-    /// A password that is changed on the servers matters to the next connection. As long as they refuse it, there is none: a
-    /// session that lost its connection is over when all hosts have refused it, one after the other, and its holds are lost. The client tries
-    /// on; with [`sasl_from_file`](Self::sasl_from_file) it comes back as soon as the right password is in the file.
+    /// A password that is changed on the servers matters to the next connection. While they refuse the client's password,
+    /// there is no connection. A session that lost its connection is over when all hosts have refused it, one after the other,
+    /// and its holds are lost. The client keeps trying: with [`sasl_from_file`](Self::sasl_from_file) it is back as soon as
+    /// the right password is in the file.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if one is empty, contains a NUL or a line break, or is not all ASCII (clients and servers
+    /// send other characters in different ways); or if the user contains a colon, a quotation mark or a backslash.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use zklock_core::{Access, ClientOptions, Credentials};
@@ -138,55 +154,63 @@ impl Credentials {
     /// assert!(format!("{options:?}").contains(r#"SASL for "billing", password hidden"#));
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if one is empty, has a NUL or a line break in it, or is not of ASCII alone, which clients
-    /// and servers send in different ways; or if the user has a colon, a quotation mark or a backslash.
     pub fn sasl(user: &str, password: &str) -> Result<Self, Error> {
         Self::given(Scheme::Sasl, user, password)
     }
 
-    /// The same with the text `user:password` of an environment variable. It is read now, and not again.
+    /// Like [`sasl`](Self::sasl), with the text `user:password` in an environment variable. It is read now, and not again.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if the variable is not set, or contains anything else.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # use zklock_core::{ClientOptions, Credentials};
     /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::sasl_from_env("ZKLOCK_SASL")?);
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if the variable is not set, or its text is something else.
     pub fn sasl_from_env(variable: &str) -> Result<Self, Error> {
         Self::of_env(Scheme::Sasl, variable)
     }
 
-    /// The same with the text `user:password` of a file, which has this one line. It is read now, and anew for each
-    /// connection, so that the password can be changed while the client runs. If it cannot be read then, no connection is made.
+    /// Like [`sasl`](Self::sasl), with the text `user:password` in a file, which has only this line. It is read now, and again
+    /// for each connection, so that the password can be changed while the client runs. If it cannot be read then, no
+    /// connection is made.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it cannot be read, or contains anything else.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # use zklock_core::{ClientOptions, Credentials};
     /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::sasl_from_file("/run/secrets/sasl")?);
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if it cannot be read, or something else is in it.
     pub fn sasl_from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::of_file(Scheme::Sasl, path.as_ref())
     }
 
-    /// The ticket that Kerberos has for this process, with SASL's mechanism GSSAPI: to access lists, the client is its principal,
-    /// such as `sasl:billing@EXAMPLE.COM`.
+    /// The ticket that Kerberos has for this process, for SASL's mechanism GSSAPI. In access lists the client is its
+    /// principal, such as `sasl:billing@EXAMPLE.COM`.
     ///
-    /// It needs the feature `kerberos`, which links against the system's Kerberos library. The ticket is the one of the credential
-    /// cache (`KRB5CCNAME`), or comes from a keytab (`KRB5_CLIENT_KTNAME`), with which it is renewed. It is looked up anew for
-    /// each connection. Without one, [connecting](crate::Client::connect) is refused, and Kerberos' own words say why.
+    /// It needs the feature `kerberos`, which links against the system's Kerberos library. The ticket comes from the
+    /// credential cache (`KRB5CCNAME`), or from a keytab (`KRB5_CLIENT_KTNAME`), which also renews it. It is looked up again
+    /// for each connection. Without a ticket, [connecting](crate::Client::connect) is refused, and the error contains
+    /// Kerberos' own message.
     ///
-    /// The service is the first part of the servers' principal, mostly `zookeeper`. The host is the second part; `None` stands
-    /// for the host that is connected to, as it is written among the hosts, and as `krb5.conf` has its name completed.
+    /// The service is the first part of the servers' principal, usually `zookeeper`. The host is the second part; `None`
+    /// stands for the host that is connected to, as it is written among the hosts, after `krb5.conf` has completed its name.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Refused`] without the feature; [`ErrorKind::InvalidInput`] if one is empty, or contains a space or one of
+    /// `@/\`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use zklock_core::{Access, ClientOptions, Credentials, ErrorKind};
@@ -199,10 +223,6 @@ impl Credentials {
     /// }
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Refused`] without the feature; [`ErrorKind::InvalidInput`] if one is empty, or has a space or one of `@/\` in it.
     pub fn kerberos(service: &str, host: Option<&str>) -> Result<Self, Error> {
         #[cfg(feature = "kerberos")]
         return Ok(Self(Source::Kerberos(Arc::new(Kerberos::new(service, host)?))));
@@ -214,7 +234,7 @@ impl Credentials {
         }
     }
 
-    /// By what, and as whom: `SASL for "ann"`.
+    /// The mechanism and the user: `SASL for "ann"`.
     pub(crate) fn login(&self) -> String {
         match &self.0 {
             #[cfg(feature = "kerberos")]
@@ -224,7 +244,7 @@ impl Credentials {
         }
     }
 
-    /// Whether it is a login by SASL, of which a connection can have one.
+    /// Whether it logs in by SASL, which a connection can do only once.
     pub(crate) fn is_sasl(&self) -> bool {
         match &self.0 {
             Source::Given(scheme, _) | Source::File(scheme, ..) => *scheme == Scheme::Sasl,
@@ -233,7 +253,6 @@ impl Credentials {
         }
     }
 
-    /// Whether that is by Kerberos.
     pub(crate) fn is_kerberos(&self) -> bool {
         #[cfg(feature = "kerberos")]
         return self.by_kerberos().is_some();
@@ -254,7 +273,7 @@ impl Credentials {
 
     fn of_env(scheme: Scheme, variable: &str) -> Result<Self, Error> {
         let what = format!("the environment variable {variable:?}");
-        // The error of the standard library would quote it.
+        // The standard library's error would quote it.
         let text = match std::env::var(variable) {
             Ok(text) => text,
             Err(std::env::VarError::NotPresent) => return Err(invalid(&what, "it is not set")),
@@ -287,7 +306,7 @@ impl fmt::Debug for Credentials {
 pub(crate) struct Login(Box<str>);
 
 impl Login {
-    /// Or what is wrong, which follows on where it was found.
+    /// Returns what is wrong with it otherwise, as the end of a message that begins with where it was found.
     fn new(scheme: Scheme, user: &str, password: &str) -> Result<Self, &'static str> {
         if user.contains(':') {
             return Err("the user has a colon: choose another");
@@ -306,11 +325,9 @@ impl Login {
             return Err("a NUL or a line break is in it: leave it out");
         }
         if scheme == Scheme::Sasl {
-            // The library sends UTF-8 where servers expect Latin-1, and quotes nothing.
+            // The library sends UTF-8, but servers expect Latin-1, and it quotes nothing.
             if !text.is_ascii() {
-                return Err(
-                    "the user or the password is not of ASCII alone, as SASL needs it: choose another",
-                );
+                return Err("the user or the password is not all ASCII, which SASL requires: choose another");
             }
             if user.contains(['"', '\\']) {
                 return Err("the user has a quotation mark or a backslash: choose another");
@@ -327,7 +344,7 @@ impl Login {
         self.parts().1
     }
 
-    /// As the scheme `digest` sends it.
+    /// The bytes that the scheme `digest` sends.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
@@ -337,7 +354,6 @@ impl Login {
     }
 }
 
-/// What is in a file.
 fn read(scheme: Scheme, path: &Path) -> Result<Vec<Login>, String> {
     let about = |problem: &str| format!("the credentials in the file {path:?}: {problem}");
     let text = files::text(path, LONGEST_FILE).map_err(|problem| about(&format!("it {problem}")))?;
@@ -352,7 +368,6 @@ fn read(scheme: Scheme, path: &Path) -> Result<Vec<Login>, String> {
     }
 }
 
-/// As whom to log in on a new connection.
 #[derive(Default)]
 pub(crate) struct Logins {
     pub(crate) digests: Vec<Arc<Login>>,
@@ -361,7 +376,7 @@ pub(crate) struct Logins {
     pub(crate) kerberos: Option<Arc<Kerberos>>,
 }
 
-/// As whom to log in on a new connection, or why that is not known.
+/// The logins for a new connection, or why they cannot be had.
 pub(crate) async fn current(credentials: &[Credentials]) -> Result<Logins, String> {
     let mut logins = Logins::default();
     for Credentials(source) in credentials {
@@ -477,7 +492,7 @@ mod tests {
         let error = Credentials::from_env("ZKLOCK_TEST_NOT_SET").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains("ZKLOCK_TEST_NOT_SET"), "{error}");
-        // One that is certainly set, and has no such text.
+        // A variable that is certainly set, but has no such text.
         let error = Credentials::from_env("CARGO_PKG_NAME").unwrap_err();
         assert!(error.to_string().contains("user:password"), "{error}");
     }

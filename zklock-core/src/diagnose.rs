@@ -1,4 +1,4 @@
-//! Why no session could be opened: "timeout" alone helps nobody.
+//! Why no session could be opened. The word "timeout" alone helps nobody.
 
 use crate::credentials::Credentials;
 use crate::error::{Error, ErrorKind};
@@ -11,14 +11,15 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-/// How long servers are given to accept a connection.
+/// How long servers have to accept a connection.
 const A_MOMENT: Duration = Duration::from_millis(300);
-/// To accept it and to shake hands, or to see the KDC before: up to four round trips, and work to do.
+/// How long they have to accept it and complete a handshake, or to let us see the KDC first: up to four round trips,
+/// and the work in between.
 const A_HANDSHAKE: Duration = Duration::from_millis(1000);
 
 const A_MONTH: Duration = Duration::from_secs(30 * 86_400);
 
-/// The hosts that no resolver knows.
+/// The hosts whose names cannot be resolved.
 async fn unknown(hosts: &Hosts) -> Vec<String> {
     let mut unknown = Vec::new();
     for (host, port) in &hosts.servers {
@@ -29,10 +30,10 @@ async fn unknown(hosts: &Hosts) -> Vec<String> {
     unknown
 }
 
-/// Comes to its end when there is no hope left: at once if no host is known, else after `patience`.
+/// Ends when there is no hope left: at once if no host name can be resolved, otherwise after `patience`.
 pub(crate) async fn hosts(options: &ClientOptions, slot: &Slot) -> Error {
     let (hosts, patience) = (&options.hosts, options.connect_timeout);
-    // A patience beyond the end of time never ends; a month is as good.
+    // A patience beyond the clock's range never ends; a month is as good.
     let deadline = Instant::now() + patience.min(A_MONTH);
     match timeout_at(deadline, unknown(hosts)).await {
         Ok(unknown) if unknown.len() == hosts.servers.len() => {
@@ -47,10 +48,10 @@ pub(crate) async fn hosts(options: &ClientOptions, slot: &Slot) -> Error {
             return Error::new(ErrorKind::Unreachable, message);
         }
     }
-    // The looking takes its time from the end of the wait, not on top of it.
+    // The checks take their time from the end of the wait, and do not prolong it.
     let time_to_look = time_to_look(options);
     let look_at = deadline.checked_sub(time_to_look).unwrap_or(deadline);
-    // Most have their session by then, and no server is asked.
+    // Most clients have their session by then, and no server is asked.
     sleep_until(look_at.min(Instant::now() + A_MOMENT)).await;
     if let Ok(Some(error)) = timeout_at(look_at, all_for_others(options)).await {
         return error;
@@ -65,7 +66,7 @@ pub(crate) async fn hosts(options: &ClientOptions, slot: &Slot) -> Error {
         });
     }
     let findings = looks.join_all().await;
-    // It may still come.
+    // The session may still come.
     sleep_until(deadline).await;
     let findings = findings.into_iter().map(|(host, port, finding)| {
         let finding = slot.not_zookeeper(&written(&host, port)).unwrap_or(finding);
@@ -76,7 +77,8 @@ pub(crate) async fn hosts(options: &ClientOptions, slot: &Slot) -> Error {
     Error::new(ErrorKind::Unreachable, message)
 }
 
-/// That all the ports are for clients that speak TLS, or that do not, and we are of the other kind: no waiting helps.
+/// The error if all the ports are for clients with TLS, or all for clients without, and we are the other kind.
+/// Waiting does not help then.
 async fn all_for_others(options: &ClientOptions) -> Option<Error> {
     let is_tls = speaks_tls(options);
     let mut probes = JoinSet::new();

@@ -1,8 +1,8 @@
 //! The double barrier: nobody begins before all members have come, and nobody leaves before all are done.
 //!
-//! It has the layout of Curator's `DistributedDoubleBarrier`: members are ephemeral nodes, and `ready` says that enough
-//! of them are there. `zklock_machine` avoids the mistakes of Curator's members. One remains where they take part: a
-//! `ready` that a crashed round left behind may let one of them in.
+//! It has the layout of Curator's `DistributedDoubleBarrier`: members are ephemeral nodes, and the node `ready` says
+//! that enough of them have come. `zklock_machine` avoids the mistakes of Curator's members. One mistake remains when
+//! Curator's members take part: a `ready` that a crashed round left behind may let one of them in.
 
 mod membership;
 
@@ -25,9 +25,11 @@ use tokio::sync::oneshot;
 
 /// Lets its members begin together, and end together.
 ///
-/// It is the same barrier as Curator's `DistributedDoubleBarrier` of that path. The number of members is what it takes to
-/// open it, not a limit: a member that comes when it is open also goes in, as long as one of those is still there that
-/// were there before.
+/// It is the same barrier as Curator's `DistributedDoubleBarrier` at that path. The number of members is what it takes
+/// to open it, not a limit: a member that comes while the barrier is open goes in too, as long as one of the earlier
+/// members is still inside.
+///
+/// # Examples
 ///
 /// ```no_run
 /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -47,8 +49,14 @@ pub struct DoubleBarrier {
 }
 
 impl Client {
-    /// The double barrier at `path`, which opens when `members` have come. All who use it must agree on that number.
-    /// It costs no request.
+    /// Makes the double barrier at `path`, which opens when `members` have come. All its users must agree on that
+    /// number. It costs no request.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if `path` cannot be the path of a lock, or `members` is zero.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -56,10 +64,6 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if the path is not one for a lock, or there are no members.
     pub fn double_barrier(&self, path: &str, members: u32) -> Result<DoubleBarrier, Error> {
         DoubleBarrier::check(path, members)?;
         Ok(DoubleBarrier { client: self.clone(), path: path.into(), members })
@@ -70,7 +74,7 @@ impl DoubleBarrier {
     pub(crate) fn check(path: &str, members: u32) -> Result<(), Error> {
         check_lock_path(path)?;
         if members == 0 {
-            let message = format!("the barrier {path} without members would never be one: ask for 1 or more");
+            let message = format!("the barrier {path} without members could never open: ask for 1 or more");
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         Ok(())
@@ -81,14 +85,25 @@ impl DoubleBarrier {
         &self.path
     }
 
-    /// How many members open it.
+    /// How many members it takes to open the barrier.
     pub fn members(&self) -> u32 {
         self.members
     }
 
-    /// Comes to the barrier, and waits until it is open. Every call is a member of its own.
+    /// Enters the barrier, and waits until it is open. Every call is a new member.
     ///
-    /// If the session ends meanwhile, the member comes again in the next one.
+    /// If the session ends meanwhile, the member enters again in the next session.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Refused`] if the access list does not allow it; [`ErrorKind::Closed`] if the client is closed. While
+    /// no server answers, it waits.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future withdraws. If a node already exists, it is removed in the background.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(barrier: zklock_core::DoubleBarrier) -> Result<(), zklock_core::Error> {
@@ -96,21 +111,26 @@ impl DoubleBarrier {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Refused`] if the access list does not allow it; [`ErrorKind::Closed`] if the client is closed. As long
-    /// as no server answers, it waits.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future withdraws. A node that is already there is removed in the background.
     pub async fn enter(&self) -> Result<Member, Error> {
         self.enter_within(Wait::Forever).await
     }
 
-    /// As [`enter`](Self::enter), for no longer than `timeout`. Zero goes in if the barrier is open, or opens with
-    /// this member.
+    /// Like [`enter`](Self::enter), but waits no longer than `timeout`. With zero it goes in only if the barrier is
+    /// open, or opens with this member.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`enter`](Self::enter) does. When the time is up, whatever the network does, it also fails with:
+    ///
+    /// * [`ErrorKind::Timeout`] if the barrier has not opened;
+    /// * [`ErrorKind::Unreachable`] if there is no connection at that moment, or, with a timeout of zero, if the
+    ///   ensemble does not answer within the [try timeout](crate::ClientOptions::try_timeout).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future withdraws, as with [`enter`](Self::enter).
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -120,21 +140,11 @@ impl DoubleBarrier {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`enter`](Self::enter), and [`ErrorKind::Timeout`] when the time is over, whatever the network does;
-    /// [`ErrorKind::Unreachable`] if there is no connection then, or, with a timeout of zero, if the ensemble does not
-    /// answer within the [try timeout](crate::ClientOptions::try_timeout).
-    ///
-    /// # Cancel safety
-    ///
-    /// As [`enter`](Self::enter).
     pub async fn enter_timeout(&self, timeout: Duration) -> Result<Member, Error> {
         self.enter_within(timeout.into()).await
     }
 
-    /// As [`enter`](Self::enter) or [`enter_timeout`](Self::enter_timeout).
+    /// Like [`enter`](Self::enter) or [`enter_timeout`](Self::enter_timeout).
     #[doc(hidden)]
     pub async fn enter_within(&self, wait: Wait) -> Result<Member, Error> {
         let path = &self.path;
@@ -155,7 +165,7 @@ impl DoubleBarrier {
         }
     }
 
-    /// The member comes by itself. It goes if nobody waits for it any more.
+    /// Starts a task that enters. It withdraws if nobody waits for it any more.
     fn begin_to_enter(&self, patience: Patience) -> Result<Waiting<Option<Member>>, Error> {
         let pool = self.client.pool();
         if pool.is_closed() {
@@ -180,7 +190,7 @@ impl fmt::Debug for DoubleBarrier {
     }
 }
 
-/// A member within a [`DoubleBarrier`]. Dropping it leaves in the background, without waiting for the others.
+/// A member inside a [`DoubleBarrier`]. Dropping it leaves in the background, without waiting for the others.
 #[must_use = "a member is within the barrier only as long as it is kept: dropping it leaves"]
 pub struct Member {
     client: Client,
@@ -198,12 +208,15 @@ impl Member {
         &self.path
     }
 
-    /// The path of the node that stands for this member.
+    /// The path of the node that represents this member.
     pub fn node(&self) -> &str {
         &self.node
     }
 
-    /// Why the member is lost, if it is: its session has ended and its node is gone, so the others take it to have left.
+    /// Why the member is lost; `None` if it is not. A member is lost when its session has ended: its node is gone, so
+    /// the others believe that it has left.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # fn example(member: &zklock_core::Member) {
@@ -216,17 +229,19 @@ impl Member {
         self.session.loss()
     }
 
-    /// Waits until the member is lost, and says why: its session has ended.
+    /// Waits until the member is lost, because its session has ended, and returns the reason.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future may be dropped and the method called again.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(member: &zklock_core::Member) {
     /// println!("stop: {}", member.lost().await);
     /// # }
     /// ```
-    ///
-    /// # Cancel safety
-    ///
-    /// May be dropped and called again.
     pub async fn lost(&self) -> LossReason {
         let mut link = self.session.link();
         let over = link.wait_for(|link| matches!(link, Link::Over(_))).await;
@@ -236,8 +251,24 @@ impl Member {
         }
     }
 
-    /// Leaves, and waits until all members that are within now have left. A member that crashes has left when its session
-    /// is over.
+    /// Leaves, and waits until all members that are inside now have left. A member that crashes has left when its
+    /// session is over.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Lost`] if its session ended before it left, or its node was deleted. The others may have gone on
+    ///   without it;
+    /// * [`ErrorKind::NotHeld`] if the member has already left;
+    /// * [`ErrorKind::Refused`] if the access list does not allow it;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// In every case the member has left, or is leaving in the background.
+    ///
+    /// # Cancel safety
+    ///
+    /// The member leaves from the first poll on. Dropping the future only stops the waiting.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(member: zklock_core::Member) -> Result<(), zklock_core::Error> {
@@ -245,25 +276,25 @@ impl Member {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Lost`] if its session ended before it left, or somebody deleted its node: the others may have gone
-    ///   on without it;
-    /// * [`ErrorKind::NotHeld`] if it was called before;
-    /// * [`ErrorKind::Refused`] if the access list does not allow it;
-    /// * [`ErrorKind::Closed`] if the client is closed.
-    ///
-    /// In any case the member has left, or is leaving in the background.
-    ///
-    /// # Cancel safety
-    ///
-    /// The member leaves from the first poll on. Dropping the future stops only the waiting.
     pub async fn leave(&self) -> Result<(), Error> {
         self.begin_to_leave(Wait::Forever)?.await
     }
 
-    /// As [`leave`](Self::leave), and waits for no longer than `timeout`. Zero waits for nobody.
+    /// Like [`leave`](Self::leave), but waits no longer than `timeout`. Zero waits for nobody.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`leave`](Self::leave) does. When the time is up, whatever the network does, it also fails with:
+    ///
+    /// * [`ErrorKind::Timeout`] if others are still inside;
+    /// * [`ErrorKind::Unreachable`] if there is no connection at that moment, or, with a timeout of zero, if the
+    ///   ensemble does not answer within the [try timeout](crate::ClientOptions::try_timeout).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future only stops the waiting, as with [`leave`](Self::leave).
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -273,21 +304,11 @@ impl Member {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`leave`](Self::leave), and [`ErrorKind::Timeout`] if others are still within when the time is over;
-    /// [`ErrorKind::Unreachable`] if there is no connection then, or, with a timeout of zero, if the ensemble does not
-    /// answer within the [try timeout](crate::ClientOptions::try_timeout).
-    ///
-    /// # Cancel safety
-    ///
-    /// As [`leave`](Self::leave).
     pub async fn leave_timeout(&self, timeout: Duration) -> Result<(), Error> {
         self.begin_to_leave(timeout.into())?.await
     }
 
-    /// Leaves, and gives what is to be waited for.
+    /// Leaves, and returns a future that waits for the others.
     #[doc(hidden)]
     pub fn begin_to_leave(
         &self,
@@ -300,7 +321,7 @@ impl Member {
         };
         let (answer, receiver) = oneshot::channel();
         let mut leaving = Waiting { receiver, answered: false, progress: self.progress.clone() };
-        // If nobody is there to take it, the session is over.
+        // If the task is gone, the session is over.
         let _ = leave_tx.send(LeaveRequest { answer, patience: wait.patience() });
         let (client, session) = (self.client.clone(), self.session.clone());
         Ok(async move {
@@ -326,7 +347,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // Once it is leaving, the call that leaves sees to that.
+        // If it is already leaving, the call that leaves sees to that.
         if lock_ignoring_poison(&self.leave_tx).take().is_some() {
             self.progress.owe();
         }
@@ -339,7 +360,7 @@ impl fmt::Debug for Member {
     }
 }
 
-/// Waits for an answer. If it is dropped before, what is left to do goes on without it.
+/// Waits for an answer. If it is dropped first, the rest of the work goes on without it.
 struct Waiting<T> {
     receiver: oneshot::Receiver<Result<T, Error>>,
     answered: bool,
@@ -364,7 +385,7 @@ impl<T> Drop for Waiting<T> {
 }
 
 impl Client {
-    /// The answer, or `None` if it was not there by the deadline. For a caller that does not wait for others, the deadline
+    /// The answer, or `None` if there was none by the deadline. For a caller that does not wait for others, the deadline
     /// is the try timeout.
     async fn answered<T>(&self, wait: Wait, waiting: &mut Waiting<T>) -> Option<Result<T, Error>> {
         let try_timeout = || Wait::at_most(Some(self.pool().options().try_timeout));
@@ -377,7 +398,7 @@ impl Client {
     }
 }
 
-/// Why a wait was in vain. A caller that does not wait for others has only waited for an answer.
+/// Why a wait failed. A caller that does not wait for others has only waited for an answer.
 fn reason_of(pool: &Pool, wait: Wait, otherwise: &str) -> String {
     if wait == Wait::Once { silence(pool) } else { trouble(pool, otherwise) }
 }

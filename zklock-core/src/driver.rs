@@ -1,7 +1,7 @@
-//! The one loop that runs any machine against the ensemble, and so owns its nodes until they are gone.
+//! The one loop that runs any machine against the ensemble. It owns the machine's nodes until they are gone.
 //!
-//! A driver is a task's, never a caller's: a caller waits for an answer and may go away at any moment. So no await point
-//! of a caller can leak a node.
+//! A driver belongs to a task, never to a caller. A caller waits for an answer, and may go away at any moment. So no await
+//! point of a caller can leak a node.
 
 use crate::clock;
 use crate::ensemble::{Landing, Pending, either};
@@ -20,16 +20,16 @@ use tokio::sync::watch;
 pub(crate) struct Driver<M: Machine + ?Sized> {
     pub(crate) machine: Box<M>,
     source: SessionSource,
-    /// Where its nodes are.
+    /// The directories of its nodes.
     directories: Vec<Arc<str>>,
     work: Option<InSession>,
 }
 
 /// Where a machine gets its sessions from.
 pub(crate) enum SessionSource {
-    /// One after the other.
+    /// One session after the other.
     Slot(Arc<Slot>),
-    /// No other than that of the hold within which it is.
+    /// Only the session of the hold that it is inside.
     Session(Arc<Session>),
 }
 
@@ -39,7 +39,7 @@ struct InSession {
     marked: Marked,
     link: watch::Receiver<Link>,
     flight: Option<Pending<Landing>>,
-    /// What the flight asks for.
+    /// The operations of the flight.
     operations: Vec<Operation>,
     looking: Option<Looking>,
     watch: Option<Pending<WatchEvent>>,
@@ -50,19 +50,19 @@ impl<M: Machine + ?Sized> Driver<M> {
         Self { machine, source, directories, work: None }
     }
 
-    /// The session that it works in, or worked in last.
+    /// The session that it works in, or last worked in.
     pub(crate) fn session(&self) -> Option<&Arc<Session>> {
         self.work.as_ref().map(|work| &work.session)
     }
 
-    /// Why that session is over, if it is.
+    /// Why that session is over; `None` if it is not.
     pub(crate) fn loss(&self) -> Option<LossReason> {
         self.session().and_then(|session| session.loss())
     }
 
-    /// Waits for the next thing that happens to the machine, and tells it. May be dropped at any moment.
+    /// Waits for the next event for the machine, and passes it on. It may be dropped at any moment.
     ///
-    /// `hear` is shown what became of each flight before the machine is, and may correct it.
+    /// `hear` sees the outcomes of each flight before the machine does, and may correct them.
     pub(crate) async fn step(
         &mut self,
         hear: impl FnOnce(&[Operation], &mut [Outcome]),
@@ -70,7 +70,7 @@ impl<M: Machine + ?Sized> Driver<M> {
         self.begin().await?;
         let Some(work) = &mut self.work else { return Ok(()) };
         if work.session.is_over() {
-            // What was answered before may be why it is over.
+            // An earlier answer may be the reason why it is over.
             if let Some(mut landing) = work.flight.take().and_then(FutureExt::now_or_never) {
                 hear(&work.operations, &mut landing.outcomes);
             }
@@ -82,7 +82,7 @@ impl<M: Machine + ?Sized> Driver<M> {
         let timeout = self.machine.poll_timeout();
         tokio::select! {
             biased;
-            // What it changed to is looked at in the next step.
+            // The next step looks at the new state.
             _ = work.link.changed() => {}
             landing = optional(&mut work.flight) => {
                 work.flight = None;
@@ -97,7 +97,7 @@ impl<M: Machine + ?Sized> Driver<M> {
         Ok(())
     }
 
-    /// Waits for a session if the machine does, and gives it that. May be dropped at any moment.
+    /// Waits for a session if the machine needs one, and gives it to the machine. It may be dropped at any moment.
     pub(crate) async fn begin(&mut self) -> Result<(), Error> {
         if !self.machine.is_idle() {
             return Ok(());
@@ -120,11 +120,11 @@ impl<M: Machine + ?Sized> Driver<M> {
         Ok(())
     }
 
-    /// Sends what is to be sent, if anything is, without waiting for it.
+    /// Sends the next flight, if there is one, without waiting for the reply.
     pub(crate) async fn send_next(&mut self) {
         let Some(work) = &mut self.work else { return };
         work.take_up(&mut *self.machine);
-        // It comes to be sent when it is polled for the first time.
+        // It is sent when it is polled for the first time.
         poll_fn(|context| {
             if let Some(flight) = &mut work.flight {
                 if let Poll::Ready(landing) = flight.as_mut().poll(context) {
@@ -136,12 +136,12 @@ impl<M: Machine + ?Sized> Driver<M> {
         .await;
     }
 
-    /// The watch that the last flight has left, for those to whom it still has something to tell.
+    /// The watch that the last flight has left, for a caller to which it still matters.
     pub(crate) fn take_watch(&mut self) -> Option<Pending<WatchEvent>> {
         self.work.as_mut()?.watch.take()
     }
 
-    /// Takes back the watch: nobody waits any more.
+    /// Drops the watch, since nobody waits any more.
     pub(crate) fn stop_watching(&mut self) {
         if let Some(work) = &mut self.work {
             work.watch = None;
@@ -158,8 +158,8 @@ impl<M: Machine + ?Sized> Drop for Driver<M> {
 }
 
 impl InSession {
-    /// What is sent while there is no connection would wait without limit, and run even if by then
-    /// nobody wants it.
+    /// Sends nothing while there is no connection: such a request would wait without limit, and still run when nobody
+    /// wants it any more.
     fn take_up<M: Machine + ?Sized>(&mut self, machine: &mut M) {
         if self.flight.is_none() && self.session.is_connected() {
             if let Some(flight) = machine.poll_flight() {
@@ -190,7 +190,8 @@ impl InSession {
         hear(&self.operations, &mut landing.outcomes);
         machine.handle_replies(landing.outcomes, landing.sent, self.session.now());
         if machine.is_gone() {
-            // Before anybody is told that it is: the next attempt of this session must not take such a node for a rival's.
+            // Before anybody learns that it is gone: the next attempt of this session must not take such a node for a
+            // rival's.
             self.marked.end();
         }
     }

@@ -1,7 +1,7 @@
-//! The election: one leads, the others are ready to.
+//! The election: one contender leads, and the others are ready to take over.
 //!
-//! It stands in the same queue as Curator's `LeaderLatch`. To campaign is to [acquire](Lock::acquire), to resign is to
-//! release, and [`Lock::observe`] tells who leads.
+//! It shares its queue with Curator's `LeaderLatch`. [Acquire](Lock::acquire) to campaign, release
+//! to resign. [`Lock::observe`] reports who leads.
 
 use crate::client::Client;
 use crate::error::Error;
@@ -9,7 +9,13 @@ use crate::lock::Lock;
 use crate::spec::{Kind, LockSpec};
 
 impl Client {
-    /// The lead of the election at `path`.
+    /// Makes the lock whose holder leads the election at `path`.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -21,21 +27,17 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`mutex`](Self::mutex).
     pub fn election(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::election(path)?)
     }
 }
 
 impl LockSpec {
-    /// The lead of an [election](Client::election).
+    /// Describes the leadership of an [election](Client::election).
     ///
     /// # Errors
     ///
-    /// As [`mutex`](Self::mutex).
+    /// Fails like [`mutex`](Self::mutex) does.
     pub fn election(path: &str) -> Result<Self, Error> {
         Self::at(path, Kind::Election)
     }

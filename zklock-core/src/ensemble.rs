@@ -1,7 +1,7 @@
 //! The operations of ZooKeeper that the layers above need, and no more.
 //!
-//! Everything above this trait is free of any client library, so that the library can be replaced,
-//! and the layers above can be run on something that is not a network.
+//! Nothing above this trait knows a client library. So the library can be replaced, and the layers above can run on
+//! something that is not a network.
 
 use crate::machine::Moment;
 pub(crate) use crate::machine::keeper::{Check, HeldNode};
@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A request that is sent when it is first polled. Dropping it does not take it back.
+/// A request that is sent when it is first polled. Dropping it does not undo it.
 pub(crate) type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// One connection of a session.
@@ -19,24 +19,24 @@ pub(crate) trait Ensemble: Send + Sync {
     /// Sends the operations back to back, in this order.
     fn send(&self, flight: Vec<Operation>) -> Pending<Landing>;
 
-    /// Lets the quorum commit that these nodes exist. If the transaction that created a node is given, it also checks that
-    /// the node has not been created anew.
+    /// Has the quorum commit that these nodes exist. If the transaction that created a node is given, this also checks
+    /// that the node has not been created again.
     fn check(&self, nodes: Vec<HeldNode>) -> Pending<Check>;
 
-    /// Leaves a watch on each of these nodes that exists and is what it was. One that tells has told before anything that
-    /// the same connection answers later.
+    /// Sets a watch on each of these nodes that exists and is still the same node. A watch fires before anything that the
+    /// same connection answers later.
     fn watch(&self, nodes: Vec<HeldNode>) -> Pending<Vec<Watch>>;
 
     /// Does the writes, all or none, if the nodes `guards` exist.
     fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, WriteFailure>>;
 
-    /// What is in a node, as new as anything that the quorum has committed by now; `None` if the node does not exist.
+    /// The data of a node, as new as anything that the quorum has committed by now; `None` if the node does not exist.
     fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>>;
 
-    /// The children of a node, each with its data; without those that went away meanwhile.
+    /// The children of a node, each with its data, without those that went away meanwhile.
     fn children(&self, directory: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>>;
 
-    /// A child with its data; `None` if it is not there.
+    /// A child with its data; `None` if it does not exist.
     fn shown(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Child>, ReadFailure>>;
 
     /// Which node is at this path; `None` if there is none.
@@ -45,7 +45,7 @@ pub(crate) trait Ensemble: Send + Sync {
     /// Deletes the node if its data has this version.
     fn delete(&self, path: Arc<str>, version: i32) -> Pending<Result<Deletion, ReadFailure>>;
 
-    /// A child with its data, and the event of a watch on it; `None` if it is not there.
+    /// A child with its data, and the event of a watch on it; `None` if it does not exist.
     fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, ReadFailure>>;
 
     /// The password of the session, with which another process can end it; `None` if it cannot be had.
@@ -53,7 +53,8 @@ pub(crate) trait Ensemble: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 
-    /// Ends the connection: what is under way ends as unknown at once, and nothing more is sent. The session lives on.
+    /// Ends the connection. Requests under way end at once with an unknown outcome, and nothing more is sent. The session
+    /// lives on.
     fn give_up(&self) {}
 
     /// Whether a node can be created in one transaction with other writes.
@@ -67,22 +68,22 @@ pub(crate) trait Ensemble: Send + Sync {
     }
 }
 
-/// What came of a request to watch a node.
+/// The outcome of a request to watch a node.
 pub(crate) enum Watch {
-    /// It is there, and this tells what happens to it. Dropping it takes the watch back.
+    /// The node exists, and this reports what happens to it. Dropping it removes the watch.
     There(Pending<WatchEvent>),
-    /// It is not there, or is another.
+    /// The node does not exist, or is another one.
     Gone,
     Unknown,
 }
 
-/// What became of a flight.
+/// The result of a flight.
 pub(crate) struct Landing {
-    /// Taken before the first operation was handed on.
+    /// The time before the first operation was sent.
     pub(crate) sent: Moment,
     /// One for each operation.
     pub(crate) outcomes: Vec<Outcome>,
-    /// The event of the first watch that fires, if any were left. Dropping it takes them back.
+    /// The event of the first watch that fires, if any were set. Dropping it removes them.
     pub(crate) watch: Option<Pending<WatchEvent>>,
 }
 
@@ -101,10 +102,12 @@ impl Write {
     }
 }
 
-/// The version of each node after the writes; `None` where the write deleted it.
+/// The version of each node after the writes; `None` if the write deleted it.
 pub(crate) type Versions = Vec<Option<i32>>;
 
-/// What is in a node: what [`Hold::read`](crate::Hold::read) gives.
+/// A node's data and version, as [`Hold::read`](crate::Hold::read) returns them.
+///
+/// # Examples
 ///
 /// ```no_run
 /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
@@ -119,16 +122,16 @@ pub(crate) type Versions = Vec<Option<i32>>;
 pub struct NodeData {
     /// Its data.
     pub data: Vec<u8>,
-    /// How often its data has been set. A write that must not undo another's names the version it has read.
+    /// How many times its data has been set. A write that must not undo somebody else's names the version that was read.
     pub version: i32,
 }
 
-/// Why writes were not done, or may not have been.
+/// Why writes were not done, or may not have been done.
 #[derive(Clone, Debug)]
 pub(crate) enum WriteFailure {
     /// The node that guards them is gone.
     GuardGone,
-    /// The write with this index could not be done, and why not.
+    /// The write with this index could not be done, for this reason.
     Refused {
         index: usize,
         path: String,
@@ -143,7 +146,7 @@ pub(crate) enum WriteFailure {
 /// A child, and the event of a watch on it.
 pub(crate) type Watched = (Child, Pending<WatchEvent>);
 
-/// A child and what is in it.
+/// A child and its data.
 #[derive(Clone, Debug)]
 pub(crate) struct Child {
     pub(crate) name: String,
@@ -154,15 +157,15 @@ pub(crate) struct Child {
     pub(crate) created: SystemTime,
 }
 
-/// Which of the nodes that may follow one another at one path.
+/// Identifies one of the nodes that may follow one another at one path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Seen {
     pub(crate) czxid: i64,
-    /// How often its data has been written.
+    /// How many times its data has been written.
     pub(crate) version: i32,
 }
 
-/// What became of a deletion.
+/// The outcome of a deletion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Deletion {
     Done,
@@ -174,7 +177,7 @@ pub(crate) enum Deletion {
 /// Why children could not be read.
 #[derive(Clone, Debug)]
 pub(crate) enum ReadFailure {
-    /// The connection broke: worth another try.
+    /// The connection broke, so another try makes sense.
     Unknown,
     Refused(String),
     SessionOver,
@@ -186,9 +189,9 @@ impl ReadFailure {
     }
 }
 
-/// Why the ensemble does not do what it was asked for.
+/// Why the ensemble refuses a request.
 pub(crate) fn text_of(refusal: &Refusal) -> String {
-    // Without a last arm for all the rest, which would give its reason to every refusal that is added.
+    // There is no catch-all arm, because it would give its reason to every refusal that is added later.
     let text = match refusal {
         Refusal::Denied => "the access list does not allow it",
         Refusal::NoParent => "it vanishes whenever it is created: something deletes it in a loop",
@@ -203,7 +206,7 @@ pub(crate) fn text_of(refusal: &Refusal) -> String {
     text.to_owned()
 }
 
-/// The first of two watches to tell. The other is taken back then.
+/// The first of two watches to fire. The other one is then removed.
 pub(crate) fn either(first: Pending<WatchEvent>, second: Pending<WatchEvent>) -> Pending<WatchEvent> {
     Box::pin(async move {
         tokio::select! {

@@ -1,9 +1,12 @@
-//! Errors for people: few kinds, by what the caller can do, and a sentence that says what is wrong.
+//! Errors for people: a few kinds, chosen by what the caller can do, and a sentence that says what is
+//! wrong.
 
 pub(crate) use crate::machine::status::LossReason;
 
 zklock_machine::listed! {
     /// What went wrong, by what the caller can do about it.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # use zklock_core::ErrorKind;
@@ -19,30 +22,32 @@ zklock_machine::listed! {
         InvalidInput,
         /// No server could be reached: check the hosts and the network, or try again later.
         Unreachable,
-        /// The time was over before the lock was free: try again, or do without.
+        /// The time was up before the lock was free: try again, or do without.
         Timeout,
-        /// The wait could never end, because this owner itself holds the lock, and nobody else can release that hold:
-        /// correct the program.
+        /// The wait could never end, because this owner itself holds the lock and nobody else can release
+        /// that hold: correct the program.
         Deadlock,
-        /// The hold is of a reentrant lock, and belongs to another owner: release it where it was acquired.
+        /// The hold belongs to another owner, and its lock is reentrant: release it where it was acquired.
         NotOwner,
-        /// The hold has been released before: correct the program.
+        /// The hold has already been released: correct the program.
         NotHeld,
         /// The hold is lost: stop what it guarded; others may hold the lock.
         Lost(LossReason),
-        /// A contender that cannot see ours is in the queue: let both sides use one dialect.
+        /// A contender that cannot see ours is in the queue: let both sides use the same dialect.
         ForeignContender,
-        /// The access list or the server's rules forbid it: correct the rights or the setup.
+        /// The access list or the server's rules forbid it, or the servers are too old for it: correct the
+        /// rights or the setup.
         Refused,
         /// The client is closed: make a new one.
         Closed,
         /// The wait was interrupted from outside.
         Interrupted,
-        /// A guarded write whose reply was lost: it may have been done. Read, then decide.
+        /// The reply to a guarded write was lost, so it may have been done: read, then decide.
         Uncertain,
-        /// A guarded write was refused, because a node was not as it had to be. Nothing was written.
+        /// A guarded write was refused, because a node was not in the state that it requires. Nothing was
+        /// written.
         Conflict,
-        /// This process was forked from one that used the library: use it in a process that was started
+        /// This process was forked from one that had used the library: use it in a process that was started
         /// anew, or fork before the first use.
         Forked,
     }
@@ -51,6 +56,8 @@ zklock_machine::listed! {
 /// An error of this crate: a [kind](Self::kind) for programs and a sentence for people.
 ///
 /// The sentence says what is wrong and what to do. It is not part of the stable interface.
+///
+/// # Examples
 ///
 /// ```
 /// # use zklock_core::{ClientOptions, ErrorKind};
@@ -70,7 +77,7 @@ pub struct Error {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Conflict {
-    /// Which of the writes, counted from 0 in their order.
+    /// The index of the write, counted from 0.
     pub index: usize,
     /// The path of its node.
     pub path: Box<str>,
@@ -82,7 +89,9 @@ impl Error {
         self.kind
     }
 
-    /// Which guarded write was refused, if that is what went wrong ([`ErrorKind::Conflict`]).
+    /// The guarded write that was refused, if the kind is [`ErrorKind::Conflict`].
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
@@ -102,7 +111,7 @@ impl Error {
         Self { kind, message: message.into(), conflict: None }
     }
 
-    /// A guarded write that was refused.
+    /// The error for a guarded write that was refused.
     pub(crate) fn conflict_at(conflict: Conflict, problem: &str) -> Self {
         let Conflict { index, path } = &conflict;
         let number = index + 1;
@@ -112,13 +121,13 @@ impl Error {
         Self { conflict: Some(Box::new(conflict)), ..Self::new(ErrorKind::Conflict, message) }
     }
 
-    /// The same error, saying where it was found.
+    /// The same error, with the place where it was found before its message.
     pub(crate) fn within(self, place: &str) -> Self {
         let message = format!("{place}: {}", self.message).into();
         Self { message, ..self }
     }
 
-    /// The same error, saying more.
+    /// The same error, with the reason after its message.
     pub(crate) fn because(self, why: &str) -> Self {
         let message = format!("{} ({why})", self.message).into();
         Self { message, ..self }
@@ -130,7 +139,7 @@ impl Error {
         Self::new(ErrorKind::Lost(reason), message)
     }
 
-    /// Any client's node of that name would let the writes pass.
+    /// For a lock whose nodes all have one name: any client's node of that name would let the writes pass.
     pub(crate) fn unguarded(path: &str) -> Self {
         let message = format!(
             "the exclusive lock {path} cannot guard writes: its node has no name of its own; use a mutex"

@@ -1,4 +1,4 @@
-//! What the faces for other languages need, and Rust programs do not. It is no part of the public interface.
+//! What the C and Python layers need, and Rust programs do not. It is not part of the public interface.
 
 pub use crate::guardian::command as guardian_command;
 pub use crate::hold::{Loss, Wanted};

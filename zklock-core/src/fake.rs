@@ -1,4 +1,4 @@
-//! An ensemble for tests: one directory of nodes in memory, which answers at once, or not at all.
+//! An ensemble for tests: one directory of nodes in memory. It answers at once, or not at all.
 
 use crate::clock;
 use crate::ensemble::{
@@ -20,23 +20,23 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
-/// The timeout of its sessions: a beat is due in a second.
+/// The timeout of its sessions. The heartbeat comes every second.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(12);
 
 const SESSION: i64 = 7;
 
-/// A handle of it, which is also the connection of its one session.
+/// A handle to it, which is also the connection of its one session.
 #[derive(Clone)]
 pub(crate) struct FakeEnsemble(Arc<State>);
 
 struct State {
-    /// With the transaction that created each, by path.
+    /// The nodes by path, each with the transaction that created it.
     nodes: Mutex<BTreeMap<String, i64>>,
     watches: Mutex<Vec<(String, oneshot::Sender<WatchEvent>)>>,
     /// When each check came, and how many nodes it named.
     checks: Mutex<Vec<(Moment, usize)>>,
     flights: Mutex<usize>,
-    /// How many checks to come are of no use.
+    /// How many of the next checks get an unknown outcome.
     unsure: Mutex<usize>,
     refuses_deletions: AtomicBool,
     is_silent: watch::Sender<bool>,
@@ -80,22 +80,22 @@ impl FakeEnsemble {
         Grant::new(footing, owner, bound, None)
     }
 
-    /// What so many checks come to is not known.
+    /// Makes the outcome of this many checks unknown.
     pub(crate) fn be_unsure_of(&self, checks: usize) {
         *lock_ignoring_poison(&self.0.unsure) = checks;
     }
 
-    /// Its access lists allow nobody to delete anything.
+    /// Refuses all deletions, as access lists may.
     pub(crate) fn refuse_deletions(&self) {
         self.0.refuses_deletions.store(true, Ordering::Relaxed);
     }
 
-    /// It answers nothing any more, and does nothing either.
+    /// Answers nothing any more, and does nothing either.
     pub(crate) fn fall_silent(&self) {
         self.0.is_silent.send_replace(true);
     }
 
-    /// Its session is over. The library has not noticed, but requests are answered so.
+    /// Ends its session. The library does not notice, but the answers to requests say so.
     pub(crate) fn end_session(&self) {
         self.0.has_ended.send_replace(true);
     }
@@ -113,7 +113,7 @@ impl FakeEnsemble {
         *lock_ignoring_poison(&self.0.flights)
     }
 
-    /// How many watches somebody listens to.
+    /// How many watches are listened to.
     pub(crate) fn watches(&self) -> usize {
         lock_ignoring_poison(&self.0.watches).iter().filter(|(_, watch)| !watch.is_closed()).count()
     }
@@ -201,7 +201,7 @@ impl FakeEnsemble {
         children.map(|(_, name)| name.to_owned()).collect()
     }
 
-    /// What `act` comes to; `unknown` when the connection is given up before the ensemble answers.
+    /// The outcome of `act`; `unknown` if the connection is given up before the ensemble answers.
     fn answer<T: Send + 'static>(
         &self,
         unknown: T,

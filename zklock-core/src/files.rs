@@ -1,4 +1,4 @@
-//! Files with passwords and certificates, which are read anew for each connection.
+//! Files with passwords and certificates, which are read again for each connection.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// What is in a file. A pipe is refused: it could not be read again, and may keep the reader waiting.
+/// The text of a file. A pipe is refused: it could not be read again, and may keep the reader waiting.
 pub(crate) fn text(file: &Path, longest: u64) -> Result<String, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     let kind = std::fs::metadata(file).map_err(unreadable)?;
@@ -17,7 +17,7 @@ pub(crate) fn text(file: &Path, longest: u64) -> Result<String, String> {
         return Err("cannot be read: it is not a regular file".to_owned());
     }
     let mut text = String::new();
-    // The error of the standard library says nothing of what is in it.
+    // The standard library's error does not quote the content.
     File::open(file).map_err(unreadable)?.take(longest + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > longest {
         return Err("is too long: is it the right file?".to_owned());
@@ -25,8 +25,8 @@ pub(crate) fn text(file: &Path, longest: u64) -> Result<String, String> {
     Ok(text)
 }
 
-/// Reads one after the other, each on a thread for what may block. Where one hangs, as on a file system of the network, those
-/// that come after wait for it, and no further threads hang.
+/// Reads files one after the other, each on a thread for blocking calls. If one read hangs, on a network file system for
+/// example, later ones wait for it, and no more threads hang.
 #[derive(Clone, Debug)]
 pub(crate) struct Reads {
     turns: Arc<Semaphore>,
@@ -38,12 +38,12 @@ impl Reads {
         Self { turns: Arc::new(Semaphore::new(1)), process: std::process::id() }
     }
 
-    /// What `read` gives; `None` if the runtime ends. One that has begun goes on if this is dropped.
+    /// The result of `read`; `None` if the runtime ends. A read that has begun goes on even if the future is dropped.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        // A forked child would wait for a turn that a thread of its parent had when the fork came.
+        // A forked child would wait for a turn that one of its parent's threads had at the moment of the fork.
         let is_forked = self.process != std::process::id();
         let turn = if is_forked { None } else { Some(self.turns.clone().acquire_owned().await.ok()?) };
         let reading = move || {

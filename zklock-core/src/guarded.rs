@@ -5,12 +5,14 @@ use crate::error::{Error, ErrorKind};
 use crate::hold::Hold;
 use crate::path::check_path;
 
-/// A server hangs up on a request of more than 1 MiB, and may be configured to take less.
+/// A server closes the connection on a request of more than 1 MiB, and may be configured to take less.
 const BYTES_AT_MOST: usize = 512 * 1024;
-/// What a write takes beside its path and data, or more.
+/// An upper bound for the bytes of a write besides its path and data.
 const BYTES_OF_A_WRITE: usize = 64;
 
-/// What the writes of a [`Guarded`] have done.
+/// The result of the writes of a [`Guarded`].
+///
+/// # Examples
 ///
 /// ```no_run
 /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
@@ -28,14 +30,14 @@ pub struct Committed {
 }
 
 impl Committed {
-    /// The version of each node after its write, in the order of the writes: 0 where it was created, `None` where it was
-    /// deleted. A node that is written twice has two.
+    /// The version of each node after its write, in the order of the writes: 0 if it was created, `None` if it
+    /// was deleted. A node that is written twice appears twice.
     pub fn versions(&self) -> &[Option<i32>] {
         &self.versions
     }
 }
 
-/// What [`Guarded::checked`] gives.
+/// The result of [`Guarded::checked`].
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct CheckedWrites(Vec<Write>);
@@ -46,7 +48,7 @@ pub struct CheckedWrites(Vec<Write>);
 pub struct Guarded<'a> {
     hold: &'a Hold,
     writes: Vec<Write>,
-    /// What they take in a request. Beyond what a server takes nothing more is copied.
+    /// Their bytes in a request. Once that is more than a server takes, no more writes are copied.
     bytes: usize,
 }
 
@@ -55,17 +57,17 @@ impl<'a> Guarded<'a> {
         Self { hold, writes: Vec::new(), bytes: 0 }
     }
 
-    /// Create a persistent node.
+    /// Adds the creation of a persistent node.
     pub fn create(self, path: &str, data: &[u8]) -> Self {
         self.add(path, data, |path, data| Write::Create { path, data })
     }
 
-    /// Set a node's data, if it has this version, or whatever version it has.
+    /// Adds a write of a node's data. It requires that the node has this version; `None` accepts any.
     pub fn set_data(self, path: &str, data: &[u8], version: Option<i32>) -> Self {
         self.add(path, data, |path, data| Write::SetData { path, data, version })
     }
 
-    /// Delete a node, if it has this version, or whatever version it has.
+    /// Adds the deletion of a node. It requires that the node has this version; `None` accepts any.
     pub fn delete(self, path: &str, version: Option<i32>) -> Self {
         self.add(path, &[], |path, _| Write::Delete { path, version })
     }
@@ -83,29 +85,33 @@ impl<'a> Guarded<'a> {
     ///
     /// # Errors
     ///
-    /// * [`ErrorKind::Lost`] if the lock was not held any more: nothing was written;
-    /// * [`ErrorKind::Conflict`] if a node was not as it had to be: nothing was written. Which it was says
-    ///   [`Error::conflict`];
-    /// * [`ErrorKind::Uncertain`] if the reply was lost: all or nothing was written. [`Hold::read`] tells which;
+    /// * [`ErrorKind::Lost`] if the lock was no longer held. Nothing was written;
+    /// * [`ErrorKind::Conflict`] if a node was not in the state that a write requires. Nothing was written.
+    ///   [`Error::conflict`] says which write it was;
+    /// * [`ErrorKind::Uncertain`] if the reply was lost. Either all or nothing was written. [`Hold::read`] shows
+    ///   which;
     /// * [`ErrorKind::InvalidInput`] for a bad path, for more than 512 KiB in all, or for the hold of an
-    ///   [exclusive](crate::Client::exclusive) lock, whose node has no name of its own;
-    /// * [`ErrorKind::NotHeld`] after a release.
+    ///   [exclusive](crate::Client::exclusive) lock, because every holder's node has the same name;
+    /// * [`ErrorKind::Refused`] if the servers are too old to create a node in a transaction. Nothing was
+    ///   written;
+    /// * [`ErrorKind::NotHeld`] if the hold was released.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future leaves it open whether the writes are done.
+    /// If the future is dropped, the writes may or may not be done.
     pub async fn commit(self) -> Result<Committed, Error> {
         let hold = self.hold;
         hold.commit(self.checked()?.0).await
     }
 
-    /// The writes by themselves, checked: for [`commit_checked`](Hold::commit_checked).
+    /// The checked writes without the hold, for [`commit_checked`](Hold::commit_checked).
     #[doc(hidden)]
     pub fn checked(self) -> Result<CheckedWrites, Error> {
         let bytes = self.bytes;
         if bytes > BYTES_AT_MOST {
-            let message =
-                format!("guarded writes of {bytes} bytes: servers take no more than 512 KiB for certain");
+            let message = format!(
+                "guarded writes of {bytes} bytes are too large: servers are certain to take only 512 KiB"
+            );
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         for write in &self.writes {
@@ -116,7 +122,8 @@ impl<'a> Guarded<'a> {
 }
 
 impl Hold {
-    /// Does writes that were [checked](Guarded::checked) before, for calls that outlive what they were made from.
+    /// Does writes that were [checked](Guarded::checked) before. It is for calls that outlive the `Guarded` they
+    /// were made from.
     #[doc(hidden)]
     pub async fn commit_checked(&self, writes: CheckedWrites) -> Result<Committed, Error> {
         self.commit(writes.0).await

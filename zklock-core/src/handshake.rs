@@ -1,4 +1,4 @@
-//! Why no session could be opened over TLS: the client library keeps to itself why a handshake failed.
+//! Why no session could be opened over TLS. The client library does not say why a handshake failed.
 
 use crate::tls::Tls;
 use rustls::pki_types::ServerName;
@@ -7,9 +7,9 @@ use std::io;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-/// How far a handshake came, and why no further.
+/// Why a handshake failed.
 enum Failure {
-    /// By what TLS itself says.
+    /// For a reason that TLS itself gives.
     Tls(rustls::Error),
     Link(io::Error),
 }
@@ -26,7 +26,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Shakes hands with a server that has accepted the connection, and says what comes of it.
+/// Does a handshake with a server that has accepted the connection, and returns what happened.
 pub(crate) async fn look(tls: &Tls, host: &str, stream: TcpStream, deadline: Instant) -> String {
     let loaded = match timeout_at(deadline, tls.current()).await {
         Ok(Ok(loaded)) => loaded,
@@ -57,7 +57,7 @@ pub(crate) async fn look(tls: &Tls, host: &str, stream: TcpStream, deadline: Ins
     }
 }
 
-/// Comes to its end when the server has accepted us, as far as it tells.
+/// Ends when the server has accepted us, as far as it tells.
 async fn shake(connection: &mut ClientConnection, stream: &TcpStream) -> Result<(), Failure> {
     let mut chunk = [0; 4096];
     loop {
@@ -66,7 +66,8 @@ async fn shake(connection: &mut ClientConnection, stream: &TcpStream) -> Result<
             connection.write_tls(&mut out)?;
         }
         send(stream, &out).await?;
-        // In TLS 1.3 the server judges our certificate when we are done: it is to say something more.
+        // In TLS 1.3 the server judges our certificate after we are done, so wait for it to send
+        // something more.
         let last_word = connection.protocol_version() == Some(ProtocolVersion::TLSv1_3);
         let was_handshaking = connection.is_handshaking();
         if !was_handshaking && !last_word {
@@ -109,7 +110,9 @@ fn explained(error: &rustls::Error, has_identity: bool) -> String {
         InvalidCertificate(problem) => mistrusted(problem),
         AlertReceived(alert) => refused(*alert, has_identity),
         InvalidMessage(_) => "answers, but not in TLS: is this a port without TLS?".to_owned(),
-        PeerIncompatible(problem) => format!("agrees with us on no way to speak TLS: {problem:?}"),
+        PeerIncompatible(problem) => {
+            format!("cannot agree with us on how to speak TLS: {problem:?}")
+        }
         error => format!("fails the TLS handshake: {error}"),
     }
 }
@@ -138,7 +141,7 @@ fn mistrusted(problem: &CertificateError) -> String {
     }
 }
 
-/// What the server may have against us.
+/// Why the server may have refused us.
 fn refused(alert: AlertDescription, has_identity: bool) -> String {
     let advice = match alert {
         AlertDescription::ProtocolVersion | AlertDescription::InsufficientSecurity => {
@@ -154,7 +157,7 @@ fn refused(alert: AlertDescription, has_identity: bool) -> String {
     format!("refuses the TLS handshake ({alert:?}): {advice}")
 }
 
-/// So many seconds, in the largest unit that fits.
+/// This many seconds, in the largest unit that fits.
 fn span(seconds: u64) -> String {
     let units = [(86_400, "days"), (3600, "hours"), (60, "minutes")];
     let (length, unit) =

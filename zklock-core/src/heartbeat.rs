@@ -1,5 +1,5 @@
-//! Keeps the lease of a session running while there are holds, and ends holds whose lease has not
-//! been renewed: as the session's [`Keeper`](crate::machine::keeper::Keeper) says.
+//! The heartbeat. It keeps a session's lease running while there are holds, and ends holds whose lease was not renewed,
+//! as the session's [`Keeper`](crate::machine::keeper::Keeper) says.
 
 use crate::clock;
 use crate::ensemble::Pending;
@@ -13,10 +13,11 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::task::unconstrained;
 
-/// The watches on the nodes of holds. One stays until it tells, also when its hold has ended: it tells of the deletion.
+/// The watches on the nodes of holds. A watch stays until it fires, even if its hold has ended: it reports the
+/// deletion.
 type Watches = FuturesUnordered<Pending<(HoldId, WatchEvent)>>;
 
-/// Runs for as long as it is polled.
+/// Runs as long as it is polled.
 pub(crate) async fn run(session: Arc<Session>) -> Infallible {
     let mut watches = Watches::new();
     let (mut beat, mut asking, mut begun) = (None, None, clock::now());
@@ -39,7 +40,7 @@ pub(crate) async fn run(session: Arc<Session>) -> Infallible {
             }
             looked = poll(&mut asking) => {
                 asking = None;
-                // What the connection before has left unsaid is not about these.
+                // Anything that the earlier connection left unsaid is not about these watches.
                 take_events(&session, &mut watches);
                 take_watches(&session, &mut watches, looked);
             }
@@ -58,9 +59,10 @@ fn take_watches(session: &Session, watches: &mut Watches, looked: Vec<Looked>) {
     }
 }
 
-/// All that has arrived. What the connection brought before the answer to a check is known to the watch by now.
+/// Takes all events that have arrived. Whatever the connection delivered before the answer to a check has reached the
+/// watch by now.
 fn take_events(session: &Session, watches: &mut Watches) {
-    // Tokio would have it pause after a while.
+    // Unconstrained, because otherwise tokio would make it pause after a while.
     while let Some(Some((hold, event))) = unconstrained(watches.next()).now_or_never() {
         session.take_event(hold, event);
     }
@@ -115,7 +117,7 @@ mod tests {
             tokio::spawn(run(session.clone()));
             clock::sleep(Duration::from_secs(60)).await;
             assert_eq!(ensemble.checks(), []);
-            // After so long the lease is over, so a hold would be checked at once; that proves little, so once more.
+            // After so long, the lease is over, so a hold would be checked at once. That proves little, so once more.
             let hold = ensemble.hold(&session, "/a", Owner::unique());
             clock::sleep(Duration::from_millis(10)).await;
             assert_eq!(checks(&ensemble, start)[0], 60_000);
@@ -151,7 +153,7 @@ mod tests {
             let ensemble = FakeEnsemble::new();
             let session = ensemble.session();
             let hold = |number| ensemble.hold(&session, &format!("/{number}"), Owner::unique());
-            // More than Tokio lets a task do at once.
+            // More than tokio lets a task do in one go.
             let holds: Vec<_> = (0..300).map(hold).collect();
             clock::sleep(Duration::from_secs(1)).await;
             let due = session.look_after();

@@ -1,5 +1,5 @@
-//! What the owners of this process hold at one path, by whatever lock. With that, a wait that could never end is refused
-//! at once, one that may never end is logged, and a writer may take the read side.
+//! What the owners in this process hold at one path, through any lock. It serves to refuse a wait that could never end, to
+//! log one that may never end, and to let a writer take the read side.
 
 use crate::hold::Grant;
 use crate::machine::claim::Claim;
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 #[derive(Default)]
 pub(crate) struct HeldAt {
     held: Mutex<Vec<HeldClaim>>,
-    /// Nodes that may stay when nobody has them.
+    /// Nodes that may stay when nobody uses them.
     kept: Mutex<Vec<(Role, Weak<dyn Lingers>)>>,
     /// Members of a double barrier, by the names of their nodes.
     members: Mutex<Vec<(Arc<str>, Arc<Progress>)>>,
@@ -23,7 +23,7 @@ pub(crate) struct HeldAt {
 
 struct HeldClaim {
     scheme: Scheme,
-    /// Its node in the queue at this path. `None` if permits are held.
+    /// Its node in the queue at this path; `None` if permits are held.
     node: Option<Arc<str>>,
     grant: Arc<Grant>,
 }
@@ -34,9 +34,9 @@ pub(crate) struct Writer {
     pub(crate) grant: Arc<Grant>,
 }
 
-/// A node that stays when nobody has it.
+/// A node that stays when nobody uses it.
 pub(crate) trait Lingers: Send + Sync {
-    /// Gives it up if nobody has it, and tells what becomes of it.
+    /// Gives it up if nobody uses it, and returns its state to watch.
     fn give_up_idle(&self) -> watch::Receiver<Told>;
 }
 
@@ -57,7 +57,7 @@ impl HeldAt {
         lock_ignoring_poison(&self.held).retain(|held| !std::ptr::eq(&*held.grant, grant));
     }
 
-    /// Takes note of a member, until it is [forgotten](Self::forget).
+    /// Notes a member, until it is [forgotten](Self::forget).
     pub(crate) fn note(&self, member: &Arc<str>, progress: &Arc<Progress>) {
         lock_ignoring_poison(&self.members).push((member.clone(), progress.clone()));
     }
@@ -66,9 +66,9 @@ impl HeldAt {
         lock_ignoring_poison(&self.members).retain(|(name, _)| **name != *member);
     }
 
-    /// Leaves out of listings those members of this process that nobody wants any more: a caller may come again before
-    /// the node of its last try is gone. A member's `own` node stays, even if its caller has just gone: the member would
-    /// take it for deleted, and leave it behind.
+    /// Removes from listings the members of this process that nobody wants any more, because a caller may come again before
+    /// the node of its last try is gone. A member's `own` node stays, even if its caller has just gone: otherwise the
+    /// member would believe that it was deleted, and leave it behind.
     pub(crate) fn leave_out_gone(&self, own: Option<&str>, outcomes: &mut [Outcome]) {
         let is_there = |name: &str| own == Some(name) || !self.has_gone(name);
         for outcome in outcomes {
@@ -80,22 +80,22 @@ impl HeldAt {
         }
     }
 
-    /// Whether this is a member of this process that nobody wants any more, but whose node may still be there.
+    /// Whether this is a member of this process that nobody wants any more, but whose node may still exist.
     fn has_gone(&self, member: &str) -> bool {
         lock_ignoring_poison(&self.members)
             .iter()
             .any(|(name, progress)| **name == *member && !progress.is_wanted())
     }
 
-    /// What the owner holds here: the roles, and whether the owner alone may release it.
+    /// The roles that the owner holds here, and for each whether only the owner may release it.
     pub(crate) fn held_by(&self, owner: Owner) -> Vec<(Role, bool)> {
         let held = lock_ignoring_poison(&self.held);
         let is_own = |held: &&HeldClaim| held.node.is_some() && held.grant.is_in_use_by(owner);
         held.iter().filter(is_own).map(|held| (held.scheme.role(), held.grant.is_bound())).collect()
     }
 
-    /// The write side that the owner alone can release, in the dialect of this reader. A hold that anybody can release may
-    /// have been handed to another thread or task, which writes.
+    /// The owner's hold of the write side, which it alone can release, in the dialect of this reader. A hold that anybody
+    /// can release may have been handed to another thread or task, which writes.
     pub(crate) fn writer(&self, owner: Owner, reader: Scheme) -> Option<Writer> {
         let writer = match reader {
             Scheme::Read => Scheme::Write,
@@ -111,7 +111,7 @@ impl HeldAt {
         Some(Writer { node: held.node.clone()?, grant: held.grant.clone() })
     }
 
-    /// Takes note of a node that may stay when nobody has it.
+    /// Notes a node that may stay when nobody uses it.
     pub(crate) fn note_kept<T: Lingers + 'static>(&self, role: Role, node: &Arc<T>) {
         let node: Weak<dyn Lingers> = Arc::downgrade(&(node.clone() as Arc<dyn Lingers>));
         let mut kept = lock_ignoring_poison(&self.kept);
@@ -119,8 +119,8 @@ impl HeldAt {
         kept.push((role, node));
     }
 
-    /// Gives up what nobody has and excludes this role. The holds whose release has begun, and which exclude the role until
-    /// it is done.
+    /// Gives up nodes that nobody uses and that exclude this role. Returns the holds whose release has begun and which
+    /// exclude the role until it is done.
     pub(crate) fn make_way(&self, role: Role) -> Vec<watch::Receiver<Told>> {
         let kept: Vec<_> = lock_ignoring_poison(&self.kept)
             .iter()

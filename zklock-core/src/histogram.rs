@@ -1,17 +1,18 @@
 //! Histograms with fixed buckets, each twice as wide as the one before.
 //!
-//! To count something is two additions to atomics: no lock, no allocation, and no search for the bucket, whose number is that
-//! of a bit. So what is counted on the way of an acquire costs nothing that could be measured beside a request.
+//! Counting something takes two additions to atomics: no lock, no allocation, and no search for the bucket, which
+//! comes from the position of a bit. So the counting in an acquire is too cheap to be measured beside a request.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The first bucket of a [`Unit::Seconds`] in nanoseconds. A request takes more, and what takes no request takes less.
+/// The bound of the first bucket of [`Unit::Seconds`], in nanoseconds. Everything that takes a request takes more,
+/// everything else less.
 const FIRST: u64 = 100_000;
-/// With a bound; the last of all has none.
+/// The buckets that have a bound. One more, the last, has none.
 const BUCKETS: usize = 24;
 
-/// What is counted, and so where the buckets end.
+/// What is counted, which decides where the buckets end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Unit {
     /// 100 µs, 200 µs, and so on to 14 minutes.
@@ -37,13 +38,13 @@ impl Unit {
         }
     }
 
-    /// The bucket of an amount, which is in nanoseconds if it is a time.
+    /// The bucket of an amount. Times are in nanoseconds.
     fn bucket(self, amount: u64) -> usize {
         let units = match self {
             Self::Seconds => amount.div_ceil(FIRST),
             Self::Contenders => amount.saturating_add(1),
         };
-        // The number of doublings that it takes to get there.
+        // How many doublings it takes to get there.
         let doublings = u64::BITS - units.saturating_sub(1).leading_zeros();
         (doublings as usize).min(self.bounds())
     }
@@ -95,7 +96,9 @@ impl Recorder {
     }
 }
 
-/// How often something was how large: times in seconds, or numbers of contenders. It is a copy, which does not change.
+/// A distribution of times in seconds, or of numbers of contenders. It is a copy, which does not change.
+///
+/// # Examples
 ///
 /// ```no_run
 /// # fn example(client: &zklock_core::Client) {
@@ -115,7 +118,9 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// How many were counted.
+    /// How many values were counted.
+    ///
+    /// # Examples
     ///
     /// ```
     /// assert_eq!(zklock_core::Stats::default().acquire_wait.count(), 0);
@@ -124,7 +129,9 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
-    /// All of them added up.
+    /// The sum of all values.
+    ///
+    /// # Examples
     ///
     /// ```
     /// assert_eq!(zklock_core::Stats::default().hold_time.sum(), 0.0);
@@ -133,8 +140,10 @@ impl Histogram {
         self.unit.value(self.sum)
     }
 
-    /// The largest value of each bucket, and how many were not larger than that. The last is infinite, and so the
-    /// [count](Self::count) of all.
+    /// The upper bound of each bucket, and how many values were not larger than that. The last bound is infinite, so
+    /// its number is the [count](Self::count).
+    ///
+    /// # Examples
     ///
     /// ```
     /// let queue = zklock_core::Stats::default().queue_length;
@@ -157,7 +166,7 @@ impl Histogram {
 mod tests {
     use super::*;
 
-    /// Every bucket with something in it: its bound, and how many are in it alone.
+    /// Every bucket that is not empty: its bound, and how many values are in it alone.
     fn filled(histogram: &Histogram) -> Vec<(f64, u64)> {
         let mut before = 0;
         let alone = histogram

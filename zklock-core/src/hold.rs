@@ -27,7 +27,9 @@ pub use self::wanted::Wanted;
 pub(crate) use crate::token::Token;
 
 listed! {
-    /// How a hold stands.
+    /// The state of a hold.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # fn example(hold: &zklock_core::Hold) {
@@ -43,14 +45,14 @@ listed! {
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     #[non_exhaustive]
     pub enum HoldState {
-        /// The lock is held, and the ensemble has confirmed it of late.
+        /// The lock is held, and the ensemble has confirmed it recently.
         Held,
-        /// The ensemble is out of reach or late. The lock is held for as long as
-        /// [`valid_for`](Hold::valid_for) says; after that others may hold it.
+        /// The ensemble is unreachable or late. The lock is held for as long as [`valid_for`](Hold::valid_for) says;
+        /// after that, others may hold it.
         AtRisk,
-        /// The lock is not held any more. This is final.
+        /// The lock is no longer held. This is final.
         Lost(LossReason),
-        /// It was released.
+        /// The hold was released.
         Released,
     }
 }
@@ -69,10 +71,10 @@ pub struct Hold {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Released {
     No,
-    /// It was released with the grant, or after that was lost.
+    /// It was released together with the grant, or after the grant was lost.
     Yes,
-    /// It was released while other holds of the owner went on, or its node was passed on. It is not concerned with the end of
-    /// that.
+    /// It was released while other holds of the owner went on, or its node was passed on. What happens to that node
+    /// later is not this hold's concern.
     Before,
 }
 
@@ -85,13 +87,13 @@ pub(crate) struct Grant {
     bound: bool,
     /// Holds that share this grant.
     holds: AtomicUsize,
-    /// To whom the node goes back, if it may be passed on.
+    /// Takes the node back, if it may be passed on.
     returns: Option<Arc<dyn Returns>>,
-    /// Guarded writes of which it is not known that they are done, or will not be.
+    /// Guarded writes that may still be under way.
     unsettled: AtomicUsize,
 }
 
-/// What a grant stands on. Grants that follow one another on one node share it.
+/// What a grant is based on. Grants that follow one another on one node share it.
 #[derive(Clone)]
 pub(crate) struct Footing {
     pub(crate) session: Arc<Session>,
@@ -99,7 +101,7 @@ pub(crate) struct Footing {
     pub(crate) path: Arc<str>,
     pub(crate) token: Token,
     pub(crate) progress: Arc<Progress>,
-    /// Where to ask once the session is over.
+    /// Finds the client's next session once this one is over.
     pub(crate) slot: Arc<Slot>,
 }
 
@@ -113,10 +115,10 @@ impl Deref for Grant {
 
 /// Takes back the node of a grant that ends.
 pub(crate) trait Returns: Send + Sync {
-    /// Whether the node stays, for the next of this process.
+    /// Whether the node is kept for the next holder in this process.
     fn give_back(&self, grant: &Grant) -> bool;
 
-    /// The node goes when this grant ends; `false` if that has ended.
+    /// Deletes the node when this grant ends; `false` if it has ended.
     fn keep_for_last(&self, grant: &Grant) -> bool;
 }
 
@@ -130,22 +132,22 @@ impl Hold {
         self.grant.token
     }
 
-    /// The path of the lock, as [`Lock::path`](crate::Lock::path) says it.
+    /// The path of the lock; see [`Lock::path`](crate::Lock::path).
     pub fn path(&self) -> &str {
         &self.grant.path
     }
 
-    /// The path of the node that stands for this hold; of a set of locks, and of several permits, the first.
+    /// The path of the node that represents this hold. For a set of locks, and for several permits, it is the first.
     pub fn node(&self) -> &str {
         self.grant.holding.node()
     }
 
-    /// The paths of all nodes that stand for this hold. If one of them goes, the hold is lost.
+    /// The paths of all nodes that represent this hold. If one of them is deleted, the hold is lost.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
         self.grant.holding.nodes.iter().map(|node| &**node)
     }
 
-    /// How the hold stands.
+    /// The state of the hold.
     pub fn state(&self) -> HoldState {
         match self.grant.holding.status() {
             _ if *self.released.borrow() == Released::Before => HoldState::Released,
@@ -157,52 +159,57 @@ impl Hold {
         }
     }
 
-    /// For how long the lock is certain to be held without the ensemble being heard from again.
+    /// How long the lock is certain to be held, even if the ensemble is not heard from again.
     ///
-    /// Zero means that others may hold it. It costs no request. It is the state of now: a process
-    /// that is paused between this call and what it guards may find it changed. The [`token`](Self::token) and
-    /// [`guarded`](Self::guarded) writes protect against that.
+    /// Zero means that others may hold it. The call costs no request. Its answer is true at this moment: if the
+    /// process is paused before it does the guarded work, the lease may be over by then. The [`token`](Self::token)
+    /// and [`guarded`](Self::guarded) writes protect against that.
     pub fn valid_for(&self) -> Duration {
         let valid_for = self.grant.session.valid_for(&self.grant.holding);
-        // Looked at last: the lease may be that of the next one by now.
+        // Checked last: the node may have been passed on, and the lease would then be the next holder's.
         if self.is_released() { Duration::ZERO } else { valid_for }
     }
 
-    /// Waits until the hold is lost, and says why; `None` if it is released instead. The holds of a
+    /// Waits until the hold is lost, and returns the reason; `None` if the hold is released instead. The holds of a
     /// reentrant owner are lost together, and released with the last of them.
     ///
     /// # Cancel safety
     ///
-    /// May be dropped and called again.
+    /// The future may be dropped and the method called again.
     pub async fn lost(&self) -> Option<LossReason> {
         self.loss().come().await
     }
 
-    /// As [`lost`](Self::lost), and does not keep the hold.
+    /// Like [`lost`](Self::lost), but does not keep the hold.
     pub(crate) fn loss(&self) -> Loss {
         Loss { told: self.grant.holding.watch(), released: self.released.subscribe() }
     }
 
-    /// Asks the quorum whether the lock is still held, and says for how long it is certain to be.
+    /// Asks the quorum whether the lock is still held, and returns how long it is certain to be held from now on.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Lost`] if it is not; [`ErrorKind::Unreachable`] if the ensemble did not answer
-    /// within what was left of the lease, or it had none left and was not heard from within a second;
-    /// [`ErrorKind::NotHeld`] after a release, even one that comes before the answer.
+    /// * [`ErrorKind::Lost`] if it is not;
+    /// * [`ErrorKind::Unreachable`] if the ensemble did not answer while the lease ran (or within a second, if less
+    ///   than a second was left);
+    /// * [`ErrorKind::NotHeld`] if the hold was released, even while the call waited.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
     pub async fn confirm(&self) -> Result<Duration, Error> {
         self.refuse_released()?;
         let patience = self.valid_for().max(Duration::from_secs(1));
         let confirmed = tokio::select! {
             biased;
-            // An answer that is still to come would change nothing.
+            // After a release or a loss, the answer would change nothing.
             _ = self.loss().come() => None,
             confirmed = clock::timeout(patience, self.ask()) => confirmed.ok().flatten(),
         };
         confirmed.ok_or_else(|| self.unconfirmed())
     }
 
-    /// For how long the hold is certain, if the quorum says that it is.
+    /// How long the hold is certain to last, if the quorum confirms it.
     async fn ask(&self) -> Option<Duration> {
         let grant = &self.grant;
         // A lapsed lease takes two checks to be restored.
@@ -217,13 +224,15 @@ impl Hold {
         None
     }
 
-    /// Why nobody could confirm that it is held. Call it last: the hold may have been released, or lost, at any moment
+    /// Why the hold could not be confirmed. Call it last: the hold may have been released or lost at any moment
     /// before.
     fn unconfirmed(&self) -> Error {
         self.refuse_released().err().unwrap_or_else(|| self.grant.unheard())
     }
 
-    /// Writes to ZooKeeper that are done only if the lock is still held when the quorum commits them.
+    /// Starts a list of writes to ZooKeeper that are done only if the lock is still held when the quorum commits them.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
@@ -235,26 +244,27 @@ impl Hold {
         Guarded::by(self)
     }
 
-    /// Releases the lock and waits until the ensemble has confirmed it.
+    /// Releases the lock, and waits until the ensemble has confirmed it.
     ///
-    /// Of a reentrant lock, only the release of the last hold of its owner reaches the ensemble.
+    /// With a reentrant lock, only the release of the owner's last hold reaches the ensemble.
     ///
     /// # Errors
     ///
-    /// * [`ErrorKind::Lost`] if the hold was found to be lost;
-    /// * [`ErrorKind::NotOwner`] if the lock is reentrant and this is not its owner: nothing changes;
-    /// * [`ErrorKind::NotHeld`] if this hold was released before;
-    /// * [`ErrorKind::Refused`] if the access list does not allow to delete its node. The lock is free all the same: the
-    ///   session was closed, and its nodes with it. Other holds of the client in it are lost by then, and were told so
-    ///   ([`LossReason::SessionClosed`]);
-    /// * [`ErrorKind::Timeout`] if the ensemble has not answered within a session timeout. The
-    ///   release goes on in the background;
-    /// * [`ErrorKind::Unreachable`] if no connection can be had for its session any more, such as after a change of
-    ///   passwords. The lock is free when the ensemble ends the session, a session timeout after it last heard of it.
+    /// * [`ErrorKind::Lost`] if the hold had been lost;
+    /// * [`ErrorKind::NotOwner`] if the lock is reentrant and the caller is not the hold's owner. Nothing changes;
+    /// * [`ErrorKind::NotHeld`] if this hold has already been released;
+    /// * [`ErrorKind::Refused`] if the access list does not allow deleting its node. The lock is free all the same,
+    ///   because the client closed the session and its nodes are gone with it. All other holds of that session are
+    ///   lost, for the reason [`LossReason::SessionClosed`];
+    /// * [`ErrorKind::Timeout`] if the ensemble has not answered within a session timeout. The release goes on in the
+    ///   background;
+    /// * [`ErrorKind::Unreachable`] if the session can get no connection any more, for example after a change of
+    ///   passwords. The lock is free when the ensemble ends the session, a session timeout after it last heard from
+    ///   it.
     ///
     /// # Cancel safety
     ///
-    /// The lock is released from the first poll on. Dropping the future stops only the waiting.
+    /// The release begins with the first poll. Dropping the future only stops the waiting.
     pub async fn release(&self) -> Result<(), Error> {
         match self.begin_release(Owner::current())? {
             Some(rest) => rest.await,
@@ -262,8 +272,8 @@ impl Hold {
         }
     }
 
-    /// Releases the lock, and returns a future that waits for the release; `None` if there is nothing to wait for, since
-    /// other holds of the owner go on.
+    /// Releases the lock, and returns a future that waits for the release; `None` if there is nothing to wait for,
+    /// because the owner has other holds.
     #[doc(hidden)]
     pub fn begin_release(
         &self,
@@ -282,9 +292,9 @@ impl Hold {
         let left = self.leave().ok_or_else(|| grant.not_held())?;
         match left {
             Left::Released => {}
-            // What becomes of the node is the next one's affair.
+            // The next holder looks after the node.
             Left::PassedOn if was_valid => return Ok(None),
-            // Others may have held the lock, and so the servers are to say that they did not.
+            // Others may have held the lock, so the servers must confirm that they did not.
             Left::PassedOn => {}
             Left::Others | Left::Lost => return grant.told().map(|()| None),
         }
@@ -300,10 +310,10 @@ impl Hold {
                 let goes_on =
                     |status: &Status| matches!(status, Status::Held | Status::Releasing | Status::Stuck);
                 let ended = told.wait_for(|told| !goes_on(&told.status));
-                // Copied: as long as it is borrowed nobody can write it, and nobody read it again.
+                // Copied, because nobody can write it, or read it again, while it is borrowed.
                 let ended = ended.await.map(|told| told.status);
                 let gone = match ended {
-                    // What was lost before is told so at once.
+                    // A hold that was lost before the release is reported as lost at once.
                     Ok(Status::Lost(LossReason::SessionExpired))
                         if was_valid && grant.session.nodes_are_gone() =>
                     {
@@ -315,7 +325,7 @@ impl Hold {
                 (ended, gone)
             };
             match clock::timeout(grant.session.timeout(), ended).await {
-                // It was held to the end, and goes with the session.
+                // It was held to the end; its node goes with the session.
                 Ok((Ok(Status::Lost(LossReason::SessionExpired | LossReason::SessionClosed)), gone))
                     if was_valid =>
                 {
@@ -331,12 +341,12 @@ impl Hold {
         }))
     }
 
-    /// Releases the lock in the background, without a check of the owner.
+    /// Releases the lock in the background, without checking the owner.
     pub(crate) fn let_go(&self) {
         self.leave();
     }
 
-    /// Releases this hold, and says what is left of its grant; `None` if that was done before.
+    /// Releases this hold, and returns what is left of its grant; `None` if it had been released before.
     fn leave(&self) -> Option<Left> {
         let first = self.released.send_if_modified(|released| {
             let first = *released == Released::No;
@@ -381,12 +391,12 @@ impl Drop for Hold {
     }
 }
 
-/// What is left of a grant when one of its holds is released.
+/// What is left of a grant after one of its holds is released.
 #[derive(PartialEq, Eq)]
 enum Left {
     /// Other holds of the owner.
     Others,
-    /// The node, for the next of this process.
+    /// The node, for the next holder in this process.
     PassedOn,
     /// Nothing: it is being released.
     Released,
@@ -405,17 +415,17 @@ impl Grant {
         Arc::new(Self { footing, owner, since: clock::now(), bound, holds, returns, unsettled })
     }
 
-    /// Nobody gets its node after it; `false` if it has ended.
+    /// Makes this the node's last grant; `false` if it has ended.
     pub(crate) fn be_the_last(&self) -> bool {
         self.returns.as_ref().is_none_or(|returns| returns.keep_for_last(self))
     }
 
-    /// Whether somebody has it.
+    /// Whether there is a hold of it.
     pub(crate) fn is_in_use(&self) -> bool {
         self.holds.load(Ordering::Acquire) > 0
     }
 
-    /// Whether something that it guards may be written after its end.
+    /// Whether a write that it guards may still be done after its end.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.unsettled.load(Ordering::Acquire) > 0
     }
@@ -432,7 +442,7 @@ impl Grant {
         self.holding.status() == Status::Held
     }
 
-    /// Whether nobody has a hold of it, and nothing of it is left at the servers.
+    /// Whether all its holds are released, and nothing of it is left at the servers.
     pub(crate) fn is_over(&self) -> bool {
         self.holds.load(Ordering::Acquire) == 0
             && matches!(self.holding.status(), Status::Lost(_) | Status::Released | Status::Freed)
@@ -442,7 +452,7 @@ impl Grant {
         self.loss().is_some()
     }
 
-    /// Why it was lost, if it was.
+    /// Why it was lost; `None` if it was not.
     pub(crate) fn loss(&self) -> Option<LossReason> {
         if let Status::Lost(reason) = self.holding.status() { Some(reason) } else { None }
     }
@@ -451,19 +461,19 @@ impl Grant {
         &self.holding
     }
 
-    /// One more hold of the same owner; `None` if the last has been released meanwhile.
+    /// Another hold for the same owner; `None` if the last hold has been released meanwhile.
     pub(crate) fn again(self: &Arc<Self>) -> Option<Hold> {
         let more = |holds: usize| (holds > 0).then_some(holds + 1);
         self.holds.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;
         Some(Hold::new(self.clone()))
     }
 
-    /// Nobody looks after it any more. Wakes those that wait for its end.
+    /// Gives up looking after it, and wakes all who wait for its end.
     pub(crate) fn abandon(&self) {
         self.session.abandon(&self.holding);
     }
 
-    /// One hold less.
+    /// Takes away one hold.
     fn let_go(&self) -> Left {
         let is_lost = self.is_lost();
         if self.holds.fetch_sub(1, Ordering::AcqRel) > 1 {

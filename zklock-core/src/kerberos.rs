@@ -1,8 +1,8 @@
-//! Tickets of Kerberos, from the system's own library.
+//! Kerberos tickets, from the system's own library.
 //!
-//! The client library would ask the KDC while it serves a connection, where nothing may wait, and would keep to itself why
-//! there is no ticket. So the ticket is fetched here before, on a thread of its own. It stays in the credential cache, where
-//! the client library finds it.
+//! The client library would ask the KDC while it serves a connection, where nothing may block, and would not say why there
+//! is no ticket. So the ticket is fetched here first, on a thread of its own. It stays in the credential cache, where the
+//! client library finds it.
 
 use crate::clock;
 use crate::credentials::Credentials;
@@ -19,7 +19,7 @@ use std::thread;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// More threads than ever ask a KDC that answers; one that does not keeps each for half a minute.
+/// More threads than ever wait for a KDC that answers. One that does not answer keeps each thread for half a minute.
 const MOST_THREADS: usize = 32;
 
 /// The numbers of Kerberos' errors, which no release changes.
@@ -34,9 +34,9 @@ mod code {
 /// A login with the ticket that this process finds.
 pub(crate) struct Kerberos {
     pub(crate) service: String,
-    /// `None`: the host that is connected to.
+    /// `None` stands for the host that is connected to.
     host: Option<String>,
-    /// That in which it was made.
+    /// The process in which it was made.
     process: u32,
     threads: AtomicUsize,
 }
@@ -66,7 +66,7 @@ impl Kerberos {
         Ok(Self { service, host, process, threads: AtomicUsize::new(0) })
     }
 
-    /// Of the service, where this host is connected to.
+    /// The service's host, if `connected` is the host that is connected to.
     pub(crate) fn host<'a>(&'a self, connected: &'a str) -> &'a str {
         self.host.as_deref().unwrap_or(connected)
     }
@@ -77,11 +77,11 @@ impl Kerberos {
         std::iter::once(self.service.clone()).chain(host).collect()
     }
 
-    /// Has a ticket for the service in the cache.
+    /// Makes sure that the cache has a ticket for the service.
     pub(crate) async fn fetch_ticket(self: Arc<Self>, host: &str, bound: Duration) -> Result<(), NoTicket> {
         let target = format!("{}@{host}", self.service);
         let silent = || NoTicket::Yet(no_kdc(&target, "no answer in time"));
-        // A forked child has inherited the count, and none of the threads.
+        // A forked child has inherited the count, but none of the threads.
         let counts = usize::from(self.process == std::process::id());
         if self.threads.fetch_add(counts, Ordering::Relaxed) >= MOST_THREADS && counts > 0 {
             self.threads.fetch_sub(counts, Ordering::Relaxed);
@@ -92,7 +92,7 @@ impl Kerberos {
         let ask = move || {
             let asked = ask_for(&name);
             kerberos.threads.fetch_sub(counts, Ordering::Relaxed);
-            // Nobody may wait for it any more.
+            // Perhaps nobody waits for it any more.
             let _ = sender.send(asked);
         };
         if let Err(error) = thread::Builder::new().name("zklock-kerberos".into()).spawn(ask) {
@@ -132,14 +132,15 @@ fn ask_for(target: &str) -> Result<(), NoTicket> {
     Ok(())
 }
 
-/// Fetches the ticket and begins a login with it, which is sent to nobody. What the client library's own would do.
+/// Fetches the ticket and begins a login with it, which is not sent to anybody. The client library's own login would do the
+/// same.
 fn ask(target: &str) -> Result<CtxFlags, GssError> {
     let service = Name::new(target.as_bytes(), Some(&GSS_NT_HOSTBASED_SERVICE))?;
     let mut mechanism = OidSet::new()?;
     mechanism.add(&GSS_MECH_KRB5)?;
     let credentials = Cred::acquire(None, None, CredUsage::Initiate, Some(&mechanism))?;
-    // The client library allows all, so also that the client's own ticket goes along. Whether it would is known when the
-    // login is complete, and without mutual authentication this is after one step.
+    // The client library sets all flags, and so allows delegating the client's own ticket. Whether that would happen is
+    // known when the login is complete, which without mutual authentication is after one step.
     let flags = CtxFlags::GSS_C_DELEG_FLAG;
     let mut login = ClientCtx::new(Some(credentials), service, flags, Some(&GSS_MECH_KRB5));
     login.step(None, None)?;
@@ -148,12 +149,12 @@ fn ask(target: &str) -> Result<CtxFlags, GssError> {
 
 fn refusal(target: &str, error: GssError) -> NoTicket {
     let all = error.to_string();
-    // Kerberos' own words follow on what GSSAPI says to any error.
+    // Kerberos' own message follows the text that GSSAPI adds to every error.
     let words = all.split_once(" (").and_then(|(_, words)| words.strip_suffix(')')).unwrap_or(&all);
     let code = error.minor;
-    // They are called flags, but are numbers.
+    // They are called flags, but they are numbers.
     let is = |flags: MajorFlags| error.major.bits() == flags.bits();
-    // It is told in several ways, depending on where it is found out.
+    // It is reported in several ways, depending on where it is found out.
     let is_expired = code == code::TICKET_EXPIRED
         || is(MajorFlags::GSS_S_CREDENTIALS_EXPIRED)
         || is(MajorFlags::GSS_S_CONTEXT_EXPIRED);

@@ -1,25 +1,25 @@
-//! What the servers know: the requests of ZooKeeper 3.4, or those that came with 3.5 as well.
+//! What the servers can do: only the requests of ZooKeeper 3.4, or also those of 3.5.
 //!
-//! A server answers a request that it does not know with an error and hangs up. So it has to be known before the first one
-//! is sent.
+//! A server answers a request that it does not know with an error, and closes the connection. So its level must be known
+//! before the first such request is sent.
 
-/// What servers of a version know.
+/// The requests that a server knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ServerLevel {
-    /// No container nodes, no stat of a created node, and a watch stays until it fires. The client library sends no
-    /// transaction with a creation that these servers know.
+    /// No container nodes, no stat of a created node, and a watch stays until it fires. The client library cannot send a
+    /// transaction with a creation in the form that these servers know.
     V3_4,
     V3_5,
 }
 
-/// How the answer to the word `srvr` begins.
+/// How the answer to the command `srvr` begins.
 const GREETING: &str = "Zookeeper version: ";
-/// How that of ClickHouse Keeper does. For long it knew no container nodes and no stat of a created node, and on what it does
-/// not know it hangs up without a word: so it is asked for no more than a server of 3.4.
+/// How the answer of ClickHouse Keeper begins. For a long time it had no container nodes and no stat of a created node, and
+/// it silently closes the connection on requests that it does not know. So it is only asked for what a server of 3.4 knows.
 const KEEPER: &str = "ClickHouse Keeper version: ";
 
 impl ServerLevel {
-    /// `None` for what is older than all levels.
+    /// `None` for versions that are older than all levels.
     pub(crate) fn of(major: u32, minor: u32) -> Option<Self> {
         match (major, minor) {
             version if version >= (3, 5) => Some(Self::V3_5),
@@ -28,8 +28,8 @@ impl ServerLevel {
         }
     }
 
-    /// What a server says of its version. What cannot be read says nothing against the present version: a server may be
-    /// told not to answer, and others speak the protocol as well.
+    /// The level that a server's answer stands for. An answer that cannot be parsed counts as a current version: a server may
+    /// be told not to answer, and other products use the same protocol.
     pub(crate) fn of_answer(answer: &str) -> Self {
         if answer.starts_with(KEEPER) {
             return Self::V3_4;
@@ -38,7 +38,7 @@ impl ServerLevel {
     }
 }
 
-/// Whether a server that gave this answer hangs up on a login that fails, and does not say that it has failed.
+/// Whether a server that gave this answer closes the connection after a failed login, without saying that it failed.
 pub(crate) fn refuses_in_silence(answer: &str) -> bool {
     version(answer).is_some_and(|version| version < (3, 6))
 }

@@ -1,4 +1,4 @@
-//! Distributed locks on Apache ZooKeeper, for programs that must be told when a lock is lost.
+//! Distributed locks on Apache ZooKeeper, for programs that must find out when they lose a lock.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -19,15 +19,15 @@
 //! # async fn write_the_report(_: zklock_core::Token) {}
 //! ```
 //!
-//! Threads that have no runtime find the same in [`blocking`].
+//! For threads without an async runtime, [`blocking`] has the same API.
 //!
 //! # Kinds of lock
 //!
-//! | kind | made by | stands in one queue with |
+//! | kind | made by | shares its queue with |
 //! |---|---|---|
 //! | mutex | [`Client::mutex`] | Curator's `InterProcessMutex` and `LeaderSelector`, go-zookeeper; kazoo, `WriteLock` |
 //! | read/write lock | [`Client::read`], [`Client::write`] | Curator's `InterProcessReadWriteLock`; kazoo |
-//! | semaphore | [`Client::semaphore`] | Curator's `InterProcessSemaphoreV2`; of one permit: `InterProcessSemaphoreMutex` |
+//! | semaphore | [`Client::semaphore`] | Curator's `InterProcessSemaphoreV2`; with one permit, `InterProcessSemaphoreMutex` |
 //! | set of locks | [`Client::all`] | whatever its locks do |
 //! | any one of several | [`Client::any`] | whatever its locks do |
 //! | election | [`Client::election`] | Curator's `LeaderLatch` |
@@ -35,61 +35,61 @@
 //! | barrier | [`Client::barrier`] | Curator's `DistributedBarrier` |
 //! | double barrier | [`Client::double_barrier`] | Curator's `DistributedDoubleBarrier` |
 //!
-//! To acquire any of the locks gives a [`Hold`]. Which library sees which is a matter of the [`Dialect`]; a contender that
-//! cannot see ours is [refused](ErrorKind::ForeignContender), since both could hold at once.
+//! Acquiring any of these locks gives a [`Hold`]. The [`Dialect`] decides which library sees which contenders. A contender that
+//! cannot see ours is [refused](ErrorKind::ForeignContender), because both could hold the lock at once.
 //!
 //! # What a hold promises
 //!
-//! While [`Hold::valid_for`] is greater than zero, nobody else holds the lock. That is a lease, not a
-//! hope: it is counted from the sending of the last write that a quorum committed, on a clock that
-//! runs on through suspend, and it ends before the ensemble can give the lock to another.
+//! While [`Hold::valid_for`] is greater than zero, nobody else holds the lock. This is a lease, not a guess. It is counted from
+//! the sending of the last write that a quorum committed, on a clock that keeps running while the machine is suspended, and it
+//! ends before the ensemble can give the lock to anybody else.
 //!
-//! It cannot promise that the process will not be paused just after it looked. Where that matters, let
-//! what the lock guards refuse a smaller [token](Hold::token) than it has seen, or write to ZooKeeper
-//! itself with [`Hold::guarded`].
+//! A lease cannot keep the process from being paused just after it looked. If that matters, let the resource that the lock
+//! guards refuse any [token](Hold::token) smaller than the largest it has seen, or write to ZooKeeper itself with
+//! [`Hold::guarded`].
 //!
-//! The lease assumes that the servers' tick is at most half of the session timeout, which they insist
-//! on unless `minSessionTimeout` was lowered, that no server grants less than a fifth of the timeout that
-//! another one granted, and that clocks run equally fast within two percent.
+//! The lease rests on three assumptions. The servers' tick is at most half of the session timeout, which they enforce unless
+//! `minSessionTimeout` was lowered. No server grants less than a fifth of the timeout that another one granted. Clocks run
+//! equally fast, within two percent.
 //!
 //! # Servers
 //!
-//! Any ZooKeeper from 3.4 on. Servers before 3.5 cannot create a node in one transaction with something else: so sets of locks,
-//! several permits at once, the read side within the own write side, double barriers, and guarded writes that create a node are
-//! [refused](ErrorKind::Refused) there, before anything is sent. The servers are asked for their version, unless
-//! [`ClientOptions::server_version`] says it.
+//! Any ZooKeeper from 3.4 on. Servers before 3.5 cannot create a node in one transaction with other operations. There, sets of
+//! locks, several permits at once, the read side taken while holding the write side, double barriers, and guarded writes that
+//! create a node are [refused](ErrorKind::Refused) before anything is sent. The client asks the servers for their version,
+//! unless [`ClientOptions::server_version`] gives it.
 //!
 //! # Layers
 //!
-//! Data flows one way; a room knows those below it.
+//! Data flows one way. A module knows only those below it.
 //!
 //! ```text
-//!  face                                              what faces for other languages need, such as C and Python
+//!  face                                              what the C and Python layers need
 //!  blocking                                          the same for threads
-//!  threads                                           our threads, and how others wait for them
-//!  mutex   rwlock   semaphore   all   any            the kinds of lock: each no more than what it claims
+//!  threads                                           the I/O thread, and how other threads wait for it
+//!  mutex   rwlock   semaphore   all   any            the kinds of lock; each only makes claims
 //!  election   exclusive   barrier   double_barrier   and the two kinds of barrier
-//!  client   spec   lock   hold   guarded   token     the public face
+//!  client   spec   lock   hold   guarded   token     the public API
 //!  diagnose   handshake   probe                      why no session could be opened
 //!  connection                                        how a client is connected
-//!  session_key   guardian                            ends the session of a process that is dead; starts what does so
-//!  contenders   observe   browse                     what others hold and wait for, and where
+//!  session_key   guardian                            ends the session of a dead process; starts the process that does so
+//!  contenders   observe   browse                     who holds and waits for locks, and where
 //!  local_queue   held_at                             one process's queue in front of a lock, and what it holds
-//!  acquisition   guard   remembered                  one attempt to hold a lock; looks out for strangers; who was in its way
+//!  acquisition   guard   remembered                  one attempt to hold a lock; foreign contenders; who was ahead of it
 //!  double_barrier::membership                        one member of a double barrier
 //!  driver                                            runs any machine, owns its nodes
 //!  set                                               whether a set of locks holds
-//!  ask                                               questions to the ensemble, asked until it answers
+//!  ask                                               questions to the ensemble, repeated until it answers
 //!  pool   heartbeat                                  sessions that follow one another, connected and kept alive
 //!  session                                           one session: its lease, its holds
-//!  node_data                                         what nodes say to those who read them
+//!  node_data                                         the data of our nodes
 //!  zookeeper -> ensemble                             the client library, behind a narrow trait; `fake` in tests
-//!  options   tls   path                              how to connect, and where; checked
-//!  credentials   kerberos   access                   as whom, and who may use what is created
-//!  level                                             what servers of a version know
-//!  prometheus -> stats -> histogram                  what is counted, and the text of it
-//!  progress   owner   wait   error                   how far attempts are, owners of locks, waits and errors, for all of these
-//!  clock   platform   sync   files   parts           time, randomness, mutexes, files that are read again, rows of bytes
+//!  options   tls   path                              how and where to connect, checked
+//!  credentials   kerberos   access                   who we log in as, and who may use what we create
+//!  level                                             what servers of each version can do
+//!  prometheus -> stats -> histogram                  the counters, and their text format
+//!  progress   owner   wait   error                   the progress of attempts, owners of locks, waits and errors
+//!  clock   platform   sync   files   parts           time, randomness, mutexes, files that may change, rows of bytes
 //!  zklock_machine                                    the algorithm, pure: a crate of its own
 //! ```
 
@@ -210,7 +210,7 @@ use zklock_machine as machine;
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
-/// The same of the documentation.
+/// The examples in the documentation, compiled.
 #[cfg(doctest)]
 mod documentation {
     #[doc = include_str!("../../docs/getting-started/rust.md")]

@@ -1,15 +1,15 @@
-//! The queue in front of the queue: the callers of one client that want one lock.
+//! The local queue: the callers of one client that want the same lock.
 //!
-//! However many threads wait for a mutex, the ensemble sees at most two nodes of theirs: the holder's,
-//! and one queued ahead for the next, created while the holder works, so that a hand-over within the
-//! process takes one round trip. Where holds are so brief that there is no time for that, the next is created right behind
-//! the deletion of the holder's, which takes one round trip as well, and no watch. Thousands of threads in one queue of the ensemble would make every
-//! listing thousands of names long. Callers that can hold together, such as readers, have a node each.
+//! However many threads wait for a mutex, the ensemble sees at most two nodes of theirs: the holder's, and one queued ahead
+//! for the next caller. That one is created while the holder works, so that a hand-over within the process takes one round
+//! trip. If holds are too short for that, the next node is created right behind the deletion of the holder's, which also
+//! takes one round trip, and no watch. If thousands of threads queued in the ensemble, every listing would have thousands
+//! of names. Callers that can hold together, such as readers, have a node each.
 //!
-//! So processes take turns, whatever the number of their threads. To queue more ahead would be nearer to the order of
-//! arrival, and not free. Measured with one more: in a hand-over within a process a quarter more requests and half more
-//! bytes, since a contender behind several others lists again; among several processes no more requests, and 60 % more bytes.
-//! (`tests/FIGURES.md`. The times did not differ by more than they vary.)
+//! So processes take turns, however many threads they have. Queueing more nodes ahead would be closer to the order of
+//! arrival, but not free. Measured with one more: a hand-over within a process took a quarter more requests and half more
+//! bytes, because a contender behind several others lists again; among several processes it took no more requests, but 60 %
+//! more bytes. (`tests/FIGURES.md`. The times did not differ by more than they vary.)
 
 mod attempt;
 mod kept;
@@ -49,10 +49,11 @@ use tokio::sync::watch;
 use waiter::Waiter;
 pub(crate) use waiter::{Answer, Ticket};
 
-/// How long a hold is brief. A contender of another process that comes within that may be before the next of this process.
+/// How long a brief hold lasts at most. A contender of another process that arrives within that time may get ahead of the
+/// next caller of this process.
 const BRIEF: Duration = Duration::from_millis(1);
 
-/// What all handles of a client share. The last of them closes its sessions.
+/// What all handles of a client share. Dropping the last handle closes its sessions.
 pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pub(crate) counters: Arc<Counters>,
@@ -60,7 +61,7 @@ pub(crate) struct Shared {
     pub(crate) handles: watch::Receiver<()>,
 }
 
-/// What every client and lock has, as long as somebody has them. A node that is kept for the next of them does not.
+/// What every client and lock has while it exists. A node that is kept for the next caller does not have one.
 pub(crate) type Handle = Arc<watch::Sender<()>>;
 
 impl Drop for Shared {
@@ -69,22 +70,22 @@ impl Drop for Shared {
     }
 }
 
-/// All that one client wants of one lock.
+/// Everything that one client wants of one lock.
 pub(crate) struct LocalQueue {
-    /// The lock, as messages name it.
+    /// The lock's name in messages.
     pub(crate) path: Arc<str>,
     pub(crate) claims: Vec<Claim>,
     /// One for each claim.
     held_at: Vec<Arc<HeldAt>>,
     width: Width,
-    /// How a node is passed on, instead of one for each holder.
+    /// How a node is passed on, instead of creating one for each holder.
     passing: Passing,
     pub(crate) shared: Arc<Shared>,
     state: Mutex<State>,
     lookout: Lookout,
 }
 
-/// How many of a local queue may have nodes in the ensemble at once.
+/// How many callers of a local queue may have nodes in the ensemble at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Width {
     /// One, because a second could not tell its node from the first one's.
@@ -107,14 +108,14 @@ impl Width {
         } else if claims.iter().any(|claim| claim.permits.is_some()) {
             Self::Next
         } else if passing.is_on() {
-            // They have one node together, until others wait.
+            // They share one node until others wait.
             Self::Two
         } else {
             Self::All
         }
     }
 
-    /// How many attempts at most.
+    /// The largest number of attempts.
     const fn attempts(self) -> usize {
         match self {
             Self::One => 1,
@@ -127,25 +128,25 @@ impl Width {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Waiter>,
-    /// Attempts with a node, or about to have one, of those who wait for their turn to begin.
+    /// Attempts that have a node or are about to have one, for callers that wait for their turn to begin.
     attempts: usize,
-    /// The one of them that has not entered yet. The next starts after it, so that they enter in order.
+    /// The attempt that has not entered yet. The next one starts after it, so that they enter in order.
     entering: Option<Arc<Progress>>,
     grants: Vec<Arc<Grant>>,
     /// Whether the latest hold was a brief one.
     was_brief: bool,
-    /// The next waits for the end of the hold, which is probably a brief one, too.
+    /// Whether the next attempt waits for the end of the hold, which will probably be brief too.
     holds_back: bool,
     /// The latest node that may be passed on.
     kept: Option<Arc<Kept>>,
-    /// Whether a try has found it busy.
+    /// Whether a try has found the lock busy.
     was_busy: bool,
-    /// What the last one left.
+    /// What the last busy try left to be remembered.
     remembered: Option<Remembered>,
 }
 
 impl State {
-    /// The next, if it waits for as long as it takes: it takes over the place of one that went away.
+    /// The next caller, if it is ready to wait. It takes over the place of a caller that went away.
     fn heir(&mut self) -> Option<Waiter> {
         while let Some(next) = self.waiting.pop_front() {
             if next.patience == Patience::TriesOnce && next.progress.is_wanted() {
@@ -159,7 +160,7 @@ impl State {
         None
     }
 
-    /// Forgets those at the front that have gone away. Whether any is left.
+    /// Forgets the callers at the front that have gone away. Returns whether any caller is left.
     fn tidy_front(&mut self) -> bool {
         while self.waiting.front().is_some_and(|waiter| !waiter.progress.is_wanted()) {
             self.waiting.pop_front();
@@ -171,18 +172,18 @@ impl State {
         self.kept.as_ref().is_some_and(|latest| std::ptr::eq(&**latest, kept))
     }
 
-    /// A grant whose node is passed on is over.
+    /// Forgets a grant that is over because its node is passed on.
     fn forget(&mut self, grant: &Grant) {
         self.grants.retain(|other| !std::ptr::eq(&**other, grant));
     }
 
-    /// Lets waiters of the same owner take part in the grant. If they queued before the owner had it (as two calls of one
-    /// task may), they would wait for themselves.
+    /// Lets waiters of the grant's owner share the grant. If they queued before the owner had it, as two calls of one task
+    /// may, they would wait for themselves.
     fn take_part(&mut self, grant: &Arc<Grant>) {
         for waiter in std::mem::take(&mut self.waiting) {
             let is_same = waiter.reentrant && waiter.owner == grant.owner() && waiter.progress.is_wanted();
             match is_same.then(|| grant.again()).flatten() {
-                // If it has gone away meanwhile, this hold is dropped here.
+                // If the waiter has gone away meanwhile, this drops the hold.
                 Some(hold) => drop(waiter.answer.send(Ok(Some(hold)))),
                 None => self.waiting.push_back(waiter),
             }
@@ -191,7 +192,7 @@ impl State {
 }
 
 impl LocalQueue {
-    /// `held_at` has what is held at the path of each claim, in their order.
+    /// `held_at` says what is held at the path of each claim, in their order.
     pub(crate) fn new(
         path: Arc<str>,
         claims: Vec<Claim>,
@@ -212,14 +213,14 @@ impl LocalQueue {
         }
     }
 
-    /// Takes part in a grant that the owner has and nobody else may release; `None` if it has none.
+    /// Returns another hold of a grant that the owner has and nobody else may release; `None` if there is none.
     pub(crate) fn again(&self, owner: Owner) -> Result<Option<Hold>, Error> {
         if self.shared.pool.is_closed() {
             return Err(Error::closed());
         }
         let state = lock_ignoring_poison(&self.state);
         let mut own = state.grants.iter().filter(|grant| grant.is_bound() && grant.owner() == owner);
-        // A grant without holds is only waiting for its node to be gone; or it was lost, and is over.
+        // A grant without holds is only waiting for its node to be deleted, or was lost and is over.
         let Some((grant, hold)) = own.find_map(|grant| Some((grant.clone(), grant.again()?))) else {
             return Ok(None);
         };
@@ -229,7 +230,8 @@ impl LocalQueue {
         if hold.valid_for().is_zero() { Err(grant.unheard()) } else { Ok(Some(hold)) }
     }
 
-    /// Queues a caller. `wait` ends when it has to know what it waited for. A caller that is to wait must not wait for what its owner alone can release.
+    /// Queues a caller. When `wait` is nearly over, the queue finds out what the caller waits for. A caller that is ready
+    /// to wait must not wait for something that only its owner can release.
     pub(crate) fn join(
         self: &Arc<Self>,
         owner: Owner,
@@ -251,10 +253,10 @@ impl LocalQueue {
         }
         let mut state = lock_ignoring_poison(&self.state);
         let (waiter, mut ticket) = Waiter::new(owner, within, reentrant, patience, wait, progress);
-        // What a reader could hold beside others must not wait for how one of them gets in.
+        // A try that could succeed beside other holders must not wait until one of them has got in.
         let is_free = self.width == Width::Next || self.is_shared();
         let is_next = is_free && patience == Patience::TriesOnce;
-        // Nobody else may get in by that.
+        // The way in through its own write side is open to this caller alone.
         let is_within = waiter.within.is_some();
         if patience == Patience::TriesOnce && !is_within && self.is_known_busy(&mut state) {
             drop(state);
@@ -275,16 +277,16 @@ impl LocalQueue {
             let _ = waiter.answer.send(Ok(None));
             return Ok(ticket);
         }
-        // Waiters that gave up while the lock was held for long must not pile up.
+        // Waiters that gave up while the lock was held for a long time must not pile up.
         if state.waiting.len() == state.waiting.capacity() {
             state.waiting.retain(|waiter| waiter.progress.is_wanted());
         }
         state.waiting.push_back(waiter);
-        // Of several permits another may be free, and readers do not wait for readers.
+        // Another permit may be free, and readers do not wait for readers.
         if self.width != Width::Next && !self.is_shared() {
             state.grants.iter().for_each(|grant| grant.holding().set_wanted(true));
         }
-        // A node that is idle may need a check first.
+        // An idle node may need a check first.
         self.pass_on_from(state);
         if ticket.is_behind_others() {
             tracing::debug!(path = &*self.path, "waits behind others of this client");
@@ -296,7 +298,7 @@ impl LocalQueue {
         Ok(ticket)
     }
 
-    /// Whether a try would find the lock busy, as the server has told it before.
+    /// Whether a try would find the lock busy, as a server has already said.
     fn is_known_busy(&self, state: &mut State) -> bool {
         let Some(remembered) = &mut state.remembered else { return false };
         let session = self.shared.pool.slot().current();
@@ -307,15 +309,15 @@ impl LocalQueue {
         is_busy
     }
 
-    /// Whether several can hold it together.
+    /// Whether several callers can hold it together.
     fn is_shared(&self) -> bool {
         !self.claims.iter().any(|claim| claim.scheme.role().excludes(claim.scheme.role()))
     }
 
-    /// The write side that the owner alone can release, if this is the read side of the same lock.
+    /// The owner's hold of the write side, which it alone can release, if this is the read side of the same lock.
     fn writer(&self, owner: Owner) -> Option<Writer> {
         match (&self.claims[..], &self.held_at[..]) {
-            // The next writer of this process must not have its node beside the reader.
+            // The next writer of this process must not take over that node while the reader is beside it.
             ([claim], [held_at]) => {
                 held_at.writer(owner, claim.scheme).filter(|writer| writer.grant.be_the_last())
             }
@@ -323,7 +325,7 @@ impl LocalQueue {
         }
     }
 
-    /// Whether those who wait here are waiting for one of them that the servers have not answered for so long.
+    /// Whether the callers here wait for an attempt that the servers have not answered for this long.
     pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
         let state = lock_ignoring_poison(&self.state);
         let is_held = state.grants.iter().any(|grant| grant.is_held());
@@ -336,9 +338,9 @@ impl LocalQueue {
         }
     }
 
-    /// Holds the next back for a moment. A node that is created while the holder works delays the deletion of the holder's,
-    /// since servers do what a session asks in its order, and needs a watch; one that is created right behind that is the
-    /// first of the queue at once.
+    /// Holds the next attempt back for a moment. A node that is created while the holder works delays the deletion of the
+    /// holder's node, because servers serve a session's requests in order, and it needs a watch. One that is created right
+    /// behind the deletion is the first in the queue at once.
     async fn hold_back(self: Arc<Self>) -> Infallible {
         clock::sleep(BRIEF).await;
         lock_ignoring_poison(&self.state).holds_back = false;
@@ -346,18 +348,18 @@ impl LocalQueue {
         pending().await
     }
 
-    /// The next, who is to begin now.
+    /// The next waiter, if it is to begin now.
     fn take_next(&self) -> Option<Waiter> {
         let mut state = lock_ignoring_poison(&self.state);
         if self.shared.pool.is_closed() {
-            // Their receivers hear of it.
+            // Their receivers notice.
             state.waiting.clear();
         }
         if state.entering.is_some() || state.attempts >= self.width.attempts() || state.holds_back {
             return None;
         }
         if state.kept.as_ref().is_some_and(|kept| !kept.is_spent()) {
-            // They take that.
+            // The waiters take that node.
             return None;
         }
         let mut waiting = std::iter::from_fn(|| state.waiting.pop_front());
@@ -378,24 +380,24 @@ impl LocalQueue {
         Acquisition::new(self.claims.clone(), waiter.patience, self.path.clone(), progress, slot)
     }
 
-    /// What a grant of this queue stands on.
+    /// The footing of a grant of this queue.
     fn footing(&self, granted: Granted, token: Token, progress: Arc<Progress>) -> Footing {
         let Granted { session, holding, .. } = granted;
         let slot = self.shared.pool.slot().clone();
         Footing { session, holding, path: self.path.clone(), token, progress, slot }
     }
 
-    /// Waits until the releases that have begun are done. (Or refused: what cannot be deleted is in the way indeed.)
+    /// Waits until the releases that have begun are done, or refused: a node that cannot be deleted really is in the way.
     pub(crate) async fn released(&self) {
         let held_at = self.claims.iter().zip(&self.held_at);
         let releases = held_at.flat_map(|(claim, held_at)| held_at.make_way(claim.scheme.role()));
         for mut release in releases.collect::<Vec<_>>() {
-            // It cannot fail as long as somebody sees the release through.
+            // It cannot fail while somebody sees the release through.
             let _ = release.wait_for(|told| told.status != Status::Releasing).await;
         }
     }
 
-    /// Enters the grant where others of this process look for it.
+    /// Registers the grant where other callers of this process look for it.
     fn enter(&self, state: &mut State, grant: &Arc<Grant>) {
         state.grants.push(grant.clone());
         for (claim, held_at) in self.claims.iter().zip(&self.held_at) {

@@ -1,4 +1,4 @@
-//! A thing that can be acquired.
+//! Locks: things that can be acquired.
 
 mod call;
 mod choice;
@@ -21,10 +21,12 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A lock of any kind: a mutex, a side of a read/write lock, a semaphore, a set of locks or any one of several, the lead of an
-/// election.
+/// A lock of any kind: a mutex, a side of a read/write lock, a semaphore, a set of locks, any one of several locks, or the
+/// leadership of an election.
 ///
 /// It is cheap to clone, and holds nothing itself: [`acquire`](Self::acquire) gives a [`Hold`].
+///
+/// # Examples
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -44,9 +46,9 @@ use std::time::Duration;
 pub struct Lock {
     queue: Arc<LocalQueue>,
     spec: Arc<LockSpec>,
-    /// Its locks, if it is any one of several. Then nobody waits in its own queue, which says what all of them claim.
+    /// Its locks, if it is any one of several. Its own queue is then never waited in; it only has the claims of all of them.
     choice: Option<Arc<Choice>>,
-    /// Kept for as long as somebody may acquire the lock.
+    /// Keeps the client's session open while this lock exists.
     _handle: Handle,
 }
 
@@ -60,13 +62,13 @@ impl Lock {
         Self { choice: Some(choice), ..self }
     }
 
-    /// The path of the lock; of a set the paths of its locks in alphabetical order, with commas between them, and of a
-    /// choice in that in which they were named.
+    /// The path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a choice, the
+    /// same in the order in which its locks were named.
     pub fn path(&self) -> &str {
         self.spec.path()
     }
 
-    /// What the lock was made by.
+    /// The description that the lock was made from.
     pub fn spec(&self) -> &LockSpec {
         &self.spec
     }
@@ -85,66 +87,67 @@ impl Lock {
 
     /// Waits until the lock is held.
     ///
-    /// Grants follow the order in which clients queue, and within a client that of its callers. However many callers of a
-    /// client wait, only one of them is queued at the servers beside the holder, so that clients take turns. Callers that
-    /// can hold together, such as readers, are all queued there. One that gives up leaves its place to the next of its
-    /// client.
+    /// Clients are granted the lock in the order in which they queue, and callers within a client in the order in which they
+    /// call. However many callers of a client wait, only one of them is queued at the servers besides the holder, so that
+    /// clients take turns. Callers that can hold the lock together, such as readers, are all queued there. A caller that gives
+    /// up leaves its place to the next caller of its client.
     ///
     /// # Errors
     ///
-    /// * [`ErrorKind::Deadlock`] if this task or thread holds it by a reentrant lock, so that nobody else can release it,
-    ///   and this lock cannot share that hold: it is not reentrant, or it is the write side and the hold is of the read
-    ///   side. If anybody may release the hold, this waits for it instead, and logs that;
-    /// * [`ErrorKind::Lost`] if the lock is reentrant and the outer hold is lost,
-    ///   [`ErrorKind::Unreachable`] if its lease has lapsed and the ensemble has not confirmed it again;
+    /// * [`ErrorKind::Deadlock`] if this task or thread already holds the lock through a reentrant lock, so that nobody else
+    ///   can release that hold, and this lock cannot share it: either this lock is not reentrant, or it is the write side and
+    ///   the hold is of the read side. If anybody may release the hold, the call waits for that instead, and logs it;
+    /// * [`ErrorKind::Lost`] if the lock is reentrant and the outer hold is lost;
+    /// * [`ErrorKind::Unreachable`] if the lock is reentrant, and the outer hold's lease has lapsed and the ensemble has not
+    ///   confirmed it again;
     /// * [`ErrorKind::ForeignContender`] if a contender that cannot see ours is in the queue;
     /// * [`ErrorKind::Refused`] if the access list or the server's rules forbid it;
     /// * [`ErrorKind::Closed`] if the client is closed.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future leaves the queue. A node or a grant that is already there is removed in
-    /// the background.
+    /// Dropping the future leaves the queue. If a node or a grant already exists, it is removed in the background.
     pub async fn acquire(&self) -> Result<Hold, Error> {
         self.acquire_as(Owner::current(), Wait::Forever).await
     }
 
-    /// As [`acquire`](Self::acquire), for no longer than `timeout`. Zero tries once, as
-    /// [`try_acquire`](Self::try_acquire) does.
+    /// Like [`acquire`](Self::acquire), but waits no longer than `timeout`. Zero tries once, like
+    /// [`try_acquire`](Self::try_acquire).
     ///
     /// # Errors
     ///
-    /// As [`acquire`](Self::acquire), and when the time is over, whatever the network does:
+    /// Fails like [`acquire`](Self::acquire) does. When the time is up, whatever the network does, it also fails with:
+    ///
     /// * [`ErrorKind::Timeout`] if others had the lock, or the time was too short for an answer;
-    /// * [`ErrorKind::Unreachable`] if there is no connection then, or the ensemble has not answered for the
-    ///   [try timeout](crate::ClientOptions::try_timeout): nobody knows who has the lock.
+    /// * [`ErrorKind::Unreachable`] if there is no connection at that moment, or the ensemble has not answered for the [try
+    ///   timeout](crate::ClientOptions::try_timeout), so that nobody knows who has the lock.
     ///
     /// # Cancel safety
     ///
-    /// As [`acquire`](Self::acquire).
+    /// Dropping the future leaves the queue, as with [`acquire`](Self::acquire).
     pub async fn acquire_timeout(&self, timeout: Duration) -> Result<Hold, Error> {
         self.acquire_as(Owner::current(), timeout.into()).await
     }
 
-    /// Acquires the lock if it is free; `None` if another holds it or is in the queue.
+    /// Acquires the lock if it is free. Returns `None` if somebody else holds it or is in the queue.
     ///
-    /// It may be tried again and again: from the second busy answer on, the servers tell this client when the one in the way has
-    /// gone, and as long as they do not, further tries by this lock and its clones cost no request. So right after another client's
-    /// release a try may still say that the lock is busy, for the moment that the notice takes, a tenth of the session timeout at
+    /// It is cheap to call in a loop. From the second busy answer on, the servers notify this client when the contender in the
+    /// way is gone. Until that notification, further tries by this lock and its clones cost no request. So just after another
+    /// client's release a try may still find the lock busy, until the notification arrives: a tenth of the session timeout at
     /// most. To ask the servers in any case, call [`acquire_timeout`](Self::acquire_timeout) with a short time. That a lock is
-    /// free is never answered from memory; nor is anything of semaphores, sets, choices and exclusive locks.
+    /// free is never answered from memory, and neither is anything about semaphores, sets, choices and exclusive locks.
     ///
-    /// Otherwise it waits for the ensemble's answer, but for no longer than the
-    /// [try timeout](crate::ClientOptions::try_timeout).
+    /// In all other cases it waits for the ensemble's answer, but no longer than the [try
+    /// timeout](crate::ClientOptions::try_timeout).
     ///
     /// # Errors
     ///
-    /// As [`acquire`](Self::acquire), but never `Deadlock`; [`ErrorKind::Unreachable`] if the ensemble
-    /// does not answer.
+    /// Fails like [`acquire`](Self::acquire) does, but never with [`ErrorKind::Deadlock`]; and with [`ErrorKind::Unreachable`]
+    /// if the ensemble does not answer.
     ///
     /// # Cancel safety
     ///
-    /// As [`acquire`](Self::acquire).
+    /// Dropping the future leaves the queue, as with [`acquire`](Self::acquire).
     pub async fn try_acquire(&self) -> Result<Option<Hold>, Error> {
         self.try_acquire_as(Owner::current()).await
     }
@@ -163,7 +166,7 @@ impl Lock {
         self.try_until(owner, Wait::at_most(Some(self.pool().options().try_timeout))).await
     }
 
-    /// A try that ends with this wait.
+    /// Tries until `wait` is over.
     async fn try_until(&self, owner: Owner, wait: Wait) -> Result<Option<Hold>, Error> {
         let patience = self.pool().options().try_timeout;
         let mut deadline = pin!(wait.over());
@@ -171,15 +174,17 @@ impl Lock {
             if let Some(hold) = self.at_once(owner)? {
                 return Ok(Some(hold));
             }
-            // It ends with its deadline, but nobody needs to be told of the holder.
+            // The deadline ends the try, so the queue need not know it: nobody asks for the holder's name shortly before.
             let mut ticket =
                 self.queue.join(owner, self.spec.is_reentrant(), Patience::TriesOnce, Wait::Forever)?;
             match answered(&mut ticket, deadline.as_mut()).await {
-                // As below.
+                // The process slept past the lease; see `acquire_within`.
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
                 Some(Ok(None)) if self.queue.is_unanswered_for(patience) => {
                     let (path, silence) = (self.path(), silence(self.pool()));
-                    let message = format!("the lock {path} is tried by others here, in vain: {silence}");
+                    let message = format!(
+                        "other callers of this client try the lock {path} too, without an answer: {silence}"
+                    );
                     return Err(Error::new(ErrorKind::Unreachable, message));
                 }
                 Some(answer) => return answer,
@@ -193,8 +198,8 @@ impl Lock {
         }
     }
 
-    /// As [`acquire`](Self::acquire), [`acquire_timeout`](Self::acquire_timeout) or [`try_acquire`](Self::try_acquire), for
-    /// this owner.
+    /// Like [`acquire`](Self::acquire), [`acquire_timeout`](Self::acquire_timeout) or [`try_acquire`](Self::try_acquire), for
+    /// the given owner.
     #[doc(hidden)]
     pub async fn acquire_as(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
         if wait != Wait::Once {
@@ -213,8 +218,8 @@ impl Lock {
         })
     }
 
-    /// As [`at_once`](Self::at_once), as a call of its own: without a hold there is nothing to count, since the caller goes on to
-    /// wait for one. It does not look at the clock, which would take a tenth of the time.
+    /// Like [`at_once`](Self::at_once), but counted as a call of its own. A call that finds no hold is not counted, because the
+    /// caller goes on to wait for one. It does not read the clock, which would take a tenth of its time.
     pub(crate) fn acquire_at_once(&self, owner: Owner) -> Result<Option<Hold>, Error> {
         let hold = self.at_once(owner);
         if !matches!(hold, Ok(None)) {
@@ -223,8 +228,8 @@ impl Lock {
         hold
     }
 
-    /// A hold that costs no request and no wait: one more of an owner that has one of a reentrant lock, or of a node that the
-    /// process has kept.
+    /// A hold that costs no request and no wait: another one for an owner that already has one of a reentrant lock, or one on a
+    /// node that the process has kept.
     pub(crate) fn at_once(&self, owner: Owner) -> Result<Option<Hold>, Error> {
         if let Some(choice) = &self.choice {
             return choice.at_once(owner);
@@ -259,16 +264,16 @@ impl Lock {
         }
     }
 
-    /// Whether a try is known to wait behind others. Only a try for permits waits in a queue. Any other waits for the
-    /// clean-up of one of our own nodes, which takes long if the servers do not answer.
+    /// Whether a try is known to wait behind others. Only a try for permits waits in a queue. Any other try waits for one of
+    /// our own nodes to be cleaned up, which takes long if the servers do not answer.
     fn waits_its_turn(&self, ticket: &Ticket) -> bool {
         let has_permits = self.claims().iter().any(|claim| claim.permits.is_some());
         has_permits && ticket.is_behind_others() && self.pool().slot().is_connected()
     }
 
-    /// The kind of error for a wait that was in vain. It says that others have the lock only while a server answers: a
-    /// caller that takes an outage for contention goes on without the lock. A server may also accept a connection and never
-    /// answer, but its silence shows only after the time that any try gives it.
+    /// The kind of error for a wait that failed. It blames other holders only while a server answers: a caller that mistakes an
+    /// outage for contention goes on without the lock. A server may also accept connections and never answer, but its silence
+    /// shows only after the time that every try allows it.
     fn failure(&self, ticket: &Ticket) -> ErrorKind {
         if self.is_silent(ticket) || !self.pool().slot().is_connected() {
             ErrorKind::Unreachable
@@ -282,12 +287,12 @@ impl Lock {
         ticket.is_unanswered_for(patience) || self.queue.is_unanswered_for(patience)
     }
 
-    /// Whether it is the owner's own hold that keeps it from acquiring the lock.
+    /// Whether the owner's own hold is in the way.
     fn is_own(&self, owner: Owner) -> bool {
         !matches!(self.queue.own(owner), Ok(Own::Nothing | Own::Beside))
     }
 
-    /// What may be the reason why a wait was in vain.
+    /// The likely reason why a wait failed.
     fn trouble(&self, owner: Owner, ticket: &Ticket) -> String {
         if self.is_own(owner) {
             return "this thread or task holds it itself, and nobody has released that hold".to_owned();
@@ -306,7 +311,7 @@ impl fmt::Debug for Lock {
     }
 }
 
-/// The answer, or `None` if it was not there by the deadline.
+/// The answer, or `None` if there was none by the deadline.
 async fn answered(ticket: &mut Ticket, deadline: Pin<&mut impl Future<Output = Duration>>) -> Option<Answer> {
     tokio::select! {
         biased;

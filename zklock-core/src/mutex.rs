@@ -1,6 +1,6 @@
 //! The mutex: one holder at a time, in the order of arrival.
 //!
-//! It stands in the same queue as Curator's `InterProcessMutex` and `LeaderSelector` of that path.
+//! It shares its queue with Curator's `InterProcessMutex` and `LeaderSelector` at the same path.
 
 use crate::client::Client;
 use crate::error::Error;
@@ -8,7 +8,14 @@ use crate::lock::Lock;
 use crate::spec::{Kind, LockSpec};
 
 impl Client {
-    /// The mutex at `path`. It costs no request: the node is created by the first acquire.
+    /// Makes the mutex at `path`. It costs no request; the first acquire creates the node.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if `path` cannot be the path of
+    /// a lock.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -16,21 +23,18 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the path is not one for a lock.
     pub fn mutex(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::mutex(path)?)
     }
 }
 
 impl LockSpec {
-    /// A [mutex](Client::mutex).
+    /// Describes a [mutex](Client::mutex).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the path is not one for a lock.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if `path` cannot be the path of
+    /// a lock.
     pub fn mutex(path: &str) -> Result<Self, Error> {
         Self::at(path, Kind::Mutex)
     }

@@ -1,35 +1,35 @@
-//! What our nodes say to those who read them, and what others' nodes say: whose a node is, and in which queues its set
-//! of locks stands.
+//! The data of contenders' nodes: the contender's identity, and the queues of its set of locks.
 //!
-//! A set holds nothing before it is its turn in all of its queues, so a reader of one queue has to look at the others.
-//! The nodes say in their data, below the identity, where those are: each first its own queue, then the first one of the
-//! set, and that one all the others. (Were each to name all, the data would grow with the square of their number.)
+//! A set holds nothing until it is its turn in all of its queues, so a reader of one queue has to look at the others. The
+//! data of its nodes says, below the identity, where those are: each node names first its own queue and then the first
+//! queue of the set, and the first node names all of them. (If each named all, the data would grow with the square of
+//! their number.)
 
 use crate::machine::claim::Claim;
 use crate::machine::protocol::REVOKE;
 use std::sync::Arc;
 
-/// Stands between the identity and the queues. An identity may contain it as well, a path cannot: so the last one counts.
+/// Separates the identity from the queues. An identity may contain it too, but a path cannot, so the last one counts.
 const MARK: &str = "\nin a set of locks with the queues\n";
-/// At the end of a queue in which the set does not stay when it holds. No path ends with it.
+/// Marks a queue that the set leaves when it holds. No path ends with it.
 const LEFT: char = '/';
-/// What a node says of its set, beside the paths.
+/// The bytes that a node needs for its set, besides the paths.
 const BYTES_AT_MOST: usize = MARK.len() + 6;
 
-/// A queue in which a set stands, or stood.
+/// A queue that a set is in, or was in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Queue {
     pub(crate) directory: String,
-    /// Whether the set leaves it when it holds: that of a semaphore.
+    /// Whether the set leaves it when it holds, as it does with a semaphore's.
     pub(crate) is_left: bool,
 }
 
-/// What a node of a client with this identity says, if that is all.
+/// The data of a node that is not part of a set, for a client with this identity.
 pub(crate) fn of(identity: &str) -> Arc<[u8]> {
     identity.as_bytes().into()
 }
 
-/// Writes into the claims of a lock what their nodes are to say for a client with this identity.
+/// Puts the data of their nodes into the claims of a lock, for a client with this identity.
 pub(crate) fn write(claims: &mut [Claim], identity: &str) {
     let queues: Vec<_> = claims.iter().map(Queue::of).collect();
     for (number, claim) in claims.iter_mut().enumerate() {
@@ -52,26 +52,27 @@ fn below<'a>(queues: impl Iterator<Item = &'a Queue>) -> String {
     format!("{MARK}{}", queues.map(Queue::line).collect::<Vec<_>>().join("\n"))
 }
 
-/// What a node that names these queues says when its holder is asked to let go. The queues stay, or a set that waits would
-/// look as if it held.
+/// The data of a node that names these queues, after its holder has been asked to let go. The queues stay, or a set that
+/// waits would look as if it held.
 pub(crate) fn asking(queues: &[Queue]) -> Vec<u8> {
     let below = if queues.is_empty() { String::new() } else { below(queues.iter()) };
     [REVOKE, below.as_bytes()].concat()
 }
 
-/// Whether a node says that its holder is asked to let go.
+/// Whether the data says that the holder is asked to let go.
 pub(crate) fn asks(data: &[u8]) -> bool {
     data.starts_with(REVOKE) && read(data).0.as_bytes() == REVOKE
 }
 
-/// How many bytes a set with these queues takes in all the data of its nodes, at most, beside the identity.
+/// The most bytes that a set with these queues takes in the data of all its nodes, besides the identity.
 pub(crate) fn bytes_of(claims: &[Claim]) -> usize {
     let first = claims.first().map_or(0, |claim| claim.directory.len());
-    // Each is named by its own node and by the first, and names the first.
+    // Each queue is named by its own node and by the first one, and its own node names the first queue too.
     claims.iter().map(|claim| 2 * claim.directory.len() + first + BYTES_AT_MOST).sum()
 }
 
-/// The identity, and the queues that are named in a node's data: its own first. None if it is of no set.
+/// The identity and the queues that a node's data names, its own queue first. There are no queues if it is not part of a
+/// set.
 pub(crate) fn read(data: &[u8]) -> (String, Vec<Queue>) {
     let text = String::from_utf8_lossy(data);
     match text.rsplit_once(MARK) {
@@ -112,7 +113,7 @@ mod tests {
         claims
     }
 
-    /// What the nodes of these claims say.
+    /// The data of the nodes of these claims.
     fn said(claims: &[Claim], identity: &str) -> Vec<String> {
         let mut claims = claims.to_vec();
         write(&mut claims, identity);

@@ -1,4 +1,4 @@
-//! Options, as builders, so that new ones break nobody.
+//! The options of a client, as a builder, so that new options break no program.
 
 mod passed_on;
 
@@ -15,13 +15,15 @@ use std::time::Duration;
 const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TRY_TIMEOUT: Duration = Duration::from_secs(1);
-/// The protocol counts milliseconds in 32 bits.
+/// The protocol has 32 bits for milliseconds.
 const LONGEST_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64);
-/// Below this a heartbeat is a matter of milliseconds.
+/// With less, the heartbeat would come every few milliseconds.
 pub(crate) const SHORTEST_SESSION_TIMEOUT: Duration = Duration::from_millis(100);
 const LONGEST_IDENTITY: usize = 1024;
 
 /// How a [`Client`](crate::Client) connects.
+///
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,7 +39,7 @@ const LONGEST_IDENTITY: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     pub(crate) hosts: Hosts,
-    /// Set apart from the hosts.
+    /// Set separately from the hosts.
     chroot: Option<String>,
     pub(crate) session_timeout: Duration,
     pub(crate) connect_timeout: Duration,
@@ -47,18 +49,18 @@ pub struct ClientOptions {
     pub(crate) access: Access,
     pub(crate) create_chroot: bool,
     pub(crate) heartbeat: bool,
-    /// `None`: the servers are asked.
+    /// `None` means that the servers are asked.
     pub(crate) server_level: Option<ServerLevel>,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<Tls>,
 }
 
 impl ClientOptions {
-    /// The defaults, for the ensemble at `hosts`: `host:port,host:port` and perhaps a `/chroot`.
+    /// The defaults, for the ensemble at `hosts`: `host:port,host:port`, optionally followed by a `/chroot`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if `hosts` cannot be read.
+    /// [`ErrorKind::InvalidInput`] if `hosts` cannot be parsed.
     pub fn new(hosts: &str) -> Result<Self, Error> {
         Ok(Self {
             hosts: Hosts::parse(hosts)?,
@@ -77,11 +79,11 @@ impl ClientOptions {
         })
     }
 
-    /// Other hosts, and the rest as it is: a [chroot](Self::chroot) that was set stays.
+    /// Replaces the hosts and keeps the rest. A [chroot](Self::chroot) that was set stays.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if `hosts` cannot be read.
+    /// [`ErrorKind::InvalidInput`] if `hosts` cannot be parsed.
     pub fn hosts(mut self, hosts: &str) -> Result<Self, Error> {
         self.hosts = Hosts::parse(hosts)?;
         if let Some(chroot) = &self.chroot {
@@ -90,17 +92,18 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// The session timeout to ask for; the servers may grant another. Default: 10 s.
+    /// The session timeout to ask for. The servers may grant another. Default: 10 s.
     ///
-    /// After a crash, a holder's lock is free again when its session has timed out. A short timeout
-    /// frees it sooner, and loses holds on shorter network troubles.
+    /// After a crash, a holder's lock becomes free when its session has timed out. A short timeout frees it sooner, but
+    /// short network problems then lose holds.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if it is under 100 ms or over 24 days.
+    /// [`ErrorKind::InvalidInput`] if it is less than 100 ms or more than 24 days.
     pub fn session_timeout(mut self, timeout: Duration) -> Result<Self, Error> {
         if !(SHORTEST_SESSION_TIMEOUT..=LONGEST_SESSION_TIMEOUT).contains(&timeout) {
-            let message = format!("a session timeout of {timeout:?} cannot be had: choose 100 ms to 24 days");
+            let message =
+                format!("a session timeout of {timeout:?} is not possible: choose 100 ms to 24 days");
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         self.session_timeout = timeout;
@@ -115,11 +118,17 @@ impl ClientOptions {
         self
     }
 
-    /// How long the servers have to answer a [`try_acquire`](crate::Lock::try_acquire), and any call whose timeout is
+    /// How long the servers have to answer a [`try_acquire`](crate::Lock::try_acquire), or any call with a timeout of
     /// zero, before it fails. Default: 1 s.
     ///
-    /// If they answer, a try takes a few round trips and never that long. It does not bound connecting: that is
-    /// for [`connect_timeout`](Self::connect_timeout).
+    /// While they answer, a try takes a few round trips, and never this long. It does not limit connecting;
+    /// [`connect_timeout`](Self::connect_timeout) does.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it is zero.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::time::Duration;
@@ -130,10 +139,6 @@ impl ClientOptions {
     /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if it is zero.
     pub fn try_timeout(mut self, timeout: Duration) -> Result<Self, Error> {
         if timeout.is_zero() {
             let message = "a try timeout of zero leaves the servers no time to answer: choose one that a few round \
@@ -144,7 +149,8 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// Put all paths below this node, which must exist unless it is [created](Self::create_chroot). It replaces a chroot among the hosts.
+    /// Puts all paths below this node, which must exist unless it is [created](Self::create_chroot). It replaces a chroot
+    /// among the hosts.
     ///
     /// # Errors
     ///
@@ -156,7 +162,7 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// What others see as the contender's name: the data of its nodes. Default: `host/pid`.
+    /// The name that others see: the data of the client's nodes. Default: `host/pid`.
     ///
     /// # Errors
     ///
@@ -171,10 +177,16 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// The version of the servers, such as 3 and 4 for 3.4.14. Of an ensemble that is being upgraded it is the oldest. It
-    /// counts whether they are older than 3.5, the version that can do all. Default: the first server of each session is
-    /// asked, by the word `srvr`. One that may not answer it (see `4lw.commands.whitelist`), or speaks TLS, is taken for
-    /// 3.5 or later.
+    /// The version of the servers, such as 3 and 4 for 3.4.14. For an ensemble that is being upgraded, give the oldest.
+    /// What matters is whether they are older than 3.5, which has every feature. Default: the first server of each
+    /// session is asked, with the command `srvr`. A server that may not answer it (see `4lw.commands.whitelist`), or that
+    /// uses TLS, is taken for 3.5 or later.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it is older than 3.4.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use zklock_core::{ClientOptions, ErrorKind};
@@ -184,10 +196,6 @@ impl ClientOptions {
     /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if it is older than 3.4.
     pub fn server_version(mut self, major: u32, minor: u32) -> Result<Self, Error> {
         let level = ServerLevel::of(major, minor).ok_or_else(|| {
             let message =
@@ -198,7 +206,9 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// Connect with TLS. All the hosts' ports must expect it. Default: no.
+    /// Connects with TLS. The ports of all hosts must expect it. Default: no TLS.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use zklock_core::{ClientOptions, Tls};
@@ -216,8 +226,10 @@ impl ClientOptions {
         self
     }
 
-    /// Log in with these credentials, and with those that were given before. They are sent on every connection. One of them
-    /// can be for [SASL](Credentials::sasl).
+    /// Logs in with these credentials, in addition to those given before. They are sent on every connection. Only one of
+    /// them can be for [SASL](Credentials::sasl).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # use zklock_core::{ClientOptions, Credentials};
@@ -231,6 +243,8 @@ impl ClientOptions {
     }
 
     /// Who may use the nodes that the client creates. Default: everyone.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use zklock_core::{Access, ClientOptions, Credentials, ErrorKind};
@@ -246,8 +260,10 @@ impl ClientOptions {
         self
     }
 
-    /// Create the [chroot](Self::chroot), and the nodes above it, if it is missing when a session is opened. They are
-    /// persistent, and have the [access](Self::access) list of what the client creates. Default: no.
+    /// Creates the [chroot](Self::chroot), and the nodes above it, if it is missing when a session is opened. These nodes
+    /// are persistent, and have the [access](Self::access) list of everything that the client creates. Default: no.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # use zklock_core::ClientOptions;
@@ -260,15 +276,19 @@ impl ClientOptions {
         self
     }
 
-    /// Whether the servers are asked to confirm what is held, every twelfth of the session timeout. Default: yes.
+    /// Whether the client asks the servers to confirm what it holds, every twelfth of the session timeout. Default: yes.
     ///
-    /// A client that holds anything, be it one lock or a thousand, writes that often to the ensemble. That is a load where
-    /// thousands of clients hold something all day, such as the leaders of as many elections. Without a heartbeat they cost
-    /// nothing. But then nothing proves that a hold is still there: half a session timeout after it was granted,
+    /// A client that holds anything, be it one lock or a thousand, writes to the ensemble that often. That is a real load
+    /// if thousands of clients hold something all day, such as the leaders of as many elections. Without a heartbeat they
+    /// cost nothing.
+    ///
+    /// But without a heartbeat nothing proves that a hold is still there. Half a session timeout after the grant,
     /// [`valid_for`](crate::Hold::valid_for) is zero for good. The hold is [at risk](crate::HoldState::AtRisk) while the
-    /// client is disconnected. It is lost when the servers say that its session is over, or that its node is deleted. By
-    /// then another may have held the lock for a while. [`confirm`](crate::Hold::confirm) and
-    /// [guarded writes](crate::Hold::guarded) ask the servers, with a heartbeat or without.
+    /// client is disconnected, and lost when the servers say that its session is over or its node deleted. By then
+    /// somebody else may have held the lock for a while. [`confirm`](crate::Hold::confirm) and [guarded
+    /// writes](crate::Hold::guarded) ask the servers, with or without a heartbeat.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # use zklock_core::ClientOptions;
@@ -281,21 +301,24 @@ impl ClientOptions {
         self
     }
 
-    /// Whether a client can have these options together. [`Client::connect`](crate::Client::connect) checks it as well.
+    /// Checks whether these options can be used together. [`Client::connect`](crate::Client::connect) checks that too.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if the access list gives rights to the creator but there are neither
+    /// [credentials](Self::credentials) nor a client certificate, if several credentials are for SASL, or if TLS is used
+    /// with a host that no certificate can name.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # use zklock_core::ClientOptions;
     /// assert!(ClientOptions::new("zk1:2181")?.check().is_ok());
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if the creator is to have rights and there are neither [credentials](Self::credentials)
-    /// nor a client certificate, if several credentials are for SASL, or with TLS and a host that no certificate can name.
     pub fn check(&self) -> Result<(), Error> {
         if self.access.needs_creator() && !self.is_somebody() {
-            // A list is not shown: it may have hashes of passwords.
+            // A list is not shown, because it may contain hashes of passwords.
             let access = match &self.access {
                 Access::List(_) => "list".to_owned(),
                 named => named.to_string(),

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The owner of a hold: the unit to which a lock belongs.
 ///
+/// # Examples
+///
 /// ```
 /// use zklock_core::Owner;
 ///
@@ -19,19 +21,18 @@ enum Kind {
     Task(tokio::task::Id),
     Thread(u64),
     Named(u64),
-    /// A wait that an event loop began: its thread is that of many others.
+    /// A wait that an event loop began: it shares its thread with many others.
     Ticket(u64),
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Owner {
-    /// The tokio task that calls, or outside of one the thread.
+    /// The calling tokio task, or the calling thread if there is no task.
     pub fn current() -> Self {
         thread_local! {
-            /// The number of this thread, which no later thread has. It has no destructor, so it is
-            /// there to the very end: a program may release a lock while it exits, when
-            /// `std::thread::current()` would panic.
+            /// The number of this thread, which no later thread gets. It has no destructor, so it exists to the very
+            /// end: a program may release a lock while it exits, when `std::thread::current()` would panic.
             static THREAD: Cell<u64> = const { Cell::new(0) };
         }
         if let Some(id) = tokio::task::try_id() {
@@ -50,8 +51,8 @@ impl Owner {
         Self(Kind::Named(next()))
     }
 
-    /// An owner that acquires once and holds nothing else, so that anybody may release its hold: a call made on an event
-    /// loop, which shares its thread with many others.
+    /// An owner that acquires once and holds nothing else, so that anybody may release its hold. It is for calls made on
+    /// an event loop, whose thread is shared by many others.
     pub fn ticket() -> Self {
         Self(Kind::Ticket(next()))
     }

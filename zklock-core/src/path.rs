@@ -1,21 +1,23 @@
-//! Paths and connect strings, checked where they come in, so that a mistake is named at once and not
-//! by a server's refusal of something else.
+//! Paths and connect strings, checked where they come in, so that the message names the mistake at
+//! once. Otherwise a server would refuse something else later.
 
 use crate::error::{Error, ErrorKind};
 
-/// Longer paths are refused: a request has to hold those of many nodes.
+/// Longer paths are refused, because one request has to hold the paths of many nodes.
 const LONGEST: usize = 2048;
 
-/// Whether a lock may be at this path, whose node is to have contenders as its children.
+/// Checks whether a lock may be at this path. Contenders become children of its node.
+///
+/// # Errors
+///
+/// [`ErrorKind::InvalidInput`] if not. The message says why.
+///
+/// # Examples
 ///
 /// ```
 /// assert!(zklock_core::check_lock_path("/locks/report").is_ok());
 /// assert!(zklock_core::check_lock_path("locks/report").is_err());
 /// ```
-///
-/// # Errors
-///
-/// [`ErrorKind::InvalidInput`] says why not.
 pub fn check_lock_path(path: &str) -> Result<(), Error> {
     check_path(path)?;
     if path == "/" {
@@ -51,7 +53,7 @@ pub(crate) fn check_path(path: &str) -> Result<(), Error> {
 
 /// The server's own rule for the characters of a path.
 fn is_forbidden(character: char) -> bool {
-    // Beyond 16 bits it counts two surrogates.
+    // The server sees a character beyond 16 bits as two surrogates.
     matches!(u32::from(character), 0..=0x1F | 0x7F..=0x9F | 0xD800..=0xF8FF | 0xFFF0..)
 }
 
@@ -83,14 +85,14 @@ impl Hosts {
         Ok(Self { servers, chroot: chroot.to_owned() })
     }
 
-    /// As the client library reads it.
+    /// In the form that the client library parses.
     pub(crate) fn connect_string(&self) -> String {
         let servers: Vec<String> = self.servers.iter().map(|(host, port)| written(host, *port)).collect();
         servers.join(",") + &self.chroot
     }
 }
 
-/// As the client library reads a server's address.
+/// A server's address in the form that the client library parses.
 pub(crate) fn written(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
@@ -101,7 +103,7 @@ fn parse_server(server: &str, text: &str) -> Result<(String, u16), Error> {
             format!("the hosts {text:?}: {problem}; write host:port,host:port, such as zk1:2181,zk2:2181");
         Error::new(ErrorKind::InvalidInput, message)
     };
-    // An IPv6 address stands in brackets if a port follows.
+    // An IPv6 address is in brackets if a port follows.
     let (host, port) = match server.strip_prefix('[') {
         Some(rest) => {
             let (host, rest) = rest.split_once(']').ok_or_else(|| wrong("a [ without its ]"))?;

@@ -1,4 +1,4 @@
-//! Random bits, which the machine takes as parameters, and who this process is.
+//! Random bits, which the machine takes as parameters, and the identity of this process.
 
 use crate::clock;
 use crate::machine::Moment;
@@ -12,14 +12,14 @@ pub(crate) fn uuid() -> Uuid {
     Uuid::from_random(random_bits())
 }
 
-/// From the kernel: a generator of our own would repeat itself in a forked child.
+/// Random bits from the kernel. A generator of our own would repeat itself in a forked child.
 pub(crate) fn random_bits() -> u128 {
     let mut bytes = [0; 16];
     loop {
         match getrandom(&mut bytes, GetRandomFlags::empty()) {
             Ok(16) => return u128::from_ne_bytes(bytes),
             Ok(_) | Err(Errno::INTR) => {}
-            // No random device at all: what matters is only that a mark is ours alone.
+            // There is no random device at all. All that matters is that a mark is ours alone.
             Err(_) => return fallback_bits(),
         }
     }
@@ -32,7 +32,7 @@ fn fallback_bits() -> u128 {
     nanos << 64 | u128::from(std::process::id()) << 32 | count
 }
 
-/// Who contends, for people who look at the queue: `host/pid`.
+/// The contender's default identity, for people who look at the queue: `host/pid`.
 pub(crate) fn identity() -> String {
     let name = rustix::system::uname();
     format!("{}/{}", name.nodename().to_string_lossy(), std::process::id())

@@ -1,8 +1,8 @@
-//! The sessions of a client: it has one at a time, and opens the next when that is over.
+//! The sessions of a client. It has one at a time, and opens the next one when that is over.
 //!
-//! The connection of a session is looked after here as well. When it breaks, another is attached to the
-//! session, to the server that answers first: at once, then after short pauses, until a server grants it
-//! or says that the session is over. The library would wait longer each time, without limit.
+//! This also looks after the connection of the session. When it breaks, another is attached, to the server that answers first:
+//! at once, then after short pauses, until a server grants it or says that the session is over. The library would wait longer
+//! each time, without limit.
 
 mod slot;
 
@@ -29,9 +29,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// Between two tries to attach a connection.
 const FIRST_ATTACH_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_ATTACH_PAUSE: Duration = Duration::from_millis(250);
-/// How long one such try may take at least, however short the session.
+/// The least time for one such try, however short the session timeout.
 const ATTACH_AT_LEAST: Duration = Duration::from_secs(1);
-/// How long a server may take to say good-bye: a follower may hang up instead.
+/// How long a server may take to confirm the end of a session: a follower may hang up instead.
 const GOOD_BYE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Pool {
@@ -39,7 +39,7 @@ pub(crate) struct Pool {
     runtime: Handle,
     slot: Arc<Slot>,
     closing: Arc<watch::Sender<bool>>,
-    /// Whether the slot is still kept.
+    /// Whether the keeper is still running.
     kept: watch::Receiver<bool>,
     /// Whether there is a guardian.
     guarded: Arc<watch::Sender<bool>>,
@@ -62,7 +62,7 @@ impl Pool {
         Self { options, runtime, slot, closing, kept, guarded: Arc::default() }
     }
 
-    /// One whose sessions a test opens.
+    /// A pool whose sessions a test opens.
     #[cfg(test)]
     pub(crate) fn of(slot: Arc<Slot>) -> Self {
         let (_, kept) = watch::channel(true);
@@ -94,7 +94,7 @@ impl Pool {
 
     /// Waits until it is closed.
     pub(crate) async fn closed(&self) {
-        // If it fails, the keeper is gone, and the session with it.
+        // If this fails, the keeper is gone, and the session with it.
         let _ = self.kept.clone().wait_for(|kept| !kept).await;
         // Its guardian is dismissed then, and ends in a moment.
         let mut guarded = self.guarded.subscribe();
@@ -119,7 +119,7 @@ struct SessionKeeper {
 impl Drop for SessionKeeper {
     fn drop(&mut self) {
         self.closing.send_replace(true);
-        // Wakes all that wait for a session or for its end.
+        // Wakes everybody who waits for a session or for its end.
         if let SlotState::Open(session) = self.slot.state() {
             session.end(LossReason::ClientClosed);
             session.set_nodes(Nodes::Left);
@@ -149,7 +149,7 @@ impl SessionKeeper {
                 opened = self.open(turn) => opened,
             };
             match opened {
-                // Later it may be about to come back.
+                // Later, the chroot may be about to come back.
                 Ok(None) if self.counters.sessions() == 0 => {
                     self.slot.state.send_replace(SlotState::NoRoot);
                     return;
@@ -172,7 +172,7 @@ impl SessionKeeper {
                     }
                 }
                 Err(NotOpened::Refused(why)) => {
-                    // Later the credentials may be about to change.
+                    // Later, the credentials may be about to change.
                     if say.refused_by_all() && self.counters.sessions() == 0 {
                         self.slot.state.send_replace(SlotState::Refused(why.into()));
                         return;
@@ -193,14 +193,14 @@ impl SessionKeeper {
         }
     }
 
-    /// A new session; `None` if it has no root.
+    /// Opens a session; `None` if the chroot does not exist.
     async fn open(&self, turn: usize) -> Result<Option<Opened>, NotOpened> {
         let bound = clock::timeout(self.options.session_timeout, zookeeper::open(&self.options, turn));
         let opened = bound.await.map_err(|_| NotOpened::Yet("no server answers in time".to_owned()))??;
         if self.options.hosts.chroot.is_empty() {
             return Ok(Some(opened));
         }
-        // If it cannot be found out now, the first acquire will report it.
+        // If that cannot be found out now, the first acquire will report it.
         let has_root = clock::timeout(opened.timeout / 2, opened.ensemble.has_root()).await;
         if has_root != Ok(Some(false)) {
             return Ok(Some(opened));
@@ -227,7 +227,7 @@ impl SessionKeeper {
         *pause = (*pause * 2).min(LONGEST_PAUSE);
     }
 
-    /// Lets everyone work with the session until it is over, and says why it is.
+    /// Lets everybody work with the session until it is over, and returns the reason.
     async fn follow(
         &self,
         session: &Arc<Session>,
@@ -239,7 +239,7 @@ impl SessionKeeper {
         let mut link = session.link();
         let mut tie = Tie::of(connection);
         let mut nodes = Nodes::Left;
-        // The library says good-bye when nothing has its client any more, a beat on its way included.
+        // The library closes the session when nothing has its client any more, not even a heartbeat on its way.
         let reason = {
             let mut heart = std::pin::pin!(heartbeat::run(session.clone()));
             let reason = loop {
@@ -257,7 +257,7 @@ impl SessionKeeper {
                             break LossReason::SessionExpired;
                         }
                     },
-                    // A reply may say so before the connection's end does.
+                    // A reply may report the end before the connection does.
                     _ = link.wait_for(|link| matches!(link, Link::Over(_))) => {
                         break session.loss().unwrap_or(LossReason::SessionExpired);
                     }
@@ -277,7 +277,7 @@ impl SessionKeeper {
         let nodes = match reason {
             LossReason::ClientClosed => tie.part().await,
             LossReason::SessionClosed => {
-                // One that closes the client does not wait for servers that say nothing.
+                // A caller that closes the client does not wait for servers that do not answer.
                 let closes = async {
                     let _ = closing.wait_for(|closing| *closing).await;
                     clock::sleep(GOOD_BYE).await;
@@ -299,13 +299,13 @@ impl SessionKeeper {
 
 /// What ties a session to a server.
 enum Tie {
-    /// Until the connection has ended.
+    /// Connected, until the connection has ended.
     Connected(Arc<ZooKeeper>, Pending<End>),
-    /// Until there is another, or the session is over.
+    /// Looking for another connection, until there is one or the session is over.
     Attaching(Pending<Result<Arc<ZooKeeper>, Over>>),
 }
 
-/// Why there is no connection for a session any more.
+/// Why the session can get no connection any more.
 enum Over {
     /// The servers have said that it is over.
     Said,
@@ -313,8 +313,9 @@ enum Over {
     GivenUp,
 }
 
-/// Which of the hosts may yet let the client in. While passwords are changed, some servers know the new one and others do not.
-/// Each try begins with another host, so as many refusals one after the other as there are hosts are those of all that answer.
+/// Counts refusals, to find out whether any of the hosts may still let the client in. While passwords are being changed, some
+/// servers know the new one and others do not. Each try begins with another host, so as many refusals in a row as there are
+/// hosts come from all hosts that answer.
 struct Say(usize);
 
 impl Say {
@@ -334,7 +335,7 @@ impl Tie {
         Self::Connected(connection, ended)
     }
 
-    /// What comes next, if the session is not over. May be dropped and called again.
+    /// Waits for the next state, unless the session is over. It may be dropped and called again.
     async fn change(&mut self, options: &Arc<ClientOptions>, session: &Arc<Session>) -> Result<Self, Over> {
         match self {
             Self::Connected(connection, ended) => match ended.await {
@@ -351,7 +352,7 @@ impl Tie {
         }
     }
 
-    /// What watched for the session ends with it, without a request.
+    /// Keeps the library's watches from being removed with a request: they end with the session.
     fn keep_watches(&self) {
         if let Self::Connected(connection, _) = self {
             connection.keep_watches();
@@ -364,13 +365,13 @@ impl Tie {
         }
     }
 
-    /// Closes the session, and waits for the server to confirm it, so that its nodes are gone. Without a connection it
-    /// times out.
+    /// Closes the session, and waits for the server to confirm it, so that its nodes are gone. Without a connection, the
+    /// session times out.
     async fn part(self) -> Nodes {
         let parted = async {
             let (connection, ended) = match self {
                 Self::Connected(connection, ended) => (connection, ended),
-                // What is about to be there can still be used to say so.
+                // A connection that is about to be attached can still be used to say so.
                 Self::Attaching(attached) => match attached.await.map(Self::of) {
                     Ok(Self::Connected(connection, ended)) => (connection, ended),
                     Ok(Self::Attaching(_)) | Err(Over::GivenUp) => return Nodes::Left,
@@ -382,13 +383,13 @@ impl Tie {
         };
         let nodes = clock::timeout(GOOD_BYE, parted).await.unwrap_or(Nodes::Left);
         if nodes != Nodes::Gone {
-            tracing::debug!("no server said good-bye; the session times out");
+            tracing::debug!("no server confirmed the end of the session; it times out");
         }
         nodes
     }
 
-    /// Closes the session until the servers have confirmed it, or have ended it themselves: over another connection where
-    /// one breaks or stays silent.
+    /// Closes the session, until the servers have confirmed it or have ended it themselves. If a connection breaks or stays
+    /// silent, it uses another.
     async fn end(mut self, options: &Arc<ClientOptions>, session: &Arc<Session>) -> Nodes {
         loop {
             self = match self {
@@ -411,9 +412,9 @@ impl Tie {
     }
 }
 
-/// Attaches another connection to the session, if it is not over. It is given up when no server has granted it for twice its
-/// timeout: the servers have ended it by then, unless none of them worked, and members of barriers wait for an answer. And
-/// when each host has refused the login: the next session waits for another password.
+/// Attaches another connection to the session, if it is not over. It gives the session up when no server has granted it for
+/// twice its timeout: the servers have ended it by then, unless none of them worked, and members of barriers wait for an
+/// answer. It also gives up when every host has refused the login; the next session waits for another password.
 async fn attached(
     options: Arc<ClientOptions>,
     session: Arc<Session>,

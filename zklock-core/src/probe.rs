@@ -1,4 +1,4 @@
-//! Whether a port speaks TLS, where that is certain. A client that expects the other can wait as long as it will.
+//! Whether a port uses TLS, if that is certain. A client that expects the other kind can wait for ever.
 
 use std::io;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 /// How long a port may take to answer one question.
 const ANSWER: Duration = Duration::from_millis(700);
-/// What ZooKeeper answers, also when it does not allow the word, or has no quorum.
+/// What ZooKeeper answers, even if it does not allow the command, or has no quorum.
 const PLAIN_ANSWERS: [&[u8]; 4] = [
     b"Zookeeper version",
     b"ClickHouse Keeper version",
@@ -15,10 +15,10 @@ const PLAIN_ANSWERS: [&[u8]; 4] = [
     b"This ZooKeeper instance is not",
 ];
 const LONGEST_PLAIN_ANSWER: usize = 30;
-/// The kinds of record with which TLS answers: an alert, a handshake.
+/// The kinds of record that a TLS answer begins with: an alert, a handshake.
 const TLS_RECORDS: [u8; 2] = [0x15, 0x16];
-/// The first bytes of a TLS handshake, for the same question without the feature `tls`: a record with a `ClientHello` of
-/// TLS 1.2 without extensions. Whatever a server thinks of it, it answers in TLS.
+/// The first bytes of a TLS handshake, so that the question can be asked without the feature `tls`: a record with a TLS
+/// 1.2 `ClientHello` without extensions. Whatever a server thinks of it, it answers in TLS.
 const HELLO: [u8; 56] = {
     let mut hello = [0; 56];
     let head = [0x16, 3, 1, 0, 51, 1, 0, 0, 47, 3, 3];
@@ -27,8 +27,8 @@ const HELLO: [u8; 56] = {
         hello[at] = head[at];
         at += 1;
     }
-    // 32 bytes that would be random if a connection were to come of it, and no session to take up again.
-    // Then four suites, which any server knows one of, and no compression.
+    // First 32 bytes that would be random in a real handshake, and no session to resume. Then four cipher suites, of which
+    // every server knows one, and no compression.
     let tail = [0, 8, 0xc0, 0x2f, 0xc0, 0x2b, 0, 0x9c, 0, 0x2f, 1, 0];
     at = 0;
     while at < tail.len() {
@@ -38,11 +38,11 @@ const HELLO: [u8; 56] = {
     hello
 };
 
-/// Whether no client that speaks TLS, or none that does not, can ever have a session on this port. A port that speaks both
-/// is right for both.
+/// Whether this port is certain to refuse every client with TLS (if `is_tls`), or every client without. A port that
+/// accepts both is right for both.
 pub(crate) async fn is_for_others(is_tls: bool, host: &str, port: u16) -> bool {
     let speaks_tls = answers(host, port, &HELLO, is_tls_record).await;
-    // If this can be said already, a port that does not speak plainly is not asked, which could take its time.
+    // If this is already certain, do not ask in plain text: a port that expects TLS could take its time to answer.
     if speaks_tls == is_tls {
         return false;
     }
@@ -50,12 +50,12 @@ pub(crate) async fn is_for_others(is_tls: bool, host: &str, port: u16) -> bool {
     speaks_plainly == is_tls
 }
 
-/// Whether what comes as an answer is seen to be of that kind.
+/// Whether the answer is certainly of that kind.
 async fn answers(host: &str, port: u16, question: &[u8], is_so: fn(&[u8]) -> Option<bool>) -> bool {
     let answer = async {
         let stream = TcpStream::connect((host, port)).await?;
         stream.writable().await?;
-        // The buffer of a new connection takes as much.
+        // The buffer of a new connection has room for it.
         stream.try_write(question)?;
         let mut answer = Vec::new();
         loop {
@@ -75,7 +75,7 @@ async fn answers(host: &str, port: u16, question: &[u8], is_so: fn(&[u8]) -> Opt
     matches!(timeout(ANSWER, answer).await, Ok(Ok::<_, io::Error>(true)))
 }
 
-/// `None`: more must be read.
+/// `None` means that more must be read.
 fn is_tls_record(answer: &[u8]) -> Option<bool> {
     let [kind, major, ..] = answer else { return None };
     Some(TLS_RECORDS.contains(kind) && *major == 3)
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(is_plain(&[0x15; LONGEST_PLAIN_ANSWER]), Some(false));
     }
 
-    /// What the lengths in it say, and that nothing follows.
+    /// The lengths in it are right, and nothing follows.
     #[test]
     fn the_hello_is_whole() {
         assert_eq!(usize::from(HELLO[4]), HELLO.len() - 5);

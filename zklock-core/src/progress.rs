@@ -1,4 +1,4 @@
-//! How far attempts have come, and what is still owed for them.
+//! How far attempts have got, and what is still owed for them.
 
 use crate::clock;
 use crate::machine::Moment;
@@ -8,21 +8,22 @@ use crate::sync::{Mutex, lock_ignoring_poison};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the attempts of one client owe, and what they know of one another.
+/// What the attempts of one client owe, and what they know about one another.
 #[derive(Default)]
 pub(crate) struct Attempts {
     owed: AtomicU64,
-    /// Whether an owner has released what another acquired: then one that acquires again need not wait for itself.
+    /// Whether an owner has released what another acquired. If so, an owner that acquires again may not be waiting for
+    /// itself.
     handed_over: AtomicBool,
 }
 
 impl Attempts {
-    /// Those whose caller has its answer, but whose node may still be there.
+    /// The attempts whose caller has its answer, but whose node may still exist.
     pub(crate) fn owed(&self) -> u64 {
         self.owed.load(Ordering::Acquire)
     }
 
-    /// Logs that an owner waits for what it holds itself, unless it may well be released by another.
+    /// Logs that an owner waits for something that it holds itself, unless another may well release it.
     pub(crate) fn warn_of_own(&self, path: &str) {
         if !self.handed_over.load(Ordering::Relaxed) {
             tracing::warn!(
@@ -34,16 +35,15 @@ impl Attempts {
     }
 }
 
-/// How far one attempt has come, for its caller and the counters.
+/// How far one attempt has got, for its caller and the counters.
 ///
-/// What it owes is counted from the very moment that its caller goes away, so that a program may end
-/// when nothing is owed.
+/// What it owes is counted from the moment that its caller goes away. So a program may exit when nothing is owed.
 pub(crate) struct Progress {
     counters: Arc<Counters>,
     state: Mutex<AttemptState>,
-    /// Since when it waits for nothing but the servers' answer; `None` while it waits behind others.
+    /// Since when it has waited for the servers' answer; `None` while it waits behind others.
     asks: Mutex<Option<Moment>>,
-    /// The lock, if there is something to tell when it waits behind others.
+    /// The lock, if a warning is due when it waits behind others.
     own: Mutex<Option<Arc<str>>>,
     /// The names of its nodes, if it may have to wait.
     nodes: Mutex<Vec<String>>,
@@ -51,10 +51,10 @@ pub(crate) struct Progress {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AttemptState {
-    /// It waits for others of its process, and has no node.
+    /// It waits for other callers of its process, and has no node.
     Waits,
     Begun,
-    /// Nobody wants it any more, and its node may still be there.
+    /// Nobody wants it any more, but its node may still exist.
     Owed,
     /// Nothing is left of it, or it must not begin.
     Over,
@@ -66,7 +66,8 @@ impl Progress {
         Arc::new(Self { counters: counters.clone(), state, asks, own, nodes: Mutex::default() })
     }
 
-    /// Its owner holds this lock, together with others. Only if the attempt comes to wait can it be waiting for itself.
+    /// Its owner already holds this lock, together with others. Only if the attempt has to wait can it be waiting for
+    /// itself.
     pub(crate) fn set_beside_own(&self, path: &Arc<str>) {
         *lock_ignoring_poison(&self.own) = Some(path.clone());
     }
@@ -79,7 +80,7 @@ impl Progress {
         &self.counters
     }
 
-    /// `false` if its caller has gone already.
+    /// Begins; `false` if its caller has already gone.
     pub(crate) fn begin(&self) -> bool {
         let mut state = lock_ignoring_poison(&self.state);
         let begins = *state == AttemptState::Waits;
@@ -90,7 +91,7 @@ impl Progress {
         begins
     }
 
-    /// Its caller has gone, or has no more use for the node.
+    /// Its caller has gone, or no longer needs the node.
     pub(crate) fn owe(&self) {
         let mut state = lock_ignoring_poison(&self.state);
         *state = match *state {
@@ -131,7 +132,7 @@ impl Progress {
         lock_ignoring_poison(&self.asks).is_none()
     }
 
-    /// It has queued, and may have to wait, with a node of this name in each of its queues.
+    /// It has queued and may have to wait, with a node of this name in each of its queues.
     pub(crate) fn set_nodes(&self, nodes: Vec<String>) {
         *lock_ignoring_poison(&self.nodes) = nodes;
     }
@@ -140,13 +141,13 @@ impl Progress {
         lock_ignoring_poison(&self.nodes).clone()
     }
 
-    /// Takes the place of this one, which may still be without an answer.
+    /// Takes the place of another attempt, which may still be without an answer.
     pub(crate) fn take_over(&self, before: &Self) {
         self.set_nodes(before.nodes());
         *lock_ignoring_poison(&self.asks) = *lock_ignoring_poison(&before.asks);
     }
 
-    /// Whether the servers have not answered for so long.
+    /// Whether the servers have not answered for this long.
     pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
         lock_ignoring_poison(&self.asks).is_some_and(|since| clock::now().since(since) >= patience)
     }

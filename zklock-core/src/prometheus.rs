@@ -1,6 +1,6 @@
-//! The text that Prometheus reads.
+//! The counters as text for Prometheus.
 //!
-//! It is written by hand, since a library for it would be one that every user had to build, for a page of text.
+//! It is written by hand, because every user would have to build a library for it, for one page of text.
 
 use crate::error::LossReason;
 use crate::histogram::Histogram;
@@ -8,12 +8,14 @@ use crate::stats::{AcquireOutcome, Stats};
 use std::fmt::Write;
 
 impl Stats {
-    /// What Prometheus reads: the text format 0.0.4, to be served as `text/plain; version=0.0.4`.
+    /// The counters in Prometheus' text format 0.0.4, to be served as `text/plain; version=0.0.4`.
     ///
-    /// The names follow the conventions of Prometheus, which those of OpenTelemetry become there: `zklock_acquires_total`,
-    /// `zklock_acquire_wait_seconds`. The names of metrics and labels stay as they are from version to version; others may come.
-    /// It may stand in one page with what the program has to tell of itself. It is that of one client: of two, every name
-    /// would be there twice, which Prometheus refuses.
+    /// The names follow the conventions of Prometheus, and are what OpenTelemetry's names become there:
+    /// `zklock_acquires_total`, `zklock_acquire_wait_seconds`. The names of metrics and labels stay the same from version to
+    /// version; new ones may be added. The text may share a page with the program's own metrics. It is for one client: with two
+    /// on one page every name would appear twice, which Prometheus refuses.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let text = zklock_core::Stats::default().to_prometheus();
@@ -115,7 +117,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
     use std::time::Duration;
 
-    /// The samples of a page by name and labels; every one belongs to the metric whose head came last.
+    /// The samples of a page by name and labels. Each belongs to the metric whose head came last.
     fn parsed(page: &str) -> BTreeMap<&str, f64> {
         assert!(page.ends_with('\n'));
         let (mut samples, mut metrics, mut metric) = (BTreeMap::new(), BTreeSet::new(), ("", ""));

@@ -1,8 +1,8 @@
 //! The read/write lock: many readers or one writer, in the order of arrival.
 //!
-//! It stands in the same queue as Curator's `InterProcessReadWriteLock`, and in kazoo's dialect as its `ReadLock` and
-//! `WriteLock`. A reader waits only for the last writer before it, so a writer that leaves wakes only those that can go
-//! on. A contender that comes after a waiting writer waits behind it, so that no writer starves.
+//! It shares its queue with Curator's `InterProcessReadWriteLock`, and in kazoo's dialect with kazoo's `ReadLock` and
+//! `WriteLock`. A reader waits only for the last writer before it, so a writer that leaves wakes only contenders that
+//! can go on. A contender that comes after a waiting writer waits behind it, so that no writer starves.
 
 use crate::client::Client;
 use crate::error::Error;
@@ -10,14 +10,20 @@ use crate::lock::Lock;
 use crate::spec::{Kind, LockSpec};
 
 impl Client {
-    /// The read side of the read/write lock at `path`: readers hold it together.
+    /// Makes the read side of the read/write lock at `path`. Readers hold it together.
     ///
-    /// A reader's [token](crate::Token) is greater than that of every writer before it and smaller than that of every
-    /// writer after it. Among readers that hold together the order of tokens says nothing.
+    /// A reader's [token](crate::Token) is greater than that of every writer before it, and smaller than that of every
+    /// writer after it. Among readers that hold the lock together, the order of tokens means nothing.
     ///
     /// A reader that wants the write side waits until its hold of the read side is released, by any task or thread. If
-    /// nobody else can release that hold, because it is of a reentrant lock, the reader would wait for itself: that is a
+    /// that hold is of a reentrant lock, nobody else can release it, and the reader would wait for itself. That is a
     /// [`Deadlock`](crate::ErrorKind::Deadlock).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -25,22 +31,24 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`mutex`](Self::mutex).
     pub fn read(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::read(path)?)
     }
 
-    /// The write side of the read/write lock at `path`: its holder is alone.
+    /// Makes the write side of the read/write lock at `path`. Its holder is alone.
     ///
-    /// A task or thread that holds the write side by a [reentrant](LockSpec::reentrant) lock may take the read side
-    /// as well, at once, and keep it when it lets go of the write side: no other writer comes between. Its hold of the
-    /// read side has the token of the write side. The lock that it reads by may be reentrant or not.
+    /// A task or thread that holds the write side through a [reentrant](LockSpec::reentrant) lock may also take the
+    /// read side, at once, and keep it after it releases the write side. No other writer comes in between. The hold of
+    /// the read side has the token of the write side. The lock of the read side may be reentrant or not.
     ///
-    /// If the lock of the write side is not reentrant, anybody may release that hold, so another may have it and write.
-    /// Then the read side waits for its release, even in the task or thread that acquired it, and that is logged.
+    /// If the lock of the write side is not reentrant, anybody may release that hold, so another task may be using it
+    /// to write. The read side then waits for its release, even in the task or thread that acquired it, and logs that.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -54,30 +62,26 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`mutex`](Self::mutex).
     pub fn write(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::write(path)?)
     }
 }
 
 impl LockSpec {
-    /// The [read side](Client::read) of a read/write lock.
+    /// Describes the [read side](Client::read) of a read/write lock.
     ///
     /// # Errors
     ///
-    /// As [`mutex`](Self::mutex).
+    /// Fails like [`mutex`](Self::mutex) does.
     pub fn read(path: &str) -> Result<Self, Error> {
         Self::at(path, Kind::Read)
     }
 
-    /// The [write side](Client::write) of a read/write lock.
+    /// Describes the [write side](Client::write) of a read/write lock.
     ///
     /// # Errors
     ///
-    /// As [`mutex`](Self::mutex).
+    /// Fails like [`mutex`](Self::mutex) does.
     pub fn write(path: &str) -> Result<Self, Error> {
         Self::at(path, Kind::Write)
     }

@@ -1,9 +1,9 @@
-//! The semaphore: as many hold it as it has permits, in the order of arrival.
+//! The semaphore: it has as many holders as permits, in the order of arrival.
 //!
-//! It has the layout of Curator's `InterProcessSemaphoreV2`, and with one permit that of its
-//! `InterProcessSemaphoreMutex`: the contender at the head of the queue `locks` takes its permits in `leases` as soon as
-//! there are enough, and makes way. Only the head watches the permits. If each contender watched the n-th before it
-//! instead, it would miss the return of any other.
+//! It has the layout of Curator's `InterProcessSemaphoreV2`, and with one permit that of `InterProcessSemaphoreMutex`.
+//! The contender at the head of the queue `locks` takes its permits in `leases` as soon as there are enough, and then
+//! leaves the queue. Only the head watches the permits. If each contender watched only the n-th one before it instead,
+//! it would miss any other that returns its permit.
 
 use crate::ask::{Refused, ask, while_refused};
 use crate::client::Client;
@@ -19,22 +19,31 @@ use crate::session::Session;
 use crate::spec::{Kind, LockSpec};
 use std::sync::Arc;
 
-/// Below the path: where the permits are.
+/// The directory of the permits, below the path.
 const PERMITS: &str = "/leases";
-/// How many permits can be taken at once: they are created in one request.
+/// How many permits can be taken at once. They are created in one request.
 const PERMITS_AT_MOST: u32 = 256;
-/// What a server takes in one request by default, `jute.maxbuffer`, less what stands around the nodes.
+/// The largest request that a server takes by default (`jute.maxbuffer`), less an allowance for what surrounds the
+/// nodes.
 const REQUEST_AT_MOST: usize = 1_000_000;
-/// An upper bound of what one permit takes in it beside its directory and what it says: its name, its access list.
+/// An upper bound for the rest of one permit in that request: its name, and its access list unless one is given.
 const BYTES_OF_A_PERMIT: usize = 192;
-/// How often the limit is written anew if others create or delete its node.
+/// How many times the limit is written if others create or delete its node meanwhile.
 const ROUNDS_AT_MOST: u32 = 3;
 
 impl Client {
-    /// The semaphore at `path`, with `limit` permits. All who use it must agree on the limit.
+    /// Makes the semaphore at `path`, with `limit` permits. All its users must agree on the limit.
     ///
-    /// A permit belongs to nobody: any thread may acquire several and release any. Among permits that are held together
-    /// the order of their [tokens](crate::Token) says nothing: they serve as a fence only if there is one permit.
+    /// A permit belongs to nobody: any thread may acquire several, and release any. Among permits that are held
+    /// together, the order of their [tokens](crate::Token) means nothing. Tokens work as a fence only if there is one
+    /// permit.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does; and with [`ErrorKind::InvalidInput`] for a limit of zero, or if the path
+    /// and the identity are so long that a permit does not fit into one request.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -42,19 +51,27 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`mutex`](Self::mutex), and [`ErrorKind::InvalidInput`] for a limit of zero, or if a permit does not fit into
-    /// one request with so long a path and identity.
     pub fn semaphore(&self, path: &str, limit: u32) -> Result<Lock, Error> {
         self.lock(&LockSpec::semaphore(path, limit)?)
     }
 
-    /// Writes how many permits there are to the node that semaphores name with [`limit_at`](LockSpec::limit_at), and creates
-    /// it if it is not there. It is a `SharedCount` of Curator's.
+    /// Writes the number of permits to the node that semaphores name with [`limit_at`](LockSpec::limit_at), and creates
+    /// the node if it does not exist. It has the format of Curator's `SharedCount`.
     ///
-    /// Waiters notice. Permits that are held stay held, even if the new limit is lower.
+    /// Waiters notice the change. Permits that are held stay held, even if the new limit is lower.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::InvalidInput`] for a bad path, or a limit over 2,147,483,647;
+    /// * [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout;
+    /// * [`ErrorKind::Refused`] if the access list does not allow it;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the limit may or may not be written.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -62,12 +79,6 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] for a bad path or more than 2,147,483,647; [`ErrorKind::Unreachable`] if the
-    /// ensemble does not answer within the connect timeout; [`ErrorKind::Refused`] if the access list does not allow it;
-    /// [`ErrorKind::Closed`] if the client is closed.
     pub async fn set_limit(&self, path: &str, limit: u32) -> Result<(), Error> {
         check_lock_path(path)?;
         let count = i32::try_from(limit).map_err(|_| {
@@ -84,7 +95,13 @@ impl Client {
 }
 
 impl LockSpec {
-    /// A [semaphore](Client::semaphore) with `limit` permits.
+    /// Describes a [semaphore](Client::semaphore) with `limit` permits.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use zklock_core::LockSpec;
@@ -94,10 +111,6 @@ impl LockSpec {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`mutex`](Self::mutex).
     pub fn semaphore(path: &str, limit: u32) -> Result<Self, Error> {
         Self::at(path, Kind::Semaphore { limit })
     }
@@ -109,10 +122,10 @@ impl LockSpec {
         self
     }
 
-    /// The node that says how many permits a semaphore has, in the format of Curator's `SharedCount`. As long as
-    /// it is not there, the limit is that of [`semaphore`](Self::semaphore). Default: none.
+    /// The node that stores the number of permits, in the format of Curator's `SharedCount`. While it does not exist,
+    /// the limit given to [`semaphore`](Self::semaphore) applies. Default: no such node.
     ///
-    /// Every waiter notices when it changes. [`Client::set_limit`] writes it.
+    /// Every waiter notices when the number changes. [`Client::set_limit`] writes it.
     #[must_use]
     pub fn limit_at(mut self, path: &str) -> Self {
         self.limit_at = Some(path.to_owned());
@@ -146,7 +159,7 @@ impl LockSpec {
     }
 }
 
-/// Whether these permits, with what they are to say, can be taken in one request by a client with these options.
+/// Checks whether a client with these options can take these permits, with their data, in one request.
 pub(crate) fn check_permits_fit(permits: &Permits, client: &ClientOptions) -> Result<(), Error> {
     let Permits { directory, count, .. } = permits;
     let path = directory.strip_suffix(PERMITS).unwrap_or(directory);
@@ -162,11 +175,11 @@ pub(crate) fn check_permits_fit(permits: &Permits, client: &ClientOptions) -> Re
     Err(invalid(path, &problem))
 }
 
-/// Whether so many permits can be acquired at once.
+/// Checks whether so many permits can be acquired at once.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::InvalidInput`] says how many can.
+/// [`ErrorKind::InvalidInput`] if not. The message says how many can.
 pub fn check_permits(permits: u32) -> Result<(), Error> {
     if (1..=PERMITS_AT_MOST).contains(&permits) {
         return Ok(());
@@ -183,13 +196,13 @@ fn invalid(path: &str, problem: &str) -> Error {
     Error::new(ErrorKind::InvalidInput, format!("{}: {problem}", of(path)))
 }
 
-/// Sets the limit, or creates it.
+/// Sets the limit, or creates its node.
 async fn write_limit(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<(), ReadFailure> {
     while_refused(ROUNDS_AT_MOST, || async {
         match set_or_create(session, path, data).await {
             Ok(_) => Ok(Ok(())),
             Err(WriteFailure::Refused { problem, .. }) => Ok(Err(Refused(problem))),
-            // To write it twice does no harm.
+            // Writing it twice does no harm.
             Err(_) => Err(ReadFailure::Unknown),
         }
     })
@@ -208,7 +221,7 @@ async fn set_or_create(session: &Arc<Session>, path: &str, data: &[u8]) -> Resul
     }
     let create = Write::Create { path: path.clone(), data };
     match session.commit(Vec::new(), vec![create]).await {
-        // It is there, so what counts is why it could not be set.
+        // The node exists, so what matters is why it could not be set.
         Err(WriteFailure::Refused { .. }) if matches!(session.look(path.into()).await, Ok(Some(_))) => {
             Err(refused)
         }

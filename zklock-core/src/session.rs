@@ -1,9 +1,9 @@
-//! One session, with its lease and the holds that stand on it.
+//! One session, with its lease and the holds that depend on it.
 //!
-//! A hold never outlives its session. So every loss is reported here, in one place: by the end of the session,
-//! by a check that misses a node, by a lease that lapsed.
+//! A hold never outlives its session. So every loss is reported here, in one place, whether the session ended, a
+//! check missed a node, or a lease lapsed.
 //!
-//! It outlives its connections. A request that gets no reply in time ends the one on which it was sent,
+//! A session outlives its connections. A request that gets no reply in time ends the connection it was sent on,
 //! because nothing else would: a server may be alive and never answer.
 
 mod beating;
@@ -41,7 +41,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
-/// How a session is connected.
+/// The connection state of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Link {
     Connected,
@@ -49,35 +49,37 @@ pub(crate) enum Link {
     Over(LossReason),
 }
 
-/// A request to the ensemble. Boxed, because it would be compiled for each face that waits for it.
+/// A request to the ensemble. Boxed, because otherwise it would be compiled again for each caller.
 type Request<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 type Question<'a, T> = Request<'a, Result<T, ReadFailure>>;
 
-/// How long a reply is waited for at least, however short the session.
+/// The least time to wait for a reply, however short the session timeout.
 const REPLY_AT_LEAST: Duration = Duration::from_secs(1);
 
 pub(crate) struct Session {
     id: i64,
     link: watch::Sender<Link>,
-    /// Its connection, the present one or the one before. Taken when the session is over, so that nothing keeps it.
+    /// Its current connection, or the last one. It is removed when the session is over, so that nothing keeps the
+    /// connection.
     ensemble: Mutex<Option<Arc<dyn Ensemble>>>,
     kept: Mutex<Kept>,
-    /// That of the lease, in milliseconds. A forked child may ask for it while nobody there will ever unlock that.
+    /// The lease's timeout, in milliseconds. It is an atomic because a forked child may ask for it, where a locked
+    /// mutex would never be unlocked.
     timeout: AtomicU64,
     marks: Mutex<Marks>,
     followers: Mutex<Followers>,
-    /// The directories that attempts have left, the latest last.
+    /// The directories that attempts have left, the most recent last.
     left: Mutex<VecDeque<Arc<str>>>,
-    /// Wakes the heartbeat: a hold is there, or the lease has become shorter.
+    /// Wakes the heartbeat when there is a new hold, or the lease has become shorter.
     registered: Notify,
     trouble: Mutex<Option<String>>,
-    /// Why a node of it could not be deleted, so that it was closed.
+    /// Why one of its nodes could not be deleted, so that the session was closed.
     undeletable: OnceLock<Arc<str>>,
     nodes: watch::Sender<Nodes>,
     counters: Arc<Counters>,
 }
 
-/// What its holds rest on.
+/// The holds, and the keeper that proves them.
 struct Kept {
     keeper: Keeper,
     holdings: BTreeMap<HoldId, Arc<Holding>>,
@@ -111,17 +113,17 @@ impl Session {
         self.id
     }
 
-    /// Those of its client.
+    /// Its client's counters.
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// It may become shorter with a new connection.
+    /// The session timeout. It may shrink with a new connection.
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout.load(Ordering::Relaxed))
     }
 
-    /// What it takes to end it from another process; `None` if that cannot be had.
+    /// The key with which another process can end it; `None` if that cannot be had.
     pub(crate) async fn key(&self) -> Option<SessionKey> {
         let asked = lock_ignoring_poison(&self.ensemble).as_ref()?.password();
         Some(SessionKey::new(self.id, self.timeout(), asked.await?))
@@ -139,7 +141,7 @@ impl Session {
         *self.link.borrow() == Link::Connected
     }
 
-    /// Why no connection could be attached, when that was last tried; `None` while there is one.
+    /// Why the last try to attach a connection failed; `None` while there is a connection.
     pub(crate) fn trouble(&self) -> Option<String> {
         let trouble = lock_ignoring_poison(&self.trouble);
         (*self.link.borrow() != Link::Connected).then(|| trouble.clone()).flatten()
@@ -149,7 +151,7 @@ impl Session {
         *lock_ignoring_poison(&self.trouble) = trouble;
     }
 
-    /// Why it is over, if it is.
+    /// Why it is over; `None` if it is not.
     pub(crate) fn loss(&self) -> Option<LossReason> {
         if let Link::Over(reason) = *self.link.borrow() { Some(reason) } else { None }
     }
@@ -159,12 +161,12 @@ impl Session {
     }
 
     pub(crate) fn now(&self) -> Now {
-        // The lease first: time that passes in between makes it look shorter, never longer.
+        // The lease is read first, so that time passing in between makes it look shorter, never longer.
         let lease_until = lock_ignoring_poison(&self.kept).keeper.lease().until();
         Now { moment: clock::now(), lease_until }
     }
 
-    /// Whether a lock may be taken for busy that was so in this session.
+    /// Whether a lock that was busy in this session may still be taken for busy.
     pub(crate) fn is_good(&self, memory: &Memory, now: Moment) -> bool {
         self.is_connected() && memory.is_good(lock_ignoring_poison(&self.kept).keeper.lease(), now)
     }
@@ -198,7 +200,8 @@ impl Session {
         writes: Vec<Write>,
     ) -> Request<'_, Result<Versions, WriteFailure>> {
         Box::pin(async {
-            // Somebody waits for the result, and without a server the session has no end.
+            // The wait is bounded, because somebody waits for the result, and without a server the session has no
+            // end.
             if clock::timeout(self.patience(), self.connected()).await.is_err() {
                 return Err(WriteFailure::Unknown);
             }
@@ -258,12 +261,12 @@ impl Session {
         holding
     }
 
-    /// Waits for a new hold, or a shorter lease.
+    /// Waits for a new hold, or for a shorter lease.
     pub(crate) async fn registered(&self) {
         self.registered.notified().await;
     }
 
-    /// For how long the hold can be relied upon.
+    /// How long the hold can be relied on.
     pub(crate) fn valid_for(&self, holding: &Holding) -> Duration {
         if holding.status() != Status::Held || self.is_over() {
             return Duration::ZERO;
@@ -271,12 +274,12 @@ impl Session {
         lock_ignoring_poison(&self.kept).keeper.valid_for(holding.id, clock::now())
     }
 
-    /// Whether two heartbeats have gone by without a proof of the hold.
+    /// Whether two heartbeats have passed without a proof of the hold.
     pub(crate) fn is_late(&self, holding: &Holding) -> bool {
         lock_ignoring_poison(&self.kept).keeper.is_late(holding.id, clock::now())
     }
 
-    /// The hold is lost, for a reason that the heartbeat does not find out.
+    /// Marks the hold as lost, for a reason that the heartbeat cannot find out.
     pub(crate) fn lose(&self, holding: &Holding, reason: LossReason) {
         if holding.change(|status| status.lose(reason)) {
             holding.note_loss(reason);
@@ -284,20 +287,20 @@ impl Session {
         self.unregister(holding);
     }
 
-    /// The holder lets go; `false` if the hold was lost before.
+    /// The holder releases it; `false` if the hold was lost before.
     pub(crate) fn release(&self, holding: &Holding) -> bool {
         let is_released = holding.change(Status::release);
         self.unregister(holding);
         is_released
     }
 
-    /// Nobody looks after the hold any more. Wakes those that wait for its end.
+    /// Gives up looking after the hold, and wakes all who wait for its end.
     pub(crate) fn abandon(&self, holding: &Holding) {
         holding.change(Status::abandon);
         self.unregister(holding);
     }
 
-    /// Removes a hold from the heartbeat. Its status has changed before: one that is held is kept.
+    /// Removes a hold from the heartbeat. Change its status first: a hold with the status `Held` is kept.
     fn unregister(&self, holding: &Holding) {
         let kept = &mut *lock_ignoring_poison(&self.kept);
         kept.keeper.handle_release(holding.id);
@@ -330,7 +333,7 @@ impl Session {
         self.registered.notify_one();
     }
 
-    /// There is another connection, on which the quorum has answered a write that was sent at `sent`.
+    /// Attaches another connection, on which the quorum has answered a write that was sent at `sent`.
     pub(crate) fn attach(&self, ensemble: Arc<dyn Ensemble>, sent: Moment) {
         lock_ignoring_poison(&self.kept).keeper.handle_write(sent, clock::now());
         let mut present = lock_ignoring_poison(&self.ensemble);
@@ -347,21 +350,23 @@ impl Session {
         (self.timeout() / 2).max(REPLY_AT_LEAST)
     }
 
-    /// Ends a connection on which a reply does not come.
+    /// Ends a connection on which a reply fails to come.
     fn give_up(&self, ensemble: &Weak<dyn Ensemble>) {
         tracing::info!(
             session = format_args!("{:#x}", self.id),
-            "no reply comes: the connection is given up"
+            "no reply in time: the connection is given up"
         );
         if let Some(ensemble) = ensemble.upgrade() {
             ensemble.give_up();
         }
     }
 
-    /// Notes that the connection has ended, as soon as anything notices: until then requests would fail again and again.
+    /// Notes that the connection has ended, as soon as anything notices. Until then requests would fail again and
+    /// again.
     fn notice(&self, ensemble: &Weak<dyn Ensemble>) {
         let Some(ensemble) = ensemble.upgrade().filter(|ensemble| !ensemble.is_open()) else { return };
-        // Locked to the end: another connection may just be attached, and nobody would say so again.
+        // Locked to the end, because another connection may be attached at the same time, and nobody would report
+        // that again.
         let present = lock_ignoring_poison(&self.ensemble);
         if present.as_ref().is_some_and(|present| Arc::ptr_eq(present, &ensemble)) {
             self.set_connected(false);
@@ -374,16 +379,16 @@ impl Session {
         let _ = self.link().wait_for(|link| *link != Link::Disconnected).await;
     }
 
-    /// Does `call` as soon as there is a connection, and gives `over` if the session ends before its
-    /// result is there. If the result does not come in time, the connection is given up, and the outcome is unknown.
+    /// Does `call` as soon as there is a connection, and returns `over` if the session ends before the result is
+    /// there. If the result does not come in time, the connection is given up, and the outcome is unknown.
     async fn unless_over<T: Send>(&self, over: T, call: impl FnOnce(&dyn Ensemble) -> Pending<T>) -> T {
         self.connected().await;
         let Some(ensemble) = lock_ignoring_poison(&self.ensemble).clone() else { return over };
         let pending = call(&*ensemble);
-        // What is under way keeps the connection, but not while it waits for the session's end.
+        // The request keeps the connection alive, but not while it waits for the session's end.
         let weak = Arc::downgrade(&ensemble);
         drop(ensemble);
-        // Left there, so that what waits for it is compiled once.
+        // The result is left here, so that the code that waits for it is compiled once.
         let mut result = None;
         {
             let reply = pin!(async { result = Some(pending.await) });

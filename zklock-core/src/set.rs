@@ -1,4 +1,4 @@
-//! Whether a set of locks holds, as others can tell by what its nodes say: see [`node_data`](crate::node_data).
+//! Whether a set of locks holds, as others can tell from its nodes' data. See [`node_data`](crate::node_data).
 
 use crate::ask::request;
 use crate::ensemble::ReadFailure;
@@ -10,8 +10,8 @@ use crate::node_data::{self, Queue};
 use crate::session::Session;
 use std::sync::Arc;
 
-/// Whether a set holds. One of its nodes, which is at its turn in `directory`, bears this mark and names these queues. In
-/// a queue that cannot be seen, the set is taken to be at its turn; where it has no node any more, to have left.
+/// Whether a set holds. One of its nodes, whose turn it is in `directory`, has this mark and names these queues. In a
+/// queue that cannot be read, it counts as the set's turn; in one without its node, the set counts as having left.
 pub(crate) async fn holds(
     session: &Arc<Session>,
     directory: &str,
@@ -20,7 +20,7 @@ pub(crate) async fn holds(
 ) -> Result<bool, ReadFailure> {
     let mut queues = as_seen(queues, directory);
     if let [_, first] = &queues[..] {
-        // It may be that it names more.
+        // The first node may name more.
         if let Some(more) = seen(named_by(session, &first.directory, mark).await)?.flatten() {
             queues = as_seen(&more, &first.directory);
         }
@@ -36,7 +36,7 @@ pub(crate) async fn holds(
     Ok(true)
 }
 
-/// What the access list of another queue forbids is not seen.
+/// A queue whose access list forbids reading it is treated as not seen.
 fn seen<T>(read: Result<T, ReadFailure>) -> Result<Option<T>, ReadFailure> {
     match read {
         Err(ReadFailure::Refused(_)) => Ok(None),
@@ -68,15 +68,15 @@ fn node_of(children: &[String], mark: Uuid) -> Option<Name<'_>> {
 }
 
 fn is_at_its_turn(children: &[String], own: Name<'_>) -> bool {
-    // Only a reader within our own write side shares our number.
+    // Only a reader inside our own write side shares our number.
     let is_another = |name: &Name<'_>| name.text == own.text || name.sequence != own.sequence;
     let others = children.iter().filter(|child| Name::parse(child).is_none_or(|name| is_another(&name)));
     let claim = Claim { foreign: Foreign::GoAhead, ..Claim::new("", own.scheme) };
     standing(&others.cloned().collect::<Vec<_>>(), own.text, &claim) == Standing::Holds
 }
 
-/// The queues as they look to a client that sees the first of them as `directory`: with another chroot, paths begin
-/// differently. Queues that are out of its sight are left out.
+/// The queues as a client sees them that sees the first one as `directory`: with another chroot, paths begin differently.
+/// Queues outside its chroot are left out.
 fn as_seen(queues: &[Queue], directory: &str) -> Vec<Queue> {
     let Some(own) = queues.first().map(|queue| &*queue.directory) else { return Vec::new() };
     let translated = |path: &str| match directory.strip_suffix(own) {

@@ -1,7 +1,7 @@
-//! What a lock is: its kind, its path and its options, as a value that needs no client.
+//! The description of a lock: its kind, its path and its options, as a value that needs no client.
 //!
-//! Every face describes a lock before it can be made: in Python even before the client has connected. So it is described
-//! and checked here, once for all faces. Each kind's constructors are in the file of that kind.
+//! Every face describes a lock before it can make it; in Python, even before the client has connected. So all locks are
+//! described and checked here. The constructors of each kind are in its own file.
 
 use crate::all::{check_set_fits, set_claims};
 use crate::any::check_choice;
@@ -15,8 +15,10 @@ use crate::path::check_lock_path;
 use crate::semaphore::check_permits_fit;
 use std::time::Duration;
 
-/// What a [`Lock`](crate::Lock) is: its kind, its path and its options. [`Client::lock`](crate::Client::lock) makes the
-/// lock.
+/// The description of a [`Lock`](crate::Lock): its kind, its path and its options. [`Client::lock`](crate::Client::lock)
+/// makes the lock.
+///
+/// # Examples
 ///
 /// ```no_run
 /// use zklock_core::{Dialect, LockSpec};
@@ -35,7 +37,7 @@ pub struct LockSpec {
     dialect: Dialect,
     foreign: Foreign,
     watching: Watching,
-    /// How a node is passed on within the process.
+    /// How a node is passed on within the process: `linger` and `local_turns`.
     pub(crate) passing: Passing,
     pub(crate) permits: u32,
     pub(crate) limit_at: Option<String>,
@@ -75,14 +77,16 @@ impl LockSpec {
 
     /// Whether an owner that holds the lock may acquire it again. Default: no.
     ///
-    /// The owner is the tokio task, or outside of one the thread. A hold of a reentrant lock must be
-    /// released by its owner. One of a lock that is not reentrant may be released from anywhere, so
-    /// its owner's next acquire before that waits, as anybody's does. So only a reentrant lock of the
-    /// write side lets its owner take the [read side](crate::Client::write) as well.
+    /// The owner is the tokio task, or the thread if there is no task. Only its owner may release a hold of a reentrant
+    /// lock. A hold of any other lock may be released from anywhere, so if its owner acquires the lock again before that,
+    /// it waits like everybody else. This is also why an owner can take the [read side](crate::Client::write) on top of the
+    /// write side only if its lock of the write side is reentrant.
     ///
-    /// It is for sections within sections of one task or thread. Leave it out if a thread or task may turn to other work
-    /// while the first holds the lock. A thread that runs green threads does so, a pool's thread does so between two calls,
-    /// and so does a task that runs two futures with `join!`: both count as the same owner, and would be inside together.
+    /// Reentrancy is for nested sections in one task or thread. Do not use it if the task or thread may turn to other work
+    /// while it holds the lock: that work has the same owner, so both would be inside together. A thread that runs green
+    /// threads does that, a pool's thread does it between two calls, and so does a task that runs two futures with `join!`.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use zklock_core::LockSpec;
@@ -101,46 +105,49 @@ impl LockSpec {
         self
     }
 
-    /// The naming scheme of the lock's nodes, to stand in one queue with another library.
-    /// Default: Curator's.
+    /// The naming scheme of the lock's nodes, for sharing a queue with another library. Default: Curator's.
     ///
-    /// A mutex can have any, a read/write lock Curator's or kazoo's, every other kind has Curator's. Contenders of every
-    /// dialect are recognised, whichever the lock has.
+    /// A mutex can use any dialect, a read/write lock Curator's or kazoo's, and all other kinds only Curator's. A lock
+    /// recognises the contenders of every dialect, whatever its own is.
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
     }
 
-    /// What to do about a contender that cannot see ours. Default: to fail with
-    /// [`ForeignContender`](ErrorKind::ForeignContender). An exclusive lock has no queue, so there it means nothing.
+    /// What to do about a contender that cannot see ours. Default: fail with
+    /// [`ForeignContender`](ErrorKind::ForeignContender). It has no effect on an exclusive lock, which has no queue.
     #[must_use]
     pub fn foreign(mut self, foreign: Foreign) -> Self {
         self.foreign = foreign;
         self
     }
 
-    /// What to watch while others are ahead. Default: the one node that matters. An exclusive lock has no queue, so
-    /// there it means nothing.
+    /// What to watch while others are ahead. Default: only the one node that matters. It has no effect on an exclusive
+    /// lock, which has no queue.
     #[must_use]
     pub fn watching(mut self, watching: Watching) -> Self {
         self.watching = watching;
         self
     }
 
-    /// For how long the lock's node stays after a release, as long as nobody else wants the lock. Default: not at all.
+    /// How long the lock's node stays after a release, as long as nobody else wants the lock. Default: it is deleted at
+    /// once.
     ///
-    /// Meanwhile nobody holds it, and the next acquire of this client takes the node over without a request; after one check
-    /// if its lease does not run. When anybody else queues, by whatever library, the node is deleted: at once, or with the
-    /// release if it is held. So a lock that one process takes again and again is free, and one that others want costs them
-    /// no more than a deletion. Readers of a client have one node together, until a writer queues.
+    /// While the node stays, nobody holds the lock. The client's next acquire takes the node over without a request, or
+    /// after one check if its lease has lapsed. When any other contender queues, whatever its library, the node is deleted:
+    /// at once, or with the release if the lock is held. So a lock that one process takes again and again costs that
+    /// process nothing, and costs others no more than one deletion. The readers of a client share one node until a writer
+    /// queues.
     ///
-    /// Grants on one node have the same [token](crate::Hold::token): what the lock guards must accept one that is not
-    /// smaller. A try of another client that comes while the node lingers finds the lock busy, and makes it free. If the
-    /// process is killed, others wait for its session timeout, as for any holder's.
+    /// Grants on one node have the same [token](crate::Hold::token), so what the lock guards must accept a token equal to
+    /// the last one. If another client tries the lock while the node lingers, it finds the lock busy, and its try makes the
+    /// lock free. If the process is killed, others wait for its session timeout, as they would for any holder.
     ///
-    /// A mutex can linger, and both sides of a read/write lock. Locks of one client with different times are contenders like
-    /// any others.
+    /// Only mutexes and both sides of read/write locks can linger. Locks of one client with different times are contenders
+    /// like any others.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -161,11 +168,14 @@ impl LockSpec {
         self
     }
 
-    /// How many holders of this client follow one another on one node while others wait. Default: 1, so that clients take
-    /// turns, whatever the number of their threads or tasks.
+    /// How many holders of this client may follow one another on one node while others wait. Default: 1, so that clients
+    /// take turns, however many threads or tasks they have.
     ///
-    /// With more than one, or with [`linger`](Self::linger), threads and tasks pass the lock on without a request: for as long
-    /// as nobody else waits, and so often otherwise. Grants on one node have the same [token](crate::Hold::token).
+    /// With more than one, or with [`linger`](Self::linger), threads and tasks pass the lock on without a request: without
+    /// limit while nobody else waits, and this many times otherwise. Grants on one node have the same
+    /// [token](crate::Hold::token).
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use zklock_core::LockSpec;
@@ -181,8 +191,8 @@ impl LockSpec {
         self
     }
 
-    /// The path of the lock; of a set the paths of its locks in alphabetical order, with commas between them, and of a
-    /// choice in that in which they were named.
+    /// The path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a choice,
+    /// the same in the order in which its locks were named.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -198,18 +208,18 @@ impl LockSpec {
         self.passing.is_on()
     }
 
-    /// The locks of a choice.
+    /// The locks of a choice; `None` for every other kind.
     pub(crate) fn alternatives(&self) -> Option<&[Self]> {
         if let Kind::Any(members) = &self.kind { Some(members) } else { None }
     }
 
     /// The kind of the lock, in words.
     ///
+    /// # Examples
+    ///
     /// ```
-    /// # fn main() -> Result<(), zklock_core::Error> {
     /// assert_eq!(zklock_core::LockSpec::semaphore("/locks/licences", 5)?.kind(), "semaphore of 5");
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), zklock_core::Error>(())
     /// ```
     pub fn kind(&self) -> String {
         match self.kind {
@@ -225,7 +235,7 @@ impl LockSpec {
         }
     }
 
-    /// Equal for locks whose holds are alike, so that one may be released in the place of another. Options make no
+    /// Equal for locks whose holds are interchangeable, so that one may be released in place of another. Options make no
     /// difference, but the number of permits does.
     #[doc(hidden)]
     pub fn key(&self) -> String {
@@ -241,35 +251,35 @@ impl LockSpec {
         }
     }
 
-    /// Whether a lock of this kind can have these options.
+    /// Checks whether a lock of this kind supports these options.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it does not. The message says what is wrong.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use zklock_core::{Dialect, LockSpec};
     ///
-    /// # fn main() -> Result<(), zklock_core::Error> {
     /// assert!(LockSpec::mutex("/locks/report")?.dialect(Dialect::Kazoo).check().is_ok());
     /// assert!(LockSpec::election("/locks/report")?.dialect(Dialect::Kazoo).check().is_err());
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] says what is wrong.
     pub fn check(&self) -> Result<(), Error> {
         self.claims().map(drop)
     }
 
-    /// Whether there is one holder to be [observed](crate::Lock::observe).
+    /// Checks whether the lock has a single holder, which can be [observed](crate::Lock::observe).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] of a set or a choice of locks, and of a semaphore.
+    /// [`ErrorKind::InvalidInput`] for a set or a choice of locks, and for a semaphore.
     pub fn check_observable(&self) -> Result<(), Error> {
         match self.kind {
             Kind::Semaphore { .. } | Kind::All(_) | Kind::Any(_) => {
                 let message = format!(
-                    "the lock {} has no one holder: observe the locks of a set or a choice one by one, and list the \
+                    "the lock {} has no single holder: observe the locks of a set or a choice one by one, and list the \
                      contenders of a semaphore",
                     self.path
                 );
@@ -279,7 +289,7 @@ impl LockSpec {
         }
     }
 
-    /// What a lock of a client with these options claims.
+    /// The claims of this lock for a client with these options.
     pub(crate) fn claims_of(&self, client: &ClientOptions) -> Result<Vec<Claim>, Error> {
         if let Kind::Any(members) = &self.kind {
             let claims = self.claims()?;
@@ -287,7 +297,7 @@ impl LockSpec {
             return Ok(claims);
         }
         let mut claims = self.claims()?;
-        // Here, because a set may have sets among its members, and its nodes name the queues of all.
+        // Done here, because a set may contain sets, and its nodes name the queues of all.
         node_data::write(&mut claims, &client.identity);
         let mut permits = claims.iter().filter_map(|claim| claim.permits.as_ref());
         permits.try_for_each(|permits| check_permits_fit(permits, client))?;
@@ -295,8 +305,8 @@ impl LockSpec {
         Ok(claims)
     }
 
-    /// What the lock claims, before its client is known. Options that this kind of lock does not have are refused here, and
-    /// nowhere else.
+    /// The lock's claims, before its client is known. This is the only place that refuses options that this kind of lock
+    /// does not support.
     pub(crate) fn claims(&self) -> Result<Vec<Claim>, Error> {
         let is_semaphore = matches!(self.kind, Kind::Semaphore { .. });
         if !is_semaphore && (self.permits != 1 || self.limit_at.is_some()) {
@@ -311,8 +321,9 @@ impl LockSpec {
             Kind::Mutex | Kind::Read | Kind::Write | Kind::Election => {
                 Ok(vec![self.claim(&self.path, scheme)])
             }
-            // Whatever the options: all locks of this path are one local queue then, with one attempt at a time. Two
-            // could not tell the node of the other from their own, and one that recovers from a lost reply would take it.
+            // All options are dropped, so that all locks of this path share one local queue, with one attempt at a time.
+            // Two attempts could not tell the other's node from their own, and one that recovers from a lost reply would
+            // take it.
             Kind::Exclusive => Ok(vec![Claim::new(&self.path, scheme)]),
             Kind::Semaphore { limit } => Ok(vec![self.semaphore_claim(*limit, scheme)?]),
             Kind::All(members) => set_claims(&self.path, members),
@@ -328,12 +339,11 @@ impl LockSpec {
         }
     }
 
-    /// A claim with the options that every claim has.
+    /// A claim with the options that all kinds have.
     pub(crate) fn claim(&self, directory: &str, scheme: Scheme) -> Claim {
         Claim { foreign: self.foreign, watching: self.watching, ..Claim::new(directory, scheme) }
     }
 
-    /// How the nodes are named.
     fn scheme(&self) -> Result<Scheme, Error> {
         let dialect = self.dialect;
         let of_role = |role| {
@@ -362,7 +372,7 @@ impl LockSpec {
     }
 }
 
-/// Whether so many holders of a client can follow one another.
+/// Checks a value for [`LockSpec::local_turns`].
 ///
 /// # Errors
 ///

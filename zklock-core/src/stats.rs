@@ -1,4 +1,4 @@
-//! Counters of a client, for those who operate it.
+//! The counters of a client, for its operators.
 
 use crate::error::LossReason;
 use crate::histogram::{Histogram, Recorder};
@@ -9,7 +9,9 @@ use std::time::Duration;
 use zklock_machine::listed;
 
 listed! {
-    /// How a call that acquires a lock has ended. See [`Stats::acquires`].
+    /// How a call that acquires a lock ended. See [`Stats::acquires`].
+    ///
+    /// # Examples
     ///
     /// ```
     /// assert_eq!(zklock_core::AcquireOutcome::TimedOut.to_string(), "timed_out");
@@ -17,20 +19,20 @@ listed! {
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     #[non_exhaustive]
     pub enum AcquireOutcome {
-        /// With a hold.
+        /// It got a hold.
         Granted,
-        /// Another had the lock, and the call was not to wait.
+        /// Somebody else had the lock, and the call was not meant to wait.
         Busy,
-        /// Others had the lock for as long as the call was to wait.
+        /// Others had the lock for as long as the call was willing to wait.
         TimedOut,
-        /// With any other error.
+        /// It failed with any other error.
         Failed,
         /// The caller went away, or was interrupted.
         Cancelled,
     }
 }
 
-/// As it is called in metrics.
+/// The name used in metrics.
 impl fmt::Display for AcquireOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -43,7 +45,9 @@ impl fmt::Display for AcquireOutcome {
     }
 }
 
-/// What a client has done so far, and what it still owes: since it was made, and with its clones.
+/// What a client and its clones have done since the client was made, and what they still have to clean up.
+///
+/// # Examples
 ///
 /// ```no_run
 /// # async fn example(client: zklock_core::Client) {
@@ -60,32 +64,35 @@ impl fmt::Display for AcquireOutcome {
 pub struct Stats {
     /// Sessions opened.
     pub sessions: u64,
-    /// Connections attached to a session after the one before had broken.
+    /// Connections that replaced a broken one within the same session.
     pub reconnects: u64,
-    /// Locks granted. A grant whose caller had just gone away is one of them. What a reentrant owner acquires within its own
-    /// hold is not: it shares that grant.
+    /// Locks granted, including grants whose caller had just gone away. What a reentrant owner acquires inside its own hold
+    /// shares that hold's grant, and is not counted.
     pub grants: u64,
     /// Holds lost.
     pub losses: u64,
-    /// Attempts whose caller has its answer, but whose node may still be there. It is being deleted.
+    /// Attempts whose caller has its answer, but whose node may still exist. It is being deleted.
     pub owed: u64,
-    /// Seconds from a call that acquires a lock to its hold; of those calls alone that were given one.
+    /// Seconds from the start of a call that acquires a lock to its hold. Only calls that got one are counted.
     pub acquire_wait: Histogram,
-    /// Seconds from a grant to its release or loss. It is counted when the hold is released or dropped, also one that was lost.
+    /// Seconds from a grant to its release or loss. It is counted when the hold is released or dropped, even if it had been
+    /// lost.
     pub hold_time: Histogram,
-    /// Seconds from a heartbeat to its answer. There are heartbeats only while something is held.
+    /// Seconds from a heartbeat to its answer. Heartbeats are sent only while something is held.
     pub heartbeat_lag: Histogram,
-    /// How many contenders were ahead of a node in its queue when it had just been created: nobody means that the lock was free.
-    /// Of a set of locks it is the longest of their queues, of a semaphore those who are about to take permits. Callers of this
-    /// client that wait without a node are in none of them, and an exclusive lock has no queue.
+    /// How many contenders were ahead of a node in its queue when it had just been created. Zero means that the lock was free.
+    /// For a set of locks, it is the longest of their queues; for a semaphore, the contenders that are about to take permits.
+    /// Callers of this client that wait without a node are not counted, and an exclusive lock has no queue.
     pub queue_length: Histogram,
     acquires: [u64; AcquireOutcome::ALL.len()],
     losses_by: [u64; LossReason::ALL.len()],
 }
 
 impl Stats {
-    /// How many calls that acquire a lock have ended like this. A call for one of several locks is one call, and so is an inner
-    /// one of a reentrant owner.
+    /// How many calls that acquire a lock ended in this way. A call for one of several locks counts once. The inner calls of a
+    /// reentrant owner count too.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use zklock_core::{AcquireOutcome, Stats};
@@ -98,6 +105,8 @@ impl Stats {
 
     /// How many holds were lost for this reason.
     ///
+    /// # Examples
+    ///
     /// ```
     /// use zklock_core::{LossReason, Stats};
     ///
@@ -108,14 +117,14 @@ impl Stats {
     }
 }
 
-/// Those of a client that has done nothing.
+/// The counters of a client that has done nothing.
 impl Default for Stats {
     fn default() -> Self {
         Counters::default().read()
     }
 }
 
-/// What a client counts. Nothing is decided by it but whether a session was ever open.
+/// The counters. No decision depends on them, except on whether a session was ever open.
 pub(crate) struct Counters {
     sessions: AtomicU64,
     reconnects: AtomicU64,
@@ -176,12 +185,12 @@ impl Counters {
         self.heartbeat_lag.add_time(lag);
     }
 
-    /// A node has been created, with so many before it.
+    /// Counts a new node, with this many contenders before it.
     pub(crate) fn count_entry(&self, ahead: usize) {
         self.queue_length.add(ahead as u64);
     }
 
-    /// An acquire has ended, after so long.
+    /// Counts an acquire that has ended, after this long.
     pub(crate) fn count_acquire(&self, outcome: AcquireOutcome, waited: Duration) {
         count(&self.acquires[outcome as usize]);
         if outcome == AcquireOutcome::Granted {

@@ -1,8 +1,7 @@
-//! TLS: whose servers to trust, and who we are to them.
+//! TLS: which servers to trust, and the certificate that we show them.
 //!
-//! All is checked when it is given, and what comes from files again for each connection. The client library ignores a
-//! certificate that it cannot read, and would fail on a key that does not match with every session that it tries to
-//! open, without telling anybody.
+//! Everything is checked when it is given, and files again for each connection. The client library ignores a certificate
+//! that it cannot read. With a key that does not match, it would silently fail with every session that it tries to open.
 
 mod key;
 mod pass_phrase;
@@ -25,16 +24,18 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How to connect with TLS; needs the feature `tls`.
+/// How to connect with TLS. It needs the feature `tls`.
 ///
-/// The servers' certificates must come from the given authorities, be valid, and be for the names that
-/// stand among the hosts. None of these checks can be switched off. TLS 1.2 and 1.3 are spoken.
+/// The servers' certificates must come from the given authorities, be valid, and match the names among the hosts. None of
+/// these checks can be switched off. The versions are TLS 1.2 and 1.3.
 ///
-/// What is given as files is read now, and anew for each connection, so that renewed certificates are used without a
-/// restart. If a file cannot be read then, or is damaged, or the key is not that of the certificate, no connection is made:
-/// what was read before is not used again, because its authority may have been taken away for a reason. The connection
-/// that there is stays. The client tries again until its session is over, and for the next session, and the error names
-/// the file. So replace a file by renaming another to its name, and the certificate and its key within the session timeout.
+/// Files are read now, and again for each connection, so that renewed certificates are used without a restart. If a file
+/// cannot be read then, or is damaged, or the key does not belong to the certificate, no connection is made. What was read
+/// before is not used again, because its authority may have been removed for a reason. An existing connection stays. The
+/// client tries again until its session is over, and then for the next session, and the error names the file. So replace a
+/// file by renaming another one to its name, and replace a certificate and its key within one session timeout.
+///
+/// # Examples
 ///
 /// ```no_run
 /// use zklock_core::{Client, ClientOptions, Tls};
@@ -48,7 +49,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Tls {
     sources: Arc<Sources>,
-    /// What is in them, unless they may change.
+    /// What is in the sources, if they cannot change.
     fixed: Option<Arc<Loaded>>,
     reads: Reads,
 }
@@ -61,19 +62,25 @@ struct Sources {
     pass_phrase: Option<PassPhrase>,
 }
 
-/// What one connection is made with: texts for the client library, which have been found to be usable.
+/// What a connection is made with: texts for the client library, which have been checked.
 pub(crate) struct Loaded {
     pub(crate) authorities_pem: String,
-    /// Certificate and key, which has no pass phrase any more.
+    /// Certificate and key. The key is decrypted.
     pub(crate) identity_pem: Option<(String, String)>,
     pub(crate) config: Arc<ClientConfig>,
 }
 
 impl Tls {
-    /// Trusts servers whose certificates come from these authorities: the text of a PEM file.
+    /// Trusts servers whose certificates come from these authorities, given as the text of a PEM file.
     ///
-    /// Lists of revoked certificates may stand in it too. Where there are any, there must be one of
-    /// each authority.
+    /// The text may also contain lists of revoked certificates. If it contains any, it must contain one for each
+    /// authority.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the text contains no certificate.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -81,43 +88,44 @@ impl Tls {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if there is no certificate in it.
     pub fn new(authorities_pem: &str) -> Result<Self, Error> {
         Self::trusting(Source::Text(authorities_pem.into()))
     }
 
-    /// The same with the PEM file itself, which is read now, and anew for each connection.
+    /// Like [`new`](Self::new), with the PEM file itself, which is read now, and again for each connection.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the file cannot be read or contains no certificate.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// let tls = zklock_core::Tls::from_file("/etc/zookeeper/ca.pem")?;
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if it cannot be read, or there is no certificate in it.
     pub fn from_file(authorities: impl AsRef<Path>) -> Result<Self, Error> {
         Self::trusting(Source::File(authorities.as_ref().into()))
     }
 
     /// Trusts the authorities that the system trusts: those in the file that the environment variable `SSL_CERT_FILE`
-    /// names, otherwise those in the file that the system's distribution keeps. The file is chosen and read now, and read
-    /// anew for each connection. `SSL_CERT_DIR` is not looked at.
+    /// names, or otherwise those in the file that the system's distribution keeps. The file is chosen and read now, and
+    /// read again for each connection. `SSL_CERT_DIR` is ignored.
     ///
-    /// These are usually more than a hundred, and each can make certificates for any name. Where the servers' certificates
-    /// come from an authority of your own, give that alone.
+    /// There are usually more than a hundred of them, and each can issue certificates for any name. If the servers'
+    /// certificates come from an authority of your own, trust only that one.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if there is no such file, or it contains no
+    /// certificate.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// let tls = zklock_core::Tls::system()?;
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if there is no such file, or no certificate in it.
     pub fn system() -> Result<Self, Error> {
         Self::trusting(Source::of_the_system()?)
     }
@@ -126,9 +134,16 @@ impl Tls {
         Self::checked(Sources { authorities, identity: None, pass_phrase: None })
     }
 
-    /// What the client shows to servers that ask who it is: its certificate, with those between it and
-    /// its authority, and the certificate's private key. Both are the text of a PEM file. If the key is encrypted, give its
-    /// [pass phrase](Self::pass_phrase) first.
+    /// What the client shows to servers that ask who it is: its certificate, together with the intermediate certificates
+    /// up to its authority, and the certificate's private key. Both are the text of a PEM file. If the key is encrypted,
+    /// give its [pass phrase](Self::pass_phrase) first.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if one is missing, the key belongs to another
+    /// certificate, or its pass phrase is missing or wrong.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # use std::fs::read_to_string;
@@ -138,27 +153,25 @@ impl Tls {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if one is missing, the key is that of another
-    /// certificate, or its pass phrase is missing or wrong.
     pub fn identity(self, certificate_pem: &str, key_pem: &str) -> Result<Self, Error> {
         self.identified(Source::Text(certificate_pem.into()), Source::Text(key_pem.into()))
     }
 
-    /// The same with the PEM files themselves, which are read now, and anew for each connection.
+    /// Like [`identity`](Self::identity), with the PEM files themselves, which are read now, and again for each
+    /// connection.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if one cannot be read or used, the key belongs to
+    /// another certificate, or its pass phrase is missing or wrong.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # use zklock_core::Tls;
     /// let tls = Tls::from_file("ca.pem")?.identity_from_files("client.pem", "client.key")?;
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if one cannot be read or used, the key is that of another
-    /// certificate, or its pass phrase is missing or wrong.
     pub fn identity_from_files(
         self,
         certificate: impl AsRef<Path>,
@@ -171,10 +184,12 @@ impl Tls {
         Self::checked(Sources { identity: Some((certificate, key)), ..(*self.sources).clone() })
     }
 
-    /// The pass phrase of the key that is given next. A key that is not encrypted needs none, and takes any.
+    /// The pass phrase of the key that is given next. A key that is not encrypted ignores it.
     ///
-    /// Keys are read in the form that `openssl genpkey -aes256` writes, `ENCRYPTED PRIVATE KEY`: PKCS#8 with AES, and with
-    /// PBKDF2 or scrypt.
+    /// Encrypted keys must have the form that `openssl genpkey -aes256` writes, `ENCRYPTED PRIVATE KEY`: PKCS#8 with AES,
+    /// and with PBKDF2 or scrypt.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use zklock_core::{PassPhrase, Tls};
@@ -196,7 +211,7 @@ impl Tls {
         Ok(Self { sources: Arc::new(sources), fixed, reads: Reads::new() })
     }
 
-    /// What the next connection is to be made with, or why that is not known.
+    /// What to make the next connection with, or why that cannot be had.
     pub(crate) async fn current(&self) -> Result<Arc<Loaded>, String> {
         if let Some(fixed) = &self.fixed {
             return Ok(fixed.clone());
@@ -207,7 +222,7 @@ impl Tls {
         loaded.map(Arc::new).map_err(|error| error.to_string())
     }
 
-    /// Whether servers are shown a certificate.
+    /// Whether the client has a certificate to show.
     pub(crate) fn has_identity(&self) -> bool {
         self.sources.identity.is_some()
     }
@@ -238,11 +253,11 @@ impl Sources {
         are_texts && self.pass_phrase.as_ref().is_none_or(PassPhrase::is_fixed)
     }
 
-    /// All of it or nothing.
+    /// Loads all of it or nothing.
     fn load(&self) -> Result<Loaded, Error> {
         if CryptoProvider::get_default().is_none() {
-            // In a program that has built rustls with two providers, rustls and so the client library panic
-            // unless one is chosen. Losing the race to another who chooses is as good.
+            // In a program that was built with two providers for rustls, rustls and so the client library panic unless one
+            // is chosen. If somebody else chooses first, that is as good.
             let _ = aws_lc_rs::default_provider().install_default();
         }
         let builder = ClientConfig::builder();

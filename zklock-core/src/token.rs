@@ -1,17 +1,19 @@
-//! The number by which later grants are told from earlier ones.
+//! The fencing token, a number that tells later grants from earlier ones.
 
 use std::fmt;
 
-/// A fencing token: of two grants of one path that exclude each other, the later has the greater token.
+/// A fencing token. Of two grants at one path that exclude each other, the later one has the greater token.
 ///
-/// So tokens grow from one holder of a mutex to the next, from one writer to the next, and between a reader and a
-/// writer both ways. Contenders that can hold together are granted in any order: of two readers without a writer between
-/// them the later may have the smaller token, and so may the later of two permits of a semaphore. Holders of one process
-/// that pass a node on, as those of a lock that [lingers](crate::LockSpec::linger) do, have the same.
+/// So tokens grow from one holder of a mutex to the next, from one writer to the next, and between a reader and a writer
+/// both ways. Contenders that can hold the lock together are granted in any order: of two readers without a writer
+/// between them, the later one may have the smaller token, and the same goes for two permits of a semaphore. Holders in
+/// one process that pass a node on, as a lock that [lingers](crate::LockSpec::linger) does, have the same token.
 ///
-/// Hand it to what the lock guards, and let that refuse a token smaller than one it has seen: so a
-/// holder that was paused past its lease, and does not know yet, does no harm. If readers hand theirs over too, compare a
-/// reader's token only with those of writers.
+/// Pass the token to the resource that the lock guards, and let that refuse a token smaller than the largest it has seen.
+/// A holder that was paused past its lease, and does not know yet, then does no harm. If readers pass theirs too, compare
+/// a reader's token only with those of writers.
+///
+/// # Examples
 ///
 /// ```no_run
 /// # fn example(hold: &zklock_core::Hold, seen: &mut u64) {
@@ -25,7 +27,7 @@ pub struct Token(u64);
 
 impl Token {
     pub(crate) fn of(czxid: i64) -> Self {
-        // The same bits, so that it goes on growing when an ensemble has seen 2³¹ leaders.
+        // The same bits, so that it keeps growing even after an ensemble has had 2³¹ leaders.
         Self(u64::from_ne_bytes(czxid.to_ne_bytes()))
     }
 
@@ -34,7 +36,7 @@ impl Token {
         i64::from_ne_bytes(self.0.to_ne_bytes())
     }
 
-    /// The number.
+    /// The token as a number.
     pub fn value(self) -> u64 {
         self.0
     }

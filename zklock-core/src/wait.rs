@@ -1,4 +1,4 @@
-//! How long a call waits for others, decided once where it comes in.
+//! How long a call waits for others. It is parsed once, where it comes in.
 
 use crate::machine::protocol::Patience;
 use std::cell::Cell;
@@ -7,10 +7,12 @@ use std::future::{pending, poll_fn};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// How long before its deadline a wait is nearly over, at most.
+/// How long before its deadline a wait counts as nearly over, at most.
 const QUESTION: Duration = Duration::from_millis(200);
 
 /// How long a call waits for others.
+///
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,27 +24,27 @@ const QUESTION: Duration = Duration::from_millis(200);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
-    /// It does not. It tries once, for the [try timeout](crate::ClientOptions::try_timeout) at most.
+    /// It does not wait. It tries once, for the [try timeout](crate::ClientOptions::try_timeout) at most.
     Once,
-    /// Until then.
+    /// It waits until this deadline.
     Until(Deadline),
-    /// As long as it takes.
+    /// It waits as long as it takes.
     Forever,
 }
 
-/// When a wait ends. It is computed once, from the time that the caller gave.
+/// When a wait ends. It is computed once, from the timeout that the caller gave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Deadline {
     at: Instant,
-    /// As messages name it.
+    /// The timeout that the caller gave, for messages.
     timeout: Duration,
 }
 
 impl Wait {
-    /// For so long, counted from now. Zero is over at once, without a try.
+    /// Waits for this long, counted from now, or for ever without a timeout. Zero ends at once, without a try.
     pub fn at_most(timeout: Option<Duration>) -> Self {
         let deadline = |timeout| Some(Deadline { at: Instant::now().checked_add(timeout)?, timeout });
-        // A time beyond the end of all clocks is no deadline.
+        // A timeout that goes beyond the clock's range is no deadline.
         timeout.and_then(deadline).map_or(Self::Forever, Self::Until)
     }
 
@@ -58,13 +60,14 @@ impl Wait {
         }
     }
 
-    /// Waits until it is nearly over: there is just time for a question. It never is without a deadline.
+    /// Waits until this wait is nearly over: there is just enough time left for a question. Without a deadline that never
+    /// happens.
     pub(crate) async fn nearly_over(self) {
         let Self::Until(Deadline { at, timeout }) = self else { return pending().await };
         tokio::time::sleep_until((at - (timeout / 4).min(QUESTION)).into()).await;
     }
 
-    /// For at most so long, counted from now, if it is not over before.
+    /// The shorter of this wait and one of `patience` from now.
     pub(crate) fn no_longer_than(self, patience: Duration) -> Self {
         let patience = Self::at_most(Some(patience));
         match (self.deadline(), patience.deadline()) {
@@ -77,10 +80,10 @@ impl Wait {
         self.deadline().is_some_and(|at| at <= Instant::now())
     }
 
-    /// The time that was given, when it is over.
+    /// Waits until this wait is over, and returns the timeout that the caller gave.
     ///
-    /// On a thread that wakes at the deadline by itself it looks at the clock when it is polled, and sets no timer: the I/O
-    /// thread, whose timers those are, may be late.
+    /// On a thread that wakes by itself at the deadline, it only reads the clock when it is polled, and sets no timer:
+    /// timers belong to the I/O thread, which may be late.
     pub(crate) async fn over(self) -> Duration {
         let Self::Until(Deadline { at, timeout }) = self else { return pending().await };
         if WAKES_AT.get().is_some_and(|wakes_at| wakes_at <= at) {
@@ -93,11 +96,11 @@ impl Wait {
 }
 
 thread_local! {
-    /// When this thread polls again by itself. Without a destructor, so that it is there while the thread ends.
+    /// When this thread polls again by itself. It has no destructor, so it still exists while the thread ends.
     static WAKES_AT: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Polls something on a thread that polls again at the deadline, whatever the I/O thread does.
+/// Calls `poll` on a thread that polls again at the deadline, whatever the I/O thread does.
 pub(crate) fn polled_until<T>(deadline: Option<Instant>, poll: impl FnOnce() -> T) -> T {
     struct Before(Option<Instant>);
     impl Drop for Before {
@@ -117,13 +120,13 @@ impl From<Duration> for Wait {
 }
 
 impl From<Option<Duration>> for Wait {
-    /// Zero tries once; without a time it takes as long as it takes.
+    /// Zero tries once; `None` waits as long as it takes.
     fn from(timeout: Option<Duration>) -> Self {
         timeout.map_or(Self::Forever, Self::from)
     }
 }
 
-/// As the end of a sentence on what did not happen.
+/// The end of a sentence that says what did not happen.
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,22 +1,24 @@
-//! The one file that calls `zookeeper_client`, with the rooms below it.
+//! The one file that calls `zookeeper_client`, with the modules below it.
 //!
-//! The traps of that library, and how they are dealt with:
-//! * It reconnects by itself, badly: so each of its clients serves one connection, and is given up when
-//!   that breaks. The next is attached to the same session. See [`serving`] and [`connecting`].
-//! * It sends a request when the method is called: so requests called one after the other, before
-//!   any is awaited, fly together.
-//! * It reports resets and its own timeouts as `Custom`, and more: only what a server answered counts
-//!   as an answer, everything else is unknown.
-//! * It waits without limit for a reply on a connection that lives: the session gives that up in time.
-//! * It closes the session when a client that is being served is dropped: so the task that serves it keeps one until the
-//!   session is to be closed. A client that is given up is not served any more.
-//! * A session that is attached again has forgotten how far it had read, so it would accept a server that is behind: the
-//!   first request on each connection is one that the quorum answers.
-//! * A watch may be silent for ever where a server has lost what it should tell: so one is asked about. See [`silence`].
-//! * Persistent watches may miss what happens: only one-shot watches are used.
-//! * It takes back a watch that is dropped, and one whose request is: servers of 3.4 hang up on that. So they keep it.
-//! * `Client::lock` leaks nodes and can deliver a dead grant: it is not used.
-//! * It finds its runtime in a table that the linker may drop from a static library: so we tell it explicitly.
+//! The traps of that library, and how this file deals with them:
+//! * It reconnects by itself, badly. So each of its clients serves one connection, and is given up when that breaks. The
+//!   next one is attached to the same session. See [`serving`] and [`connecting`].
+//! * It sends a request when the method is called. So requests that are called one after the other, before any is
+//!   awaited, travel together.
+//! * It reports resets and its own timeouts as `Custom`, among other things. So only what a server answered counts as an
+//!   answer, and everything else is unknown.
+//! * It waits without limit for a reply on a connection that lives. The session gives that up in time.
+//! * It closes the session when a client that is being served is dropped. So the task that serves a client keeps one
+//!   until the session should be closed. A client that is given up is no longer served.
+//! * A session that is attached again has forgotten how far it had read, so it would accept a server that is behind. So
+//!   the quorum answers the first request on each connection.
+//! * A watch may stay silent for ever if a server has lost what it should report. So we ask about silent ones. See
+//!   [`silence`].
+//! * Persistent watches may miss events. Only one-shot watches are used.
+//! * It removes a watch that is dropped, or whose request is dropped, with a request on which servers of 3.4 close the
+//!   connection. So there, watches are kept.
+//! * `Client::lock` leaks nodes and can deliver a dead grant. It is not used.
+//! * It finds its runtime in a table that the linker may drop from a static library. So we name the runtime explicitly.
 
 mod answers;
 mod connecting;
@@ -51,7 +53,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 use zookeeper_client::{Client, CreateMode, Error, MultiWriteError, Stat};
 
-/// How much of a request may be access lists.
+/// The most bytes of access lists in one request.
 const LISTS_AT_MOST: usize = 256 * 1024;
 const LISTS_TOO_LONG: &str =
     "with this access list that is too much for one request: create fewer nodes at once, or name fewer users";
@@ -72,18 +74,18 @@ struct Connection {
 }
 
 impl ZooKeeper {
-    /// The session is about to be closed: no watch is taken back any more.
+    /// The session is about to be closed, so no watch is removed any more.
     pub(crate) fn keep_watches(&self) {
         self.connection.serving.keep_watches();
     }
 
-    /// Whether the root of the paths, the chroot, exists. `None` if that could not be found out.
+    /// Whether the root of all paths, the chroot, exists; `None` if that could not be found out.
     pub(crate) async fn has_root(&self) -> Option<bool> {
         self.connection.client.check_stat("/").await.ok().map(|stat| stat.is_some())
     }
 
-    /// Creates it, with the nodes above it. Another client may do so at the same time. The error says why it cannot be
-    /// created; `false` if that could not be found out.
+    /// Creates the chroot and the nodes above it. Another client may do so at the same time. The error says why it
+    /// cannot be created; `false` means that this could not be found out.
     pub(crate) async fn create_root(&self) -> Result<bool, String> {
         let Connection { client, access, .. } = &self.connection;
         let path = client.path().to_owned();
@@ -99,21 +101,22 @@ impl ZooKeeper {
         }
     }
 
-    /// What it takes to attach another connection to the session.
+    /// What is needed to attach another connection to the session.
     pub(crate) fn session(&self) -> SessionInfo {
         let Connection { client, servers, .. } = &self.connection;
         SessionInfo { library: client.session().clone(), servers: servers.clone() }
     }
 
-    /// How the connection ended, when it has. It does not keep the connection.
+    /// Waits until the connection has ended, and says how. It does not keep the connection.
     pub(crate) fn ended(&self) -> impl Future<Output = End> + Send + use<> {
         let serving = self.connection.serving.clone();
         async move { serving.ended().await }
     }
 
-    /// Has the quorum answer something. What is read afterwards is as fresh as that. `false` if no answer came.
+    /// Makes the quorum answer something. Whatever is read afterwards is at least as fresh as that answer. `false` if
+    /// there was no answer.
     async fn barrier(&self) -> bool {
-        // An error is the quorum's as well.
+        // An error comes from the quorum too.
         !matches!(check_all(&self.connection.client, ["/"]).await, Outcome::Unknown | Outcome::SessionOver)
     }
 }
@@ -126,7 +129,7 @@ impl Ensemble for ZooKeeper {
             let paths: Vec<String> = flight.iter().map(operations::path_of).collect();
             let sent = clock::now();
             let calls = flight.iter().zip(&paths);
-            // Each is on its way when `start` returns.
+            // Each request is on its way when `start` returns.
             let started: Vec<_> =
                 calls.map(|(operation, path)| start(&connection, operation, path)).collect();
             let mut landing = Landing { sent, outcomes: Vec::with_capacity(started.len()), watch: None };
@@ -146,7 +149,7 @@ impl Ensemble for ZooKeeper {
         let client = self.connection.client.clone();
         Box::pin(async move {
             let paths: Vec<&str> = nodes.iter().map(|node| &*node.path).collect();
-            // Together: so what is seen is not from before the check.
+            // Sent together, so that what is seen is not older than the check.
             let (check, others) = (check_each(&client, &paths), others(&client, &nodes));
             let check = check.await;
             match (check, others.await) {
@@ -195,7 +198,7 @@ impl Ensemble for ZooKeeper {
                     Err(error) => Err(unwritten(&error)),
                 };
             }
-            // The servers hang up on a request that is too long. (The writes by themselves are not.)
+            // Servers close the connection on a request that is too long. (The writes without the lists are not.)
             let first = writes.iter().position(|write| is_creation(&write));
             let lists = writes.iter().filter(is_creation).count() * access.bytes();
             if let Some(index) = first.filter(|_| lists > LISTS_AT_MOST) {
@@ -246,7 +249,7 @@ impl Ensemble for ZooKeeper {
     fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>> {
         let client = self.connection.client.clone();
         Box::pin(async move {
-            // In one flight. An error of the quorum's will do as well.
+            // In one flight. An error from the quorum is as good as an answer.
             let (barrier, read) = (check_all(&client, ["/"]), client.get_data(&path));
             match barrier.await {
                 Outcome::Unknown => return Err(ReadFailure::Unknown),
@@ -347,7 +350,7 @@ impl Ensemble for ZooKeeper {
     }
 }
 
-/// One that nobody uses any more closes its session, unless it has ended.
+/// When nobody uses the connection any more, it closes its session, unless it has ended.
 impl Drop for ZooKeeper {
     fn drop(&mut self) {
         self.connection.serving.close();

@@ -1,4 +1,4 @@
-// The classes of zklock.hpp: cpp [HOSTS [PIECES]]
+// How to use the classes of zklock.hpp: cpp [HOSTS [PIECES]]
 
 #include <atomic>
 #include <chrono>
@@ -13,25 +13,25 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// As with any mutex of the standard library.
+// Locking works as with any mutex of the standard library.
 void under_standard_locks(const zklock::client &client) {
     zklock::mutex accounts(client, "/locks/cpp/accounts");
     zklock::mutex orders(client, "/locks/cpp/orders");
 
     if (std::unique_lock guard(accounts, 5s); guard) std::cout << "works under a unique_lock" << std::endl;
-    // In whatever order others take the two, nobody waits for ever.
+    // This cannot deadlock, whatever order other programs lock the two in.
     std::scoped_lock both(accounts, orders);
     std::cout << "works under both locks" << std::endl;
 }
 
-// For work that takes long: with a token that what is written to can check, and word of a loss.
+// For long work: a hold has a token, which the resource can check, and reports a loss.
 void with_a_hold(const zklock::client &client, long pieces) {
     std::atomic<bool> lost{false}; // before the hold, so that it outlives the callback
     zklock::hold hold = client.mutex("/locks/cpp/report").acquire_for(5s);
     hold.on_lost([&](zklock_reason) { lost = true; });
     std::cout << "works with token " << hold.token() << std::endl;
     for (; pieces > 0 && !lost; pieces--) std::this_thread::sleep_for(20ms); // a piece of the work
-    // It throws if the lock was lost; without it the destructor releases, and says nothing.
+    // This throws if the lock was lost. The destructor would release it without reporting that.
     hold.release();
     std::cout << "done" << std::endl;
 }

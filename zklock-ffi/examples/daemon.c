@@ -1,9 +1,9 @@
 /*
- * A daemon of the old kind that works under a lock: daemon [HOSTS [PIDFILE [LOGFILE]]]
+ * A traditional daemon that works under a lock: daemon [HOSTS [PIDFILE [LOGFILE]]]
  *
- * It forks twice, and connects only then: a child of a process that has connected could not use the connection. SIGTERM
- * and SIGINT end it at any point, also while it waits: the lock is released, and it exits with 0. If it loses the lock
- * it stops working at once, and waits for it again. The paths are absolute.
+ * It forks twice, and only then connects, because a forked child cannot use its parent's connection. SIGTERM and SIGINT
+ * end it at any time, even while it waits: it releases the lock and exits with 0. If it loses the lock, it stops working
+ * at once, and waits for the lock again. The paths must be absolute.
  */
 
 #define _POSIX_C_SOURCE 200809L
@@ -23,13 +23,13 @@
 
 #define WORK_MS 100 /* between two pieces of work */
 
-/* A signal becomes a byte in this pipe, which poll can wait for together with what comes from the library. */
+/* A signal becomes a byte in this pipe, so that poll can wait for it together with the library's descriptors. */
 static int stop_pipe[2];
 
 static void on_signal(int number) {
     int saved = errno;
-    /* No call of zklock's is allowed here. */
-    if (write(stop_pipe[1], "", 1) < 0) { /* it is full: then there is one already */
+    /* A signal handler must not call zklock. */
+    if (write(stop_pipe[1], "", 1) < 0) { /* it is full, so it already has a byte */
     }
     errno = saved;
     (void)number;
@@ -45,7 +45,7 @@ static void say(const char *what, const char *detail) {
     fflush(stdout);
 }
 
-/* Waits for a signal or the descriptor: 's' if we are to stop, 'd' if it is readable, 't' if the time is over. */
+/* Waits for a signal or the descriptor: 's' for a signal to stop, 'd' if it is readable, 't' if the time is over. */
 static char wait_for(int descriptor, int timeout) {
     struct pollfd wanted[2];
     int found;
@@ -59,7 +59,7 @@ static char wait_for(int descriptor, int timeout) {
     return found ? 'd' : 't';
 }
 
-/* Waits for the lock for as long as it takes. NULL if we are to stop, or if it cannot be had. */
+/* Waits for the lock for as long as it takes. NULL after a signal to stop, or if acquiring failed. */
 static zklock_hold *acquire(zklock_lock *lock, int *failed) {
     zklock_hold *hold = NULL;
     zklock_status status;
@@ -70,14 +70,14 @@ static zklock_hold *acquire(zklock_lock *lock, int *failed) {
         if (status == ZKLOCK_OK) status = zklock_ticket_fd(ticket, &descriptor);
         if (status == ZKLOCK_OK && wait_for(descriptor, -1) == 'd') status = zklock_acquire_finish(ticket, &hold);
         if (status != ZKLOCK_OK) say("no lock", zklock_last_error());
-        /* A wait that goes on ends here, and leaves nothing behind in the queue. */
+        /* This also ends a wait that is still going on, and leaves nothing behind in the queue. */
         zklock_ticket_free(ticket);
-    } while (status == ZKLOCK_LOST); /* granted, and lost before we looked: anew */
+    } while (status == ZKLOCK_LOST); /* granted, but already lost: try again */
     *failed = status != ZKLOCK_OK;
     return hold;
 }
 
-/* Works as long as the lock is held. Gives whether to wait for it again. */
+/* Works as long as the lock is held. Returns whether to wait for it again. */
 static int work(zklock_hold *hold, int *failed) {
     uint64_t token;
     int descriptor;
@@ -90,7 +90,7 @@ static int work(zklock_hold *hold, int *failed) {
     snprintf(text, sizeof text, "%llu", (unsigned long long)token);
     say("holds the lock, token", text);
     do {
-        /* A piece of work that is short. What it writes to should refuse a token smaller than the last. */
+        /* A short piece of work. The resource that it writes to should refuse a token smaller than the last. */
         say("works, token", text);
         woken = wait_for(descriptor, WORK_MS);
     } while (woken == 't');
@@ -118,7 +118,7 @@ static int serve(zklock_client *client) {
     return failed;
 }
 
-/* Only one daemon may have this file; it ends the lock of the file by ending itself. -1 if another has it. */
+/* Locks the PID file, so that only one daemon has it. The file's lock ends with the process. -1 if another has it. */
 static int claim_pid_file(const char *path) {
     struct flock whole;
     char text[32];
@@ -148,7 +148,7 @@ static int handle_signals(void) {
     return sigaction(SIGTERM, &action, NULL) || sigaction(SIGINT, &action, NULL) ? -1 : 0;
 }
 
-/* Goes into the background. The process that was started waits for a byte in *ready, and fails if it does not come. */
+/* Goes into the background. The original process waits for a byte in *ready, and fails if none comes. */
 static int daemonize(const char *log, int *ready) {
     int pipes[2], file;
     char byte;
@@ -161,7 +161,7 @@ static int daemonize(const char *log, int *ready) {
     close(pipes[0]);
     *ready = pipes[1];
     fcntl(*ready, F_SETFD, FD_CLOEXEC);
-    /* A session of its own has no terminal, and who does not lead it gets none. */
+    /* A new session has no terminal, and a process that does not lead it cannot get one. */
     if (setsid() < 0 || (child = fork()) < 0) return -1;
     if (child > 0) _exit(0);
     umask(022);
@@ -192,7 +192,7 @@ int main(int count, char **words) {
     if (write(ready, "", 1) != 1) say("nobody waits for us to be ready", "");
     close(ready);
     result = serve(client);
-    /* Frees whatever is still held, and waits for the servers' word. */
+    /* Frees every lock that is still held, and waits for the servers' confirmation. */
     zklock_client_close(client);
     zklock_client_free(client);
     unlink(pid_path);

@@ -1,9 +1,9 @@
 /*
  * Many locks in one thread: event_loop [HOSTS]
  *
- * One epoll loop waits for a hundred locks at once and watches the holds, and takes twenty turns at one lock that all
- * want. It has one descriptor, that of the client, which could be among many others. No call in the loop blocks: waits are
- * tickets, and a hold that is freed is released in the background.
+ * A single epoll loop waits for a hundred locks at once and watches the holds. It also takes twenty turns at one lock that
+ * all these turns want. It has one descriptor, that of the client, which could be one of many. No call in the loop blocks:
+ * waits are tickets, and a hold that is freed is released in the background.
  */
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static int complain(const char *what) {
     return -1;
 }
 
-/* Begins to wait. The lock itself is not needed any longer than that. */
+/* Starts to wait. The zklock_lock is not needed any longer than that. */
 static int begin(zklock_client *client, const char *path, struct job *job) {
     zklock_lock *lock = NULL;
     zklock_status status;
@@ -38,7 +38,7 @@ static int begin(zklock_client *client, const char *path, struct job *job) {
     if (zklock_mutex_new(client, path, NULL, &lock) != ZKLOCK_OK) return complain(path);
     status = zklock_acquire_start(lock, TIMEOUT_MS, &job->ticket);
     zklock_lock_free(lock);
-    /* Events of the ticket, and of the hold that comes of it, give the job back. */
+    /* Events of the ticket, and of the hold that it gives, have the job as their context. */
     if (status != ZKLOCK_OK || zklock_ticket_set_context(job->ticket, job) != ZKLOCK_OK) return complain(path);
     return 0;
 }
@@ -51,7 +51,7 @@ static int granted(struct job *job) {
     if (status != ZKLOCK_OK) return complain("not acquired");
 
     if (!job->has_lock_of_its_own) {
-        /* Here would be the work of a turn. Freeing the hold lets the next have its turn. */
+        /* The work of a turn would go here. Freeing the hold lets the next one have its turn. */
         turns++;
         zklock_hold_free(job->hold);
         job->hold = NULL;
@@ -61,7 +61,7 @@ static int granted(struct job *job) {
     return 0;
 }
 
-/* What the hold guards must stop. */
+/* The hold is lost: stop the work that it guarded. */
 static int lost(const struct job *job) {
     const char *path;
     if (zklock_hold_path(job->hold, &path) != ZKLOCK_OK) path = "?";
@@ -69,7 +69,7 @@ static int lost(const struct job *job) {
     return -1;
 }
 
-/* The client's descriptor is readable: it is so as long as there are events. */
+/* The client's descriptor is readable, as long as there are events. */
 static int take_events(zklock_client *client) {
     zklock_event event;
     zklock_status status;
@@ -83,7 +83,7 @@ static int take_events(zklock_client *client) {
             if (lost(event.context)) return -1;
             break;
         default:
-            /* Of the connection: the holds tell what comes of that. */
+            /* About the connection. The holds have their own events about the consequences. */
             break;
         }
     }
@@ -93,7 +93,7 @@ static int take_events(zklock_client *client) {
 static int run(zklock_client *client, int loop) {
     struct epoll_event event;
 
-    /* It ends: every wait has a timeout. */
+    /* The loop ends, because every wait has a timeout. */
     while (held < LOCKS || turns < TURNS) {
         int count = epoll_wait(loop, &event, 1, -1);
         if (count < 0 && errno != EINTR) {
@@ -106,7 +106,7 @@ static int run(zklock_client *client, int loop) {
     return 0;
 }
 
-/* Puts the client's descriptor into the loop. From here on there are events. */
+/* Adds the client's descriptor to the loop. The client queues events from here on. */
 static int watch(zklock_client *client, int loop) {
     struct epoll_event event;
     int descriptor;
@@ -129,7 +129,7 @@ int main(int count, char **words) {
         perror("epoll_create1");
         return 1;
     }
-    /* This waits for a session, and so comes before the loop. */
+    /* This waits for a session, so do it before the loop. */
     if (zklock_client_new(count > 1 ? words[1] : "127.0.0.1:2181", NULL, &client) != ZKLOCK_OK) {
         complain("no connection");
         return 1;
@@ -143,9 +143,9 @@ int main(int count, char **words) {
     }
     if (result == 0) result = run(client, loop);
 
-    /* Closing the loop first takes the descriptor out of it. */
+    /* Close the loop first, which removes the descriptor from it. */
     close(loop);
-    /* This frees all that is still held, and waits until the servers have confirmed it. */
+    /* This frees every lock that is still held, and waits until the servers have confirmed it. */
     zklock_client_close(client);
     for (at = 0; at < LOCKS + TURNS; at++) {
         zklock_ticket_free(jobs[at].ticket);

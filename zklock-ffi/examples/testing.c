@@ -1,7 +1,7 @@
-/* A test of code that uses locks, on a server in memory: testing [PROGRAM]
+/* A test of code that uses locks, on an in-memory server: testing [PROGRAM]
  *
- * PROGRAM is zklock-testkit, which `cargo install --path zklock-testkit` installs. It ends with this test, whatever
- * becomes of it, because its input does.
+ * PROGRAM is zklock-testkit, which `cargo install --path zklock-testkit` installs. However this test ends, the program
+ * ends too, because its input ends.
  */
 
 #define _POSIX_C_SOURCE 200809L
@@ -36,7 +36,7 @@ static void server_start(const char *program) {
         _exit(127);
     }
     close(to[0]), close(from[1]);
-    /* The server ends when nobody holds the other end any more: so no other child may. */
+    /* The server ends when no process has the other end open any more, so no other child may inherit it. */
     fcntl(to[1], F_SETFD, FD_CLOEXEC), fcntl(from[0], F_SETFD, FD_CLOEXEC);
     signal(SIGPIPE, SIG_IGN);
     orders = fdopen(to[1], "w"), answers = fdopen(from[0], "r");
@@ -44,7 +44,7 @@ static void server_start(const char *program) {
     hosts[strcspn(hosts, "\n")] = 0;
 }
 
-/* Gives an order that is answered in one line, such as "expire all"; `zklock-testkit --help` has them. */
+/* Gives an order that is answered in one line, such as "expire all". `zklock-testkit --help` lists them. */
 static void server_do(const char *order) {
     char *answer = NULL;
     size_t size = 0;
@@ -76,12 +76,12 @@ int main(int count, char **words) {
     if (zklock_acquire(lock, 5000, &hold)) fail("not acquired");
     server_do("wait /locks/report 1 5");
 
-    /* What does my program do when it loses the lock? Here it would be told. */
+    /* What does my program do when it loses the lock? This is where it would find out. */
     server_do("expire all");
     if (zklock_hold_wait_lost(hold, 5000, &reason)) fail("not told");
     zklock_hold_free(hold);
 
-    /* The reply is lost: the lock is acquired all the same, and there is one node of ours, not two. */
+    /* The reply is lost. The lock is still acquired, and we have one node, not two. */
     server_do("fault cut-before-reply create below=/locks/report");
     if (zklock_acquire(lock, 5000, &hold)) fail("not acquired again");
     server_do("wait /locks/report 1 5");

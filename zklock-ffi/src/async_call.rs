@@ -1,4 +1,5 @@
-//! Calls that run in the background, for event loops. Each is begun by the `_start` of its noun.
+//! Calls that run in the background, for event loops. The `_start` function of each noun starts
+//! one.
 
 use crate::call;
 use crate::events::{Events, Notice, zklock_event_kind};
@@ -11,15 +12,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zklock_core::face::Call;
 use zklock_core::{Error, QueuedContender, blocking};
 
-/// A call that runs in the background, for event loops: whatever has _start in its name begins one,
-/// except zklock_acquire_start, which gives a zklock_ticket.
+/// A call that runs in the background, for event loops. Every function with _start in its name
+/// starts one, except zklock_acquire_start, which gives a zklock_ticket.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_call {
     _opaque: [u8; 0],
 }
 
-/// What a call gives if it works.
+/// The result of a successful call.
 pub(crate) enum Answer {
     Nothing,
     Number(i64),
@@ -27,13 +28,13 @@ pub(crate) enum Answer {
     Contenders(Vec<QueuedContender>),
     Client(blocking::Client),
     Member(blocking::Member, Arc<Events>),
-    /// It was an object, which the caller has by now.
+    /// The result was an object, and the caller has taken it.
     Taken,
 }
 
 pub(crate) struct AsyncCall {
     running: Box<dyn Running>,
-    /// When it is known. It stays.
+    /// The result, once it is known. It stays here.
     answer: Mutex<Option<Result<Answer, Failure>>>,
     notice: Arc<Notice>,
 }
@@ -58,7 +59,7 @@ impl<T: Send, A: Fn(T) -> Answer + Send + Sync> Running for Answered<T, A> {
     }
 }
 
-/// One that had its answer when it began.
+/// A call that had its result when it was started.
 struct Known;
 
 impl Running for Known {
@@ -70,12 +71,12 @@ impl Running for Known {
 }
 
 impl AsyncCall {
-    /// That of a call of the client to which these events belong.
+    /// The notice of a call of the client that has these events.
     pub(crate) fn notice(events: Option<&Arc<Events>>) -> Arc<Notice> {
         Notice::new(zklock_event_kind::ZKLOCK_EVENT_CALL, events.cloned(), Context::NONE)
     }
 
-    /// Begins a call, which is given what to do when it is ready.
+    /// Starts a call. `begin` gets the function to call when the result is ready.
     pub(crate) fn start<T: Send + 'static>(
         notice: &Arc<Notice>,
         begin: impl FnOnce(Ready) -> Result<Call<T>, Error>,
@@ -85,7 +86,7 @@ impl AsyncCall {
         Ok(Self::keep(running, None, notice))
     }
 
-    /// One that is over as soon as it begins.
+    /// A call that has its result as soon as it is started.
     pub(crate) fn over(notice: &Arc<Notice>, answer: Result<Answer, Failure>) -> *mut zklock_call {
         notice.happen();
         Self::keep(Box::new(Known), Some(answer), notice)
@@ -102,7 +103,7 @@ impl AsyncCall {
         handle
     }
 
-    /// Looks at the answer of a call, if there is one and it is no error.
+    /// Applies a function to the result of a call, if there is one and it is not an error.
     pub(crate) fn answer<T>(
         call: *const zklock_call,
         look: impl FnOnce(&mut Answer) -> Result<T, Failure>,
@@ -124,7 +125,7 @@ impl AsyncCall {
     }
 }
 
-/// What a call in the core calls when it is ready.
+/// The core calls this when a call is ready.
 pub(crate) type Ready = Box<dyn FnOnce() + Send>;
 
 impl Answer {
@@ -136,11 +137,11 @@ impl Answer {
         Self::Number(yes.into())
     }
 
-    /// Why there is no such answer as was asked for.
+    /// The error for a result of another type than the one asked for.
     pub(crate) fn unsuited(&self, wanted: &str) -> Failure {
         match self {
             Self::Taken => {
-                Failure::new(ZKLOCK_NOT_HELD, format!("{wanted} has been taken from this call before"))
+                Failure::new(ZKLOCK_NOT_HELD, format!("{wanted} was already taken from this call"))
             }
             _ => Failure::new(ZKLOCK_INVALID_ARGUMENT, format!("this call does not give {wanted}")),
         }
@@ -157,13 +158,13 @@ impl Answer {
     }
 }
 
-/// The descriptor of a call: readable when there is a result, and from then on. Do not read from
-/// it, write to it or close it. It is made when it is first asked for: see zklock_client_fd for one
-/// that serves all calls of a client.
+/// Gets the descriptor of a call. It becomes readable when there is a result, and stays readable.
+/// Do not read from it, write to it or close it. It is created the first time that you ask for it.
+/// To follow all calls of a client with one descriptor, see zklock_client_fd.
 ///
 /// @param call the call.
 /// @param[out] descriptor valid until the call is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_fd(call: *const zklock_call, descriptor: *mut c_int) -> zklock_status {
@@ -173,8 +174,9 @@ pub extern "C-unwind" fn zklock_call_fd(call: *const zklock_call, descriptor: *m
     })
 }
 
-/// What the event of a call gives back: a pointer of yours, behind which nobody looks. Until it is
-/// set, a call of zklock_release_start has that of its hold, any other has NULL.
+/// Sets the pointer that the event of a call gives back to you. The library never follows it.
+/// Before you set it, a call of zklock_release_start has the pointer of its hold, and any other
+/// call has NULL.
 ///
 /// @param call the call.
 /// @param context any pointer, or NULL.
@@ -191,17 +193,18 @@ pub extern "C-unwind" fn zklock_call_set_context(
     })
 }
 
-/// The result of a call. It does not wait, and may be asked more than once.
+/// Gets the result of a call and returns at once. You may call it more than once.
 ///
-/// What is more than a number comes from zklock_call_client, zklock_call_member,
-/// zklock_call_versions and zklock_call_contenders.
+/// This function only gives a number. zklock_call_client, zklock_call_member, zklock_call_versions
+/// and zklock_call_contenders give other results.
 ///
-/// @param call the call. It must be freed all the same.
-/// @param[out] number of zklock_hold_confirm_start for how many milliseconds the lock is certain to
-///        be held; of zklock_barrier_set_start, zklock_barrier_remove_start and
-///        zklock_barrier_is_set_start 1 or 0, as without _start; of zklock_hold_commit_start and
-///        zklock_contenders_start how many there are; otherwise 0. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call goes on; ZKLOCK_INTERRUPTED after
+/// @param call the call. You must still free it.
+/// @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
+///         to be held; for zklock_barrier_set_start, zklock_barrier_remove_start and
+///         zklock_barrier_is_set_start, 1 or 0, as the function without _start gives it; for
+///         zklock_hold_commit_start and zklock_contenders_start, the number of versions or
+///         contenders; otherwise 0. It may be NULL.
+/// @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call is running; ZKLOCK_INTERRUPTED after
 ///         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; and everything
 ///         that the function without _start returns.
 #[must_use]
@@ -216,14 +219,14 @@ pub extern "C-unwind" fn zklock_call_finish(call: *mut zklock_call, number: *mut
     })
 }
 
-/// Ends the waiting: the descriptor becomes readable, the event comes, and zklock_call_finish gives
-/// ZKLOCK_INTERRUPTED, or the result if there is one already.
+/// Stops waiting for a call: its descriptor becomes readable, its event comes, and
+/// zklock_call_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
 ///
-/// What a call has begun goes on in the background: a release, the leaving of a barrier, a close. A
-/// commit that is cancelled may be done or not. A client that connects after that is closed, and a
-/// member that has not entered withdraws.
+/// Work that has already begun goes on in the background: a release, leaving a barrier, closing a
+/// client. A cancelled commit may or may not be done. If a client connects after the cancellation,
+/// it is closed. A member that has not entered a double barrier yet withdraws.
 ///
-/// @param call the call. It must be freed all the same.
+/// @param call the call. You must still free it.
 /// @return ZKLOCK_OK.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_cancel(call: *mut zklock_call) -> zklock_status {
@@ -235,11 +238,12 @@ pub extern "C-unwind" fn zklock_call_cancel(call: *mut zklock_call) -> zklock_st
     })
 }
 
-/// Frees a call and its descriptor, which must be in no event loop any more. One that goes on is
-/// ended as by zklock_call_cancel. A client that was not taken from it is closed, and a member
-/// leaves, both in the background. No event of it is given from now on.
+/// Frees a call and its descriptor. Remove the descriptor from your event loop first. A call that
+/// is still running is cancelled, as by zklock_call_cancel. If it has connected a client or entered
+/// a double barrier, and you have not taken the client or member from it, then the client is
+/// closed, or the member leaves, in the background. A freed call has no more events.
 ///
-/// @param call may be NULL; a handle that was freed before is ignored.
+/// @param call may be NULL. A handle that was already freed is ignored.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_free(call: *mut zklock_call) {
     call::free("zklock_call_free", || {

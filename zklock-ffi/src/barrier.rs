@@ -1,4 +1,4 @@
-//! The barrier: as long as it is set, those that come wait.
+//! The barrier: as long as it is set, callers wait.
 
 use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::call;
@@ -13,8 +13,8 @@ use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use zklock_core::{Error, Wait, blocking};
 
-/// A node that exists or not: as long as it exists, zklock_barrier_wait waits. It belongs to
-/// nobody, and outlives the process that set it.
+/// A barrier at a path: as long as its node exists, zklock_barrier_wait waits. The node does not
+/// belong to a client, and outlives the process that set it.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_barrier {
@@ -31,10 +31,10 @@ handle!(
     }
 );
 
-/// Makes the barrier at a path, which is the DistributedBarrier of Curator's there. It costs no
-/// request, and sets nothing.
+/// Creates the handle of the barrier at a path. This sends no request and does not set the barrier.
+/// The barrier is compatible with Curator's DistributedBarrier.
 ///
-/// @param client the client. It may be freed before the barrier.
+/// @param client the client. You may free it before the barrier.
 /// @param path such as "/barriers/migration".
 /// @param[out] barrier the barrier. Free it with zklock_barrier_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid.
@@ -55,20 +55,22 @@ pub extern "C-unwind" fn zklock_barrier_new(
     })
 }
 
-/// Frees the barrier. Whether it is set is not touched, and waits for it go on.
+/// Frees the handle of a barrier. The barrier itself stays set or not set, and waits for it go on.
 ///
-/// @param barrier may be NULL; a handle that was freed before is ignored.
+/// @param barrier may be NULL. A handle that was already freed is ignored.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_free(barrier: *mut zklock_barrier) {
     call::free("zklock_barrier_free", || drop(Barrier::table().take(barrier)));
 }
 
-/// Sets the barrier. If it is set already, that is not an error.
+/// Sets the barrier, and waits for the servers' answer. It is not an error if the barrier is
+/// already set.
 ///
 /// @param barrier the barrier.
-/// @param[out] changed 1, or 0 if it was set already. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be
-///         set then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+/// @param[out] changed 1, or 0 if the barrier was already set. It may be NULL.
+/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout, in which
+///         case the barrier may be set or not; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a
+///         callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_set(
@@ -78,12 +80,14 @@ pub extern "C-unwind" fn zklock_barrier_set(
     call::status("zklock_barrier_set", || answer(barrier, changed, blocking::Barrier::set))
 }
 
-/// Removes the barrier, so that all waiters go on. If it is not set, that is not an error.
+/// Removes the barrier, so that all waiters go on, and waits for the servers' answer. It is not an
+/// error if the barrier is not set.
 ///
 /// @param barrier the barrier.
-/// @param[out] changed 1, or 0 if it was not set. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be
-///         removed then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+/// @param[out] changed 1, or 0 if the barrier was not set. It may be NULL.
+/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout, in which
+///         case the barrier may be removed or not; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
+///         in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_remove(
@@ -93,10 +97,10 @@ pub extern "C-unwind" fn zklock_barrier_remove(
     call::status("zklock_barrier_remove", || answer(barrier, changed, blocking::Barrier::remove))
 }
 
-/// Whether the barrier is set.
+/// Asks the servers whether the barrier is set.
 ///
 /// @param barrier the barrier.
-/// @param[out] is_set 1 if it is, 0 if not.
+/// @param[out] is_set 1 if it is set, otherwise 0.
 /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
 ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
@@ -114,12 +118,12 @@ pub extern "C-unwind" fn zklock_barrier_is_set(
 /// Waits until the barrier is not set.
 ///
 /// @param barrier the barrier.
-/// @param timeout milliseconds: 0 looks once, which takes as long as the try timeout if no server
-///        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then, whatever
-///        the network does.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if there was no
-///         connection then, or it looked once and no server answered; ZKLOCK_REFUSED;
-///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+/// @param timeout in milliseconds. 0 checks once, and takes the try timeout if no server answers.
+///         ZKLOCK_FOREVER waits as long as it takes. With any other timeout the call returns in
+///         time, whatever the network does.
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if the barrier was set for all that time; ZKLOCK_UNREACHABLE
+///         if there was no connection in the end, or no server answered a single check;
+///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeout: i64) -> zklock_status {
@@ -128,9 +132,10 @@ pub extern "C-unwind" fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeo
     })
 }
 
-/// Begins what zklock_barrier_set does, and returns at once. zklock_call_finish gives 1 or 0.
+/// Starts to set the barrier as zklock_barrier_set does, and returns at once. zklock_call_finish
+/// gives `changed` as its number.
 ///
-/// @param barrier the barrier. It may be freed before the call.
+/// @param barrier the barrier. You may free it before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
 /// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
@@ -144,9 +149,10 @@ pub extern "C-unwind" fn zklock_barrier_set_start(
     })
 }
 
-/// Begins what zklock_barrier_remove does, and returns at once. zklock_call_finish gives 1 or 0.
+/// Starts to remove the barrier as zklock_barrier_remove does, and returns at once.
+/// zklock_call_finish gives `changed` as its number.
 ///
-/// @param barrier the barrier. It may be freed before the call.
+/// @param barrier the barrier. You may free it before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
 /// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
@@ -160,9 +166,10 @@ pub extern "C-unwind" fn zklock_barrier_remove_start(
     })
 }
 
-/// Begins what zklock_barrier_is_set does, and returns at once. zklock_call_finish gives 1 or 0.
+/// Starts to ask whether the barrier is set as zklock_barrier_is_set does, and returns at once.
+/// zklock_call_finish gives `is_set` as its number.
 ///
-/// @param barrier the barrier. It may be freed before the call.
+/// @param barrier the barrier. You may free it before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
 /// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
@@ -176,10 +183,10 @@ pub extern "C-unwind" fn zklock_barrier_is_set_start(
     })
 }
 
-/// Begins what zklock_barrier_wait does, and returns at once.
+/// Starts to wait for the barrier as zklock_barrier_wait does, and returns at once.
 ///
-/// @param barrier the barrier. It may be freed before the call.
-/// @param timeout milliseconds: as zklock_barrier_wait.
+/// @param barrier the barrier. You may free it before the call.
+/// @param timeout in milliseconds, as for zklock_barrier_wait.
 /// @param[out] call the call. Free it with zklock_call_free.
 /// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]

@@ -1,11 +1,11 @@
-//! The enums of C: each is written once, and what follows from it is made of that.
+//! The enums of C. Each is written once, and this macro makes everything else from it.
 //!
-//! What stands within `c_enum! { … }` is an enum as Rust has it, because the header is generated
-//! from it without expanding macros (tests/header). `#[from(…)]` on the enum names the type of the
-//! core that it stands for, and on a member the value. A value of the core that no member stands
-//! for does not compile.
+//! The body of `c_enum! { … }` is written like a Rust enum, because the header is generated from it
+//! without expanding macros (tests/header). `#[from(…)]` on the enum names the type of the core
+//! that it mirrors, and on a member the value. If a value of the core has no member, the code does
+//! not compile.
 
-/// Makes an enum of C.
+/// Makes a C enum.
 macro_rules! c_enum {
     (
         $(#[doc = $about:literal])*
@@ -31,7 +31,7 @@ macro_rules! c_enum {
             }
         }
 
-        /// Every value has its member.
+        /// Checks that every value has a member.
         const _: () = {
             let mut at = 0;
             while at < $From::ALL.len() {
@@ -56,16 +56,16 @@ macro_rules! c_enum {
 
         #[allow(dead_code, reason = "not every enum comes from C as a number, or has to be printed")]
         impl $Enum {
-            /// Every member with its name.
+            /// All members with their names.
             pub(crate) const ALL: &[(Self, &std::ffi::CStr)] =
                 &[$((Self::$MEMBER, $crate::c_enum::c_name(concat!(stringify!($MEMBER), "\0")))),+];
 
-            /// The member that has this number.
+            /// The member with this number.
             pub(crate) fn find(number: i32) -> Option<Self> {
                 Self::ALL.iter().map(|(member, _)| *member).find(|member| *member as i32 == number)
             }
 
-            /// The name of a number.
+            /// The name of the member with this number.
             pub(crate) fn name(number: i32) -> Option<&'static std::ffi::CStr> {
                 Self::ALL.iter().find(|(member, _)| *member as i32 == number).map(|(_, name)| *name)
             }

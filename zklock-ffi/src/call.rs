@@ -1,4 +1,4 @@
-//! Around every call from C: no panic passes the boundary.
+//! A wrapper around every call from C, so that no panic crosses the boundary.
 
 use crate::failure::Failure;
 use crate::raw::uncancelled;
@@ -7,21 +7,21 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-// What is before and after `uncancelled` has no destructors: see there.
+// Nothing before or after `uncancelled` may have a destructor: see its comment.
 
-/// Makes a call that says how it went.
+/// Makes a call that returns a status.
 #[inline(always)]
 pub(crate) fn status(call: &str, body: impl FnOnce() -> Result<(), Failure>) -> zklock_status {
     uncancelled(|| told(call, body))
 }
 
-/// Makes a call that cannot fail. It must touch nothing that a fork could have left locked.
+/// Makes a call that cannot fail. It must not touch anything that a fork could have left locked.
 #[inline(always)]
 pub(crate) fn plain<T>(call: &str, otherwise: T, body: impl FnOnce() -> T) -> T {
     uncancelled(|| caught(call, body).unwrap_or(otherwise))
 }
 
-/// Frees something.
+/// Makes a call that frees a handle.
 #[inline(always)]
 pub(crate) fn free(call: &str, body: impl FnOnce()) {
     uncancelled(|| {
@@ -39,8 +39,9 @@ fn told(call: &str, body: impl FnOnce() -> Result<(), Failure>) -> zklock_status
 }
 
 fn caught<T>(call: &str, body: impl FnOnce() -> T) -> Result<T, String> {
-    // The library has a standard library of its own, so this is the host's business nowhere. (No Once: a
-    // fork that came while another thread was in it would wait for ever.)
+    // The library contains its own copy of the standard library, so this hook does not affect the
+    // host. It is not a Once, because a fork while another thread is in it would make the child
+    // wait for ever.
     static SILENT: AtomicBool = AtomicBool::new(false);
     if !SILENT.swap(true, Ordering::Relaxed) {
         silence();
@@ -52,7 +53,7 @@ fn caught<T>(call: &str, body: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(body)).map_err(|panic| message_of(&*panic))
 }
 
-// What follows is not compiled into every call.
+// The functions below are not inlined into every call.
 
 #[cold]
 #[inline(never)]
@@ -68,7 +69,7 @@ fn message_of(panic: &(dyn Any + Send)) -> String {
     format!("zklock panicked ({text}): please report it")
 }
 
-/// For the test that no panic passes: every call has one then.
+/// For the test that no panic crosses the boundary: makes every call panic.
 fn panic_if_asked(call: &str) {
     if cfg!(feature = "panic-probe") && std::env::var_os("ZKLOCK_PANIC").is_some() {
         panic!("{call}, on purpose");

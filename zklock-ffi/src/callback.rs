@@ -1,10 +1,10 @@
-//! A function of the host's that we may call, until the host says otherwise.
+//! A function of the host that we may call until the host ends it.
 
 use std::cell::Cell;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use zklock_core::face::call_later;
 
-/// Whether it may be called, and whether it is just running.
+/// Whether the function may still be called, and whether it is running.
 pub(crate) struct CallbackGate {
     state: Mutex<GateState>,
     returned: Condvar,
@@ -17,7 +17,7 @@ struct GateState {
 }
 
 thread_local! {
-    /// The one that runs on this thread.
+    /// The gate whose callback is running on this thread.
     static RUNNING: Cell<*const CallbackGate> = const { Cell::new(std::ptr::null()) };
 }
 
@@ -26,7 +26,7 @@ impl CallbackGate {
         Self { state: Mutex::new(GateState { runs: false, ended: false }), returned: Condvar::new() }
     }
 
-    /// Makes the call, unless it has been ended. No lock is held meanwhile.
+    /// Makes the call, unless the gate was ended. No lock is held meanwhile.
     pub(crate) fn run(&self, call: impl FnOnce()) {
         {
             let mut state = self.state();
@@ -42,8 +42,8 @@ impl CallbackGate {
         self.returned.notify_all();
     }
 
-    /// No call begins from now on. One that runs is waited for, unless it is the one that asks for
-    /// this.
+    /// Starts no more calls from now on. Waits for one that is running, unless this is called from
+    /// within it.
     pub(crate) fn end(&self) {
         let is_within = std::ptr::eq(RUNNING.get(), self);
         let mut state = self.state();
@@ -58,13 +58,13 @@ impl CallbackGate {
     }
 }
 
-/// What is to be called on the I/O thread, which has no time for callbacks.
+/// Moves a call from the I/O thread, which has no time for callbacks, to the thread for callbacks.
 pub(crate) fn teller<V: Send + 'static>(
     gate: Arc<CallbackGate>,
     call: impl FnOnce(V) + Send + 'static,
 ) -> Box<dyn FnOnce(V) + Send> {
     Box::new(move |news| {
-        // Without a thread for it there is still what can be asked.
+        // If there is no thread for it, the host can still ask for the state.
         let _ = call_later(move || gate.run(|| call(news)));
     })
 }

@@ -1,4 +1,4 @@
-//! One logical connection to an ensemble.
+//! A logical connection to an ensemble.
 
 use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use zklock_core::face::guardian_command;
 use zklock_core::{AcquireOutcome, LossReason, Stats, blocking};
 
-/// One logical connection to an ensemble. It outlives sessions: when one expires it opens the next.
+/// A logical connection to an ensemble. It outlives sessions: when one expires, it opens the next.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_client {
@@ -24,7 +24,7 @@ pub struct zklock_client {
 }
 
 c_enum! {
-    /// What zklock_client_stat can tell.
+    /// The figures that zklock_client_stat can give.
     pub enum zklock_stat {
         /// Sessions opened so far.
         ZKLOCK_STAT_SESSIONS = 1,
@@ -32,28 +32,28 @@ c_enum! {
         ZKLOCK_STAT_GRANTS = 2,
         /// Holds lost so far.
         ZKLOCK_STAT_LOSSES = 3,
-        /// Attempts whose caller has its answer, but whose node may still be there. It is being
+        /// Attempts whose caller already has an answer, but whose node may still exist. It is being
         /// deleted.
         ZKLOCK_STAT_OWED = 4,
-        /// The number of the session, as servers print it in their logs; 0 while there is none.
-        ZKLOCK_STAT_SESSION_ID = 5,
-        /// The session timeout that the servers granted, in milliseconds; 0 while there is no
+        /// The number of the session, as the servers print it in their logs; 0 if there is no
         /// session.
+        ZKLOCK_STAT_SESSION_ID = 5,
+        /// The session timeout that the servers granted, in milliseconds; 0 if there is no session.
         ZKLOCK_STAT_SESSION_TIMEOUT = 6,
-        /// Connections attached to a session after the one before had broken.
+        /// How often a session got a new connection because the previous one broke.
         ZKLOCK_STAT_RECONNECTS = 7,
-        /// Calls that acquire a lock and have been given a hold.
+        /// Calls to acquire a lock that were given a hold.
         ZKLOCK_STAT_ACQUIRES_GRANTED = 8,
-        /// Those that found the lock busy and were not to wait.
+        /// Calls to acquire a lock that were not to wait, and found the lock busy.
         ZKLOCK_STAT_ACQUIRES_BUSY = 9,
-        /// Those for which others had the lock for too long.
+        /// Calls to acquire a lock that waited until their timeout because others had the lock.
         ZKLOCK_STAT_ACQUIRES_TIMED_OUT = 10,
-        /// Those with any other error.
+        /// Calls to acquire a lock that failed with any other error.
         ZKLOCK_STAT_ACQUIRES_FAILED = 11,
-        /// Those that were cancelled, or whose ticket was freed.
+        /// Calls to acquire a lock that were cancelled, or whose ticket was freed.
         ZKLOCK_STAT_ACQUIRES_CANCELLED = 12,
-        /// Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. So for each zklock_reason: its number, and
-        /// 100.
+        /// Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. Each zklock_reason has such a figure: its
+        /// number is that of the reason plus 100.
         ZKLOCK_STAT_LOSSES_SESSION_EXPIRED = 101,
         /// Holds lost for ZKLOCK_REASON_NODE_DELETED.
         ZKLOCK_STAT_LOSSES_NODE_DELETED = 102,
@@ -70,7 +70,7 @@ c_enum! {
     }
 }
 
-/// Between the number of a reason and that of the stat that counts its losses.
+/// The number of a figure in zklock_stat that counts losses is that of the reason plus this.
 const LOSSES: i32 = 100;
 
 pub(crate) struct Client(blocking::Client, Arc<Events>);
@@ -80,7 +80,7 @@ impl Client {
         &self.0
     }
 
-    /// All that happens to what it made.
+    /// The events of the client and of everything that it made.
     pub(crate) fn events(&self) -> &Arc<Events> {
         &self.1
     }
@@ -94,15 +94,17 @@ handle!(
     }
 );
 
-/// Opens a session. It waits until there is one, for the connect timeout at most.
+/// Creates a client and opens its first session. It returns once the session is open, or after the
+/// connect timeout at the latest.
 ///
-/// @param hosts "host:port,host:port", and perhaps a "/chroot" at the end. The port may be left
-///        out: 2181.
+/// @param hosts "host:port,host:port", optionally with a "/chroot" at the end. The default port is
+///         2181.
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] client the client. Free it with zklock_client_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_UNREACHABLE if no
-///         server answers in time, or no host is known; ZKLOCK_REFUSED if the chroot does not
-///         exist, or the system gives us no threads or descriptors; ZKLOCK_DEADLOCK in a callback.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed; ZKLOCK_UNREACHABLE if
+///         no server answers in time, or no host name can be resolved; ZKLOCK_REFUSED if the chroot
+///         does not exist, or the system gives the library no threads or descriptors;
+///         ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_new(
@@ -120,13 +122,14 @@ pub extern "C-unwind" fn zklock_client_new(
     })
 }
 
-/// Begins what zklock_client_new does, and returns at once.
+/// Starts to create a client as zklock_client_new does, and returns at once. When the call has its
+/// result, take the client from it with zklock_call_client.
 ///
-/// @param hosts as zklock_client_new.
+/// @param hosts as for zklock_client_new.
 /// @param options NULL for the defaults. They are copied.
-/// @param[out] call the call: zklock_call_client gives the client. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read. All other statuses come
-///         with the result.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed. All other statuses
+///         come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_new_start(
@@ -139,7 +142,7 @@ pub extern "C-unwind" fn zklock_client_new_start(
         let hosts = text("hosts", hosts)?;
         mark_process();
         let client = blocking::Client::lazy(Options::of(options, hosts)?);
-        // It is of no client yet.
+        // The call does not belong to a client yet.
         call.set(AsyncCall::start(
             &AsyncCall::notice(None),
             |ready| client.start_connecting(None, ready),
@@ -149,19 +152,19 @@ pub extern "C-unwind" fn zklock_client_new_start(
     })
 }
 
-/// Makes a client that connects when it is first needed. Until then it does nothing, so a program
-/// may make it, and locks and barriers of it, before it forks: each child that uses them connects
-/// for itself.
+/// Creates a client that connects on first use. Until then it does nothing, so a program may create
+/// it, and locks and barriers of it, before it forks: each child that uses them connects on its
+/// own.
 ///
-/// The first call that needs it connects, in the time that its caller is willing to wait, and never
-/// for longer than the connect timeout. So it may fail with ZKLOCK_UNREACHABLE or ZKLOCK_REFUSED
-/// where the docs of zklock_client_new say so; the next call tries again. A try that connects may
-/// take the connect timeout, and the try timeout after it.
+/// The first call that needs a connection makes it. That takes no longer than this call may wait,
+/// and no longer than the connect timeout. So such a call may also return ZKLOCK_UNREACHABLE or
+/// ZKLOCK_REFUSED for the reasons given at zklock_client_new. The next call tries again. A call
+/// with a timeout of 0 that has to connect first may take the connect timeout plus the try timeout.
 ///
-/// @param hosts as zklock_client_new.
+/// @param hosts as for zklock_client_new.
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] client the client. Free it with zklock_client_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_new_lazy(
@@ -179,14 +182,16 @@ pub extern "C-unwind" fn zklock_client_new_lazy(
     })
 }
 
-/// Connects a client of zklock_client_new_lazy now, unless that has been done.
+/// Connects a client of zklock_client_new_lazy now, and returns once it is connected. If it already
+/// is, this does nothing.
 ///
 /// @param client the client.
-/// @param timeout milliseconds, of which it takes no more than the connect timeout; ZKLOCK_FOREVER
-///        waits that long.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host is known;
-///         ZKLOCK_REFUSED if the chroot does not exist, or the system gives us no threads or
-///         descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+/// @param timeout in milliseconds. The wait is never longer than the connect timeout, even with
+///         ZKLOCK_FOREVER.
+/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host name can be
+///         resolved; ZKLOCK_REFUSED if the chroot does not exist, or the system gives the library
+///         no threads or descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+#[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_connect(client: *mut zklock_client, timeout: i64) -> zklock_status {
     call::status("zklock_client_connect", || {
@@ -194,10 +199,10 @@ pub extern "C-unwind" fn zklock_client_connect(client: *mut zklock_client, timeo
     })
 }
 
-/// Begins what zklock_client_connect does, and returns at once.
+/// Starts to connect a client as zklock_client_connect does, and returns at once.
 ///
-/// @param client the client. It may be freed before the call.
-/// @param timeout milliseconds: as zklock_client_connect.
+/// @param client the client. You may free it before the call.
+/// @param timeout in milliseconds, as for zklock_client_connect.
 /// @param[out] call the call. Free it with zklock_call_free.
 /// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
@@ -217,12 +222,13 @@ pub extern "C-unwind" fn zklock_client_connect_start(
     })
 }
 
-/// The client that a call of zklock_client_new_start has connected.
+/// Takes the connected client from a call of zklock_client_new_start. It returns at once.
 ///
-/// @param call the call. It must be freed all the same.
-/// @param[out] client the client, which is yours from now on. Free it with zklock_client_free.
-/// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT
-///         for another call; and all that zklock_call_finish returns.
+/// @param call the call. You must still free it.
+/// @param[out] client the client, which you now own. Free it with zklock_client_free.
+/// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the client was already taken from the call;
+///         ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything that
+///         zklock_call_finish returns.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_client(
@@ -281,11 +287,11 @@ pub extern "C-unwind" fn zklock_client_guard(
     })
 }
 
-/// Closes the sessions of the client, which frees every lock that it holds, and waits until the
-/// servers have confirmed it, for a second at most.
+/// Closes the sessions of a client, which frees every lock that it holds. It returns once the
+/// servers have confirmed this, or after a second at the latest.
 ///
-/// Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is not an error. The
-/// client must be freed all the same.
+/// All holds of the client are lost, and all waits end with ZKLOCK_CLOSED. Closing twice is not an
+/// error. You must still free the client.
 ///
 /// @param client the client.
 /// @return ZKLOCK_OK; ZKLOCK_DEADLOCK in a callback; ZKLOCK_REFUSED if the process is exiting and
@@ -295,10 +301,10 @@ pub extern "C-unwind" fn zklock_client_close(client: *mut zklock_client) -> zklo
     call::status("zklock_client_close", || Ok(Client::table().find(client)?.0.close()?))
 }
 
-/// Begins what zklock_client_close does, and returns at once. When the call has its result, the
-/// holds of the client are lost.
+/// Starts to close a client as zklock_client_close does, and returns at once. When the call has its
+/// result, the holds of the client are lost.
 ///
-/// @param client the client. It may be freed before the call.
+/// @param client the client. You may free it before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
 /// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
@@ -316,11 +322,11 @@ pub extern "C-unwind" fn zklock_client_close_start(
     })
 }
 
-/// Frees the client with its descriptor and its events, and does not wait. Its sessions are closed,
-/// in the background, when its locks, tickets and holds are freed as well. To end them now, call
-/// zklock_client_close before.
+/// Frees a client with its descriptor and its events, and returns at once. Its sessions are closed
+/// in the background, once its locks, tickets and holds are freed as well. To close them now, call
+/// zklock_client_close first.
 ///
-/// @param client may be NULL; a handle that was freed before is ignored.
+/// @param client may be NULL. A handle that was already freed is ignored.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_free(client: *mut zklock_client) {
     call::free("zklock_client_free", || {
@@ -330,7 +336,8 @@ pub extern "C-unwind" fn zklock_client_free(client: *mut zklock_client) {
     });
 }
 
-/// What the client has done so far, and what it still owes. It costs no request.
+/// Gets one figure about what a client has done so far, or what it still has to clean up. It sends
+/// no request.
 ///
 /// @param client the client.
 /// @param stat one of zklock_stat.
@@ -376,15 +383,15 @@ pub extern "C-unwind" fn zklock_client_stat(
     })
 }
 
-/// How many holds were lost for the reason whose number this stat has.
+/// How many holds were lost for the reason that this figure counts.
 fn losses_of(stats: &Stats, stat: zklock_stat) -> u64 {
     let is_meant = |reason: &&LossReason| zklock_reason::of(**reason) as i32 + LOSSES == stat as i32;
     LossReason::ALL.iter().filter(is_meant).map(|reason| stats.losses_by(*reason)).sum()
 }
 
-/// What zklock_client_stat tells, and how long acquires waited, holds were held and heartbeats were
-/// on their way, as text for Prometheus: its format 0.0.4, to be served as "text/plain;
-/// version=0.0.4". It costs no request.
+/// Gets all figures of zklock_client_stat as text for Prometheus, along with how long acquires
+/// waited, how long holds were held and how long heartbeats took. The text has Prometheus' format
+/// 0.0.4: serve it as "text/plain; version=0.0.4". It sends no request.
 ///
 ///     static char page[16384];
 ///     size_t length;
@@ -392,15 +399,16 @@ fn losses_of(stats: &Stats, stat: zklock_stat) -> u64 {
 ///     if (zklock_client_prometheus(client, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
 ///     if (length <= sizeof page) fwrite(page, 1, length, out);
 ///
-/// The names of metrics and labels stay as they are from version to version; others may come. The
-/// text is that of one client: of two, every name would be there twice, which Prometheus refuses.
+/// Names of metrics and labels do not change from version to version, but later versions may add
+/// some. Each text is about one client. Do not join the texts of two clients: every name would then
+/// occur twice, which Prometheus refuses.
 ///
-/// @param client the client. One that has not connected has counted nothing.
-/// @param buffer where the text goes: as many bytes as there is room for, and no NUL after them. It
-///        may be NULL if size is 0.
-/// @param size how many bytes there is room for.
-/// @param[out] length how many bytes the text has, even if there is not room for all of them. It
-///        may have more the next time.
+/// @param client the client. If it has not connected yet, all counts are 0.
+/// @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
+///         may be NULL if size is 0.
+/// @param size the size of the buffer in bytes.
+/// @param[out] length the length of the whole text in bytes, even if it does not fit. The text may
+///         be longer the next time.
 /// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]

@@ -1,21 +1,21 @@
-//! How a client is connected, as far as its event loop has not been told.
+//! Changes of a client's connection that its event loop has not fetched yet.
 
 use zklock_core::ConnectionState;
 
-/// What is still to be told of the connection. However much happens before somebody asks, it is
-/// three events at most; but no lost session and no outage is left out.
+/// What is still to be reported about the connection. However much happens before it is fetched,
+/// this is at most three events, but no lost session and no outage is left out.
 #[derive(Default)]
 pub(crate) struct Untold {
     told: Option<ConnectionState>,
     now: Option<ConnectionState>,
-    /// A session was lost since.
+    /// A session was lost since the last event.
     was_lost: bool,
-    /// The connection broke since, and no session was lost after it.
+    /// The connection broke since the last event, and no session was lost after that.
     was_away: bool,
 }
 
 impl Untold {
-    /// Takes in a change.
+    /// Records a change.
     pub(crate) fn note(&mut self, state: ConnectionState) {
         match state {
             ConnectionState::SessionLost => (self.was_lost, self.was_away) = (true, false),
@@ -29,12 +29,12 @@ impl Untold {
         self.next().is_none()
     }
 
-    /// What is to be told next. It is told from now on.
+    /// Gives the next event, and records that it was reported.
     pub(crate) fn tell(&mut self) -> Option<ConnectionState> {
         let next = self.next()?;
         match next {
             ConnectionState::SessionLost => self.was_lost = false,
-            // What was before this state is not told after it.
+            // Earlier states are not reported after this one.
             _ => self.was_away = false,
         }
         self.told = Some(next);
@@ -47,7 +47,7 @@ impl Untold {
         }
         let is_back = self.was_away && self.now == Some(ConnectionState::Connected);
         match self.now {
-            // There and back again.
+            // It went away and came back.
             now if now == self.told => is_back.then_some(ConnectionState::Disconnected),
             now => now,
         }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
 
-    /// Takes in the changes, and tells all.
+    /// Records the changes, and gives all events.
     fn told(untold: &mut Untold, changes: &[ConnectionState]) -> Vec<ConnectionState> {
         for change in changes {
             untold.note(*change);
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(told(&mut untold, &[SessionLost, Closed]), [SessionLost, Closed]);
     }
 
-    /// Every row of up to five changes, looked at in every place.
+    /// Every sequence of up to five changes, with the events fetched at every point.
     #[test]
     fn the_last_that_is_told_is_how_it_is_and_no_loss_is_left_out() {
         fn go_on(changes: &mut Vec<ConnectionState>) {

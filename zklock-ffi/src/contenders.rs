@@ -1,4 +1,4 @@
-//! The contenders in the queue of a lock, and how an operator takes one out of it.
+//! The contenders in the queue of a lock, and how an operator removes one.
 
 use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
@@ -17,7 +17,7 @@ c_enum! {
     /// What a contender wants.
     #[from(Role)]
     pub enum zklock_role {
-        /// The whole lock: a mutex, a permit, or the lead.
+        /// The lock itself: a mutex, a permit of a semaphore, or the lead of an election.
         #[from(Exclusive)]
         ZKLOCK_ROLE_EXCLUSIVE = 1,
         /// The read side of a read/write lock.
@@ -29,49 +29,52 @@ c_enum! {
     }
 }
 
-/// One in the queue of a lock. What it points to lives as long as the call of the visitor, or as
-/// long as zklock_observer_next says. The library that runs may be an earlier or a later one than
-/// this header: see `size`.
+/// A contender in the queue of a lock. Everything that it points to is valid for the call of the
+/// visitor, or for as long as zklock_observer_next says. The running library may be earlier or
+/// later than this header: see `size`.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]
 #[derive(Debug)]
 pub struct zklock_contender {
-    /// How many bytes this struct has in the library that runs. Later versions add members at the
-    /// end: a member that ends beyond is not there. So read no such member, and copy no more than
-    /// this.
+    /// The size of this struct in the running library, in bytes. Later versions add members at the
+    /// end. A member that lies beyond this size is missing: do not read it, and do not copy more
+    /// than this many bytes.
     pub size: usize,
     /// The name of its node, a child of the lock's node.
     pub name: *const c_char,
-    /// What it calls itself. zklock writes "host/pid" or what the client's options say.
+    /// The name that the contender gives itself. zklock writes "host/pid", or the identity from the
+    /// client's options.
     pub identity: *const c_char,
     /// The naming scheme of its library: "curator", "kazoo" or "writelock".
     pub dialect: *const c_char,
-    /// The session that owns it.
+    /// The session that owns its node.
     pub session: u64,
-    /// Its fencing token, when it comes to hold the lock. A holder of a semaphore's permit has a
-    /// smaller one: this is the number of its permit.
+    /// The fencing token that it has, or will have once it holds the lock. The holder of a
+    /// semaphore's permit may have a smaller token: here it is the number of its permit.
     pub token: u64,
-    /// When its node was created: milliseconds since 1970 on the servers' clock.
+    /// When its node was created, in milliseconds since 1970 on the servers' clock.
     pub since: i64,
     /// The path of its node.
     pub node: *const c_char,
     /// What it wants.
     pub role: zklock_role,
-    /// 1 if it holds the lock, as far as its place tells; 0 if it waits. A set of locks holds none
-    /// of them before it is its turn in all of their queues, even if it is the first.
+    /// 1 if it holds the lock, judging by its place in the queue; 0 if it waits. A set of locks
+    /// holds none of them until it is its turn in all of their queues, even if it is first in this
+    /// one.
     pub holds: i32,
 }
 
-/// Is shown one contender after the other.
+/// Called once for each contender.
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub type zklock_contender_visitor =
     Option<unsafe extern "C" fn(contender: *const zklock_contender, context: *mut c_void)>;
 
-/// Shows the contenders in the queue of a lock, of any library, the holders first.
+/// Asks the servers for the queue of a lock, and passes each contender to the visitor, holders
+/// first. Contenders of other libraries are included. It waits for the servers' answer.
 ///
 /// @param lock the lock.
-/// @param visitor called by this thread, before zklock_contenders returns. It may make any call.
-/// @param context handed to it.
+/// @param visitor called on this thread, before zklock_contenders returns. It may make any call.
+/// @param context passed to the visitor.
 /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
 ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
@@ -88,9 +91,10 @@ pub extern "C-unwind" fn zklock_contenders(
     })
 }
 
-/// Begins what zklock_contenders does, and returns at once. zklock_call_contenders shows them.
+/// Starts to ask for the queue of a lock as zklock_contenders does, and returns at once. When the
+/// call has its result, zklock_call_contenders shows the contenders.
 ///
-/// @param lock the lock. It may be freed before the call.
+/// @param lock the lock. You may free it before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
 /// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
@@ -110,14 +114,15 @@ pub extern "C-unwind" fn zklock_contenders_start(
     })
 }
 
-/// Shows what a call of zklock_contenders_start has found, the holders first.
+/// Passes each contender that a call of zklock_contenders_start has found to the visitor, holders
+/// first.
 ///
-/// @param call the call. It must be freed all the same.
-/// @param visitor called by this thread, before zklock_call_contenders returns. It may make any
-///        call.
-/// @param context handed to it.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for another call; and all that zklock_call_finish
-///         returns.
+/// @param call the call. You must still free it.
+/// @param visitor called on this thread, before zklock_call_contenders returns. It may make any
+///         call.
+/// @param context passed to the visitor.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything
+///         that zklock_call_finish returns.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_contenders(
@@ -127,7 +132,7 @@ pub extern "C-unwind" fn zklock_call_contenders(
 ) -> zklock_status {
     call::status("zklock_call_contenders", || {
         let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
-        // Copied, since a visitor may ask this call for more.
+        // A copy, because a visitor may query this call again.
         let contenders = AsyncCall::answer(call, |answer| match answer {
             Answer::Contenders(contenders) => Ok(contenders.clone()),
             _ => Err(answer.unsuited("contenders")),
@@ -137,21 +142,21 @@ pub extern "C-unwind" fn zklock_call_contenders(
     })
 }
 
-/// Takes any contender out of the queue, by deleting its node. A holder learns that its hold is
-/// lost, if its library reports that; a waiter queues again.
+/// Takes one contender, of any library, out of the queue by deleting its node. A holder learns that
+/// its hold is lost, if its library reports that. A waiter queues again.
 ///
-/// All nodes of an exclusive lock have one path. So this evicts the holder of that moment, which
-/// may be another than the one that was shown. zklock_break_lock spares another.
+/// Evicting a holder breaks the protection of the lock, unless the holder is known to have stopped:
+/// until it learns of the loss, it believes that it holds the lock, and another already does.
 ///
-/// This breaks what the lock guards, unless the contender is known to have stopped: until it learns
-/// of it, it believes that it holds the lock, and another already does.
+/// All nodes of an exclusive lock have the same path, so this evicts the current holder, which may
+/// not be the contender that you saw. zklock_break_lock avoids this.
 ///
 /// @param lock the lock.
-/// @param node the path of its node, as zklock_contenders shows it.
-/// @param[out] evicted 1, or 0 if it was not there any more. It may be NULL.
+/// @param node the path of the contender's node, as zklock_contenders shows it.
+/// @param[out] evicted 1, or 0 if the node no longer existed. It may be NULL.
 /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
 ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if
-///         it is not a contender of this lock.
+///         the node is not that of a contender of this lock.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_evict(
@@ -169,17 +174,17 @@ pub extern "C-unwind" fn zklock_evict(
     })
 }
 
-/// Takes the lock away from all its holders. See zklock_evict, also for what that breaks. Waiters
-/// stay, including a set of locks that is the first in the queue and waits for another of its
-/// locks.
+/// Takes the lock away from all its holders, by deleting their nodes. See zklock_evict for what
+/// this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
+/// but still waits for another of its locks.
 ///
-/// The node of an exclusive lock is read right before it is deleted, so that the node of a later
-/// holder is spared. Such a node is in danger only if it is created between these two requests.
+/// The node of an exclusive lock is read just before it is deleted, to avoid deleting that of a
+/// later holder. Such a node could only be hit if it is created between these two requests.
 ///
 /// @param lock the lock.
-/// @param visitor called by this thread for each of them, before zklock_break_lock returns. It may
-///        make any call. It may be NULL.
-/// @param context handed to it.
+/// @param visitor called on this thread for each holder, before zklock_break_lock returns. It may
+///         make any call. It may be NULL.
+/// @param context passed to the visitor.
 /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
 ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
@@ -198,22 +203,22 @@ pub extern "C-unwind" fn zklock_break_lock(
     })
 }
 
-/// Asks all holders of the lock to let it go. It takes nothing away: a holder is told if it wants
-/// to know, see zklock_hold_is_wanted, and goes on holding until it releases the lock.
+/// Asks all holders of the lock to release it. Nothing is taken away: a holder learns of the
+/// request if it looks for waiters (see zklock_hold_is_wanted), and keeps the lock until it
+/// releases it.
 ///
-/// Each holder is asked as Curator's Revoker does it: the data of its node becomes `__REVOKE__`,
-/// which is its identity from then on. So it reaches the holders of Curator's InterProcessMutex
-/// that are makeRevocable, and those of zklock; other libraries do not look. Holders in this
-/// process are asked like others.
+/// The request is written as Curator's Revoker writes it: the data of the holder's node becomes
+/// `__REVOKE__`, which replaces its identity. So it reaches holders of zklock, in this process too,
+/// and holders of a Curator InterProcessMutex that called makeRevocable. Other libraries ignore it.
 ///
 /// @param lock the lock.
-/// @param visitor called by this thread for each of them, before zklock_revoke returns. It may make
-///        any call. It may be NULL.
-/// @param context handed to it.
-/// @return ZKLOCK_OK, also if nobody holds it; ZKLOCK_UNREACHABLE if no server answers within the
-///         connect timeout; ZKLOCK_REFUSED, also if the access list does not allow to write to a
-///         holder's node (all others are asked, and none is visited); ZKLOCK_CLOSED;
-///         ZKLOCK_DEADLOCK in a callback.
+/// @param visitor called on this thread for each holder, before zklock_revoke returns. It may make
+///         any call. It may be NULL.
+/// @param context passed to the visitor.
+/// @return ZKLOCK_OK, even if nobody holds the lock; ZKLOCK_UNREACHABLE if no server answers within
+///         the connect timeout; ZKLOCK_REFUSED, for example if the access list does not allow
+///         writing to a holder's node (all other holders are still asked, but the visitor is not
+///         called); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_revoke(
@@ -236,7 +241,7 @@ fn show_all(contenders: &[QueuedContender], visitor: Visitor<zklock_contender>, 
     }
 }
 
-/// A contender as C has it: its name, identity, dialect and node are the strings.
+/// A contender as a C struct. Its name, identity, dialect and node are the strings.
 pub(crate) type Shown = WithStrings<zklock_contender, 4>;
 
 pub(crate) fn shown(contender: &QueuedContender) -> Shown {

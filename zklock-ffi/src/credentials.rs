@@ -1,4 +1,4 @@
-//! As whom a client logs in, and who may use what it creates.
+//! Logins, and the access lists of what a client creates.
 
 use crate::c_enum::c_enum;
 use crate::call;
@@ -11,30 +11,30 @@ use std::ffi::c_char;
 use zklock_core::{Access, Credentials};
 
 c_enum! {
-    /// Who may use the nodes that a client creates: those of locks and barriers, the nodes above
-    /// them, limits, and what guarded writes create. All clients of a lock create, list, read and
-    /// delete nodes there: so with all but ZKLOCK_ACCESS_OPEN all must log in as the same user.
-    /// Nodes that are there already stay as they are.
+    /// Who may use the nodes that a client creates: nodes of locks and barriers, the nodes above
+    /// them, limits, and nodes created by guarded writes. All clients of a lock create, list, read
+    /// and delete nodes there, so with anything but ZKLOCK_ACCESS_OPEN they must all log in as the
+    /// same user. Nodes that already exist keep their access list.
     pub enum zklock_access {
         /// Everyone may do everything. This is the default.
         ZKLOCK_ACCESS_OPEN = 1,
-        /// Those who are logged in as the creator may do everything, all others nothing.
+        /// Clients logged in as the creator may do everything, all others nothing.
         ZKLOCK_ACCESS_CREATOR_ALL = 2,
-        /// Those who are logged in as the creator may do everything, and all others read.
+        /// Clients logged in as the creator may do everything, all others may read.
         ZKLOCK_ACCESS_READ_OPEN = 3,
     }
 }
 
-/// Log in as this user, with ZooKeeper's scheme "digest", and as those that were added before. The
-/// password crosses the network as it is: use TLS where others could listen. It is in no message
-/// and no log line.
+/// Logs the client in as a user, with ZooKeeper's scheme "digest". You can add several users: the
+/// client is then logged in as all of them. The password crosses the network in plain text, so use
+/// TLS if others could listen. It never appears in an error message or in the log.
 ///
-/// The servers keep no list of users: with a wrong password the client is somebody else, whom
-/// access lists do not know.
+/// The servers keep no list of users, so a wrong password is not an error: the client is then
+/// simply another user, whom no access list knows.
 ///
 /// @param options the options.
-/// @param user without a colon.
-/// @param password its password.
+/// @param user the name, without a colon.
+/// @param password the user's password.
 /// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -49,13 +49,14 @@ pub extern "C-unwind" fn zklock_options_add_digest(
     })
 }
 
-/// The same with the users and passwords in a file: "user:password", one a line. It is read now,
-/// and anew for each connection, so that passwords can be changed while the client runs. As long as
-/// it cannot be read then, no connection is made.
+/// Logs the client in as zklock_options_add_digest does, with the users and passwords in a file:
+/// one "user:password" per line. The file is read now, and again for each connection, so that
+/// passwords can be changed while the client runs. If it cannot be read at that time, the client
+/// makes no new connection.
 ///
 /// @param options the options.
-/// @param file its path.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be.
+/// @param file the path of the file.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the file cannot be read, or has another format.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_add_digest_from_file(
@@ -68,11 +69,12 @@ pub extern "C-unwind" fn zklock_options_add_digest_from_file(
     })
 }
 
-/// The same with "user:password" in an environment variable, which is read now.
+/// Logs the client in as zklock_options_add_digest does, with the "user:password" in an environment
+/// variable. The variable is read now.
 ///
 /// @param options the options.
-/// @param variable its name, such as "ZKLOCK_AUTH".
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be.
+/// @param variable the name of the variable, such as "ZKLOCK_AUTH".
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the variable is not set, or has another format.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_add_digest_from_env(
@@ -85,20 +87,21 @@ pub extern "C-unwind" fn zklock_options_add_digest_from_env(
     })
 }
 
-/// Log in as this user by SASL, with its mechanism DIGEST-MD5, beside the users that were added for
-/// the scheme "digest". To access lists it is "sasl:user". A client can log in by SASL as one user:
-/// a second one is ZKLOCK_INVALID_ARGUMENT when a client is made. The password is in no message and
-/// no log line, and does not cross the network; but a listener can try out passwords on what does:
-/// use TLS.
+/// Logs the client in as a user by SASL, with the mechanism DIGEST-MD5, in addition to users of the
+/// scheme "digest". In access lists the user is "sasl:user". A client can log in as only one user
+/// by SASL: if there is a second one, making the client gives ZKLOCK_INVALID_ARGUMENT. The password
+/// does not cross the network, and never appears in an error message or in the log. But a listener
+/// can test guesses of the password against what does cross the network, so use TLS.
 ///
-/// The servers have a list of users, in the section "Server" of their JAAS file. With a wrong
-/// password, with a user whom they do not know, and where they are not set up for SASL, making a
-/// client is ZKLOCK_REFUSED. A password that is changed on the servers matters to the next
-/// connection: as long as they refuse it there is none, and the session and its holds are lost.
+/// The servers list their users in the section "Server" of their JAAS file. Making a client gives
+/// ZKLOCK_REFUSED if the password is wrong, if the servers do not know the user, or if they are not
+/// set up for SASL. A password that is changed on the servers takes effect with the next
+/// connection. If they refuse the old one, the client cannot reconnect, and loses its session and
+/// its holds.
 ///
 /// @param options the options.
-/// @param user of ASCII, without a colon, a quotation mark or a backslash.
-/// @param password its password, of ASCII.
+/// @param user the name, in ASCII, without colons, quotation marks or backslashes.
+/// @param password the user's password, in ASCII.
 /// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -113,13 +116,14 @@ pub extern "C-unwind" fn zklock_options_add_sasl(
     })
 }
 
-/// The same with the user and the password in a file: one line "user:password". It is read now, and
-/// anew for each connection, so that the password can be changed while the client runs. As long as
-/// it cannot be read then, no connection is made.
+/// Logs the client in as zklock_options_add_sasl does, with the user and password in a file: a
+/// single line "user:password". The file is read now, and again for each connection, so that the
+/// password can be changed while the client runs. If it cannot be read at that time, the client
+/// makes no new connection.
 ///
 /// @param options the options.
-/// @param file its path.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be.
+/// @param file the path of the file.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the file cannot be read, or has another format.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_add_sasl_from_file(
@@ -132,11 +136,12 @@ pub extern "C-unwind" fn zklock_options_add_sasl_from_file(
     })
 }
 
-/// The same with "user:password" in an environment variable, which is read now.
+/// Logs the client in as zklock_options_add_sasl does, with the "user:password" in an environment
+/// variable. The variable is read now.
 ///
 /// @param options the options.
-/// @param variable its name, such as "ZKLOCK_SASL".
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be.
+/// @param variable the name of the variable, such as "ZKLOCK_SASL".
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the variable is not set, or has another format.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_add_sasl_from_env(
@@ -149,18 +154,21 @@ pub extern "C-unwind" fn zklock_options_add_sasl_from_env(
     })
 }
 
-/// Log in with the ticket that Kerberos has for this process, beside the users that were added for
-/// the scheme "digest"; it counts as a login by SASL. To access lists it is the client's principal,
-/// such as "sasl:billing@EXAMPLE.COM". The ticket is the one of the credential cache (KRB5CCNAME),
-/// or comes from a keytab (KRB5_CLIENT_KTNAME), with which it is renewed. It is looked up anew for
-/// each connection. Without one, making a client is ZKLOCK_REFUSED, or ZKLOCK_UNREACHABLE if no KDC
-/// answers, and Kerberos' own words say why.
+/// Logs the client in with the Kerberos ticket of this process, in addition to users of the scheme
+/// "digest". This counts as the client's login by SASL. In access lists the user is the client's
+/// principal, such as "sasl:billing@EXAMPLE.COM".
+///
+/// The ticket comes from the credential cache (KRB5CCNAME), or from a keytab (KRB5_CLIENT_KTNAME),
+/// which is also used to renew it. It is looked up again for each connection. If there is no
+/// ticket, making the client gives ZKLOCK_REFUSED, or ZKLOCK_UNREACHABLE if no KDC answers. The
+/// message includes Kerberos' own explanation.
 ///
 /// @param options the options.
-/// @param service the first part of the servers' principal; may be NULL for "zookeeper".
-/// @param host the second part of it; may be NULL for the host that is connected to.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one is empty, or has a space or one of @, / and \
-///         in it; ZKLOCK_REFUSED if this library was built without Kerberos.
+/// @param service the first part of the servers' principal; NULL for "zookeeper".
+/// @param host the second part of the servers' principal; NULL for the host that the client
+///         connects to.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if service or host is empty, or contains a space or
+///         one of @, / and \; ZKLOCK_REFUSED if this library was built without Kerberos.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_add_kerberos(
@@ -176,8 +184,8 @@ pub extern "C-unwind" fn zklock_options_add_kerberos(
     })
 }
 
-/// Who may use the nodes that the client creates. Without a user to log in as, all but
-/// ZKLOCK_ACCESS_OPEN is ZKLOCK_INVALID_ARGUMENT when a client is made.
+/// Sets who may use the nodes that the client creates. Anything but ZKLOCK_ACCESS_OPEN needs a user
+/// to log in as: without one, making the client gives ZKLOCK_INVALID_ARGUMENT.
 ///
 /// @param options the options.
 /// @param access one of zklock_access.
@@ -199,15 +207,15 @@ pub extern "C-unwind" fn zklock_options_set_access(
     })
 }
 
-/// The same with a list of one's own, as zkCli takes it. A client that it does not name is locked
-/// out of what it creates.
+/// Sets who may use the nodes that the client creates, as an access list in the format of zkCli. A
+/// client that the list does not name is locked out of the nodes that it creates.
 ///
 /// @param options the options.
-/// @param list entries "scheme:id:rights" with commas between them, the rights being some of the
-///        letters cdrwa: such as "sasl:billing:cdrwa,world:anyone:r"; or "open", "creator-all" or
-///        "read-open".
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if an entry is wrong: zklock_last_error() says which,
-///         by its number.
+/// @param list entries "scheme:id:rights", separated by commas. The rights are some of the letters
+///         cdrwa, as in "sasl:billing:cdrwa,world:anyone:r". Instead of entries it may be "open",
+///         "creator-all" or "read-open".
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if an entry is wrong: zklock_last_error() gives the
+///         number of the entry.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_access_list(

@@ -1,4 +1,4 @@
-//! The double barrier: its members begin together, and end together.
+//! The double barrier: its members begin together and end together.
 
 use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::call;
@@ -13,14 +13,14 @@ use std::ffi::{CString, c_char};
 use std::sync::Arc;
 use zklock_core::{Wait, blocking};
 
-/// Lets its members begin together, and end together.
+/// A double barrier at a path, whose members begin together and end together.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_double_barrier {
     _opaque: [u8; 0],
 }
 
-/// A member of a double barrier, between entering and leaving.
+/// A member of a double barrier, from entering to leaving.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_member {
@@ -51,13 +51,13 @@ impl Member {
     }
 }
 
-/// Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It
-/// costs no request.
+/// Creates the handle of the double barrier at a path. This sends no request. The barrier is
+/// compatible with Curator's DistributedDoubleBarrier.
 ///
-/// @param client the client. It may be freed before the barrier.
+/// @param client the client. You may free it before the barrier.
 /// @param path such as "/barriers/round".
-/// @param members how many open it, 1 to 4294967295. Every program that uses it must give the same
-///        number. Further members that come while it is open go in as well.
+/// @param members how many members open the barrier, 1 to 4294967295. Every program that uses it
+///         must give the same number. Additional members that come while it is open enter as well.
 /// @param[out] double_barrier the barrier. Free it with zklock_double_barrier_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid.
 #[must_use]
@@ -78,25 +78,26 @@ pub extern "C-unwind" fn zklock_double_barrier_new(
     })
 }
 
-/// Frees the barrier. Members are not touched, and waits for it go on.
+/// Frees the handle of a double barrier. Its members are not affected, and waits for it go on.
 ///
-/// @param double_barrier may be NULL; a handle that was freed before is ignored.
+/// @param double_barrier may be NULL. A handle that was already freed is ignored.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_double_barrier_free(double_barrier: *mut zklock_double_barrier) {
     call::free("zklock_double_barrier_free", || drop(DoubleBarrier::table().take(double_barrier)));
 }
 
-/// Enters the barrier, and waits until it is open. Every call is a member of its own.
+/// Enters the barrier as a new member, and waits until the barrier is open. Every call makes a
+/// member of its own.
 ///
 /// @param double_barrier the barrier.
-/// @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as
-///        long as the try timeout if no server answers; ZKLOCK_FOREVER waits as long as it takes.
-///        Otherwise it returns by then, whatever the network does.
-/// @param[out] member the member, which is within until zklock_member_leave. Free it with
-///        zklock_member_free.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if there was
-///         no connection then, or it tried once and no server answered; ZKLOCK_REFUSED;
-///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+/// @param timeout in milliseconds. 0 enters only if the barrier is open or this member opens it,
+///         and takes the try timeout if no server answers. ZKLOCK_FOREVER waits as long as it
+///         takes. With any other timeout the call returns in time, whatever the network does.
+/// @param[out] member the member, which stays inside until zklock_member_leave. Free it with
+///         zklock_member_free.
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if the barrier did not open in that time; ZKLOCK_UNREACHABLE
+///         if there was no connection in the end, or no server answered a single try;
+///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_double_barrier_enter(
@@ -113,11 +114,12 @@ pub extern "C-unwind" fn zklock_double_barrier_enter(
     })
 }
 
-/// Begins what zklock_double_barrier_enter does, and returns at once.
+/// Starts to enter the barrier as zklock_double_barrier_enter does, and returns at once. When the
+/// call has its result, take the member from it with zklock_call_member.
 ///
-/// @param double_barrier the barrier. It may be freed before the call.
-/// @param timeout milliseconds: as zklock_double_barrier_enter.
-/// @param[out] call the call: zklock_call_member gives the member. Free it with zklock_call_free.
+/// @param double_barrier the barrier. You may free it before the call.
+/// @param timeout in milliseconds, as for zklock_double_barrier_enter.
+/// @param[out] call the call. Free it with zklock_call_free.
 /// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -137,12 +139,14 @@ pub extern "C-unwind" fn zklock_double_barrier_enter_start(
     })
 }
 
-/// The member that a call of zklock_double_barrier_enter_start has brought within.
+/// Takes the member from a call of zklock_double_barrier_enter_start that has entered. It returns
+/// at once.
 ///
-/// @param call the call. It must be freed all the same.
-/// @param[out] member the member, which is yours from now on. Free it with zklock_member_free.
-/// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT
-///         for another call; and all that zklock_call_finish returns.
+/// @param call the call. You must still free it.
+/// @param[out] member the member, which you now own. Free it with zklock_member_free.
+/// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the member was already taken from the call;
+///         ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything that
+///         zklock_call_finish returns.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_member(
@@ -164,20 +168,20 @@ pub extern "C-unwind" fn zklock_call_member(
     })
 }
 
-/// Leaves, and waits until all other members have left. A member that crashes has left when its
-/// session is over.
+/// Leaves the barrier, and waits until all other members have left. A member that crashes counts as
+/// having left once its session is over.
 ///
-/// Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves
-/// in the background.
+/// Whatever this returns, except for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left or is
+/// leaving in the background.
 ///
-/// @param member the member. It must be freed all the same.
-/// @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout if no
-///        server answers; ZKLOCK_FOREVER waits as long as it takes.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session
-///         ended before, or somebody deleted its node: the others may have gone on without it;
-///         ZKLOCK_NOT_HELD if it has left before; ZKLOCK_UNREACHABLE if there was no connection
-///         then, or it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
-///         ZKLOCK_DEADLOCK in a callback.
+/// @param member the member. You must still free it.
+/// @param timeout in milliseconds. 0 does not wait for the others, and takes the try timeout if no
+///         server answers. ZKLOCK_FOREVER waits as long as it takes.
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if other members are still inside; ZKLOCK_LOST if the member's
+///         session ended earlier, or somebody deleted its node, so that the others may have gone on
+///         without it; ZKLOCK_NOT_HELD if it has already left; ZKLOCK_UNREACHABLE if there was no
+///         connection in the end, or the timeout was 0 and no server answered; ZKLOCK_REFUSED;
+///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_member_leave(member: *mut zklock_member, timeout: i64) -> zklock_status {
     call::status("zklock_member_leave", || {
@@ -185,12 +189,12 @@ pub extern "C-unwind" fn zklock_member_leave(member: *mut zklock_member, timeout
     })
 }
 
-/// Begins what zklock_member_leave does, and returns at once. If there is a call, the member has
-/// left, or leaves in the background, even if the call is cancelled or freed.
+/// Starts to leave the barrier as zklock_member_leave does, and returns at once. If this gives you
+/// a call, the member has left or is leaving in the background, even if you cancel or free the
+/// call.
 ///
-/// @param member the member. It must be freed all the same, which may be done before the call has
-///        its result.
-/// @param timeout milliseconds: as zklock_member_leave.
+/// @param member the member. You must still free it, and may do so before the call has its result.
+/// @param timeout in milliseconds, as for zklock_member_leave.
 /// @param[out] call the call. Free it with zklock_call_free.
 /// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
@@ -216,7 +220,7 @@ pub extern "C-unwind" fn zklock_member_leave_start(
     })
 }
 
-/// The path of the node that stands for a member.
+/// Gets the path of a member's node.
 ///
 /// @param member the member.
 /// @param[out] node valid until the member is freed.
@@ -233,11 +237,11 @@ pub extern "C-unwind" fn zklock_member_node(
     })
 }
 
-/// Why a member is lost: when its session has ended, the others take it to have left. It costs no
-/// request.
+/// Tells whether and why a member is lost. Once its session has ended, the others consider it to
+/// have left. It sends no request.
 ///
 /// @param member the member.
-/// @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not.
+/// @param[out] reason why it was lost; ZKLOCK_REASON_NONE if it is not lost.
 /// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -253,9 +257,10 @@ pub extern "C-unwind" fn zklock_member_loss(
     })
 }
 
-/// Frees a member. If it has not left, it leaves in the background, without waiting for the others.
+/// Frees a member. If it has not left yet, it leaves in the background, without waiting for the
+/// others.
 ///
-/// @param member may be NULL; a handle that was freed before is ignored.
+/// @param member may be NULL. A handle that was already freed is ignored.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_member_free(member: *mut zklock_member) {
     call::free("zklock_member_free", || drop(Member::table().take(member)));

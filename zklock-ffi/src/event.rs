@@ -1,4 +1,4 @@
-//! What has happened to anything that a client made, through one descriptor.
+//! Events of a client and of everything that it made, through one descriptor.
 
 use crate::async_call::zklock_call;
 use crate::call;
@@ -12,39 +12,39 @@ use crate::status::zklock_status::{self, ZKLOCK_PENDING};
 use crate::ticket::zklock_ticket;
 use std::ffi::{c_int, c_void};
 
-/// Something that has happened: see zklock_client_next_event, which fills all of it. It never
-/// grows.
+/// Something that has happened. zklock_client_next_event fills all members. The struct never grows.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]
 #[derive(Debug)]
 pub struct zklock_event {
-    /// What was given to zklock_ticket_set_context, zklock_call_set_context or
-    /// zklock_hold_set_context; NULL if nothing was.
+    /// The pointer that was given to zklock_ticket_set_context, zklock_call_set_context or
+    /// zklock_hold_set_context; NULL if none was.
     pub context: *mut c_void,
-    /// The ticket of ZKLOCK_EVENT_TICKET, otherwise NULL.
+    /// For ZKLOCK_EVENT_TICKET, the ticket; otherwise NULL.
     pub ticket: *mut zklock_ticket,
-    /// The call of ZKLOCK_EVENT_RELEASED and ZKLOCK_EVENT_CALL, otherwise NULL.
+    /// For ZKLOCK_EVENT_RELEASED and ZKLOCK_EVENT_CALL, the call; otherwise NULL.
     pub call: *mut zklock_call,
-    /// The hold of ZKLOCK_EVENT_LOST and ZKLOCK_EVENT_WANTED, and that of ZKLOCK_EVENT_RELEASED
-    /// unless it is freed; otherwise NULL.
+    /// For ZKLOCK_EVENT_LOST and ZKLOCK_EVENT_WANTED, the hold. For ZKLOCK_EVENT_RELEASED, the
+    /// released hold, or NULL if it has been freed. Otherwise NULL.
     pub hold: *mut zklock_hold,
     /// What has happened.
     pub kind: zklock_event_kind,
-    /// 0. A later version may give it a meaning.
+    /// Always 0. A later version may give it a meaning.
     pub reserved: [u32; 7],
 }
 
-/// The descriptor of a client: readable as long as zklock_client_next_event has an event. So one
-/// descriptor serves all tickets, calls and holds of a client, however many they are. Do not read
+/// Gets the descriptor of a client. It is readable as long as zklock_client_next_event has an
+/// event, so this one descriptor serves all tickets, calls and holds of the client. Do not read
 /// from it, write to it or close it.
 ///
-/// From the first call of this or of zklock_client_next_event on the events of the client are
-/// queued, and none before. A client of zklock_client_new_lazy belongs to this process from then
-/// on, and its first event of the connection comes when it has connected.
+/// The client starts to queue its events on the first call of this function or of
+/// zklock_client_next_event, and queues none before. From then on, a client of
+/// zklock_client_new_lazy belongs to this process. Its first event about the connection comes once
+/// it has connected.
 ///
 /// @param client the client.
 /// @param[out] descriptor valid until the client is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none, or no thread.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor or no thread.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_fd(
@@ -61,34 +61,42 @@ pub extern "C-unwind" fn zklock_client_fd(
     })
 }
 
-/// The next event of a client: something has happened to the client, or to what it made. It does
-/// not wait. Events of the connection come first, all others in the order in which they happened.
+/// Gets the next event of a client and returns at once. Events are about the client itself or about
+/// anything that it made. Those about the connection come first, all others in the order in which
+/// they happened. Call it until it returns anything but ZKLOCK_OK. ZKLOCK_PENDING then means that
+/// there is nothing more for now; any other status is an error.
 ///
 ///     zklock_event event;
+///     zklock_status status;
 ///
-///     while (zklock_client_next_event(client, &event) == ZKLOCK_OK) {
+///     while ((status = zklock_client_next_event(client, &event)) == ZKLOCK_OK) {
 ///         if (event.kind == ZKLOCK_EVENT_TICKET) go_on_with(event.context, event.ticket);
 ///         if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
 ///         if (event.kind == ZKLOCK_EVENT_RELEASED) zklock_call_free(event.call);
 ///     }
+///     if (status != ZKLOCK_PENDING) return fail(zklock_last_error());
 ///
-/// From the first call of this or of zklock_client_fd on, there is one event of each ticket that
-/// comes to have its result, even if it was begun before; of each call of the client and of its
-/// locks, holds, barriers and members that does so; of each loss of a hold that was acquired from
-/// then on, and that others wait for it if zklock_hold_is_wanted or zklock_hold_wanted_fd was
-/// called for it; and of each change of the connection, beginning with how it is then. A ticket or
-/// a call that is cancelled has its result by that. What is freed before its event was given has
-/// none. Events of the connection that nobody asks for are told as fewer: several outages as one,
-/// several lost sessions as one, but never none. All others are kept until they are asked for, or
-/// their handle is freed.
+/// From the first call of this function or of zklock_client_fd on, the client has one event for
 ///
-/// A call of zklock_client_new_start belongs to no client, and an observer has its descriptor
-/// alone: there are no events of them.
+/// - each ticket that gets its result, even if it was started earlier;
+/// - each call of the client and of its locks, holds, barriers and members that gets its result;
+/// - each hold that is lost, if it was acquired from then on;
+/// - each such hold that others wait for, if zklock_hold_is_wanted or zklock_hold_wanted_fd was
+///   called for it;
+/// - each change of the connection, starting with its current state.
+///
+/// Cancelling a ticket or a call gives it a result, and so an event. A handle that is freed before
+/// its event was fetched has no event. Events about the connection that are not fetched are merged:
+/// several outages become one, several lost sessions become one, but none vanishes entirely. All
+/// other events are kept until they are fetched or their handle is freed.
+///
+/// A call of zklock_client_new_start belongs to no client, and an observer has only its own
+/// descriptor, so neither has events here.
 ///
 /// @param client the client.
-/// @param[out] event what has happened. Its handles stay yours.
-/// @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the first call is
-///         given no thread by the system.
+/// @param[out] event what has happened. You still own the handles in it.
+/// @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the system gives no
+///         thread to the first call.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_next_event(
@@ -105,7 +113,7 @@ pub extern "C-unwind" fn zklock_client_next_event(
     })
 }
 
-/// As C has it.
+/// The event as a C struct.
 fn shown(event: &Event) -> zklock_event {
     use zklock_event_kind::{
         ZKLOCK_EVENT_CALL, ZKLOCK_EVENT_LOST, ZKLOCK_EVENT_RELEASED, ZKLOCK_EVENT_TICKET, ZKLOCK_EVENT_WANTED,

@@ -1,9 +1,10 @@
-//! All that happens to what a client made, in one queue: so its event loop needs one descriptor.
+//! A queue of everything that happens to a client and what it made, so that an event loop needs
+//! only one descriptor.
 //!
-//! What can happen once to a handle is a [`Notice`]: a ticket or a call has its result, a hold is
-//! lost or wanted. It has the readiness of the handle itself, and is queued when it happens. It
-//! leaves the queue when its handle is freed. So the queue is never longer than there are handles,
-//! and holds nothing that cannot be given.
+//! A [`Notice`] stands for something that can happen once to a handle: a ticket or a call gets its
+//! result, a hold is lost or wanted. It shares its readiness with the handle, and is queued when it
+//! happens. It leaves the queue when its handle is freed. So the queue is never longer than the
+//! number of handles, and every entry can be reported.
 
 use crate::c_enum::c_enum;
 use crate::connection::Untold;
@@ -20,7 +21,7 @@ use zklock_core::blocking::{self, Watch};
 use zklock_core::face::OfProcess;
 
 c_enum! {
-    /// What has happened. Later versions may add kinds: ignore those that you do not know.
+    /// What has happened. Later versions may add kinds: ignore any that you do not know.
     #[from(ConnectionState)]
     pub enum zklock_event_kind {
         /// A ticket has its result: zklock_acquire_finish gives the hold, or the reason why there
@@ -30,30 +31,29 @@ c_enum! {
         ZKLOCK_EVENT_LOST = 2,
         /// A call of zklock_release_start has its result, good or bad: zklock_call_finish gives it.
         ZKLOCK_EVENT_RELEASED = 3,
-        /// Another call has its result, good or bad: zklock_call_finish gives it.
+        /// Any other call has its result, good or bad: zklock_call_finish gives it.
         ZKLOCK_EVENT_CALL = 4,
         /// The client is connected to a server.
         #[from(Connected)]
         ZKLOCK_EVENT_CONNECTED = 5,
-        /// The connection broke, and the client is looking for another server. The session lives on
-        /// for now, and so do its holds, for as long as zklock_hold_valid_for says.
+        /// The connection broke, and the client is looking for another server. The session and its
+        /// holds live on for now: zklock_hold_valid_for says for how long.
         #[from(Disconnected)]
         ZKLOCK_EVENT_DISCONNECTED = 6,
-        /// The session is over, and all holds of it are lost. The client is opening the next
-        /// session.
+        /// The session is over, and all of its holds are lost. The client is opening a new session.
         #[from(SessionLost)]
         ZKLOCK_EVENT_SESSION_LOST = 7,
-        /// The client was closed. This is the last event of its connection.
+        /// The client was closed. This is the last event about its connection.
         #[from(Closed)]
         ZKLOCK_EVENT_CLOSED = 8,
-        /// Others wait for what a hold has: of those holds alone for which zklock_hold_is_wanted or
-        /// zklock_hold_wanted_fd was called.
+        /// Others are waiting for what a hold has. This event comes only for holds for which
+        /// zklock_hold_is_wanted or zklock_hold_wanted_fd was called.
         ZKLOCK_EVENT_WANTED = 9,
     }
 }
 
-/// The events of a client. What it made has a part in them. A child that inherits an unused lazy
-/// client has events of its own.
+/// The events of a client, shared by everything that it made. A child that inherits an unused lazy
+/// client has its own events.
 pub(crate) struct Events(OfProcess<Here>);
 
 #[derive(Default)]
@@ -67,27 +67,27 @@ struct Queue {
     stage: Stage,
     connection: Untold,
     watch: Option<Watch>,
-    /// By their numbers, which follow the order in which they happened.
+    /// By number. Numbers follow the order in which things happened.
     notices: BTreeMap<u64, Arc<Notice>>,
     next: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Stage {
-    /// Nobody has asked for events yet.
+    /// Events have not been asked for yet.
     #[default]
     Unwanted,
     Wanted,
-    /// The client is freed: nobody can ask any more.
+    /// The client was freed, so events can no longer be asked for.
     Ended,
 }
 
-/// An event as it is given to C.
+/// An event to give to C.
 pub(crate) struct Event {
     pub(crate) kind: zklock_event_kind,
     /// The ticket, the call or the hold.
     pub(crate) handle: Option<SentHandle<c_void>>,
-    /// What a call has released, unless it is freed.
+    /// The hold that a call has released, unless it is freed.
     pub(crate) released: Option<SentHandle<c_void>>,
     pub(crate) context: Context,
 }
@@ -97,7 +97,7 @@ impl Events {
         Arc::new(Self(OfProcess::new()))
     }
 
-    /// Queues what happens from now on, if that is not so already.
+    /// Queues what happens from now on, unless it already does.
     pub(crate) fn want(self: &Arc<Self>, client: &blocking::Client) -> Result<(), Failure> {
         let here = self.here();
         {
@@ -108,7 +108,7 @@ impl Events {
             queue.stage = Stage::Wanted;
         }
         let events = Arc::downgrade(self);
-        // Not with the queue locked, which it is to go to.
+        // Not while the queue is locked, because the callback locks it.
         let watch = client.on_connection(move |state| {
             if let Some(events) = events.upgrade() {
                 events.note(state);
@@ -131,7 +131,7 @@ impl Events {
         self.here().queue().stage == Stage::Wanted
     }
 
-    /// The descriptor: readable while there is an event.
+    /// The descriptor. It is readable while there is an event.
     pub(crate) fn descriptor(&self) -> Result<RawFd, Failure> {
         self.here().ready.number()
     }
@@ -150,18 +150,18 @@ impl Events {
                 here.settle(&queue);
                 notice
             };
-            // Not if its handle is freed just now.
+            // `None` if its handle is being freed at this moment.
             if let Some(event) = notice.tell() {
                 return Some(event);
             }
         }
     }
 
-    /// Nothing is queued from now on.
+    /// Queues nothing from now on.
     pub(crate) fn end(&self) {
         let here = self.here();
         let ended = Queue { stage: Stage::Ended, ..Queue::default() };
-        // Not with the queue locked: what is dropped may ask for it.
+        // Drop it only after the lock is released, because what is dropped may lock the queue.
         let _queue = std::mem::replace(&mut *here.queue(), ended);
         here.ready.close();
     }
@@ -171,12 +171,12 @@ impl Events {
         let mut queue = here.queue();
         if queue.stage == Stage::Wanted {
             queue.connection.note(state);
-            // Back and away again is not told, so it may be empty as well.
+            // The queue may become empty, because a change and its reversal are not reported.
             here.settle(&queue);
         }
     }
 
-    /// Queues what has happened, if anybody wants it, and gives its number.
+    /// Queues a notice, if events are wanted, and returns its number.
     fn push(&self, notice: &Arc<Notice>) -> Option<u64> {
         let here = self.here();
         let mut queue = here.queue();
@@ -203,12 +203,12 @@ impl Events {
 }
 
 impl Here {
-    /// The I/O thread may wait for this: nobody has it for long.
+    /// The I/O thread may wait for this lock, so it is never held for long.
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// With the queue locked, so that nothing comes in between.
+    /// Call it while the queue is locked, so that nothing happens in between.
     fn settle(&self, queue: &Queue) {
         if queue.is_empty() {
             self.ready.lower();
@@ -230,42 +230,42 @@ impl Event {
     }
 }
 
-/// What can happen once to a handle.
+/// Something that can happen once to a handle.
 pub(crate) struct Notice {
     kind: zklock_event_kind,
-    /// Where it is queued, if anywhere.
+    /// The queue it goes to, if any.
     events: Option<Arc<Events>>,
-    /// The hold that a call releases.
+    /// For a call that releases a hold, the notice of that hold.
     releases: Option<Weak<Notice>>,
     ready: Readiness,
     state: Mutex<State>,
 }
 
 struct State {
-    /// As long as it is in its table.
+    /// Set as long as the handle is in its table.
     handle: Option<SentHandle<c_void>>,
     context: Context,
     progress: Progress,
 }
 
-/// How far it has come: it is queued once at most.
+/// The progress of a notice. It is queued at most once.
 #[derive(Clone, Copy)]
 enum Progress {
     Waits,
-    /// It happened before it had a handle.
+    /// It happened before the handle was known.
     Happened,
-    /// With this number.
+    /// In the queue under this number.
     Queued(u64),
     Over,
 }
 
 impl Notice {
-    /// One that is queued nowhere if there are no events.
+    /// A notice that is not queued if there are no events.
     pub(crate) fn new(kind: zklock_event_kind, events: Option<Arc<Events>>, context: Context) -> Arc<Self> {
         Self::made(kind, events, context, None)
     }
 
-    /// That of a call which releases the hold of another notice.
+    /// The notice of a call that releases the hold of another notice.
     pub(crate) fn of_release(events: Arc<Events>, hold: &Arc<Self>) -> Arc<Self> {
         let kind = zklock_event_kind::ZKLOCK_EVENT_RELEASED;
         Self::made(kind, Some(events), hold.context(), Some(Arc::downgrade(hold)))
@@ -286,7 +286,7 @@ impl Notice {
         self.events.is_some()
     }
 
-    /// Gives it its handle, which is in its table by now.
+    /// Sets its handle, which is in its table by now.
     pub(crate) fn known<T>(self: &Arc<Self>, handle: *mut T) {
         let mut state = self.state();
         state.handle = Some(SentHandle::new(handle.cast()));
@@ -295,7 +295,7 @@ impl Notice {
         }
     }
 
-    /// It has happened.
+    /// Records that it has happened.
     pub(crate) fn happen(self: &Arc<Self>) {
         self.ready.raise();
         let mut state = self.state();
@@ -304,7 +304,7 @@ impl Notice {
         }
     }
 
-    /// The same, from whatever thread, unless its handle is freed before.
+    /// A function that does the same on any thread, unless the handle is freed first.
     pub(crate) fn teller(self: &Arc<Self>) -> impl FnOnce() + Send + use<> {
         let notice = Arc::downgrade(self);
         move || {
@@ -314,7 +314,7 @@ impl Notice {
         }
     }
 
-    /// Its handle is freed: it is not told from now on.
+    /// Its handle is freed, so it is never reported from now on.
     pub(crate) fn end(&self) {
         let mut state = self.state();
         state.handle = None;
@@ -324,7 +324,7 @@ impl Notice {
         state.progress = Progress::Over;
     }
 
-    /// The descriptor of the handle: readable when it has happened.
+    /// The descriptor of the handle, which is readable once this has happened.
     pub(crate) fn descriptor(&self) -> Result<RawFd, Failure> {
         self.ready.number()
     }
@@ -342,7 +342,7 @@ impl Notice {
         number.map_or(Progress::Over, Progress::Queued)
     }
 
-    /// What is told of it, after it has left the queue.
+    /// The event to report, after the notice has left the queue.
     fn tell(&self) -> Option<Event> {
         let hold = self.releases.as_ref().and_then(Weak::upgrade);
         let released = hold.and_then(|hold| hold.handle());
@@ -355,7 +355,7 @@ impl Notice {
         self.state().handle.as_ref().map(|handle| SentHandle::new(handle.get()))
     }
 
-    /// To be locked before the queue, not after it.
+    /// Lock this before the queue, never after it.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -417,7 +417,7 @@ mod tests {
         assert!(events.next().is_some() && is_ready());
         notice.end();
         assert!(!is_ready());
-        // There and away again: nobody is to be told of that.
+        // Away and back again is not reported.
         events.note(Connected);
         assert!(is_ready());
         events.note(Disconnected);
@@ -436,7 +436,7 @@ mod tests {
         notices[1].end();
         assert_eq!(events.here().queue().notices.len(), 2);
         assert_eq!(told(&events), [1, 3]);
-        // Between its way out of the queue and the telling.
+        // Freed after it left the queue, but before it is reported.
         let last = notice(&events);
         last.known(handle(4));
         last.happen();
@@ -481,7 +481,7 @@ mod tests {
         after.happen();
         unwanted.note(ConnectionState::Closed);
         assert_eq!(told(&unwanted), []);
-        // It has gone with the queue: nothing else has its number.
+        // It has gone with the queue, and nothing else has its number.
         queued.end();
         assert_eq!(Arc::strong_count(&queued), 1);
     }

@@ -1,4 +1,4 @@
-//! Why a call failed, and the message about it that its thread can read afterwards.
+//! Why a call failed, and the message that its thread can read afterwards.
 
 use crate::status::zklock_status::{self, ZKLOCK_INVALID_ARGUMENT};
 use std::cell::{Cell, RefCell};
@@ -23,7 +23,7 @@ impl Failure {
         Self::new(ZKLOCK_INVALID_ARGUMENT, message)
     }
 
-    /// Leaves the message for this thread.
+    /// Stores the message for this thread, and returns the status.
     pub(crate) fn tell(self, call: &str) -> zklock_status {
         keep(&format!("{call}: {}", self.message).replace('\0', "\u{fffd}"));
         let index = self.index.and_then(|index| i64::try_from(index).ok());
@@ -39,24 +39,24 @@ impl From<Error> for Failure {
     }
 }
 
-/// A longer message is cut.
+/// A longer message is cut off.
 const MESSAGE: usize = 2048;
 
 pub(crate) const NO_INDEX: i64 = -1;
 
 thread_local! {
-    /// With the NUL at its end. It has no destructor, which would have to be registered with glibc:
-    /// that waits while another thread loads a shared object.
+    /// The message and its NUL. It has no destructor, because a destructor would have to be
+    /// registered with glibc, which waits while another thread loads a shared object.
     static LAST: RefCell<[u8; MESSAGE]> = const { RefCell::new([0; MESSAGE]) };
     static INDEX: Cell<i64> = const { Cell::new(NO_INDEX) };
 }
 
-/// The message that was left last in this thread. It is changed by the next one.
+/// The last message of this thread. The next failure replaces it.
 pub(crate) fn last_message() -> *const c_char {
     LAST.with_borrow(|last| last.as_ptr().cast())
 }
 
-/// Which write failed, if the last failure was of that kind.
+/// Which write failed, if the last failure was a conflict.
 pub(crate) fn last_index() -> i64 {
     INDEX.get()
 }

@@ -1,4 +1,4 @@
-//! Writes that are done only if a lock is held, and the reads that go with them.
+//! Writes that are done only if a lock is held, and reads that go with them.
 
 use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
@@ -30,34 +30,34 @@ c_enum! {
 pub struct zklock_write {
     /// One of zklock_write_kind.
     pub kind: i32,
-    /// The version that the node must have, for ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE;
-    /// ZKLOCK_ANY_VERSION if any will do.
+    /// For ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE, the version that the node must have;
+    /// ZKLOCK_ANY_VERSION if any version will do.
     pub version: i32,
     /// The path of the node.
     pub path: *const c_char,
-    /// The data, for ZKLOCK_WRITE_CREATE and ZKLOCK_WRITE_SET. It may be NULL if it is empty.
+    /// For ZKLOCK_WRITE_CREATE and ZKLOCK_WRITE_SET, the data. It may be NULL if length is 0.
     pub data: *const c_void,
-    /// How many bytes it has.
+    /// The length of the data in bytes.
     pub length: usize,
     /// Must be 0. A later version may give it a meaning.
     pub reserved: [u64; 2],
 }
 
-/// Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers
-/// commit it. It waits for their answer, or until it is too late for one: a session timeout at
-/// most, or two seconds.
+/// Writes to ZooKeeper itself: either all of the writes or none, and only if the lock is still held
+/// when the servers commit them. It waits for the servers' answer, or until it is too late for one:
+/// a session timeout or two seconds at most, whichever is longer.
 ///
 /// @param hold the hold.
-/// @param writes what to do, in this order.
-/// @param count how many there are.
-/// @param[out] versions the version of each node after its write, as many as there are writes: 0 if
-///        it was created, ZKLOCK_NO_NODE if it was deleted. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written;
-///         ZKLOCK_CONFLICT if a node was not as it had to be: nothing was written, and
-///         zklock_last_conflict says which it was; ZKLOCK_UNCERTAIN if the reply was lost: all or
-///         nothing was written, and zklock_hold_read shows which; ZKLOCK_NOT_HELD after a release;
-///         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for a bad path, and for more than
-///         512 KiB in all.
+/// @param writes the writes, which are done in this order.
+/// @param count the number of writes.
+/// @param[out] versions the version of each node after its write, as many as there are writes: 0
+///         for a node that was created, ZKLOCK_NO_NODE for a node that was deleted. It may be NULL.
+/// @return ZKLOCK_OK; ZKLOCK_LOST if the lock was no longer held, and nothing was written;
+///         ZKLOCK_CONFLICT if a node was not in the required state, and nothing was written:
+///         zklock_last_conflict tells which write was refused; ZKLOCK_UNCERTAIN if the reply was
+///         lost, and either all or nothing was written: zklock_hold_read shows which;
+///         ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT
+///         for an invalid path, or for more than 512 KiB in total.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_commit(
@@ -70,7 +70,7 @@ pub extern "C-unwind" fn zklock_hold_commit(
         let writes = array("writes", writes, count)?;
         let versions = outs("versions", versions, if versions.is_null() { 0 } else { count })?;
         let held = Held::table().find(hold)?;
-        // Read before any is added, since adding cannot fail.
+        // Read all of them before adding any, since adding cannot fail.
         let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
         let fill = |guarded| writes.iter().fold(guarded, |guarded, write| write.add(guarded));
         let written = held.inner().commit_guarded(fill)?;
@@ -79,17 +79,17 @@ pub extern "C-unwind" fn zklock_hold_commit(
     })
 }
 
-/// Begins what zklock_hold_commit does, and returns at once. zklock_call_versions gives the
-/// versions. After ZKLOCK_CONFLICT, zklock_last_conflict says which write was refused, as soon as
-/// zklock_call_finish or zklock_call_versions has returned it.
+/// Starts to write as zklock_hold_commit does, and returns at once. zklock_call_versions gives the
+/// versions. If zklock_call_finish or zklock_call_versions returns ZKLOCK_CONFLICT,
+/// zklock_last_conflict tells which write was refused.
 ///
-/// @param hold the hold. It must stay until the call has its result: to free it releases the lock,
-///        and the call may give ZKLOCK_NOT_HELD.
-/// @param writes what to do, in this order. They are copied.
-/// @param count how many there are.
+/// @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
+///         the call may then give ZKLOCK_NOT_HELD.
+/// @param writes the writes, which are done in this order. They are copied.
+/// @param count the number of writes.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for a bad path, and for more than 512 KiB in all. All
-///         other statuses come with the result.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for an invalid path, or for more than 512 KiB in
+///         total. All other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_commit_start(
@@ -113,18 +113,19 @@ pub extern "C-unwind" fn zklock_hold_commit_start(
     })
 }
 
-/// The versions that a call of zklock_hold_commit_start has written.
+/// Gets the versions that a call of zklock_hold_commit_start has written. It returns at once.
 ///
-/// @param call the call. It must be freed all the same.
-/// @param[out] versions the version of each node after its write, as zklock_hold_commit gives them:
-///        as many as there are writes, and as zklock_call_finish says. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for another call; and all that zklock_call_finish
-///         returns.
+/// @param call the call. You must still free it.
+/// @param[out] versions the version of each node after its write, as zklock_hold_commit gives them.
+///         There are as many as there were writes, and zklock_call_finish gives that number. It may
+///         be NULL.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything
+///         that zklock_call_finish returns.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_versions(call: *mut zklock_call, versions: *mut i32) -> zklock_status {
     call::status("zklock_call_versions", || {
-        // Its place is looked at first: whatever the call gives, it must be a good one.
+        // Check the output parameter first, so that misuse is found whatever the result is.
         outs("versions", versions, (!versions.is_null()).into())?;
         let written = AsyncCall::answer(call, |answer| match answer {
             Answer::Versions(written) => Ok(written.clone()),
@@ -135,10 +136,11 @@ pub extern "C-unwind" fn zklock_call_versions(call: *mut zklock_call, versions: 
     })
 }
 
-/// What is in a node of ZooKeeper, and its version. It is as new as anything that the servers had
-/// committed when this was called, and the outcome of a zklock_hold_commit of this hold is certain
-/// by then. So after ZKLOCK_UNCERTAIN read what was to be written, then decide. It works while the
-/// client is open, even if the hold is lost or released.
+/// Reads the data and the version of a node in ZooKeeper. The answer is at least as recent as
+/// everything that the servers had committed when this was called, and it reflects the final
+/// outcome of every earlier zklock_hold_commit of this hold. So after ZKLOCK_UNCERTAIN, read what
+/// you meant to write, then decide. It works as long as the client is open, even if the hold is
+/// lost or released.
 ///
 ///     char state[64];
 ///     size_t length;
@@ -150,20 +152,22 @@ pub extern "C-unwind" fn zklock_call_versions(call: *mut zklock_call, versions: 
 ///     else if (length > sizeof state) puts("longer than it should be");
 ///     else printf("version %d: %.*s\n", (int)version, (int)length, state);
 ///
-/// It waits for their answer a session timeout at most, or two seconds.
+/// It waits for the servers' answer, for a session timeout or two seconds at most, whichever is
+/// longer.
 ///
 /// @param hold the hold.
-/// @param path of the node.
-/// @param buffer where its data go: as many bytes as there is room for, and no NUL after them. It
-///        may be NULL if size is 0.
-/// @param size how many bytes there is room for.
-/// @param[out] length how many bytes the data have, even if there is not room for all of them; 0 if
-///        there is no such node.
-/// @param[out] version its version, for a zklock_write; ZKLOCK_NO_NODE, which a write refuses, if
-///        there is no such node.
-/// @return ZKLOCK_OK, also if there is no such node; ZKLOCK_UNREACHABLE if the servers did not
-///         answer in time; ZKLOCK_REFUSED if the access list does not allow to read it;
-///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for a bad path.
+/// @param path the path of the node.
+/// @param buffer receives the data, without a NUL at its end. Data that does not fit is cut off. It
+///         may be NULL if size is 0.
+/// @param size the size of the buffer in bytes.
+/// @param[out] length the length of all the data in bytes, even if it does not fit; 0 if the node
+///         does not exist.
+/// @param[out] version the version of the node, for a zklock_write. If the node does not exist,
+///         ZKLOCK_NO_NODE, which a write refuses.
+/// @return ZKLOCK_OK, even if the node does not exist; ZKLOCK_UNREACHABLE if the servers did not
+///         answer in time; ZKLOCK_REFUSED if the access list does not allow reading the node;
+///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for an invalid
+///         path.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_read(
@@ -187,19 +191,18 @@ pub extern "C-unwind" fn zklock_hold_read(
     })
 }
 
-/// The versions as C has them.
+/// The versions in C's form.
 fn numbers(written: &Committed) -> Vec<i32> {
     written.versions().iter().map(|version| version.unwrap_or(NO_NODE)).collect()
 }
 
-/// `ZKLOCK_NO_NODE`. As the version of a write it is refused: it must not be one that any version
-/// meets.
+/// `ZKLOCK_NO_NODE`. It differs from `ZKLOCK_ANY_VERSION`, and a write with it is refused.
 const NO_NODE: i32 = -2;
 
 /// `ZKLOCK_ANY_VERSION`.
 const ANY_VERSION: i32 = -1;
 
-/// One write as it came from C.
+/// A write that came from C.
 struct Write<'a> {
     kind: zklock_write_kind,
     path: &'a str,
@@ -213,7 +216,9 @@ impl<'a> Write<'a> {
             || Failure::argument(format!("there is no kind of write with the number {}", from.kind));
         let kind = zklock_write_kind::find(from.kind).ok_or_else(unknown)?;
         if from.reserved != [0; 2] {
-            return Err(Failure::argument("what is reserved in a write is not 0: set it to 0"));
+            return Err(Failure::argument(
+                "a reserved member of a write is not 0: set the whole struct to 0 first",
+            ));
         }
         let version = match from.version {
             ANY_VERSION => None,

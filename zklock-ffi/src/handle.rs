@@ -1,7 +1,7 @@
-//! Handles: numbers in a table, one table for each type.
+//! Handles: numbers in a table, with a table for each type.
 //!
-//! A handle is never followed. So one that was freed, is of another type or was never ours is
-//! recognised, and another thread may free what is in use.
+//! A handle is never dereferenced. So a handle that was freed, is of another type or was never ours
+//! is recognised, and one thread may free an object that another is using.
 
 use crate::failure::Failure;
 use crate::status::zklock_status::{ZKLOCK_FORKED, ZKLOCK_INVALID_HANDLE};
@@ -11,17 +11,17 @@ use zklock_core::face::{OfProcess, Process};
 
 const _: () = assert!(usize::BITS == 64, "a handle is a number of 64 bits");
 
-/// What handles of one type stand for.
+/// The objects that handles of one type stand for.
 pub(crate) trait Object: Sized + Send + Sync + 'static {
     /// The opaque type in C.
     type Opaque;
     /// The name of that type.
     const NAME: &'static str;
-    /// Told apart in the handle's bits: 1 to 15.
+    /// Identifies the type in the bits of a handle: 1 to 15.
     const KIND: u64;
 
-    /// A copy for a forked child, if this is a mere value, or nobody has used it but that child. It
-    /// must not wait for a mutex, which may be locked for ever.
+    /// A copy for a forked child, if the object is a plain value, or if nobody used it before the
+    /// fork. It must not wait for a mutex, which may stay locked for ever.
     fn inherited(&self) -> Option<Self> {
         None
     }
@@ -29,7 +29,7 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
     fn table() -> &'static Table<Self>;
 }
 
-/// All living objects of one type, in each process.
+/// All living objects of one type, by process.
 pub(crate) struct Table<T> {
     slots: OfProcess<RwLock<Slots<T>>>,
 }
@@ -40,17 +40,18 @@ struct Slots<T> {
 }
 
 struct Slot<T> {
-    /// In which process the object was made.
+    /// The process in which the object was made.
     process: u64,
-    /// How often the slot has been used: a handle that was freed does not fit any more.
+    /// How often the slot has been used. A freed handle has another generation, so it no longer
+    /// matches.
     generation: u64,
     object: Option<Arc<T>>,
 }
 
-/// No address in any program has this bit and not the next one, so that no pointer of the host's
-/// passes for a handle.
+/// No address in any program has this bit set and the next one clear, so a pointer of the host is
+/// never mistaken for a handle.
 const MARK: u64 = 1 << 63;
-/// Below them: the process, how often the slot was used before, the slot, and the type.
+/// Below these bits: the process, how often the slot was used before, the slot, and the type.
 const PROCESSES: u64 = (1 << 12) - 1;
 const PROCESS: u32 = 50;
 const GENERATIONS: u64 = (1 << 20) - 1;
@@ -65,13 +66,14 @@ impl<T: Object> Table<T> {
 
     fn slots(&self) -> &RwLock<Slots<T>> {
         self.slots.here(|before| {
-            // If it is locked, a thread of the parent's was at it when the fork came, and it may be half changed.
+            // If it is locked, a thread of the parent was changing it during the fork, and it may
+            // be half changed.
             let of_parent = before.and_then(|slots| slots.try_read().ok());
             RwLock::new(of_parent.map_or_else(Slots::default, |slots| slots.inherited()))
         })
     }
 
-    /// Keeps the object, and gives its handle.
+    /// Stores an object, and returns its handle.
     pub(crate) fn put(&self, object: T) -> *mut T::Opaque {
         let mut slots = self.slots().write().unwrap_or_else(PoisonError::into_inner);
         let index = slots.free.pop().unwrap_or_else(|| {
@@ -89,7 +91,7 @@ impl<T: Object> Table<T> {
         std::ptr::without_provenance_mut(handle as usize)
     }
 
-    /// The object of a handle. It lives on for this call even if another thread frees it.
+    /// The object of a handle. It lives until this call ends, even if another thread frees it.
     pub(crate) fn find(&self, handle: *const T::Opaque) -> Result<Arc<T>, Failure> {
         let parts = parse::<T>(handle)?;
         let slots = self.slots().read().unwrap_or_else(PoisonError::into_inner);
@@ -97,14 +99,15 @@ impl<T: Object> Table<T> {
         slot.and_then(|slot| slot.object.clone()).ok_or_else(|| parts.failure::<T>())
     }
 
-    /// Takes the object from its handle, which is invalid from now on. `None` if it was before.
+    /// Takes the object out of its handle, which is invalid from now on. `None` if it already was.
     pub(crate) fn take(&self, handle: *const T::Opaque) -> Option<Arc<T>> {
         let parts = parse::<T>(handle).ok()?;
         let mut slots = self.slots().write().unwrap_or_else(PoisonError::into_inner);
         let slot = slots.slots.get_mut(parts.index).filter(|slot| parts.is_of(slot))?;
         let object = slot.object.take()?;
         let is_inherited = slot.process != this_process();
-        // The last generation's slot is not used again: a handle of the first would fit.
+        // A slot is not used again after its last generation: a handle of the first one would
+        // match.
         if slot.generation < GENERATIONS {
             slot.generation += 1;
             slots.free.push(parts.index);
@@ -116,11 +119,11 @@ impl<T: Object> Table<T> {
         Some(object)
     }
 
-    /// Drops what the parents' tables have of an object in this process, which would keep alive
-    /// what is freed here, such as a session.
+    /// Drops the parents' copies of an object in this process. They would keep alive what is freed
+    /// here, such as a session.
     fn forget_inherited(&self, parts: &HandleParts) {
         for slots in self.slots.of_parents() {
-            // One that was locked at the fork stays so.
+            // A table that was locked during the fork stays locked.
             let Ok(mut slots) = slots.try_write() else { continue };
             let slot = slots.slots.get_mut(parts.index).filter(|slot| parts.is_of(slot));
             let object = slot.and_then(|slot| slot.object.take());
@@ -131,7 +134,7 @@ impl<T: Object> Table<T> {
 }
 
 impl<T: Object> Slots<T> {
-    /// Those of a child: mere values are still where they were.
+    /// The slots of a child. Plain values are still where they were.
     fn inherited(&self) -> Self {
         let inherited = |slot: &Slot<T>| Slot {
             object: slot.object.as_ref().and_then(|object| object.inherited()).map(Arc::new),
@@ -150,7 +153,7 @@ impl<T> Default for Slots<T> {
     }
 }
 
-/// What a handle says.
+/// The parts of a handle.
 struct HandleParts {
     process: u64,
     generation: u64,
@@ -162,7 +165,7 @@ impl HandleParts {
         slot.process == self.process && slot.generation == self.generation
     }
 
-    /// Why there is no object.
+    /// The error for a handle without an object.
     fn failure<T: Object>(&self) -> Failure {
         if self.process == this_process() {
             let message = format!("the {} has been freed: use it no more", T::NAME);
@@ -201,7 +204,7 @@ fn parse<T: Object>(handle: *const T::Opaque) -> Result<HandleParts, Failure> {
     })
 }
 
-/// A handle that goes to another thread with a callback.
+/// A handle that is passed to another thread, with a callback.
 pub(crate) struct SentHandle<T> {
     bits: usize,
     of: PhantomData<fn(*mut T)>,
@@ -217,7 +220,7 @@ impl<T> SentHandle<T> {
     }
 }
 
-/// Makes the handle of a type: `handle!(Held: zklock_hold, 5)`.
+/// Implements the handle of a type: `handle!(Held: zklock_hold, 5)`.
 macro_rules! handle {
     ($Object:ident: $opaque:ident, $kind:literal $(, $inherited:item)?) => {
         impl $crate::handle::Object for $Object {

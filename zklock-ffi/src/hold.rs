@@ -25,61 +25,61 @@ pub struct zklock_hold {
 }
 
 c_enum! {
-    /// How a hold stands.
+    /// The state of a hold.
     #[from(HoldState)]
     pub enum zklock_state {
         /// The lock is held, and the servers have confirmed it recently.
         #[from(Held)]
         ZKLOCK_STATE_HELD = 1,
-        /// The servers are out of reach or late. The lock is held for as long as
-        /// zklock_hold_valid_for says; after that others may hold it.
+        /// The servers are out of reach or slow to answer. The lock is held for as long as
+        /// zklock_hold_valid_for says. After that, others may hold it.
         #[from(AtRisk)]
         ZKLOCK_STATE_AT_RISK = 2,
-        /// The lock is not held any more. This is final.
+        /// The lock is no longer held. This is final.
         #[from(Lost(_))]
         ZKLOCK_STATE_LOST = 3,
-        /// It was released.
+        /// The hold was released.
         #[from(Released)]
         ZKLOCK_STATE_RELEASED = 4,
     }
 }
 
-/// Is called when a hold is lost.
+/// Called when a hold is lost.
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub type zklock_loss_callback =
     Option<unsafe extern "C" fn(hold: *mut zklock_hold, reason: zklock_reason, context: *mut c_void)>;
 
 pub(crate) struct Held {
     inner: blocking::Hold,
-    /// Made for those who ask.
+    /// Made when it is first asked for.
     path: OnceLock<CString>,
     node: OnceLock<CString>,
     events: Arc<Events>,
-    /// Of the loss.
+    /// The notice of a loss.
     notice: Arc<Notice>,
-    /// That others wait.
+    /// The notice that others wait.
     wanted: Arc<Notice>,
     told: Mutex<Told>,
 }
 
-/// What is told of what happens to the hold.
+/// What is reported about the hold.
 #[derive(Default)]
 struct Told {
-    /// The notice of the loss is.
+    /// Whether the notice of a loss is connected.
     loss: bool,
-    /// The notice that others wait is.
+    /// Whether the notice that others wait is connected.
     wanted: bool,
-    /// Of each callback.
+    /// One for each callback.
     gates: Vec<Arc<CallbackGate>>,
     watches: Vec<Watch>,
-    /// Nobody is to be told any more.
+    /// Nothing is reported any more.
     ended: bool,
 }
 
 handle!(Held: zklock_hold, 5);
 
 impl Held {
-    /// From now on the loss is watched, if events are wanted.
+    /// Watches for a loss from now on, if events are wanted.
     pub(crate) fn keep(inner: blocking::Hold, events: &Arc<Events>, context: Context) -> *mut zklock_hold {
         let (path, node, events) = (OnceLock::new(), OnceLock::new(), events.clone());
         let of = events.are_wanted().then(|| events.clone());
@@ -88,7 +88,7 @@ impl Held {
         let (lost_notice, wanted_notice) = (notice.clone(), wanted.clone());
         let held = Self { inner, path, node, events, notice, wanted, told: Mutex::default() };
         if lost_notice.is_event() {
-            // It fails only in a child, where nobody has a hold of the parent's.
+            // This only fails in a forked child, which cannot have a hold of its parent.
             let _ = held.watch_loss(&mut held.told());
         }
         let handle = Self::table().put(held);
@@ -97,7 +97,7 @@ impl Held {
         handle
     }
 
-    /// That of a call with this hold.
+    /// The notice of a call with this hold.
     pub(crate) fn notice_of_call(&self) -> Arc<Notice> {
         AsyncCall::notice(Some(&self.events))
     }
@@ -106,7 +106,7 @@ impl Held {
         &self.inner
     }
 
-    /// Of this that others wait.
+    /// The notice that others wait.
     pub(crate) fn wanted(&self) -> &Arc<Notice> {
         &self.wanted
     }
@@ -115,7 +115,7 @@ impl Held {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An error if it is being freed by another thread.
+    /// An error if another thread is freeing the hold.
     fn open_told(&self) -> Result<MutexGuard<'_, Told>, Failure> {
         let told = self.told();
         if told.ended {
@@ -134,7 +134,7 @@ impl Held {
         Ok(())
     }
 
-    /// From now on the notice is told that others wait. Whether they do now.
+    /// Connects the notice that others wait. Returns whether they do now.
     pub(crate) fn watch_wanted(&self) -> Result<bool, Failure> {
         let mut told = self.open_told()?;
         if !told.wanted {
@@ -142,20 +142,20 @@ impl Held {
             told.wanted = true;
         }
         let is_wanted = self.inner.is_wanted();
-        // At once, and not when the I/O thread comes to it.
+        // Report it at once, not when the I/O thread gets to it.
         if is_wanted {
             self.wanted.happen();
         }
         Ok(is_wanted)
     }
 
-    /// Has a function of the host's called when that happens for which `watch` looks out.
+    /// Registers a function of the host for what `watch` looks for.
     pub(crate) fn tell<V: Send + 'static>(
         &self,
         call: impl FnOnce(V) + Send + 'static,
         watch: impl FnOnce(&blocking::Hold, Box<dyn FnOnce(V) + Send>) -> Result<Watch, Error>,
     ) -> Result<(), Failure> {
-        // Better now than when it happens.
+        // Start the thread now, so that a failure shows now and not later.
         call_later(|| ())?;
         let gate = Arc::new(CallbackGate::new());
         let mut told = self.open_told()?;
@@ -164,45 +164,45 @@ impl Held {
         Ok(())
     }
 
-    /// From now on no callback of this hold begins, and none is running but the one that asks for
+    /// After this, no callback of this hold starts, and none is running except one that called
     /// this.
     fn tell_nobody(&self) {
         let told = std::mem::replace(&mut *self.told(), Told { ended: true, ..Told::default() });
         drop(told.watches);
-        // Not with the mutex locked: a callback may look at its hold.
+        // Not while the mutex is locked, because a callback may query its hold.
         for gate in told.gates {
             gate.end();
         }
     }
 }
 
-/// Releases the lock and waits until the servers have confirmed it. Of a reentrant lock, only the
-/// release of the last hold reaches the servers.
+/// Releases a hold, and waits until the servers have confirmed it. If a reentrant lock has several
+/// holds, only the release of the last one reaches the servers.
 ///
-/// Whatever is returned, but for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this hold has
-/// come to its end. It must be freed all the same.
+/// Whatever this returns, except for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, the hold
+/// has ended. You must still free it.
 ///
 /// @param hold the hold.
-/// @return ZKLOCK_OK; ZKLOCK_LOST if the hold was found to be lost; ZKLOCK_NOT_HELD if it was
-///         released before; ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired
-///         it: nothing changes; ZKLOCK_TIMEOUT if the servers have not answered within a session
-///         timeout: the release goes on in the background; ZKLOCK_UNREACHABLE if no connection can
-///         be had for its session any more, such as after a change of passwords: the lock is free
-///         when the servers end the session, a session timeout after they last heard of it;
-///         ZKLOCK_REFUSED if the access list does not allow to delete its node, which has gone with
-///         its session then, and so have the client's other holds, or the process is exiting and no
-///         thread can be started; ZKLOCK_DEADLOCK in a callback.
+/// @return ZKLOCK_OK; ZKLOCK_LOST if the hold was lost before the release; ZKLOCK_NOT_HELD if it
+///         was already released; ZKLOCK_NOT_OWNER if the lock is reentrant and another thread
+///         acquired it, in which case nothing changes; ZKLOCK_TIMEOUT if the servers have not
+///         answered within a session timeout, in which case the release goes on in the background;
+///         ZKLOCK_UNREACHABLE if the client can no longer connect to its session, for example after
+///         a change of passwords, in which case the lock is free once the servers end the session,
+///         a session timeout after they last heard from it; ZKLOCK_REFUSED if the access list does
+///         not allow deleting its node, in which case the client's session was ended to remove the
+///         node, and its other holds are lost too; ZKLOCK_REFUSED also if the process is exiting
+///         and no thread can be started; ZKLOCK_DEADLOCK in a callback.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
     call::status("zklock_release", || Ok(Held::table().find(hold)?.inner.release()?))
 }
 
-/// Begins what zklock_release does, and returns at once. If there is a call, and this thread may
-/// release the hold, the hold has come to its end by then, and the release goes on even if the call
-/// is cancelled or freed.
+/// Starts to release a hold as zklock_release does, and returns at once. If this gives you a call,
+/// and this thread may release the hold, then the hold has ended, and the release goes on even if
+/// you cancel or free the call.
 ///
-/// @param hold the hold. It must be freed all the same, which may be done before the call has its
-///        result.
+/// @param hold the hold. You must still free it, and may do so before the call has its result.
 /// @param[out] call the call. Free it with zklock_call_free.
 /// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
@@ -227,14 +227,15 @@ pub extern "C-unwind" fn zklock_release_start(
     })
 }
 
-/// Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still
-/// held is released in the background, whichever thread acquired it, and calls that wait with this
-/// hold end. Nothing of it is told from now on.
+/// Frees a hold and its descriptor. Remove the descriptor from your event loop first. If the lock
+/// is still held, it is released in the background, whichever thread acquired it. Calls that are
+/// waiting with this hold end. A freed hold has no more callbacks or events.
 ///
-/// It waits for nothing but a callback of this hold that is just running, unless that is what calls
-/// it. So call it with nothing locked that the callback locks.
+/// If a callback of this hold is running, this function waits for it to return, unless the callback
+/// itself calls this function. So do not call it with a mutex locked that the callback locks too.
+/// It waits for nothing else.
 ///
-/// @param hold may be NULL; a handle that was freed before is ignored.
+/// @param hold may be NULL. A handle that was already freed is ignored.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_free(hold: *mut zklock_hold) {
     call::free("zklock_hold_free", || {
@@ -247,15 +248,18 @@ pub extern "C-unwind" fn zklock_hold_free(hold: *mut zklock_hold) {
     });
 }
 
-/// The fencing token: of two grants of one path that exclude each other, the later has the greater
-/// token. Let what the lock guards refuse a token smaller than one it has seen, and accept an equal
-/// one: grants that follow one another on one node have the same. Those are the holds within a hold
-/// of ZKLOCK_REENTRANT, and what zklock_lock_options_set_linger and
-/// zklock_lock_options_set_local_turns let a client take again.
+/// Gets the fencing token of a hold. If two grants at one path exclude each other, the later one
+/// never has a smaller token. Have the resource that the lock guards refuse any token smaller than
+/// the largest it has seen, and accept an equal one.
 ///
-/// Holders that may hold together learn of their grants in any order: of two readers without a
-/// writer between them the later may have the smaller token, and so may the later of two permits.
-/// So compare a reader's token with those of writers alone.
+/// Grants that follow one another on one node have the same token. These are nested holds of a lock
+/// made with ZKLOCK_REENTRANT, and grants that a client takes over because of
+/// zklock_lock_options_set_linger or zklock_lock_options_set_local_turns. All other grants that
+/// exclude each other have different tokens.
+///
+/// Among grants that can be held at the same time, the order of tokens means nothing: the later of
+/// two readers with no writer between them may have the smaller token, and so may the later of two
+/// permits. So compare a reader's token only with those of writers.
 ///
 /// @param hold the hold.
 /// @param[out] token the token.
@@ -269,11 +273,12 @@ pub extern "C-unwind" fn zklock_hold_token(hold: *const zklock_hold, token: *mut
     })
 }
 
-/// For how long the lock is certain to be held without the servers being heard from again. Zero
-/// means that others may hold it. It costs no request.
+/// Gets how long the lock is certain to be held, even if the client hears nothing more from the
+/// servers. 0 means that others may hold the lock. It sends no request.
 ///
-/// It is the state of now: a process that is paused just after this call may find it changed.
-/// Against that help the token, and zklock_hold_commit.
+/// This is the state at the time of the call: if the process is paused right after it, the answer
+/// may be out of date. The token (zklock_hold_token) and zklock_hold_commit protect you against
+/// that.
 ///
 /// @param hold the hold.
 /// @param[out] milliseconds rounded down.
@@ -290,11 +295,11 @@ pub extern "C-unwind" fn zklock_hold_valid_for(
     })
 }
 
-/// How the hold stands. It costs no request.
+/// Gets the state of a hold. It sends no request.
 ///
 /// @param hold the hold.
-/// @param[out] state how it stands.
-/// @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not. It may be NULL.
+/// @param[out] state the state.
+/// @param[out] reason why the hold was lost; ZKLOCK_REASON_NONE if it is not lost. It may be NULL.
 /// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -317,7 +322,7 @@ pub extern "C-unwind" fn zklock_hold_state(
     })
 }
 
-/// The path of the lock.
+/// Gets the path of the lock that a hold is on.
 ///
 /// @param hold the hold.
 /// @param[out] path valid until the hold is freed.
@@ -336,7 +341,7 @@ pub extern "C-unwind" fn zklock_hold_path(
     })
 }
 
-/// The path of the node that stands for this hold.
+/// Gets the path of a hold's node.
 ///
 /// @param hold the hold.
 /// @param[out] node valid until the hold is freed.
@@ -355,12 +360,12 @@ pub extern "C-unwind" fn zklock_hold_node(
     })
 }
 
-/// The descriptor of a hold: readable when the hold is lost, and from then on. Do not read from it,
-/// write to it or close it.
+/// Gets the descriptor of a hold. It becomes readable when the hold is lost, and stays readable. Do
+/// not read from it, write to it or close it.
 ///
 /// @param hold the hold.
 /// @param[out] descriptor valid until the hold is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *mut c_int) -> zklock_status {
@@ -370,7 +375,7 @@ pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *m
         let mut told = held.open_told()?;
         let number = held.notice.descriptor()?;
         held.watch_loss(&mut told)?;
-        // If it is lost already, it is readable at once, and not when the I/O thread comes to it.
+        // If it is already lost, make it readable at once, not when the I/O thread gets to it.
         if let HoldState::Lost(_) = held.inner.state() {
             held.notice.happen();
         }
@@ -379,8 +384,8 @@ pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *m
     })
 }
 
-/// What the events of a hold give back: a pointer of yours, behind which nobody looks. Until it is
-/// set, it is that of the ticket from which the hold was fetched, or NULL.
+/// Sets the pointer that the events of a hold give back to you. The library never follows it.
+/// Before you set it, it is the pointer of the ticket that gave the hold, or NULL.
 ///
 /// @param hold the hold.
 /// @param context any pointer, or NULL.
@@ -399,12 +404,13 @@ pub extern "C-unwind" fn zklock_hold_set_context(
     })
 }
 
-/// Calls back when the hold is lost: once, on a thread of ours, and not if it is released before. A
-/// hold that is lost already is reported at once. Each call adds a callback.
+/// Registers a callback for the loss of a hold, and returns at once. The callback is called once,
+/// on a thread of the library, and not at all if the hold is released first. If the hold is already
+/// lost, it is called right away. Several callbacks may be registered.
 ///
 /// @param hold the hold.
-/// @param callback see "Callbacks" above. It may look at the hold, and free it.
-/// @param context handed to it. Both must stay until zklock_hold_free returns.
+/// @param callback see "Callbacks" above. It may query the hold, and free it.
+/// @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
 /// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -422,13 +428,13 @@ pub extern "C-unwind" fn zklock_hold_on_lost(
     })
 }
 
-/// Waits until the hold is lost.
+/// Waits until a hold is lost.
 ///
 /// @param hold the hold.
-/// @param timeout milliseconds; ZKLOCK_FOREVER waits as long as it takes.
-/// @param[out] reason why it was lost.
-/// @return ZKLOCK_OK if it is lost; ZKLOCK_TIMEOUT if it is still held then; ZKLOCK_NOT_HELD if it
-///         is released; ZKLOCK_DEADLOCK in a callback.
+/// @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
+/// @param[out] reason why the hold was lost.
+/// @return ZKLOCK_OK if the hold is lost; ZKLOCK_TIMEOUT if it is still held at the end;
+///         ZKLOCK_NOT_HELD if it is released; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_wait_lost(
@@ -447,13 +453,13 @@ pub extern "C-unwind" fn zklock_hold_wait_lost(
     })
 }
 
-/// Asks the servers whether the lock is still held.
+/// Asks the servers whether the lock is still held, and waits for their answer.
 ///
 /// @param hold the hold.
-/// @param[out] milliseconds for how long it is certain to be held. It may be NULL.
+/// @param[out] milliseconds how long the lock is certain to be held. It may be NULL.
 /// @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did
-///         not answer within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a
-///         release, including one that comes before their answer; ZKLOCK_DEADLOCK in a callback.
+///         not answer within what was left of the lease, or within a second; ZKLOCK_NOT_HELD if the
+///         hold was released, before the call or during it; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_confirm(
@@ -469,11 +475,11 @@ pub extern "C-unwind" fn zklock_hold_confirm(
     })
 }
 
-/// Begins what zklock_hold_confirm does, and returns at once. zklock_call_finish gives the
-/// milliseconds.
+/// Starts to ask the servers as zklock_hold_confirm does, and returns at once. zklock_call_finish
+/// gives the milliseconds as its number.
 ///
-/// @param hold the hold. It must stay until the call has its result: to free it releases the lock,
-///        and the call may give ZKLOCK_NOT_HELD.
+/// @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
+///         the call may then give ZKLOCK_NOT_HELD.
 /// @param[out] call the call. Free it with zklock_call_free.
 /// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]

@@ -1,4 +1,4 @@
-//! Telling a holder that others wait.
+//! Reporting to a holder that others wait.
 
 use crate::call;
 use crate::convert::patience;
@@ -10,30 +10,32 @@ use crate::status::zklock_status;
 use std::ffi::{c_int, c_void};
 use zklock_core::HoldState;
 
-/// Is called when others wait for what a hold has.
+/// Called when others wait for what a hold has.
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub type zklock_wanted_callback = Option<unsafe extern "C" fn(hold: *mut zklock_hold, context: *mut c_void)>;
 
-/// Whether somebody is known to wait for what this hold has, of whatever process and library: to
-/// finish early, or to let the lock go between two pieces of work.
+/// Tells whether anyone is known to be waiting for what this hold has, in any process and with any
+/// library. Use it to finish early, or to release the lock between two pieces of work.
 ///
 ///     for (piece = 0; piece < pieces && !is_wanted; piece++) {
 ///         work_on(piece);
 ///         if (zklock_hold_is_wanted(hold, &is_wanted) != ZKLOCK_OK) return fail(zklock_last_error());
 ///     }
 ///
-/// Somebody who has asked for it by zklock_revoke, or by Curator's Revoker, counts as one who
-/// waits.
+/// A request by zklock_revoke, or by Curator's Revoker, counts as a waiter.
 ///
-/// It does not wait for the servers: the first call of this, or of another that asks for waiters,
-/// has the lock's queue listed and the hold's own nodes read, and leaves watches that the next who
-/// queues or asks sets off. A hold that never asks costs nothing. Readers do not wait for readers,
-/// so they do not count beside one. It is what was seen last: it may stay so though the other has
-/// given up. Nobody queues for a lock of zklock_exclusive_new, so there only the waiters of this
-/// client are seen, and those who have asked.
+/// This function never waits for the servers. The first call for a hold that asks about waiters
+/// (this function, zklock_hold_on_wanted, zklock_hold_wait_wanted or zklock_hold_wanted_fd) starts
+/// to list the lock's queue and to read the hold's own nodes in the background. It leaves watches,
+/// which the next contender or request triggers. A hold that is never asked costs nothing.
+///
+/// The answer is the state that was seen last, so it may still be 1 after the other contender has
+/// given up. Readers do not wait for readers, so a hold of the read side is not wanted because of
+/// them. Nobody queues for a lock of zklock_exclusive_new: there, only waiters of this client and
+/// requests to release are seen.
 ///
 /// @param hold the hold.
-/// @param[out] is_wanted 1 if somebody waits; 0 if not, and if the hold is released or lost.
+/// @param[out] is_wanted 1 if anyone waits; 0 if nobody does, or if the hold is released or lost.
 /// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -50,12 +52,12 @@ pub extern "C-unwind" fn zklock_hold_is_wanted(
     })
 }
 
-/// Another descriptor of a hold: readable when others wait for what the hold has, and from then on.
-/// Do not read from it, write to it or close it. See zklock_hold_is_wanted.
+/// Gets a second descriptor of a hold. It becomes readable when others wait for what the hold has,
+/// and stays readable. Do not read from it, write to it or close it. See zklock_hold_is_wanted.
 ///
 /// @param hold the hold.
 /// @param[out] descriptor valid until the hold is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_wanted_fd(
@@ -72,13 +74,14 @@ pub extern "C-unwind" fn zklock_hold_wanted_fd(
     })
 }
 
-/// Calls back when others wait for what the hold has: once, on a thread of ours, and not if it is
-/// released or lost before. If they wait already, that is told at once. Each call adds a callback.
-/// See zklock_hold_is_wanted.
+/// Registers a callback for when others wait for what a hold has, and returns at once. The callback
+/// is called once, on a thread of the library, and not at all if the hold is released or lost
+/// first. If others are already waiting, it is called right away. Several callbacks may be
+/// registered. See zklock_hold_is_wanted.
 ///
 /// @param hold the hold.
-/// @param callback see "Callbacks" above. It may look at the hold, and free it, which releases it.
-/// @param context handed to it. Both must stay until zklock_hold_free returns.
+/// @param callback see "Callbacks" above. It may query the hold, and free it, which releases it.
+/// @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
 /// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -96,12 +99,12 @@ pub extern "C-unwind" fn zklock_hold_on_wanted(
     })
 }
 
-/// Waits until others wait for what the hold has. See zklock_hold_is_wanted.
+/// Waits until others wait for what a hold has. See zklock_hold_is_wanted.
 ///
 /// @param hold the hold.
-/// @param timeout milliseconds; ZKLOCK_FOREVER waits as long as it takes.
-/// @return ZKLOCK_OK if somebody waits; ZKLOCK_TIMEOUT if nobody does by then; ZKLOCK_NOT_HELD if
-///         the hold is released; ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback.
+/// @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
+/// @return ZKLOCK_OK if anyone waits; ZKLOCK_TIMEOUT if nobody does in that time; ZKLOCK_NOT_HELD
+///         if the hold is released; ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_wait_wanted(hold: *mut zklock_hold, timeout: i64) -> zklock_status {

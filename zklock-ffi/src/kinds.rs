@@ -1,4 +1,4 @@
-//! The kinds of lock: a constructor each. What is made can be acquired, whatever kind it is.
+//! The kinds of lock, with a constructor each. All kinds are acquired in the same way.
 
 use crate::call;
 use crate::client::{Client, zklock_client};
@@ -11,13 +11,13 @@ use crate::status::zklock_status;
 use std::ffi::c_char;
 use zklock_core::{Error, LockSpec, blocking};
 
-/// Makes the mutex at a path: one holder at a time, in the order of arrival. Like every kind of
-/// lock it costs no request: the node is created by the first acquire.
+/// Creates the mutex at a path: one holder at a time, in order of arrival. As with every kind of
+/// lock, this sends no request. The first acquire creates the node.
 ///
-/// It shares a queue with Curator's InterProcessMutex and LeaderSelector, and others: see
-/// zklock_dialect.
+/// A mutex shares a queue with Curator's InterProcessMutex and LeaderSelector, and with those of
+/// other libraries: see zklock_dialect.
 ///
-/// @param client the client. It may be freed before the lock.
+/// @param client the client. You may free it before the lock.
 /// @param path such as "/locks/report".
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] lock the lock. Free it with zklock_lock_free.
@@ -34,16 +34,18 @@ pub extern "C-unwind" fn zklock_mutex_new(
     at_path("zklock_mutex_new", client, path, options, lock, LockSpec::mutex)
 }
 
-/// Makes the read side of the read/write lock at a path: it is held by any number at once, while no
-/// writer holds.
+/// Creates the read side of the read/write lock at a path. Any number of readers can hold it at
+/// once, as long as no writer does.
 ///
-/// A thread that holds the write side by a reentrant lock (ZKLOCK_REENTRANT) may acquire the read
-/// side as well, and release the write side first: a downgrade. The lock of the read side may be
-/// reentrant or not. Where that of the write side is not, the thread waits for the release of the
-/// write side as any other does: see zklock_rwlock_write_new. It shares a queue with Curator's
-/// InterProcessReadWriteLock, and in kazoo's dialect with kazoo's.
+/// It shares a queue with Curator's InterProcessReadWriteLock or, in kazoo's dialect, with kazoo's
+/// locks.
 ///
-/// @param client the client. It may be freed before the lock.
+/// To downgrade, a thread that holds the write side may acquire the read side, and then release the
+/// write side. This needs a write side made with ZKLOCK_REENTRANT; the read side may be reentrant
+/// or not. If the write side is not reentrant, the thread waits until the write side is released,
+/// like any other thread: see zklock_rwlock_write_new.
+///
+/// @param client the client. You may free it before the lock.
 /// @param path such as "/locks/catalogue".
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] lock the lock. Free it with zklock_lock_free.
@@ -60,18 +62,21 @@ pub extern "C-unwind" fn zklock_rwlock_read_new(
     at_path("zklock_rwlock_read_new", client, path, options, lock, LockSpec::read)
 }
 
-/// Makes the write side of the read/write lock at a path: one holder at a time, and no reader
-/// beside it.
+/// Creates the write side of the read/write lock at a path: one writer at a time, and no reader at
+/// the same time.
 ///
-/// A thread that holds the read side waits until that is released, by whichever thread. If no other
-/// can release it, because it is of a reentrant lock, that is ZKLOCK_DEADLOCK. A thread that has
-/// acquired the write side gets the read side at once if the lock is made with ZKLOCK_REENTRANT, so
-/// that no other thread can release the write side. Any other hold may have been handed to another
-/// thread, which writes: so the thread that acquired it waits for its release before it reads, or
-/// gets ZKLOCK_TIMEOUT, and the log warns of the wait.
+/// If a thread holds the read side and acquires the write side, it waits until the read side is
+/// released, by any thread. If no other thread can release it, because its lock is reentrant, the
+/// acquire returns ZKLOCK_DEADLOCK.
 ///
-/// @param client the client. It may be freed before the lock.
-/// @param path that of the read side.
+/// If a thread holds the write side of a lock made with ZKLOCK_REENTRANT, it gets the read side at
+/// once, because no other thread can release that write side. A write side that is not reentrant
+/// may have been handed to another thread, which is still writing. So the thread that acquired it
+/// must wait for its release before it can read, or gets ZKLOCK_TIMEOUT. The log has a warning
+/// about such a wait.
+///
+/// @param client the client. You may free it before the lock.
+/// @param path the same path as for the read side.
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] lock the lock. Free it with zklock_lock_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
@@ -87,11 +92,11 @@ pub extern "C-unwind" fn zklock_rwlock_write_new(
     at_path("zklock_rwlock_write_new", client, path, options, lock, LockSpec::write)
 }
 
-/// Makes the election at a path: the client that acquires it leads until it releases. It shares a
-/// queue with Curator's LeaderLatch. zklock_observe reports who leads, even to programs that are
-/// not candidates.
+/// Creates the election at a path. The client that acquires it leads until it releases it.
+/// zklock_observe reports the leader, even to programs that are not candidates. An election shares
+/// a queue with Curator's LeaderLatch.
 ///
-/// @param client the client. It may be freed before the lock.
+/// @param client the client. You may free it before the lock.
 /// @param path such as "/election/scheduler".
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] lock the lock. Free it with zklock_lock_free.
@@ -108,11 +113,11 @@ pub extern "C-unwind" fn zklock_election_new(
     at_path("zklock_election_new", client, path, options, lock, LockSpec::election)
 }
 
-/// Makes the exclusive lock at a path: the client that creates the node "lock" below it holds the
-/// lock. There is no queue and no order, so it is for jobs that are tried once and skipped if
-/// another process is doing them.
+/// Creates the exclusive lock at a path. The client that creates the node "lock" below the path
+/// holds the lock. There is no queue and no order, so use it for jobs that are tried once and
+/// skipped if another process is doing them.
 ///
-/// @param client the client. It may be freed before the lock.
+/// @param client the client. You may free it before the lock.
 /// @param path such as "/jobs/nightly".
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] lock the lock. Free it with zklock_lock_free.
@@ -129,19 +134,19 @@ pub extern "C-unwind" fn zklock_exclusive_new(
     at_path("zklock_exclusive_new", client, path, options, lock, LockSpec::exclusive)
 }
 
-/// Makes the semaphore at a path: as many hold it as it has permits, in the order of arrival. It
-/// has the layout of Curator's InterProcessSemaphoreV2.
+/// Creates the semaphore at a path. It can have as many holders as it has permits, in order of
+/// arrival. Its nodes have the layout of Curator's InterProcessSemaphoreV2.
 ///
-/// A permit belongs to nobody: any thread may acquire several and release any.
+/// A permit does not belong to a thread: any thread may acquire several and release any.
 ///
-/// @param client the client. It may be freed before the lock.
+/// @param client the client. You may free it before the lock.
 /// @param path such as "/locks/licences".
-/// @param limit how many permits there are, 1 to 4294967295. Every program that uses it must give
-///        the same number.
+/// @param limit the number of permits, 1 to 4294967295. Every program that uses the semaphore must
+///         give the same number.
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] lock the lock. Free it with zklock_lock_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, if more permits are wanted
-///         than there are, or an option does not apply to this kind.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, if the options ask for more
+///         permits at once than the limit, or if an option does not apply to this kind.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_semaphore_new(
@@ -154,13 +159,14 @@ pub extern "C-unwind" fn zklock_semaphore_new(
     at_path("zklock_semaphore_new", client, path, options, lock, |path| LockSpec::semaphore(path, limit))
 }
 
-/// Writes how many permits there are to the node that semaphores name with
-/// zklock_lock_options_set_limit_at, and creates it if it is not there.
+/// Writes a number of permits to the node that semaphores name with
+/// zklock_lock_options_set_limit_at. Creates the node if it does not exist. It waits for the
+/// servers' answer.
 ///
 /// Permits that are held stay held, even if the new limit is lower.
 ///
 /// @param client the client.
-/// @param path that of the node, such as "/limits/licences".
+/// @param path the path of the node, such as "/limits/licences".
 /// @param limit 0 to 2147483647.
 /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
 ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
@@ -177,19 +183,19 @@ pub extern "C-unwind" fn zklock_set_limit(
     })
 }
 
-/// Makes the set of several locks, which are acquired and released together: all of them, or none.
-/// No two sets can come to wait for each other, in whatever order they name their locks.
+/// Creates a set of several locks that are acquired and released together: all of them, or none.
+/// Sets cannot deadlock each other, whatever order they name their locks in.
 ///
-/// @param client the client from which the locks come. It may be freed before the set.
-/// @param locks mutexes, read and write sides, semaphores and elections. They may be freed before
-///        the set.
-/// @param count how many there are: one at least.
-/// @param options NULL for the defaults. They are copied. The options of the locks stay, except
-///        that the set as a whole is reentrant or not.
-/// @param[out] lock the set, which is a lock as well. Free it with zklock_lock_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client or an
-///         exclusive one, if two are of one path, they are too many for one request, or an option
-///         does not apply to a set.
+/// @param client the client that made the locks. You may free it before the set.
+/// @param locks mutexes, read and write sides, semaphores and elections. You may free them before
+///         the set.
+/// @param count the number of locks, at least 1.
+/// @param options NULL for the defaults. They are copied. Each lock keeps its own options, except
+///         that the options of the set decide whether it is reentrant as a whole.
+/// @param[out] lock the set, which is itself a lock. Free it with zklock_lock_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, is of another client or
+///         is an exclusive lock, if two locks have the same path, if there are too many for one
+///         request, or if an option does not apply to a set.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_all_new(
@@ -202,25 +208,25 @@ pub extern "C-unwind" fn zklock_all_new(
     of_several("zklock_all_new", client, locks, count, options, lock, blocking::Client::all_of)
 }
 
-/// Makes any one of several locks: an acquire holds the first that comes, and leaves the queues of
-/// the rest. zklock_hold_path says which it is. It is for a worker that takes any free job out of
-/// many.
+/// Creates a choice of several locks. Acquiring it gives a hold of whichever lock is free first,
+/// and leaves the queues of the others. zklock_hold_path says which lock it is. This is for workers
+/// that take any free job out of many.
 ///
-/// All queues are looked at first, in one round trip that changes nothing, and of the locks that
-/// are free the one that is named first is acquired. If none is, an acquire queues for all. Each
-/// lock is acquired as it is alone, with its own options: so one that the caller holds already is
-/// busy, unless it is reentrant.
+/// An acquire first looks at all the queues, in one round trip that changes nothing. If some locks
+/// are free, it acquires the one that you named first. If none is free, it queues for all of them.
+/// Each lock is acquired as it would be alone, with its own options, so a lock that the caller
+/// already holds counts as busy unless it is reentrant.
 ///
-/// @param client the client from which the locks come. It may be freed before the choice.
-/// @param locks mutexes, read and write sides, semaphores, elections and sets. They may be freed
-///        before the choice.
-/// @param count how many there are: one at least.
-/// @param options NULL for the defaults. No option but a default applies to a choice: give them to
-///        its locks.
-/// @param[out] lock the choice, which is a lock as well. Free it with zklock_lock_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client, an
-///         exclusive one or such a choice itself, if two are of one path, they are too many to be
-///         watched by one session, or an option does not apply to a choice.
+/// @param client the client that made the locks. You may free it before the choice.
+/// @param locks mutexes, read and write sides, semaphores, elections and sets. You may free them
+///         before the choice.
+/// @param count the number of locks, at least 1.
+/// @param options NULL for the defaults. A choice takes no options of its own: set them on its
+///         locks.
+/// @param[out] lock the choice, which is itself a lock. Free it with zklock_lock_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, is of another client, is
+///         an exclusive lock or is itself a choice, if two locks have the same path, if there are
+///         too many for one session to watch, or if an option is not the default.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_any_new(

@@ -1,15 +1,15 @@
-//! What a call returned, in words.
+//! Names of statuses, and messages about failures.
 
 use crate::call;
 use crate::failure::{NO_INDEX, last_index, last_message};
 use crate::status::zklock_status;
 use std::ffi::c_char;
 
-/// The name of a status, such as "ZKLOCK_TIMEOUT".
+/// Gets the name of a status, such as "ZKLOCK_TIMEOUT".
 ///
 /// @param status what a call returned.
-/// @return the name, or "unknown" if no status has this number. It is never NULL, and lives for
-///         ever.
+/// @return the name, or "unknown" if no status has this number. It is never NULL and is valid for
+///         the life of the process.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_status_name(status: i32) -> *const c_char {
     call::plain("zklock_status_name", c"unknown".as_ptr(), || {
@@ -17,23 +17,26 @@ pub extern "C-unwind" fn zklock_status_name(status: i32) -> *const c_char {
     })
 }
 
-/// A message about the last call that failed in this thread: what is wrong, and what to do.
+/// Gets the message of the last call on this thread that failed: what is wrong, and what to do. The
+/// wording is meant for people and may change with any version.
 ///
-/// For people: it is no part of the stable interface.
+/// Every status but ZKLOCK_OK replaces the message, including ZKLOCK_PENDING and ZKLOCK_TIMEOUT. So
+/// read the message right after the call that failed, before the next zklock_client_next_event or
+/// zklock_call_finish.
 ///
-/// @return the message; "" if no call has failed in this thread. It is never NULL, and valid until
-///         the next call of this thread that fails.
+/// @return the message, or "" if no call on this thread has failed. It is never NULL, and is valid
+///         until the next call on this thread that fails.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_last_error() -> *const c_char {
     call::plain("zklock_last_error", c"".as_ptr(), last_message)
 }
 
-/// Which write was refused, if the last function that failed in this thread was a
-/// zklock_hold_commit that gave ZKLOCK_CONFLICT; or a zklock_call_finish or zklock_call_versions
-/// that gave it for a zklock_hold_commit_start.
+/// Tells which write was refused, after ZKLOCK_CONFLICT from zklock_hold_commit, or from
+/// zklock_call_finish or zklock_call_versions for a zklock_hold_commit_start. Ask right away: the
+/// next call on this thread that fails replaces the answer.
 ///
-/// @return its index among the writes, from 0 on; -1 if the last function that failed did so in
-///         another way.
+/// @return the index of the write, counting from 0; -1 if the last call that failed on this thread
+///         failed in another way.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_last_conflict() -> i64 {
     call::plain("zklock_last_conflict", NO_INDEX, last_index)

@@ -1,5 +1,5 @@
-//! What C and the library must see alike, byte for byte. tests/c/header says the same of the
-//! header.
+//! Layouts on which C and the library must agree, byte for byte. tests/c/header checks the header
+//! in the same way.
 
 use crate::contenders::zklock_contender;
 use crate::event::zklock_event;

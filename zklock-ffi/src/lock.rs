@@ -1,4 +1,4 @@
-//! A thing that can be acquired. Its kinds are in kinds.rs: a constructor each, and nothing else.
+//! A lock. The constructors of its kinds, and nothing else about them, are in kinds.rs.
 
 use crate::call;
 use crate::convert::{c_string, patience};
@@ -11,7 +11,7 @@ use std::ffi::{CString, c_char};
 use std::sync::Arc;
 use zklock_core::blocking;
 
-/// A lock at a path. It holds nothing itself: zklock_acquire does.
+/// A lock at a path. A zklock_lock holds nothing itself: zklock_acquire gives a hold.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_lock {
@@ -39,7 +39,7 @@ impl Lock {
         &self.inner
     }
 
-    /// Where the events of its client are.
+    /// The events of its client.
     pub(crate) fn events(&self) -> &Arc<Events> {
         &self.events
     }
@@ -50,15 +50,15 @@ impl Lock {
     }
 }
 
-/// Frees the lock. Holds of it are not touched, and waits for it go on.
+/// Frees a lock. Its holds are not affected, and waits for it go on.
 ///
-/// @param lock may be NULL; a handle that was freed before is ignored.
+/// @param lock may be NULL. A handle that was already freed is ignored.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_lock_free(lock: *mut zklock_lock) {
     call::free("zklock_lock_free", || drop(Lock::table().take(lock)));
 }
 
-/// The path of a lock; of a set of locks, the paths of all.
+/// Gets the path of a lock, or all the paths of a set of locks.
 ///
 /// @param lock the lock.
 /// @param[out] path valid until the lock is freed.
@@ -75,38 +75,37 @@ pub extern "C-unwind" fn zklock_lock_path(
     })
 }
 
-/// Waits until the lock is held.
+/// Acquires a lock: waits until it is held.
 ///
-/// Grants follow the order in which clients queue, and within a client that of its callers: however
-/// many wait, clients take turns. A caller that gives up leaves its place to the next of its
-/// client.
+/// Clients get the lock in the order in which they queue, and the callers within a client in the
+/// order in which they call. However many callers a client has, clients take turns. If a caller
+/// gives up, the next caller of its client takes its place.
 ///
-/// A thread may acquire for others, and hand each hold to one that releases it: so it also waits
-/// for what it has acquired itself. If nobody else releases that, it waits in vain; a warning is
-/// logged when such a wait begins.
+/// A thread may acquire a lock for another thread, so it also waits for holds that it acquired
+/// itself. If no other thread releases such a hold, the wait never ends. The log has a warning when
+/// such a wait begins.
 ///
-/// With a timeout of 0 it may be called again and again: from the second time on that one and the
-/// same zklock_lock of a mutex, an election or a read/write lock was busy, further such calls cost
-/// no request until the servers tell that the one in the way has gone. So right after another
-/// client's release it may still be ZKLOCK_TIMEOUT, for the moment that this takes, a tenth of the
-/// session timeout at most. With a timeout that leaves the servers the time to answer, they are
-/// asked in any case.
+/// You may poll with a timeout of 0. After a zklock_lock of a mutex, an election or a read/write
+/// lock was found busy twice, further tries send no request until the servers report that the
+/// contender ahead has gone. So just after another client's release, a try may still return
+/// ZKLOCK_TIMEOUT until that report arrives, for a tenth of the session timeout at most. A call
+/// whose timeout leaves enough time for an answer always asks the servers.
 ///
 /// @param lock the lock.
-/// @param timeout milliseconds: 0 tries once, which takes as long as the try timeout if no server
-///        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then, whatever
-///        the network does.
-/// @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it
-///        with zklock_hold_free.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others had the lock until then, or the time was too short
-///         for an answer; ZKLOCK_UNREACHABLE if there was no connection then, or no server has
-///         answered for the try timeout: nobody knows who has the lock; ZKLOCK_DEADLOCK if it was
-///         to wait for what this thread itself holds by a reentrant lock, so that no other can
-///         release it (such as the read side, if this is the write side), or in a callback; if the
-///         lock is reentrant; ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its
-///         lease has run out; ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list
-///         does not allow it, or the process is exiting and no thread can be started;
-///         ZKLOCK_CLOSED.
+/// @param timeout in milliseconds. 0 tries once, and takes the try timeout if no server answers.
+///         ZKLOCK_FOREVER waits as long as it takes. With any other timeout the call returns in
+///         time, whatever the network does.
+/// @param[out] hold the proof that the lock is held. Release it with zklock_release, and free it
+///         with zklock_hold_free.
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others held the lock for all that time, or the time was too
+///         short for an answer; ZKLOCK_UNREACHABLE if there was no connection in the end, or no
+///         server answered within the try timeout, so that it is not known who has the lock;
+///         ZKLOCK_DEADLOCK in a callback, or if the call would wait for a hold of a reentrant lock
+///         that only this thread can release (for example, a hold of the read side, if this is the
+///         write side); ZKLOCK_LOST if the lock is reentrant and this thread's outer hold is lost,
+///         and ZKLOCK_UNREACHABLE if that hold's lease has run out; ZKLOCK_FOREIGN_CONTENDER;
+///         ZKLOCK_REFUSED if the servers' access list does not allow it, or the process is exiting
+///         and no thread can be started; ZKLOCK_CLOSED.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_acquire(

@@ -22,39 +22,41 @@ pub struct zklock_lock_options {
 c_enum! {
     /// Boolean properties of a lock: see zklock_lock_options_set_flags.
     pub enum zklock_flag {
-        /// A thread that holds the lock may acquire it again; each hold is released by that thread.
-        /// Without it any thread may release a hold, and so a thread that acquires again waits
-        /// until one does. Of a read/write lock, a thread that holds the write side by such a lock
-        /// may acquire the read side as well. Leave it out if a thread may turn to other work while
-        /// the first holds the lock, as a thread that runs coroutines does: both count as one
-        /// owner, and would be inside together. Not for semaphores, whose permits belong to nobody.
+        /// A thread that holds the lock may acquire it again. It must release each hold itself.
+        /// Without this flag any thread may release a hold, so a thread that acquires again waits
+        /// until one does. With this flag on the write side of a read/write lock, a thread that
+        /// holds the write side may also acquire the read side. Do not set it if a thread may
+        /// switch to other work while it holds the lock, as a thread that runs coroutines does:
+        /// both pieces of work would count as one owner and hold the lock together. Not for
+        /// semaphores, whose permits do not belong to a thread.
         ZKLOCK_REENTRANT = 1,
-        /// Wait for a contender that cannot see ours as for any other, instead of failing with
-        /// ZKLOCK_FOREIGN_CONTENDER. Both may come to hold the lock, so set this only if you know
-        /// that it sees ours after all.
+        /// Wait for a contender that cannot see ours as for any other contender, instead of failing
+        /// with ZKLOCK_FOREIGN_CONTENDER. Both may end up holding the lock, so set this only if you
+        /// know that the contender does see ours.
         ZKLOCK_ALLOW_FOREIGN = 2,
-        /// A waiter watches all the others, and not only the one that matters: the simple way, for
-        /// comparison.
+        /// Make a waiter watch all other contenders, instead of only the one that matters. This is
+        /// the naive method, for comparisons.
         ZKLOCK_WATCH_CHILDREN = 4,
     }
 }
 
 c_enum! {
-    /// How the nodes of a lock are named, and so with which libraries it shares a queue.
+    /// How the nodes of a lock are named, which decides the libraries that it can share a queue
+    /// with.
     pub enum zklock_dialect {
-        /// Like those of Curator and go-zookeeper, and of kazoo with extra_lock_patterns. This is
-        /// the default.
+        /// Names like those of Curator and go-zookeeper, and of kazoo with extra_lock_patterns.
+        /// This is the default.
         ZKLOCK_DIALECT_CURATOR = 1,
-        /// Like those of kazoo: for mutexes, read and write sides.
+        /// Names like those of kazoo. For mutexes and the sides of a read/write lock.
         ZKLOCK_DIALECT_KAZOO = 2,
-        /// Like those of WriteLock in ZooKeeper's own recipes: for mutexes.
+        /// Names like those of WriteLock in ZooKeeper's own recipes. For mutexes.
         ZKLOCK_DIALECT_WRITELOCK = 3,
     }
 }
 
 pub(crate) struct LockOptions(Mutex<Chosen>);
 
-/// What was set, by the names of C.
+/// The options that were set, with C's names.
 #[derive(Clone)]
 struct Chosen {
     flags: u32,
@@ -73,7 +75,7 @@ handle!(
 );
 
 impl LockOptions {
-    /// The lock with these options; those that are NULL are the defaults.
+    /// Applies options to a lock. NULL means the defaults.
     pub(crate) fn apply(options: *const zklock_lock_options, spec: LockSpec) -> Result<LockSpec, Failure> {
         use zklock_flag::{ZKLOCK_ALLOW_FOREIGN, ZKLOCK_REENTRANT, ZKLOCK_WATCH_CHILDREN};
         if options.is_null() {
@@ -100,8 +102,8 @@ impl LockOptions {
     }
 }
 
-/// Makes options with the defaults. Free them with zklock_lock_options_free, which may be done as
-/// soon as the lock is made.
+/// Creates lock options with the defaults. Free them with zklock_lock_options_free, at any time
+/// after the lock is made.
 ///
 /// @param[out] options the options.
 /// @return ZKLOCK_OK.
@@ -123,15 +125,15 @@ pub extern "C-unwind" fn zklock_lock_options_new(options: *mut *mut zklock_lock_
     })
 }
 
-/// Frees options. Locks made with them are not touched.
+/// Frees lock options. Locks that were made with them are not affected.
 ///
-/// @param options may be NULL; a handle that was freed before is ignored.
+/// @param options may be NULL. A handle that was already freed is ignored.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_lock_options_free(options: *mut zklock_lock_options) {
     call::free("zklock_lock_options_free", || drop(LockOptions::table().take(options)));
 }
 
-/// Sets the boolean properties of the lock. This replaces the flags that were set before.
+/// Sets the boolean properties of the lock. This replaces flags that were set earlier.
 ///
 /// @param options the options.
 /// @param flags 0, or a sum of zklock_flag.
@@ -151,10 +153,11 @@ pub extern "C-unwind" fn zklock_lock_options_set_flags(
     })
 }
 
-/// How its nodes are named. Contenders of every dialect are recognised, whichever the lock has.
+/// Sets how the lock's nodes are named. Contenders of every dialect are recognised, whichever one
+/// the lock itself uses.
 ///
 /// @param options the options.
-/// @param dialect one of zklock_dialect. It says which kinds of lock can have it.
+/// @param dialect one of zklock_dialect, where each lists the kinds of lock that can use it.
 /// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -174,7 +177,7 @@ pub extern "C-unwind" fn zklock_lock_options_set_dialect(
     })
 }
 
-/// How many permits of a semaphore to acquire at once. Default: 1.
+/// Sets how many permits of a semaphore to acquire at once. Default: 1.
 ///
 /// @param options the options.
 /// @param permits 1 to 256.
@@ -191,9 +194,9 @@ pub extern "C-unwind" fn zklock_lock_options_set_permits(
     })
 }
 
-/// The node that says how many permits a semaphore has, in the format of Curator's SharedCount. As
-/// long as it does not exist, the limit is that of zklock_semaphore_new. Waiters notice when
-/// zklock_set_limit changes it.
+/// Sets the node that holds the number of permits of a semaphore, in the format of Curator's
+/// SharedCount. As long as it does not exist, the limit is the one given to zklock_semaphore_new.
+/// Waiters notice when zklock_set_limit changes it.
 ///
 /// @param options the options.
 /// @param path such as "/limits/licences".
@@ -211,19 +214,19 @@ pub extern "C-unwind" fn zklock_lock_options_set_limit_at(
     })
 }
 
-/// For how long the lock's node stays after a release, as long as nobody else wants the lock.
-/// Default: 0, not at all. For mutexes, read and write sides.
+/// Sets how long the lock's node stays after a release, as long as nobody else wants the lock.
+/// Default: 0, not at all. For mutexes and the sides of a read/write lock.
 ///
-/// Meanwhile nobody holds the lock, and the client's next acquire takes the node over without a
-/// request, or after one check if its lease does not run. When anybody else queues, by whatever
-/// library, the node is deleted: at once, or with the release if it is held. So a lock that one
-/// process takes again and again costs nothing, and one that others want costs them no more than a
-/// deletion. Readers of a client have one node together, until a writer queues.
+/// While the node lingers, nobody holds the lock. The client's next acquire takes the node over
+/// without a request, or after one check if its lease has run out. When anyone else queues, with
+/// any library, the node is deleted: at once, or on release if the lock is held. So a lock that
+/// only one process uses again and again costs nothing, and other processes that want it wait for
+/// no more than a deletion. All readers of a client share one node, until a writer queues.
 ///
-/// Grants on one node have the same token: what the lock guards must accept one that is not smaller
-/// than it has seen. A try of another client that comes while the node lingers finds the lock busy,
-/// and makes it free. If the process is killed, others wait for its session timeout, as for any
-/// holder's.
+/// All grants on one node have the same token, so the resource that the lock guards must accept a
+/// token equal to the largest that it has seen. If another client tries the lock once while the
+/// node lingers, it finds the lock busy, but this frees the lock. If the process is killed, others
+/// wait for its session timeout, as for any holder.
 ///
 ///     zklock_lock_options *options;
 ///
@@ -248,13 +251,13 @@ pub extern "C-unwind" fn zklock_lock_options_set_linger(
     })
 }
 
-/// How many holders of this client follow one another on one node while others wait. Default: 1, so
-/// that clients take turns, whatever the number of their threads. For mutexes, read and write
-/// sides.
+/// Sets how many holders of this client may follow one another on one node while other clients
+/// wait. Default: 1, so that clients take turns, however many threads each has. For mutexes and the
+/// sides of a read/write lock.
 ///
-/// With more than one, or with zklock_lock_options_set_linger, threads pass the lock on without a
-/// request: for as long as nobody else waits, and so often otherwise. Grants on one node have the
-/// same token.
+/// With more than one turn, or with zklock_lock_options_set_linger, threads of this client pass the
+/// lock on without a request: without limit while no other client waits, and otherwise for this
+/// many turns. All grants on one node have the same token.
 ///
 /// @param options the options.
 /// @param turns 1 to 4294967295.

@@ -1,4 +1,4 @@
-//! What the library reports to the log of its host. It prints nothing by itself.
+//! The library's log goes to its host. It never prints anything itself.
 
 use crate::c_enum::c_enum;
 use crate::call;
@@ -16,29 +16,29 @@ use tracing::level_filters::LevelFilter;
 use zklock_core::face::{OfProcess, TakeLine, call_later, log_to};
 
 c_enum! {
-    /// How much is to be logged: each level includes those before it.
+    /// How much to log. Each level includes those above it in this list.
     pub enum zklock_log_level {
         /// Nothing.
         ZKLOCK_LOG_OFF = 0,
-        /// Bugs.
+        /// Bugs in zklock.
         ZKLOCK_LOG_ERROR = 1,
-        /// What an operator should know: a hold was lost.
+        /// What an operator should know, such as a lost hold.
         ZKLOCK_LOG_WARN = 2,
-        /// Sessions that come and go.
+        /// Sessions that begin and end.
         ZKLOCK_LOG_INFO = 3,
-        /// What an acquire does from its call to its release, and tries to connect.
+        /// The steps of each acquire, from its call to the release, and attempts to connect.
         ZKLOCK_LOG_DEBUG = 4,
-        /// All there is.
+        /// Everything.
         ZKLOCK_LOG_TRACE = 5,
     }
 }
 
-/// Is given a line for the log. The line is valid during the call.
+/// Called with a line of the log. The line is valid during the call.
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub type zklock_log_callback =
     Option<unsafe extern "C" fn(level: i32, message: *const c_char, context: *mut c_void)>;
 
-/// Where the lines go.
+/// The destination of the lines.
 struct Sink {
     callback: TextCallback,
     context: Context,
@@ -53,21 +53,22 @@ struct Line {
     text: CString,
 }
 
-/// Lines that were not taken yet, the one that is just being taken included. They have a queue of
-/// their own so that a callback for a loss comes after the next of them, not after all.
+/// Lines that the callback has not finished with, including the current one. They have their own
+/// queue, so that a callback for a loss only has to wait for one line, not for all of them.
 static LINES: OfProcess<Mutex<VecDeque<Line>>> = OfProcess::new();
-/// What comes beyond is dropped: a log must not eat the host's memory.
+/// Further lines are dropped, so that the log cannot use up the host's memory.
 const LINES_AT_MOST: usize = 10_000;
 
-/// Sends the library's log to a callback, or nowhere. There is one for the whole process: the last
-/// one that was set.
+/// Sends the library's log to a callback, or to nowhere. The whole process has one log callback:
+/// the one that was set last.
 ///
-/// Lines come one at a time (see "Callbacks" above). When 10,000 wait to be taken, further ones are
-/// dropped. When this returns, the callback before is not running, and never called again.
+/// The callback gets one line at a time (see "Callbacks" above). While 10,000 lines are waiting for
+/// it, further lines are dropped. Once this function returns, the previous callback is not running
+/// and is never called again.
 ///
 /// @param level one of zklock_log_level.
-/// @param callback NULL for none.
-/// @param context handed to it. Both must stay until they are replaced.
+/// @param callback the callback; NULL for none.
+/// @param context passed to the callback. Both must stay valid until they are replaced.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such level.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_set_log(
@@ -90,7 +91,7 @@ pub extern "C-unwind" fn zklock_set_log(
         }
         static IS_SUBSCRIBED: AtomicBool = AtomicBool::new(false);
         if !IS_SUBSCRIBED.swap(true, Ordering::Relaxed) {
-            // It cannot fail: nobody else speaks to our copy of this.
+            // This cannot fail, because nobody else uses our copy of `tracing`.
             let _ = log_to(ToSink);
         }
         tracing::callsite::rebuild_interest_cache();
@@ -115,13 +116,13 @@ fn filter(level: i32) -> Result<LevelFilter, Failure> {
     })
 }
 
-/// The number whose filter lets this level pass and no further one.
+/// The number of the lowest log level that includes this one.
 fn number(level: Level) -> i32 {
     let is_level = |number: &i32| filter(*number).is_ok_and(|filter| filter == level);
     zklock_log_level::ALL.iter().map(|(member, _)| *member as i32).find(is_level).unwrap_or(0)
 }
 
-/// Hands one line over, and sees to the next.
+/// Passes one line to the callback, and schedules the next.
 fn take_next() {
     let Some(Line { sink, level, text }) = lines().front().cloned() else { return };
     sink.gate.run(|| call_with_text(sink.callback, level, &text, sink.context));
@@ -140,8 +141,8 @@ fn sink() -> Option<Arc<Sink>> {
     place().read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Where the sink is. A forked child goes on with what its parent had, in which no call is under
-/// way: unless that was just being replaced.
+/// The place of the sink. A forked child keeps its parent's sink, in which no call is running,
+/// unless that was being replaced at the moment of the fork.
 fn place() -> &'static RwLock<Option<Arc<Sink>>> {
     static SINK: OfProcess<RwLock<Option<Arc<Sink>>>> = OfProcess::new();
     SINK.here(|before| {
@@ -156,7 +157,7 @@ fn place() -> &'static RwLock<Option<Arc<Sink>>> {
     })
 }
 
-/// Queues what the callback is to be given.
+/// Queues lines for the callback.
 struct ToSink;
 
 impl TakeLine for ToSink {
@@ -165,7 +166,7 @@ impl TakeLine for ToSink {
     }
 
     fn take(&self, level: Level, line: String) {
-        // It may have been replaced by one that wants less, since this line was asked for.
+        // Since the line was requested, the sink may have been replaced by one with a lower level.
         let Some(sink) = sink().filter(|sink| level <= sink.level) else { return };
         let line = Line { sink, level: number(level), text: c_string(&line) };
         let mut lines = lines();
@@ -173,7 +174,7 @@ impl TakeLine for ToSink {
             return;
         }
         lines.push_back(line);
-        // Without a thread for it nobody can be told anything.
+        // Without a thread, nothing can be reported.
         if lines.len() == 1 && call_later(take_next).is_err() {
             lines.clear();
         }

@@ -7,7 +7,7 @@ c_enum! {
     /// Why a hold was lost.
     #[from(LossReason)]
     pub enum zklock_reason {
-        /// It is not lost.
+        /// The hold is not lost.
         ZKLOCK_REASON_NONE = 0,
         /// The servers ended the session.
         #[from(SessionExpired)]
@@ -15,20 +15,20 @@ c_enum! {
         /// Somebody deleted the hold's node.
         #[from(NodeDeleted)]
         ZKLOCK_REASON_NODE_DELETED = 2,
-        /// The servers could not be heard from in time, so others may hold the lock by now.
+        /// The client did not hear from the servers in time, so others may hold the lock by now.
         #[from(LeaseLapsed)]
         ZKLOCK_REASON_LEASE_LAPSED = 3,
         /// The client was closed.
         #[from(ClientClosed)]
         ZKLOCK_REASON_CLIENT_CLOSED = 4,
-        /// Another reason, for which there is no number: the message of ZKLOCK_LOST says which.
+        /// A reason that has no number: the message of ZKLOCK_LOST names it.
         #[from(Forked)]
         ZKLOCK_REASON_OTHER = 5,
-        /// A contender came that cannot see the hold, such as kazoo's Lock: both may hold the lock.
+        /// A contender came that cannot see the hold, such as kazoo's Lock. Both may hold the lock.
         #[from(ForeignContender)]
         ZKLOCK_REASON_FOREIGN_CONTENDER = 6,
-        /// The client closed the session, to be rid of a node that it may not delete:
-        /// zklock_last_error() of ZKLOCK_LOST names the right that it lacks.
+        /// The client closed its session, to get rid of a node that it is not allowed to delete.
+        /// The message of ZKLOCK_LOST names the missing right.
         #[from(SessionClosed)]
         ZKLOCK_REASON_SESSION_CLOSED = 7,
     }

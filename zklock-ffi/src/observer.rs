@@ -1,4 +1,4 @@
-//! Who holds a lock, seen from outside.
+//! Reports who holds a lock.
 
 use crate::call;
 use crate::contenders::{Shown, shown, zklock_contender};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zklock_core::face::Call;
 use zklock_core::{Error, ErrorKind, QueuedContender, blocking};
 
-/// Reports who holds a lock, without taking part.
+/// Reports who holds a lock, without taking part in it.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_observer {
@@ -28,13 +28,13 @@ pub(crate) struct Observer {
 
 #[derive(Default)]
 struct Watching {
-    /// Asks for what is next while nobody waits for it.
+    /// A call for the next holder, made while nobody waits for it.
     call: Option<Call<Option<QueuedContender>>>,
     /// Raised when the call has an answer.
     ready: Arc<Readiness>,
-    /// Somebody waits for its descriptor, so that there is always a call.
+    /// The descriptor is in use, so there is always a call.
     has_descriptor: bool,
-    /// What was told last: C has pointers to it.
+    /// The holder that was reported last. C has pointers to it.
     told: Option<Box<Shown>>,
 }
 
@@ -45,21 +45,21 @@ impl Observer {
         self.watching.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is new, if it is known already.
+    /// The next holder, if it is already known.
     fn fetch(&self) -> Result<Option<QueuedContender>, Failure> {
         let mut watching = self.watching();
         watching.look_ahead(&self.inner)?;
-        // Before the look: what comes after it raises it again.
+        // Lowered before the check, so that a later answer raises it again.
         watching.ready.lower();
         let Some(answer) = watching.call.as_ref().and_then(Call::fetch) else {
-            return Err(Failure::new(ZKLOCK_TIMEOUT, "nothing is new yet"));
+            return Err(Failure::new(ZKLOCK_TIMEOUT, "nothing has changed yet"));
         };
         watching.call = None;
         watching.look_ahead_for_descriptor(&self.inner)?;
         Ok(answer?)
     }
 
-    /// What is new, when it is known.
+    /// Waits for the next holder.
     fn wait(&self, timeout: i64) -> Result<Option<QueuedContender>, Failure> {
         let patience = patience(timeout)?;
         let known = self.watching().call.take().as_ref().and_then(last_answer);
@@ -70,7 +70,7 @@ impl Observer {
 }
 
 impl Watching {
-    /// Has the next answer fetched in the background, if that is not so already.
+    /// Starts to fetch the next answer in the background, unless that is already running.
     fn look_ahead(&mut self, observer: &blocking::Observer) -> Result<(), Failure> {
         if self.call.is_none() {
             let ready = Arc::downgrade(&self.ready);
@@ -93,17 +93,17 @@ impl Watching {
     }
 }
 
-/// Ends the call, and gives its answer if there was one.
+/// Ends the call, and returns its answer if there is one.
 fn last_answer(call: &Call<Option<QueuedContender>>) -> Option<Result<Option<QueuedContender>, Error>> {
     call.cancel();
     call.fetch().filter(|answer| !answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted))
 }
 
-/// Observes who holds a lock; of an election, who leads. It watches the holder alone, so that many
-/// may observe one lock without waking each other.
+/// Starts to observe who holds a lock or, for an election, who leads. It returns at once. An
+/// observer watches only the holder, so many can observe one lock without waking each other.
 ///
-/// @param lock the lock: one that has one holder, or a read or write side. It may be freed before
-///        the observer.
+/// @param lock the lock. It must be of a kind that has a single holder, or one side of a read/write
+///         lock. You may free it before the observer.
 /// @param[out] observer the observer. Free it with zklock_observer_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for a semaphore or a set of locks.
 #[must_use]
@@ -120,21 +120,21 @@ pub extern "C-unwind" fn zklock_observe(
     })
 }
 
-/// Reports the holder of the lock at the first call, and each new holder after that, as soon as it
-/// changes. Changes that follow one another quickly may be reported as one. If several hold at once,
-/// it is the first of them. As long as no server answers it waits.
+/// Reports the holder of the lock on the first call. Each later call waits until the holder has
+/// changed, and reports the new one. Several quick changes may be reported as one. If there are
+/// several holders, it reports the first of them. If no server answers, it keeps waiting.
 ///
-/// It reports the first in the queue as the holder, even if that is a set of locks that still waits
-/// for another of its locks. zklock_contenders tells the two apart.
+/// The first contender in the queue is reported as the holder, even if it is a set of locks that
+/// still waits for another of its locks. zklock_contenders can tell the two apart.
 ///
 /// @param observer the observer.
-/// @param timeout milliseconds: 0 asks whether there is something new, and does not wait;
-///        ZKLOCK_FOREVER waits as long as it takes.
-/// @param[out] holder the holder, NULL if there is none. It is valid until the next call with this
-///        observer.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_UNREACHABLE if the
-///         client has not connected before, and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
-///         ZKLOCK_DEADLOCK if it were to wait in a callback.
+/// @param timeout in milliseconds. 0 checks whether there is anything new, without waiting.
+///         ZKLOCK_FOREVER waits as long as it takes.
+/// @param[out] holder the holder, or NULL if there is none. It is valid until the next call with
+///         this observer.
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed in that time; ZKLOCK_UNREACHABLE if the
+///         client has never connected, and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
+///         if it would have to wait in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_observer_next(
@@ -153,13 +153,13 @@ pub extern "C-unwind" fn zklock_observer_next(
     })
 }
 
-/// The descriptor of an observer: readable while zklock_observer_next has something new. When it
-/// is, call that with a timeout of 0, which gives ZKLOCK_TIMEOUT if nothing is new after all. Do
-/// not read from it, write to it or close it.
+/// Gets the descriptor of an observer. It is readable while zklock_observer_next has something new.
+/// When it is readable, call zklock_observer_next with a timeout of 0, which gives ZKLOCK_TIMEOUT
+/// if there is nothing new after all. Do not read from it, write to it or close it.
 ///
 /// @param observer the observer.
 /// @param[out] descriptor valid until the observer is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_observer_fd(
@@ -178,10 +178,10 @@ pub extern "C-unwind" fn zklock_observer_fd(
     })
 }
 
-/// Frees an observer and its descriptor, which must be in no event loop any more. Calls that wait
-/// with it go on.
+/// Frees an observer and its descriptor. Remove the descriptor from your event loop first. Calls
+/// that are waiting with this observer go on.
 ///
-/// @param observer may be NULL; a handle that was freed before is ignored.
+/// @param observer may be NULL. A handle that was already freed is ignored.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_observer_free(observer: *mut zklock_observer) {
     call::free("zklock_observer_free", || drop(Observer::table().take(observer)));

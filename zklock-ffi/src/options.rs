@@ -22,7 +22,7 @@ pub(crate) struct Options(Mutex<Settings>);
 #[derive(Clone)]
 struct Settings {
     client: ClientOptions,
-    /// Of the key that is given next.
+    /// For the next key.
     #[cfg(feature = "tls")]
     pass_phrase: Option<zklock_core::PassPhrase>,
 }
@@ -35,7 +35,7 @@ handle!(
 );
 
 impl Options {
-    /// The defaults; the hosts come with the client.
+    /// The defaults. The hosts are set when a client is made.
     fn new() -> Result<Self, Failure> {
         let client = ClientOptions::new("localhost")?;
         Ok(Self(Mutex::new(Settings {
@@ -45,7 +45,7 @@ impl Options {
         })))
     }
 
-    /// The options of a client; those that are NULL are the defaults.
+    /// The options for a client. NULL means the defaults.
     pub(crate) fn of(options: *const zklock_options, hosts: &str) -> Result<ClientOptions, Failure> {
         if options.is_null() {
             return Ok(ClientOptions::new(hosts)?);
@@ -80,8 +80,8 @@ impl Options {
     }
 }
 
-/// Makes options with the defaults. Free them with zklock_options_free, which may be done as soon
-/// as the client is made.
+/// Creates client options with the defaults. Free them with zklock_options_free, at any time after
+/// the client is made.
 ///
 /// @param[out] options the options.
 /// @return ZKLOCK_OK.
@@ -94,18 +94,18 @@ pub extern "C-unwind" fn zklock_options_new(options: *mut *mut zklock_options) -
     })
 }
 
-/// Frees options. Clients made with them are not touched.
+/// Frees client options. Clients that were made with them are not affected.
 ///
-/// @param options may be NULL; a handle that was freed before is ignored.
+/// @param options may be NULL. A handle that was already freed is ignored.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_free(options: *mut zklock_options) {
     call::free("zklock_options_free", || drop(Options::table().take(options)));
 }
 
-/// The session timeout to ask for, 100 ms at least; the servers may grant another. Default: 10 s.
+/// Sets the session timeout to ask the servers for. They may grant another. Default: 10 s.
 ///
-/// After a crash, a holder's lock is free again when its session has timed out. A short timeout
-/// frees it sooner, and loses holds on shorter network troubles.
+/// After a crash, the locks of a holder are free once its session has timed out. A shorter timeout
+/// frees them sooner, but also loses holds in shorter network outages.
 ///
 /// @param options the options.
 /// @param milliseconds 100 to 2147483647.
@@ -122,8 +122,8 @@ pub extern "C-unwind" fn zklock_options_set_session_timeout(
     })
 }
 
-/// How long to try to reach a server before zklock_client_new, or a question such as
-/// zklock_contenders, fails. Default: 10 s.
+/// Sets how long zklock_client_new, and queries such as zklock_contenders, try to reach a server
+/// before they fail. Default: 10 s.
 ///
 /// @param options the options.
 /// @param milliseconds not negative.
@@ -140,9 +140,9 @@ pub extern "C-unwind" fn zklock_options_set_connect_timeout(
     })
 }
 
-/// How long the servers have to answer an acquire that tries once, and any other call whose timeout
-/// is 0, before it is ZKLOCK_UNREACHABLE. Default: 1 s. If they answer, a try takes a few round
-/// trips and never that long.
+/// Sets how long a call with a timeout of 0, such as an acquire that tries once, waits for the
+/// servers' answer before it returns ZKLOCK_UNREACHABLE. Default: 1 s. If the servers answer, a try
+/// takes only a few round trips.
 ///
 /// @param options the options.
 /// @param milliseconds positive.
@@ -159,8 +159,8 @@ pub extern "C-unwind" fn zklock_options_set_try_timeout(
     })
 }
 
-/// Put all paths below this node, which must exist unless it is created: see
-/// zklock_options_set_create_chroot. It replaces a chroot among the hosts.
+/// Puts all paths of the client below this node. The node must exist, unless it is created: see
+/// zklock_options_set_create_chroot. This replaces a chroot given with the hosts.
 ///
 /// @param options the options.
 /// @param path such as "/apps/billing".
@@ -177,8 +177,9 @@ pub extern "C-unwind" fn zklock_options_set_chroot(
     })
 }
 
-/// Whether to create the chroot, and the nodes above it, if it is missing when a session is opened.
-/// They are persistent, and have the access list of what the client creates. Default: no.
+/// Sets whether the client, when it opens a session, creates the chroot and the nodes above it if
+/// they are missing. They are persistent nodes with the same access list as everything that the
+/// client creates. Default: no.
 ///
 /// @param options the options.
 /// @param creates 0 for no, any other number for yes.
@@ -194,16 +195,19 @@ pub extern "C-unwind" fn zklock_options_set_create_chroot(
     })
 }
 
-/// Whether the servers are asked to confirm what is held, every twelfth of the session timeout.
+/// Sets whether the client has the servers confirm its holds every twelfth of the session timeout.
 /// Default: yes.
 ///
-/// A client that holds anything, be it one lock or a thousand, writes that often to the ensemble.
-/// That is a load where thousands of clients hold something all day, such as the leaders of as many
-/// elections. Without a heartbeat they cost nothing. But then nothing proves that a hold is still
-/// there: half a session timeout after it was granted, zklock_hold_valid_for is zero for good. The
-/// hold is at risk while the client is disconnected. It is lost when the servers say that its
-/// session is over, or that its node is deleted. By then another may have held the lock for a
-/// while. zklock_hold_confirm and guarded writes ask the servers, with a heartbeat or without.
+/// The heartbeat is a write to the ensemble, and a client with holds sends one each time, whether
+/// it has one hold or a thousand. This adds up if thousands of clients hold something all day, for
+/// example as leaders of thousands of elections.
+///
+/// Without a heartbeat, such clients cost nothing, but nothing proves that a hold still exists.
+/// Half a session timeout after the grant, zklock_hold_valid_for drops to 0 for good. The hold is
+/// at risk while the client is disconnected. It is only reported as lost when the servers say that
+/// its session is over or its node is deleted. By then another client may have held the lock for a
+/// while. zklock_hold_confirm and guarded writes always ask the servers, with or without a
+/// heartbeat.
 ///
 /// @param options the options.
 /// @param beats 0 for no, any other number for yes.
@@ -219,7 +223,8 @@ pub extern "C-unwind" fn zklock_options_set_heartbeat(
     })
 }
 
-/// What others see as the contender's name: the data of its nodes. Default: "host/pid".
+/// Sets the name under which others see this client in a queue. It is the data of the nodes that
+/// the client creates. Default: "host/pid".
 ///
 /// @param options the options.
 /// @param identity 1024 bytes at most.
@@ -236,16 +241,20 @@ pub extern "C-unwind" fn zklock_options_set_identity(
     })
 }
 
-/// The version of the servers, such as 3 and 4 for 3.4.14; of an ensemble that is being upgraded it
-/// is the oldest. Servers before 3.5 have no sets of locks, no several permits at once, no read
-/// side within the own write side, no double barriers and no guarded writes that create a node:
-/// that is ZKLOCK_REFUSED there. Default: the first server of each session is asked, by the word
-/// srvr; one that does not answer it, or speaks TLS, is taken for 3.5 or later.
+/// Sets the version of the servers, such as 3 and 4 for 3.4.14. During an upgrade of the ensemble,
+/// give the oldest version.
+///
+/// Servers before 3.5 do not support sets of locks, acquiring several permits at once, acquiring
+/// the read side while holding the write side, double barriers, or guarded writes that create a
+/// node. These give ZKLOCK_REFUSED there.
+///
+/// By default, the client asks the first server of each session with the command srvr. A server
+/// that does not answer it, or that speaks TLS, is taken for 3.5 or later.
 ///
 /// @param options the options.
 /// @param major 3 to 4294967295.
-/// @param minor 4 to 4294967295 if the first is 3, otherwise any.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is older than 3.4.
+/// @param minor 4 to 4294967295 if major is 3, otherwise any number.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the version is older than 3.4.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_server_version(

@@ -1,8 +1,8 @@
-//! What C hands over, and what is handed to C: the one file with `unsafe` code.
+//! Everything that crosses the boundary to C: the only file with `unsafe` code.
 //!
-//! What cannot be checked is what the header asks of every caller: a pointer that is not NULL
-//! points to what its type says, a string ends with NUL, and a function has the signature of its
-//! type. Everything else is checked.
+//! Some things cannot be checked, and the header requires them of every caller: a pointer that is
+//! not NULL points to what its type says, a string ends with NUL, and a function has the signature
+//! of its type. Everything else is checked.
 
 #![allow(unsafe_code, reason = "the boundary to C")]
 
@@ -15,17 +15,18 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use zklock_core::face::mark_processes;
 
-/// A string of the caller's.
+/// A string from the caller.
 pub(crate) fn text<'a>(what: &str, pointer: *const c_char) -> Result<&'a str, Failure> {
     optional_text(what, pointer)?.ok_or_else(|| Failure::argument(format!("{what} is NULL")))
 }
 
-/// A string of the caller's that may be NULL.
+/// A string from the caller, which may be NULL.
 pub(crate) fn optional_text<'a>(what: &str, pointer: *const c_char) -> Result<Option<&'a str>, Failure> {
     if pointer.is_null() {
         return Ok(None);
     }
-    // SAFETY: it is not NULL, and the header asks for a string that ends with NUL and stays for the call.
+    // SAFETY: it is not NULL, and the header requires a string that ends with NUL and stays valid
+    // for the call.
     let text = unsafe { CStr::from_ptr(pointer) };
     match text.to_str() {
         Ok(text) => Ok(Some(text)),
@@ -36,7 +37,7 @@ pub(crate) fn optional_text<'a>(what: &str, pointer: *const c_char) -> Result<Op
     }
 }
 
-/// An array of the caller's. NULL will do if it is empty.
+/// An array from the caller. It may be NULL if it is empty.
 pub(crate) fn array<'a, T>(what: &str, pointer: *const T, count: usize) -> Result<&'a [T], Failure> {
     if count == 0 {
         return Ok(&[]);
@@ -47,86 +48,90 @@ pub(crate) fn array<'a, T>(what: &str, pointer: *const T, count: usize) -> Resul
     if !pointer.is_aligned() || count > isize::MAX as usize / size_of::<T>().max(1) {
         return Err(Failure::argument(format!("{what} cannot be an array of {count}")));
     }
-    // SAFETY: it is not NULL, aligned, of a size that can be, and the header asks for `count` of these that
-    // nobody changes during the call.
+    // SAFETY: it is not NULL, aligned and of a possible size, and the header requires `count`
+    // elements that nobody changes during the call.
     Ok(unsafe { slice::from_raw_parts(pointer, count) })
 }
 
-/// Where the caller wants a result.
+/// An output parameter.
 #[derive(Clone, Copy)]
 pub(crate) struct Out<T>(*mut T);
 
-/// NULL is found here, before anything is done whose result would be lost.
+/// Rejects NULL, before anything is done whose result would be lost.
 pub(crate) fn out<T>(what: &str, pointer: *mut T) -> Result<Out<T>, Failure> {
     if pointer.is_null() {
-        return Err(Failure::argument(format!("{what}, where the result is to go, is NULL")));
+        return Err(Failure::argument(format!("{what} is NULL: give a place for the result")));
     }
     Ok(Out(pointer))
 }
 
 impl<T> Out<T> {
     pub(crate) fn set(self, value: T) {
-        // SAFETY: it is not NULL, and the header asks for a place to which a T can be written.
+        // SAFETY: it is not NULL, and the header requires a place to which a T can be written.
         unsafe { self.0.write(value) }
     }
 }
 
-/// Where the caller has room for several.
+/// An output parameter with room for several values.
 pub(crate) struct Outs<T> {
     first: *mut T,
     count: usize,
 }
 
-/// NULL will do if there is no room.
+/// It may be NULL if there is no room.
 pub(crate) fn outs<T>(what: &str, first: *mut T, count: usize) -> Result<Outs<T>, Failure> {
-    // The room is checked as what can be read is.
+    // The place to write to is checked like one to read from.
     array(what, first.cast_const().cast::<MaybeUninit<T>>(), count)?;
     Ok(Outs { first, count })
 }
 
 impl<T: Copy> Outs<T> {
-    /// Writes as many as there is room for.
+    /// Writes as many values as there is room for.
     pub(crate) fn set(self, values: &[T]) {
         let count = values.len().min(self.count);
         if count > 0 {
-            // SAFETY: it is aligned and not NULL, since there is room, to which the header says that can be written.
+            // SAFETY: it is aligned and not NULL, since there is room, and the header requires that
+            // it can be written to.
             unsafe { self.first.copy_from_nonoverlapping(values.as_ptr(), count) }
         }
     }
 }
 
-/// Marks this process in a page that the kernel clears in every fork, however it was made, if it
-/// can do that (Linux 4.14): a look at it costs a hundredth of a request for the process's number.
+/// Marks this process in a page that the kernel clears in every forked child, however it was
+/// forked, if the kernel supports it (Linux 4.14). Reading the page takes a hundredth of the time
+/// of a `getpid`.
 pub(crate) fn mark_process() {
     static IS_MARKED: AtomicBool = AtomicBool::new(false);
-    // No Once: a fork that came while another thread was in it would wait for ever.
+    // Not a Once, because a fork while another thread is in it would make the child wait for ever.
     if IS_MARKED.swap(true, Ordering::Relaxed) {
         return;
     }
-    // The kernel makes a whole page of it.
+    // The kernel rounds the size up to a page.
     let size = size_of::<AtomicU32>();
     let (protection, private) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-    // SAFETY: the kernel chooses the place, so it is nobody else's memory.
+    // SAFETY: the kernel chooses the address, so it is not anyone else's memory.
     let Ok(page) = (unsafe { mmap_anonymous(std::ptr::null_mut(), size, protection, private) }) else {
         return;
     };
-    // SAFETY: the page was mapped just now, and is ours alone.
+    // SAFETY: the page was just mapped, and is only ours.
     if unsafe { madvise(page, size, Advice::LinuxWipeOnFork) }.is_err() {
         return;
     }
-    // SAFETY: the page is zero, which is a number, aligned, and never given back. The kernel changes it only
-    // where it makes another process, before that runs.
+    // SAFETY: the page is zero, which is a valid number, it is aligned, and it is never unmapped.
+    // The kernel only changes it when it creates another process, before that runs.
     mark_processes(unsafe { &*page.cast::<AtomicU32>() });
 }
 
-/// Makes a call in which its thread cannot be cancelled: the system would unwind through code that
-/// is not made for it, and end the process. It is cancelled afterwards.
+/// Makes a call during which the thread cannot be cancelled. Otherwise the system would unwind
+/// through code that is not made for it, and end the process. The thread is cancelled after the
+/// call.
 ///
 /// A thread whose cancellation is asynchronous may be unwound from any instruction outside of
 /// `call`, here and in the exported function. So nothing there may have a destructor, and the
-/// exported functions are `extern "C-unwind"`, which lets the system pass. Without any optimisation
-/// the compiler would provide for destructors that there are not, and the process would end where
-/// it does not expect to unwind: see the profiles in Cargo.toml, and tests/c/frames.
+/// exported functions are `extern "C-unwind"`, which lets the system unwind through them. Without
+/// any optimisation, the compiler would add landing pads even for destructors that do not exist,
+/// and the process would end because it does not expect to unwind there: see the profiles in
+/// Cargo.toml, and tests/c/frames.
 #[inline(always)]
 pub(crate) fn uncancelled<T, F: FnOnce() -> T>(call: F) -> T {
     const { assert!(!std::mem::needs_drop::<F>() && !std::mem::needs_drop::<T>()) };
@@ -137,15 +142,17 @@ pub(crate) fn uncancelled<T, F: FnOnce() -> T>(call: F) -> T {
     const PTHREAD_CANCEL_DISABLE: c_int = 1;
     const PTHREAD_CANCEL_DEFERRED: c_int = 0;
     let (mut before, mut kind) = (0, 0);
-    // The type as well: glibc sends a signal to a thread that is asynchronous, and looks no more at the state when it comes.
-    // SAFETY: they change what is this thread's alone, and write what was before to where they may.
+    // Change the type as well: glibc signals a thread with asynchronous cancellation, and does not
+    // check the state again when the signal arrives.
+    // SAFETY: these calls change only this thread's state, and write the old values to valid places.
     unsafe {
         pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &mut kind);
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &mut before);
     }
     let result = apart(call);
-    // The state first: where it acts, glibc 2.36 makes another result of the thread than PTHREAD_CANCELED.
-    // SAFETY: as above, with what they gave. No panic gets to here, so both are always put back.
+    // Restore the state first: if the cancellation acts at that point, glibc 2.36 gives the thread
+    // another result than PTHREAD_CANCELED.
+    // SAFETY: as above, with the values from before. No panic can get here, so both are restored.
     unsafe {
         pthread_setcancelstate(before, &mut before);
         pthread_setcanceltype(kind, &mut kind);
@@ -153,34 +160,35 @@ pub(crate) fn uncancelled<T, F: FnOnce() -> T>(call: F) -> T {
     result
 }
 
-/// In a frame of its own: what it needs to unwind is not to become the caller's.
+/// In its own frame, so that its unwind tables do not become the caller's.
 #[inline(never)]
 fn apart<T>(call: impl FnOnce() -> T) -> T {
     call()
 }
 
-/// What a callback is given back. It is the caller's, who says that any thread may have it.
+/// The pointer that a callback gets back. The caller, to whom it belongs, declares that any thread
+/// may have it.
 #[derive(Clone, Copy)]
 pub(crate) struct Context(pub(crate) *mut c_void);
 
 impl Context {
-    /// Nobody has given one.
+    /// No pointer was set.
     pub(crate) const NONE: Self = Self(std::ptr::null_mut());
 }
 
-// SAFETY: we never look behind it; the header says that callbacks run on a thread of ours.
+// SAFETY: we never dereference it, and the header says that callbacks run on a thread of ours.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
 
-/// A struct as C has it, with the strings into which its members point.
+/// A C struct, together with the strings that its members point to.
 pub(crate) struct WithStrings<T, const N: usize> {
     value: T,
     _strings: [CString; N],
 }
 
 impl<T, const N: usize> WithStrings<T, N> {
-    /// `fill` gets the pointers to the strings, in their order.
+    /// `fill` gets the pointers to the strings, in the same order.
     pub(crate) fn new(strings: [CString; N], fill: impl FnOnce([*const c_char; N]) -> T) -> Self {
         let value = fill(strings.each_ref().map(|text| text.as_ptr()));
         Self { value, _strings: strings }
@@ -191,23 +199,24 @@ impl<T, const N: usize> WithStrings<T, N> {
     }
 }
 
-// SAFETY: the pointers are to the strings beside them, to which nobody writes, whichever thread reads or drops them.
+// SAFETY: the pointers are to the strings beside them, which nobody changes, whichever thread reads
+// or drops them.
 unsafe impl<T, const N: usize> Send for WithStrings<T, N> {}
 // SAFETY: as above.
 unsafe impl<T, const N: usize> Sync for WithStrings<T, N> {}
 
-/// A callback that is given a number and a text.
+/// A callback that gets a number and a text.
 pub(crate) type TextCallback = unsafe extern "C" fn(i32, *const c_char, *mut c_void);
-/// A callback that is given a handle and what there is to say of it.
+/// A callback that gets a handle and a value.
 pub(crate) type HandleCallback<H, V> = unsafe extern "C" fn(*mut H, V, *mut c_void);
-/// A callback that is given a handle to which something has happened, of which there is no more to
-/// say.
+/// A callback that gets only a handle.
 pub(crate) type NewsCallback<H> = unsafe extern "C" fn(*mut H, *mut c_void);
-/// A callback that is shown a struct.
+/// A callback that gets a struct.
 pub(crate) type Visitor<T> = unsafe extern "C" fn(*const T, *mut c_void);
 
 pub(crate) fn call_with_text(callback: TextCallback, number: i32, text: &CStr, context: Context) {
-    // SAFETY: the header asks for a function of this signature that may be called until it is replaced.
+    // SAFETY: the header requires a function of this signature that may be called until it is
+    // replaced.
     unsafe { callback(number, text.as_ptr(), context.0) }
 }
 
@@ -217,7 +226,8 @@ pub(crate) fn call_with_handle<H, V>(
     value: V,
     context: Context,
 ) {
-    // SAFETY: the header asks for a function of this signature that may be called until what it was given to is freed.
+    // SAFETY: the header requires a function of this signature that may be called until the object
+    // is freed.
     unsafe { callback(handle, value, context.0) }
 }
 
@@ -227,20 +237,19 @@ pub(crate) fn call_with_news<H>(callback: NewsCallback<H>, handle: *mut H, conte
 }
 
 pub(crate) fn show<T>(visitor: Visitor<T>, value: &T, context: Context) {
-    // SAFETY: the header asks for a function of this signature that may be called during the call.
+    // SAFETY: the header requires a function of this signature that may be called during the call.
     unsafe { visitor(value, context.0) }
 }
 
-/// Memory as the system gives it. If none is left the process ends, as it would without this, but
-/// without a text on the host's standard error, which may be anything by then: a daemon's data
-/// file, a socket.
+/// The system's allocator. If no memory is left, the process ends, as it would without this, but
+/// without a message on the host's standard error, which may be anything by then: a daemon's data
+/// file, or a socket.
 struct Silent;
 
 #[global_allocator]
 static MEMORY: Silent = Silent;
 
-/// Nothing can be done without memory, and the rest of the library cannot be told: its code is not
-/// made for that.
+/// Without memory, nothing can be done. The rest of the library is not made to handle that.
 fn given(memory: *mut u8) -> *mut u8 {
     if memory.is_null() {
         std::process::abort();
@@ -248,10 +257,10 @@ fn given(memory: *mut u8) -> *mut u8 {
     memory
 }
 
-// SAFETY: all is done by the system's, which meets what is asked for; it never unwinds.
+// SAFETY: the system's allocator does all the work. It meets the requirements and never unwinds.
 unsafe impl GlobalAlloc for Silent {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller promises what the system asks for.
+        // SAFETY: the caller guarantees what the system requires.
         given(unsafe { System.alloc(layout) })
     }
 

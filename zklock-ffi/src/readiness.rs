@@ -1,4 +1,4 @@
-//! What an event loop waits for.
+//! Descriptors that event loops wait for.
 
 use crate::failure::Failure;
 use crate::status::zklock_status::ZKLOCK_REFUSED;
@@ -6,8 +6,9 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Whether something is ready, and a descriptor that is readable then. The descriptor is made when
-/// it is first asked for: a process has few of them, and may have thousands of waits.
+/// Whether something is ready, with a descriptor that is readable then. The descriptor is created
+/// when it is first asked for, because a process has few descriptors and may have thousands of
+/// waits.
 #[derive(Default)]
 pub(crate) struct Readiness(Mutex<State>);
 
@@ -25,22 +26,22 @@ impl Readiness {
         }
     }
 
-    /// For what can happen again.
+    /// For events that can happen again.
     pub(crate) fn lower(&self) {
         let mut state = self.state();
         if std::mem::replace(&mut state.is_ready, false) {
-            // It fails only where it is not readable.
+            // This only fails if it is not readable.
             state.descriptor.as_ref().map(EventFd::read);
         }
     }
 
-    /// The number of the descriptor, which stays the same.
+    /// The number of the descriptor. It stays the same.
     pub(crate) fn number(&self) -> Result<RawFd, Failure> {
         let mut state = self.state();
         if let Some(made) = &state.descriptor {
             return Ok(made.as_raw_fd());
         }
-        // Not inherited by what the host starts, and never a reason to wait.
+        // Not inherited by programs that the host starts, and non-blocking.
         let made = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map_err(|error| {
             let message = format!("the system gives no descriptor ({error}): raise the limit of open files");
             Failure::new(ZKLOCK_REFUSED, message)
@@ -56,20 +57,20 @@ impl Readiness {
         self.state().is_ready
     }
 
-    /// Gives the descriptor back.
+    /// Closes the descriptor.
     pub(crate) fn close(&self) {
         self.state().descriptor = None;
     }
 
-    /// The I/O thread may wait for this: nobody has it for longer than a call of the system that
-    /// does not wait.
+    /// The I/O thread may wait for this lock. It is never held for longer than a system call that
+    /// does not block.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 fn raise(descriptor: &EventFd) {
-    // It fails only where it is readable already.
+    // This only fails if it is already readable.
     let _ = descriptor.write(1);
 }
 
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
     use std::sync::{Arc, Barrier};
 
-    /// Whether its descriptor is readable, which ends with the look.
+    /// Whether its descriptor is readable. This check lowers it.
     fn is_readable(of: &Readiness) -> bool {
         of.number().unwrap();
         of.state().descriptor.as_ref().unwrap().read().is_ok()

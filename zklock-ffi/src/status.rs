@@ -4,41 +4,41 @@ use crate::c_enum::c_enum;
 use zklock_core::ErrorKind;
 
 c_enum! {
-    /// What a call returns. The numbers are never reused.
+    /// What a call returns. Numbers are never reused.
     #[from(ErrorKind)]
     pub enum zklock_status {
-        /// It worked.
+        /// Success.
         ZKLOCK_OK = 0,
-        /// An argument is wrong (NULL, not UTF-8, a bad path, out of range): correct the call.
+        /// An argument is wrong (NULL, not UTF-8, an invalid path, out of range): correct the call.
         #[from(InvalidInput)]
         ZKLOCK_INVALID_ARGUMENT = 1,
-        /// Not a handle of this kind, or it was freed before: correct the program.
+        /// The handle is of another type, or has been freed: correct the program.
         ZKLOCK_INVALID_HANDLE = 2,
         /// No server could be reached: check the hosts and the network, or try again later.
         #[from(Unreachable)]
         ZKLOCK_UNREACHABLE = 3,
-        /// The time ran out: try again, or do without.
+        /// The time ran out: try again, or do without the lock.
         #[from(Timeout)]
         ZKLOCK_TIMEOUT = 4,
-        /// The wait could never end, since this thread itself holds the lock, or is one of ours (in
-        /// a callback): correct the program.
+        /// The wait could never end: this thread holds the lock itself, or the call was made in a
+        /// callback. Correct the program.
         #[from(Deadlock)]
         ZKLOCK_DEADLOCK = 5,
-        /// The hold is of a reentrant lock, and belongs to another thread: release it there.
+        /// The hold is of a reentrant lock that another thread acquired: release it on that thread.
         #[from(NotOwner)]
         ZKLOCK_NOT_OWNER = 6,
-        /// The hold has been released before, the ticket's result fetched, what a call gave taken
-        /// from it, or the member has left: correct the program.
+        /// The hold was already released, the result of the ticket or call was already taken, or
+        /// the member has already left: correct the program.
         #[from(NotHeld)]
         ZKLOCK_NOT_HELD = 7,
-        /// The hold is lost: stop what it guarded; others may hold the lock.
+        /// The hold is lost, and others may hold the lock: stop the work that it guarded.
         #[from(Lost(_))]
         ZKLOCK_LOST = 8,
-        /// A contender of another library is in the queue and cannot see ours: let both sides use
-        /// one naming scheme.
+        /// A contender of another library is in the queue and cannot see ours: make both sides use
+        /// the same naming scheme (zklock_dialect).
         #[from(ForeignContender)]
         ZKLOCK_FOREIGN_CONTENDER = 9,
-        /// The servers' access list, their rules or this system's limits forbid it.
+        /// An access list, a rule of the servers or a limit of this system forbids it.
         #[from(Refused)]
         ZKLOCK_REFUSED = 10,
         /// The client is closed: make a new one.
@@ -47,11 +47,11 @@ c_enum! {
         /// The wait was cancelled.
         #[from(Interrupted)]
         ZKLOCK_INTERRUPTED = 12,
-        /// A guarded write whose reply was lost: it may have been done. zklock_hold_read shows
-        /// whether it was.
+        /// The reply to a guarded write was lost, so the write may or may not have been done.
+        /// zklock_hold_read shows which.
         #[from(Uncertain)]
         ZKLOCK_UNCERTAIN = 13,
-        /// A guarded write was refused, because a node was not in the required state. Nothing was
+        /// A guarded write was refused because a node was not in the required state. Nothing was
         /// written.
         #[from(Conflict)]
         ZKLOCK_CONFLICT = 14,
@@ -59,7 +59,7 @@ c_enum! {
         /// "Fork" above.
         #[from(Forked)]
         ZKLOCK_FORKED = 15,
-        /// The ticket or the call has no result yet, or the client no event: wait for the
+        /// The ticket or call has no result yet, or the client has no event: wait for the
         /// descriptor.
         ZKLOCK_PENDING = 16,
         /// A bug in zklock, caught before it could do harm: please report it.

@@ -1,4 +1,4 @@
-//! Waits for event loops.
+//! Tickets: waits in the background, for event loops.
 
 use crate::call;
 use crate::convert::patience;
@@ -13,7 +13,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use zklock_core::{Owner, blocking};
 
-/// A wait for a lock that goes on by itself, for event loops.
+/// A wait for a lock that goes on in the background, for event loops.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_ticket {
@@ -28,16 +28,16 @@ pub(crate) struct Ticket {
 
 handle!(Ticket: zklock_ticket, 4);
 
-/// Begins to wait for the lock, and returns at once. When zklock_acquire_finish has a result, the
-/// ticket's descriptor becomes readable (zklock_ticket_fd), and its client has an event
+/// Starts to wait for a lock, and returns at once. When zklock_acquire_finish has a result, the
+/// ticket's descriptor becomes readable (zklock_ticket_fd), and the client has an event
 /// (zklock_client_next_event).
 ///
-/// Such a wait belongs to no thread: a thread that holds the lock may begin another, and the hold
-/// may be released by any thread, also if the lock is reentrant. The time that passes before a
-/// grant is fetched is time for which the lock is held.
+/// Such a wait does not belong to a thread: a thread that holds the lock may start another wait for
+/// it, and any thread may release the hold, even if the lock is reentrant. The lock is held from
+/// the moment that it is granted, not from the moment that you fetch the hold.
 ///
 /// @param lock the lock.
-/// @param timeout milliseconds: as zklock_acquire.
+/// @param timeout in milliseconds, as for zklock_acquire.
 /// @param[out] ticket the ticket. Free it with zklock_ticket_free.
 /// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
@@ -61,13 +61,14 @@ pub extern "C-unwind" fn zklock_acquire_start(
     })
 }
 
-/// The descriptor of a ticket: readable when there is a result, and from then on. Do not read from
-/// it, write to it or close it. It is made when it is first asked for: a program with thousands of
-/// tickets does better to ask its client alone, with zklock_client_fd.
+/// Gets the descriptor of a ticket. It becomes readable when there is a result, and stays readable.
+/// Do not read from it, write to it or close it. It is created the first time that you ask for it.
+/// A program with thousands of tickets should use the one descriptor of their client instead:
+/// zklock_client_fd.
 ///
 /// @param ticket the ticket.
 /// @param[out] descriptor valid until the ticket is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_ticket_fd(
@@ -80,12 +81,12 @@ pub extern "C-unwind" fn zklock_ticket_fd(
     })
 }
 
-/// What the event of a ticket gives back: a pointer of yours, behind which nobody looks. It is NULL
-/// until it is set. The hold that is fetched from the ticket begins with it.
+/// Sets the pointer that the event of a ticket gives back to you. The library never follows it. It
+/// is NULL until you set it. The hold that you fetch from the ticket starts with the same pointer.
 ///
-/// The event may come as soon as the ticket is begun. So let one thread begin tickets and ask for
-/// events, or lock a mutex of yours from zklock_acquire_start until the context is set, and while
-/// you handle an event.
+/// The event may come as soon as the ticket is started. So start tickets and fetch events on the
+/// same thread, or lock a mutex of yours from zklock_acquire_start until the context is set, and
+/// also while you handle an event.
 ///
 /// @param ticket the ticket.
 /// @param context any pointer, or NULL.
@@ -102,13 +103,14 @@ pub extern "C-unwind" fn zklock_ticket_set_context(
     })
 }
 
-/// The result of a wait that was begun with zklock_acquire_start, once. It does not wait.
+/// Fetches the result of zklock_acquire_start, and returns at once. The result can be fetched once.
 ///
-/// @param ticket the ticket. It must be freed all the same.
-/// @param[out] hold as zklock_acquire.
+/// @param ticket the ticket. You must still free it.
+/// @param[out] hold as for zklock_acquire.
 /// @return ZKLOCK_OK; ZKLOCK_PENDING as long as the wait goes on; ZKLOCK_INTERRUPTED after
-///         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was fetched before; ZKLOCK_LOST if
-///         the lock was granted, and lost before this call; and all that zklock_acquire returns.
+///         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was already fetched; ZKLOCK_LOST if
+///         the lock was granted, but lost before this call; and everything that zklock_acquire
+///         returns.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_acquire_finish(
@@ -126,10 +128,11 @@ pub extern "C-unwind" fn zklock_acquire_finish(
     })
 }
 
-/// Ends a wait: its descriptor becomes readable, its event comes, and zklock_acquire_finish gives
-/// ZKLOCK_INTERRUPTED, or the result if there is one already. Nothing is left behind in the queue.
+/// Cancels a wait, and returns at once. The ticket's descriptor becomes readable, its event comes,
+/// and zklock_acquire_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
+/// Nothing is left behind in the queue.
 ///
-/// @param ticket the ticket. It must be freed all the same.
+/// @param ticket the ticket. You must still free it.
 /// @return ZKLOCK_OK.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_acquire_cancel(ticket: *mut zklock_ticket) -> zklock_status {
@@ -141,11 +144,11 @@ pub extern "C-unwind" fn zklock_acquire_cancel(ticket: *mut zklock_ticket) -> zk
     })
 }
 
-/// Frees a ticket and its descriptor, which must be in no event loop any more. A wait that goes on
-/// is ended; a lock that was granted and not fetched is released in the background. No event of it
-/// is given from now on.
+/// Frees a ticket and its descriptor. Remove the descriptor from your event loop first. A wait that
+/// is still going on is cancelled. A lock that was granted but not fetched is released in the
+/// background. A freed ticket has no more events.
 ///
-/// @param ticket may be NULL; a handle that was freed before is ignored.
+/// @param ticket may be NULL. A handle that was already freed is ignored.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_ticket_free(ticket: *mut zklock_ticket) {
     call::free("zklock_ticket_free", || {

@@ -1,4 +1,4 @@
-//! TLS: whose servers to trust, and who the client is to them.
+//! TLS: which servers to trust, and the client's certificate.
 
 use crate::call;
 use crate::failure::Failure;
@@ -8,21 +8,22 @@ use crate::raw::{optional_text, text};
 use crate::status::zklock_status;
 use std::ffi::c_char;
 
-/// Speak TLS with the servers. Their certificates must come from the given authorities, and be for
-/// the names that stand among the hosts; neither check can be switched off.
+/// Makes the client speak TLS with the servers. Their certificates must come from the given
+/// authorities, and be valid for the host names given in the hosts. Neither check can be switched
+/// off.
 ///
-/// The files are read now, and anew for each connection, so that renewed certificates are used
-/// without a restart. As long as one cannot be used then, no connection is made: what was read
-/// before is not used again. The connection that there is stays.
+/// The files are read now, and again for each connection, so that renewed certificates take effect
+/// without a restart. If a file cannot be used at that time, the client makes no new connection: it
+/// does not fall back to what it read earlier. An existing connection stays.
 ///
 /// @param options the options.
 /// @param authorities a PEM file with the certificates of the authorities to trust.
-/// @param certificate a PEM file with the certificate of this client, for servers that ask for one;
-///        or NULL.
-/// @param key a PEM file with its private key; NULL if there is no certificate. If it is encrypted,
-///        give the pass phrase first.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should
-///         be, or one of certificate and key is missing; ZKLOCK_REFUSED if this library was built
+/// @param certificate a PEM file with this client's certificate, for servers that ask for one; or
+///         NULL.
+/// @param key a PEM file with the private key of the certificate; NULL if there is no certificate.
+///         If the key is encrypted, set its pass phrase first.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read or has the wrong contents,
+///         or if only one of certificate and key is given; ZKLOCK_REFUSED if this library was built
 ///         without TLS.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -38,16 +39,18 @@ pub extern "C-unwind" fn zklock_options_set_tls(
     })
 }
 
-/// The same with the authorities that this system trusts: those in the file that the environment
-/// variable SSL_CERT_FILE names, otherwise those in the file of the system's distribution. Where
-/// the servers' certificates come from an authority of your own, give that alone.
+/// Makes the client speak TLS with the servers, as zklock_options_set_tls does, but trusts the
+/// authorities that this system trusts. They come from the file that the environment variable
+/// SSL_CERT_FILE names, otherwise from the file of the system's distribution. If the servers'
+/// certificates come from your own authority, use zklock_options_set_tls and give that authority
+/// alone.
 ///
 /// @param options the options.
-/// @param certificate a PEM file with the certificate of this client, for servers that ask for one;
-///        or NULL.
-/// @param key a PEM file with its private key; NULL if there is no certificate.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should
-///         be, or one of certificate and key is missing; ZKLOCK_REFUSED if this library was built
+/// @param certificate a PEM file with this client's certificate, for servers that ask for one; or
+///         NULL.
+/// @param key a PEM file with the private key of the certificate; NULL if there is no certificate.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read or has the wrong contents,
+///         or if only one of certificate and key is given; ZKLOCK_REFUSED if this library was built
 ///         without TLS.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -59,9 +62,9 @@ pub extern "C-unwind" fn zklock_options_set_tls_system(
     call::status("zklock_options_set_tls_system", || set_tls(options, None, identity(certificate, key)?))
 }
 
-/// The pass phrase of the key that zklock_options_set_tls or zklock_options_set_tls_system is given
-/// next. It is in no message and no log line. Keys are read in the form that "openssl genpkey
-/// -aes256" writes.
+/// Sets the pass phrase of the private key. Call it before zklock_options_set_tls or
+/// zklock_options_set_tls_system. The pass phrase never appears in an error message or in the log.
+/// Keys are read in the format that "openssl genpkey -aes256" writes.
 ///
 /// @param options the options.
 /// @param pass_phrase not empty.
@@ -77,12 +80,13 @@ pub extern "C-unwind" fn zklock_options_set_pass_phrase(
     })
 }
 
-/// The same with the first line of a file. It is read now, and anew for each connection.
+/// Sets the pass phrase of the private key, as zklock_options_set_pass_phrase does, to the first
+/// line of a file. The file is read now, and again for each connection.
 ///
 /// @param options the options.
-/// @param file its path.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or the line is empty;
-///         ZKLOCK_REFUSED if this library was built without TLS.
+/// @param file the path of the file.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the file cannot be read, or its first line is
+///         empty; ZKLOCK_REFUSED if this library was built without TLS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_pass_phrase_from_file(
@@ -94,12 +98,13 @@ pub extern "C-unwind" fn zklock_options_set_pass_phrase_from_file(
     })
 }
 
-/// The same with an environment variable, which is read now.
+/// Sets the pass phrase of the private key, as zklock_options_set_pass_phrase does, to the value of
+/// an environment variable. The variable is read now.
 ///
 /// @param options the options.
-/// @param variable its name, such as "CLIENT_KEY_PASS".
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or empty; ZKLOCK_REFUSED if this
-///         library was built without TLS.
+/// @param variable the name of the variable, such as "CLIENT_KEY_PASS".
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the variable is not set, or empty; ZKLOCK_REFUSED
+///         if this library was built without TLS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_pass_phrase_from_env(
@@ -111,7 +116,7 @@ pub extern "C-unwind" fn zklock_options_set_pass_phrase_from_env(
     })
 }
 
-/// Certificate and key.
+/// A certificate and its key.
 type Identity<'a> = Option<(&'a str, &'a str)>;
 
 fn identity<'a>(certificate: *const c_char, key: *const c_char) -> Result<Identity<'a>, Failure> {

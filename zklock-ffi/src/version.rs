@@ -1,4 +1,4 @@
-//! Which version this is.
+//! The version of the library.
 
 use crate::call;
 use std::ffi::{CStr, c_char};
@@ -8,15 +8,16 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_V
     Err(_) => panic!("a version has no NUL"),
 };
 
-/// The version of the library that runs. ZKLOCK_VERSION is that of the header.
+/// Gets the version of the running library. ZKLOCK_VERSION is the version of the header.
 ///
-/// @return such as "1.2.3". It is never NULL, and lives for ever.
+/// @return the version, such as "1.2.3". It is never NULL and is valid for the life of the process.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_version() -> *const c_char {
     call::plain("zklock_version", VERSION.as_ptr(), || VERSION.as_ptr())
 }
 
-/// The version of the library that runs, as a number. ZKLOCK_VERSION_NUMBER is that of the header.
+/// Gets the version of the running library as a number. ZKLOCK_VERSION_NUMBER is the version of the
+/// header.
 ///
 /// @return major * 1000000 + minor * 1000 + patch
 #[unsafe(no_mangle)]

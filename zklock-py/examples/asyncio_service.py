@@ -2,7 +2,7 @@
 
 python asyncio_service.py [HOSTS]
 
-Start it twice: the second is ready to take over.
+Start it twice: the second one is ready to take over.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import zklock
 
 
 async def work(hold: zklock.AsyncHold) -> None:
-    """The service itself, which never ends by itself."""
+    """The service itself, which runs until it is cancelled."""
     try:
         while True:
             print(f"working with token {hold.token}", flush=True)
@@ -24,7 +24,7 @@ async def work(hold: zklock.AsyncHold) -> None:
 
 
 async def work_while_held(hold: zklock.AsyncHold) -> None:
-    """Returns when the hold is lost, and the work is over."""
+    """Returns once the hold is lost and the work has stopped."""
     working = asyncio.ensure_future(work(hold))
     lost = asyncio.ensure_future(hold.lost)
     try:
@@ -32,7 +32,7 @@ async def work_while_held(hold: zklock.AsyncHold) -> None:
     finally:
         working.cancel()
         lost.cancel()
-        # The lock is not released before the work has really stopped.
+        # Do not release the lock before the work has really stopped.
         await asyncio.wait({working, lost})
     if not working.cancelled():
         working.result()

@@ -1,9 +1,9 @@
-"""Writes to a database that are refused if they come from a holder whose lock has been given to another.
+"""Writes to a database, which refuses the writes of a holder whose lock has been given to another.
 
 python fenced_sqlite.py [HOSTS [DATABASE]]
 
-A lock alone cannot do that: a program may be paused just before it writes, and go on when its lock is long lost. The
-token can: the database keeps the greatest that it has seen, and takes no smaller one.
+A lock alone cannot do that: a program may be paused just before it writes, and resume long after its lock was lost. A
+token can: the database remembers the largest token that it has seen, and refuses smaller ones.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ SCHEMA = """
 
 
 class StaleToken(Exception):
-    """A later holder has written already."""
+    """A later holder has already written."""
 
 
 def pass_fence(database: sqlite3.Connection, path: str, token: int) -> None:
-    """The first statement of a transaction that the lock at this path guards."""
+    """Makes the first statement of a transaction that the lock at this path guards."""
     passed = database.execute(
         "INSERT INTO fence VALUES (:path, :token) ON CONFLICT (path) DO UPDATE SET token = :token WHERE token <= :token",
         {"path": path, "token": token},
@@ -52,7 +52,7 @@ def main(hosts: str = "127.0.0.1:2181", file: str = ":memory:") -> None:
         with lock as quick:
             pay_in(database, quick, 20)
 
-        # As if the slow holder had been paused within its block, while its session expired.
+        # As if the slow holder had been paused inside its block while its session expired.
         try:
             pay_in(database, slow, 1000)
         except StaleToken as refusal:

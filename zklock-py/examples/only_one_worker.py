@@ -1,8 +1,8 @@
-"""A periodic task that only one of many workers runs, as under Celery, or in the processes of a Django site.
+"""A periodic task that only one of many workers runs, for example with Celery or in the processes of a Django site.
 
 python only_one_worker.py [HOSTS]
 
-Start it several times: one worker cleans up, the others skip it. End that one, and another takes over.
+Start it several times: one worker cleans up, and the others skip the task. End that worker, and another takes over.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Task = typing.Callable[[], None]
 
 
 def only_one_worker(lock: zklock.Lock) -> typing.Callable[[Task], Task]:
-    """Has a task run in one worker alone, and skipped in all others.
+    """Runs a task in a single worker, and skips it in all others.
 
-    A worker keeps the lock from its first run on until it ends. If it took the lock for each run anew, a worker
-    whose clock is late would find it free, and do the same work a second time.
+    A worker keeps the lock from its first run until it ends. If it acquired the lock again for each run, a worker
+    whose clock is late would find the lock free, and do the same work a second time.
     """
 
     def decorate(task: Task) -> Task:
@@ -46,7 +46,7 @@ def only_one_worker(lock: zklock.Lock) -> typing.Callable[[Task], Task]:
     return decorate
 
 
-# At the top of a module, as in any site: it connects when it is first used, after the server has forked its workers.
+# At the top of the module, as in any site. The client connects on first use, after the server has forked its workers.
 zk = zklock.Client(sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:2181")
 
 
@@ -56,7 +56,7 @@ def clean_up() -> None:
 
 
 if __name__ == "__main__":
-    # When the program ends, its client is closed, and the lock is free.
+    # When the program ends, its client is closed, which frees the lock.
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             clean_up()

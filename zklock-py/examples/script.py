@@ -1,4 +1,4 @@
-"""A report that must not be written twice at a time, wherever this script is started.
+"""A report that only one process writes at a time, wherever this script is started.
 
 python script.py [HOSTS]
 """

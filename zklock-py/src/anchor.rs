@@ -1,8 +1,10 @@
-//! How the garbage collector sees callbacks, one of which may well be a method of something that has the client or the hold.
+//! How the garbage collector sees callbacks. A callback may well be a method of an object that keeps the client or the
+//! hold.
 //!
-//! Callbacks belong to something that many objects share: a client, which its faces, locks and barriers keep open, or a hold,
-//! which its coroutines and guarded writes keep. The callbacks are garbage when all of these objects are, and not before. So
-//! the objects share one more, the anchor, which alone shows the callbacks.
+//! Callbacks belong to something that many objects share: a client, which its faces, locks and barriers keep open, or a
+//! hold, which its coroutines and guarded writes keep alive. The callbacks are garbage when all of these objects are,
+//! and not before. So the objects share one more object, the anchor, and only the anchor shows the callbacks to the
+//! collector.
 
 use crate::callback::{Callback, WeakCallback};
 use crate::sync::lock_ignoring_poison;
@@ -14,22 +16,22 @@ use std::sync::{Arc, Mutex};
 
 /// The callbacks of a client, or of a hold.
 ///
-/// What the collector sees of them changes in the interpreter alone, and so never while it looks: what it sees once, it sees
-/// again.
+/// What the collector sees only changes while the interpreter runs Python, and so never while the collector looks: it
+/// sees the same thing each time.
 #[derive(Default)]
 pub(crate) struct AnchoredCallbacks {
     callbacks: Mutex<Vec<WeakCallback>>,
-    /// Whether they are kept without the anchor. Then it does not show them.
+    /// Whether the callbacks are kept alive without the anchor. Then the anchor does not show them.
     is_kept: AtomicBool,
     anchor: Mutex<Option<Py<PyWeakrefReference>>>,
-    /// The number of the anchor that the collector believes.
+    /// The number of the anchor that currently counts.
     anchored: AtomicU64,
-    /// Those of the client, if these are of a hold: what keeps the hold, keeps the client.
+    /// For callbacks of a hold, those of its client: keeping the hold keeps the client.
     of_client: Option<Arc<Self>>,
 }
 
 impl AnchoredCallbacks {
-    /// Those of a hold of this client.
+    /// The callbacks of a hold of this client.
     pub(crate) fn of_hold(client: &Arc<Self>) -> Arc<Self> {
         Arc::new(Self { of_client: Some(client.clone()), ..Self::default() })
     }
@@ -42,7 +44,7 @@ impl AnchoredCallbacks {
         callbacks.push(callback.downgrade());
     }
 
-    /// The anchor, for an object that keeps the client or the hold.
+    /// The anchor, for an object that keeps the client or the hold alive.
     pub(crate) fn anchor(self: &Arc<Self>, py: Python<'_>) -> PyResult<Py<CallbackAnchor>> {
         if let Some(anchor) = self.present(py) {
             return Ok(anchor.unbind());
@@ -62,19 +64,19 @@ impl AnchoredCallbacks {
         weak.bind(py).upgrade_as::<CallbackAnchor>().ok().flatten()
     }
 
-    /// From now on they are kept until they have been called for the last time, whatever happens to the objects.
+    /// From now on the callbacks are kept until their last call, whatever happens to the objects.
     pub(crate) fn keep(&self, _: Python<'_>) {
         self.is_kept.store(true, Ordering::Relaxed);
     }
 
-    /// Whether they may be called: if not, the objects are gone, or the collector has begun to take them apart. It ends weak
-    /// references before that.
+    /// Whether they may be called. If not, the objects are gone, or the collector has begun to take them apart. (It
+    /// clears weak references first.)
     pub(crate) fn may_be_called(&self, py: Python<'_>) -> bool {
         self.is_kept.load(Ordering::Relaxed) || self.present(py).is_some()
     }
 }
 
-/// What the objects share.
+/// The object that all the others share.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct CallbackAnchor {
     callbacks: Arc<AnchoredCallbacks>,
@@ -83,8 +85,8 @@ pub(crate) struct CallbackAnchor {
 }
 
 impl CallbackAnchor {
-    /// Whether it has not been replaced. A finalizer may use the client when the collector has ended the weak reference to
-    /// this one already. Two must not show one reference twice.
+    /// Whether this anchor has not been replaced. When the collector has cleared the weak reference to this one, a
+    /// finalizer may still use the client, and so make another. Two anchors must not show one reference twice.
     fn is_current(&self) -> bool {
         self.callbacks.anchored.load(Ordering::Relaxed) == self.number
             && !self.callbacks.is_kept.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! Barriers: many wait until one lets them go on.
+//! Barriers: callers wait until the barrier is removed.
 
 use crate::aio::barrier::AsyncBarrier;
 use crate::anchor::CallbackAnchor;
@@ -11,7 +11,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use zklock_core::ErrorKind;
 
-/// A barrier: a node, and callers of ``wait`` wait until it is gone. See ``Client.barrier``.
+/// A barrier: as long as its node exists, callers of ``wait`` wait. See ``Client.barrier``.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Barrier {
     anchor: Py<CallbackAnchor>,
@@ -27,13 +27,13 @@ impl Barrier {
 
 #[pymethods]
 impl Barrier {
-    /// The path of its node.
+    /// The path of the barrier's node.
     #[getter]
     fn path(&self) -> &str {
         self.shared.barrier.path()
     }
 
-    /// The same barrier for asyncio.
+    /// This barrier for asyncio.
     #[getter]
     fn aio(&self, py: Python<'_>) -> PyResult<Py<AsyncBarrier>> {
         AsyncBarrier::of(py, self.shared.clone())
@@ -55,7 +55,7 @@ impl Barrier {
         self.shared.shared.call(py, || self.shared.barrier.remove())
     }
 
-    /// Whether it is set. Others may set or remove it at the same moment.
+    /// Whether the barrier is set. Others may set or remove it at the same moment.
     fn is_set(&self, py: Python<'_>) -> PyResult<bool> {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(self.aio(py)?.get().is_set())?.is_truthy(py);
@@ -63,8 +63,8 @@ impl Barrier {
         self.shared.shared.call(py, || self.shared.barrier.is_set())
     }
 
-    /// Waits until it is not set: ``True`` then, at once if it is not set now, or ``False`` if the time is over.
-    /// Raises ``Unreachable`` if there is no connection then.
+    /// Waits until the barrier is not set. Returns ``True`` then, at once if it is not set now, or ``False`` if the time is
+    /// over. Raises ``Unreachable`` if there is no connection at that time.
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         if let Some(greenlet) = Greenlet::current(py)? {

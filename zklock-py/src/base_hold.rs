@@ -1,4 +1,4 @@
-//! What the holds of both faces have in common, and what comes of their release.
+//! What blocking and asyncio holds have in common, and the outcome of their release.
 
 use crate::anchor::CallbackAnchor;
 use crate::callback::Callback;
@@ -18,12 +18,12 @@ use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use zklock_core::{Error, ErrorKind, HoldState, LossReason};
 
-/// What a `Hold` and an `AsyncHold` have in common.
+/// The methods that a `Hold` and an `AsyncHold` share.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseHold {
     anchor: Py<CallbackAnchor>,
     pub(crate) held: Arc<SharedHold>,
-    /// Whether only this object keeps the hold, so that it ends with it.
+    /// Whether this object is the only one that keeps the hold, so that the hold ends with it.
     is_value: bool,
 }
 
@@ -52,14 +52,14 @@ impl BaseHold {
 
 #[pymethods]
 impl BaseHold {
-    /// The fencing token of this grant. Of two grants of one path that exclude each other, the later has the greater
-    /// token.
+    /// The fencing token of this grant. If two grants at one path exclude each other, the later one has the larger token.
     ///
-    /// A lock that was made with ``linger`` or ``local_turns`` may be passed on within its client: then the later grant has the
-    /// same token. So what such a lock guards must accept a token that is not smaller.
+    /// A lock that was made with ``linger`` or ``local_turns`` may be passed on within its client, and then the later grant
+    /// has the same token. So the resource that such a lock guards must accept a token equal to the largest that it has
+    /// seen.
     ///
-    /// Grants that do not exclude each other may get their tokens in any order: two readers with no writer between them,
-    /// or two permits of a semaphore. So compare a reader's token only with those of writers.
+    /// Grants that do not exclude each other may get their tokens in any order: two readers with no writer between them, or
+    /// two permits of a semaphore. So compare a reader's token only with those of writers.
     #[getter]
     fn token(&self) -> u64 {
         self.held.hold.token().value()
@@ -71,7 +71,7 @@ impl BaseHold {
         self.held.hold.path()
     }
 
-    /// The path of the node that stands for this hold.
+    /// The path of this hold's node.
     #[getter]
     fn node(&self) -> &str {
         self.held.hold.node()
@@ -83,31 +83,31 @@ impl BaseHold {
         value::state(py, self.held.hold.state())
     }
 
-    /// The event that the hold is lost: a ``Loss``, which can be asked, waited for or awaited.
+    /// The event that the hold is lost: a ``Loss``. You can check it, wait for it or await it.
     #[getter]
     fn lost(&self) -> Loss {
         Loss::of(&self.held)
     }
 
-    /// For how many more seconds the lock is certain to be held, even if the ensemble is never heard from again.
+    /// How many more seconds the lock is certain to be held, even if the client hears nothing more from the servers.
     ///
     /// Zero means that others may hold it. That is the answer after a loss, after a release, and in a forked process. The
-    /// call sends no request, and raises nothing. It describes this moment: a process that is paused before it does what
-    /// the lock guards may have lost the lock by then. The ``token`` and ``guarded`` writes protect against that.
+    /// call sends no request, and never raises. It describes this moment: if the process is paused before it does what the
+    /// lock guards, it may have lost the lock by then. The ``token`` and ``guarded`` writes protect against that.
     fn valid_for(&self) -> f64 {
         self.held.hold.valid_for().as_secs_f64()
     }
 
-    /// Calls ``callback(reason)`` once, with a ``LossReason``, when the hold is lost. If it is lost already, the call
-    /// comes at once; if it is released first, never.
+    /// Calls ``callback(reason)`` once, with a ``LossReason``, when the hold is lost. If it is already lost, the call comes
+    /// at once. If it is released first, the call never comes.
     ///
-    /// Callbacks of one hold are called one after the other, on a thread for callbacks. Those of different holds do not
-    /// wait for each other, unless 32 are running. What a callback raises is reported to ``sys.unraisablehook``. Under
-    /// gevent and eventlet a greenlet of the main thread calls them. In asyncio, let the callback use
-    /// ``loop.call_soon_threadsafe``. A callback is not called while the garbage collector takes it apart together with
-    /// its hold.
+    /// The callbacks of one hold are called one at a time, on a thread for callbacks. Those of different holds do not wait
+    /// for each other, unless 32 are running. If a callback raises, the exception goes to ``sys.unraisablehook``. Under
+    /// gevent and eventlet, a greenlet of the main thread calls them. In asyncio, let the callback use
+    /// ``loop.call_soon_threadsafe``. A callback is not called if the garbage collector takes it apart together with its
+    /// hold.
     ///
-    /// Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if this process was forked from the one
+    /// Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if this process was forked from the one
     /// that holds the lock.
     fn on_lost(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = callback.py();
@@ -119,24 +119,25 @@ impl BaseHold {
         Ok(())
     }
 
-    /// The event that others wait for what this hold has: a ``Wanted``, which can be asked, waited for or awaited. To finish
-    /// early, or to let the lock go between two pieces of work.
+    /// The event that others wait for what this hold has: a ``Wanted``. You can check it, wait for it or await it. Use it
+    /// to finish early, or to release the lock between two pieces of work.
     ///
-    /// Somebody who has asked for it by ``Lock.revoke``, or by Curator's ``Revoker``, counts as one who waits.
+    /// A request by ``Lock.revoke``, or by Curator's ``Revoker``, counts as a waiter.
     ///
-    /// The first look at it begins to look out for others: that lists the queue and reads the hold's own nodes once, and leaves
-    /// watches that the next who queues or asks sets off. A hold that never asks costs nothing.
+    /// The first use of this property starts to watch for others: the client lists the queue and reads the hold's own nodes
+    /// once, and leaves watches, which the next contender or request triggers. A hold whose ``wanted`` is never used costs
+    /// nothing.
     #[getter]
     fn wanted(&self) -> Wanted {
         Wanted::of(&self.held)
     }
 
-    /// Calls ``callback()`` once, when others wait for what this hold has. If they do already, the call comes at once; if the
-    /// hold is released or lost first, never.
+    /// Calls ``callback()`` once, when others wait for what this hold has. If they already do, the call comes at once. If
+    /// the hold is released or lost first, the call never comes.
     ///
-    /// See ``wanted`` for what that costs, and ``on_lost`` for how callbacks are called.
+    /// See ``wanted`` for what this costs, and ``on_lost`` for how callbacks are called.
     ///
-    /// Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if this process was forked from the one
+    /// Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if this process was forked from the one
     /// that holds the lock.
     fn on_wanted(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = callback.py();
@@ -174,15 +175,16 @@ impl Drop for BaseHold {
     }
 }
 
-/// At the interpreter's end its clients are closed, which has freed their locks. What is still released then (by a
-/// generator that is taken down in the middle of a block) has not been lost.
+/// When the interpreter ends, its clients are closed, which has freed their locks. A hold that is only released after
+/// that (by a generator that is taken down in the middle of a block) was not lost.
 pub(crate) fn unless_over(error: Error) -> Result<(), Error> {
     let is_closed = matches!(error.kind(), ErrorKind::Closed | ErrorKind::Lost(LossReason::ClientClosed));
     if is_closed && is_over() { Ok(()) } else { Err(error) }
 }
 
-/// What the end of a `with` block raises. It never replaces the block's own exception, which gets a note that the lock was
-/// lost. Nor does it raise that the ensemble is late to confirm: that would look as if the lock had not been acquired.
+/// The exception at the end of a `with` block. It never replaces the block's own exception, which gets a note that the
+/// lock was lost. It is also not raised if the servers are slow to confirm the release: that would look as if the lock
+/// had not been acquired.
 pub(crate) fn left(released: Result<(), Error>, exception: &Bound<'_, PyAny>) -> PyResult<()> {
     let Err(error) = released.or_else(unless_over) else { return Ok(()) };
     let (py, has_failed) = (exception.py(), !exception.is_none());
@@ -195,7 +197,7 @@ pub(crate) fn left(released: Result<(), Error>, exception: &Bound<'_, PyAny>) ->
     }
     match error.kind() {
         kind if has_failed || kind == ErrorKind::Timeout => {
-            // At its end the interpreter can start no thread for the log.
+            // When the interpreter is ending, no thread can be started for the log.
             if !is_over() {
                 log::warn(py, &error.to_string());
             }
@@ -205,10 +207,10 @@ pub(crate) fn left(released: Result<(), Error>, exception: &Bound<'_, PyAny>) ->
     }
 }
 
-/// Adds a note to what a block raised. Before Python 3.11 a traceback does not show it, but it is there.
+/// Adds a note to an exception of a block. Before Python 3.11 a traceback does not show it, but it is there.
 pub(crate) fn note(exception: &Bound<'_, PyAny>, text: &str) {
     let py = exception.py();
-    let text = format!("zklock: {text}; so what the block did may have met with what others did");
+    let text = format!("zklock: {text}; while the block ran, others may have held the lock too");
     let noted = if exception.hasattr(intern!(py, "add_note")).unwrap_or_default() {
         exception.call_method1(intern!(py, "add_note"), (&text,)).map(drop)
     } else if let Ok(notes) = exception.getattr(intern!(py, "__notes__")) {
@@ -216,6 +218,6 @@ pub(crate) fn note(exception: &Bound<'_, PyAny>, text: &str) {
     } else {
         exception.setattr(intern!(py, "__notes__"), [&text])
     };
-    // An exception that takes no notes must not be hidden by another. The loss is logged in any case.
+    // If the exception takes no notes, do not hide it behind another one. The loss is logged in any case.
     drop(noted);
 }

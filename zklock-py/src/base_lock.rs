@@ -1,4 +1,4 @@
-//! What the locks of both faces have in common.
+//! What blocking and asyncio locks have in common.
 
 use crate::anchor::CallbackAnchor;
 use crate::error::unpicklable;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 
-/// What a `Lock` and an `AsyncLock` have in common.
+/// The methods that a `Lock` and an `AsyncLock` share.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseLock {
     anchor: Py<CallbackAnchor>,
@@ -23,13 +23,13 @@ impl BaseLock {
 
 #[pymethods]
 impl BaseLock {
-    /// The path of the lock; of a set of locks the paths of all.
+    /// The path of the lock, or all the paths of a set of locks.
     #[getter]
     fn path(&self) -> &str {
         &self.core.path
     }
 
-    /// Whether this client holds the lock. It asks nobody: for others see ``contenders``.
+    /// Whether this client holds the lock. It does not ask the servers: to see other holders, use ``contenders``.
     fn locked(&self) -> bool {
         !self.core.kept.held().is_empty()
     }

@@ -1,13 +1,13 @@
-//! Which `with` block it is that begins or ends.
+//! Which `with` block begins or ends.
 //!
-//! `__exit__` is told nothing of its block, and one lock may have several in one thread: those of two generators, which end
-//! in any order. To release what was acquired last would take the permit of a block that goes on. What can be known is
-//! the frame that calls: a `with` statement enters and leaves from one, and that of a generator or a coroutine is alive
-//! as long as its block. Where another context manager calls, such as an `ExitStack`, the frames differ, but both are of
-//! methods of one object.
+//! `__exit__` is not told which block it ends, and one lock may have several blocks in a thread: those of two
+//! generators, for example, which end in any order. To release what was acquired last would take the permit of a block
+//! that is still running. But the calling frame is known. A `with` statement enters and leaves from the same frame, and
+//! the frame of a generator or coroutine lives as long as its block. If another context manager makes the calls, such
+//! as an `ExitStack`, the frames differ, but both are of methods of one object.
 //!
-//! Addresses are kept, and not the objects: those would keep all that their variables refer to. An address that is used
-//! again is that of a block that was never left.
+//! Only addresses are kept, because the objects would keep alive everything that their variables refer to. If an
+//! address is used again, the block with that address was never left.
 
 use pyo3::exceptions::PyGeneratorExit;
 use pyo3::intern;
@@ -15,19 +15,20 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyFrozenSet, PyType};
 
-/// The methods with which context managers enter and leave others.
+/// The methods with which context managers enter and leave other context managers.
 const GO_BETWEENS: [&str; 6] =
     ["__enter__", "__exit__", "__aenter__", "__aexit__", "enter_context", "enter_async_context"];
 
-/// A block, by the addresses of what called; nothing where that cannot be known.
+/// A block, identified by the addresses of its caller; empty if they cannot be known.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Block {
     frame: Option<Frame>,
-    /// The context manager whose method called.
+    /// The context manager whose method made the call.
     go_between: Option<usize>,
 }
 
-/// With its code: the address of a frame is used again when its call is over, mostly by a call of something else.
+/// The frame, together with its code: the address of a frame is reused after its call, usually for a call of something
+/// else.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Frame {
     frame: usize,
@@ -35,9 +36,9 @@ struct Frame {
 }
 
 impl Block {
-    /// That of the caller.
+    /// The block of the caller.
     pub(crate) fn of_caller(py: Python<'_>) -> Self {
-        // There is no frame where something native calls, in a thread that runs no Python.
+        // There is no frame if native code makes the call in a thread that runs no Python.
         Self::look(py).unwrap_or_default()
     }
 
@@ -48,13 +49,13 @@ impl Block {
         let code = frame.getattr(intern!(py, "f_code"))?;
         let name = code.getattr(intern!(py, "co_name"))?;
         let is_between = Self::go_betweens(py)?.contains(name)?;
-        // To ask any frame for its variables would keep these as long as the frame is there.
+        // Do not ask just any frame for its variables: that would keep them alive as long as the frame.
         let go_between = is_between.then(|| Self::receiver(&frame, &code).ok()).flatten();
         let frame = Frame { frame: frame.as_ptr() as usize, code: code.as_ptr() as usize };
         Ok(Self { frame: Some(frame), go_between })
     }
 
-    /// The names as a set of Python's: one look, where to compare them would make a string of each.
+    /// The names as a Python set: that is one lookup, where a comparison would create a string for each.
     fn go_betweens(py: Python<'_>) -> PyResult<&Bound<'_, PyFrozenSet>> {
         static NAMES: PyOnceLock<Py<PyFrozenSet>> = PyOnceLock::new();
         let names = NAMES.get_or_try_init(py, || PyFrozenSet::new(py, GO_BETWEENS).map(Bound::unbind))?;
@@ -69,13 +70,13 @@ impl Block {
         Ok(receiver.as_ptr() as usize)
     }
 
-    /// Whether its end may come from anywhere: what another context manager has entered can be handed on, as by `pop_all()` of
-    /// an `ExitStack`.
+    /// Whether its end may come from anywhere. A block that another context manager has entered can be handed on, for
+    /// example by `pop_all()` of an `ExitStack`.
     pub(crate) fn may_move(self) -> bool {
         self.go_between.is_some() || self.frame.is_none()
     }
 
-    /// Which of the blocks this is the end of, the latest last: `None` if that cannot be known.
+    /// Which of these blocks ends, the latest last; `None` if that cannot be known.
     pub(crate) fn find(
         self,
         blocks: impl DoubleEndedIterator<Item = (usize, Self)> + Clone,

@@ -1,4 +1,4 @@
-//! A function of the user's that is called when something happens.
+//! A function of the user that is called when something happens.
 
 use crate::sync::lock_ignoring_poison;
 use pyo3::exceptions::PyTypeError;
@@ -7,23 +7,24 @@ use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::{Arc, Mutex, Weak};
 
-/// One that is to be called. It is taken out when it never will be again.
+/// A callback. It is taken out once it will never be called again.
 #[derive(Clone)]
 pub(crate) struct Callback(Arc<Slot>);
 
-/// Where a callback is until it is taken out.
+/// Keeps a callback until it is taken out.
 type Slot = Mutex<Option<Kept>>;
 
-/// A weak reference to a callback, which finds it as long as it may be called.
+/// A weak reference to a callback, with which it is found as long as it may be called.
 pub(crate) struct WeakCallback(Weak<Slot>);
 
-/// What the collector sees, and a weak reference to it. The collector ends that before it takes anything apart.
+/// An object that the collector sees, and a weak reference to it, which the collector clears before it takes anything
+/// apart.
 struct Kept {
     function: Py<Function>,
     weak: Py<PyWeakrefReference>,
 }
 
-/// A function. Not every function can have weak references, but this can.
+/// A function. Not every function supports weak references, but this object does.
 #[pyclass(frozen, weakref, module = "zklock")]
 struct Function(Py<PyAny>);
 
@@ -35,7 +36,7 @@ impl Function {
 }
 
 impl Callback {
-    /// `what` is the method that takes it, `with` says what it will be called with.
+    /// `what` is the method that takes the callback, `with` describes the arguments that it is called with.
     pub(crate) fn new(callback: &Bound<'_, PyAny>, what: &str, with: &str) -> PyResult<Self> {
         if !callback.is_callable() {
             return Err(PyTypeError::new_err(format!(
@@ -47,22 +48,23 @@ impl Callback {
         Ok(Self(Arc::new(Mutex::new(Some(Kept { function: function.unbind(), weak })))))
     }
 
-    /// To be called again.
+    /// The function, for a call that is not the last.
     pub(crate) fn get(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         lock_ignoring_poison(&self.0).as_ref().map(|kept| kept.function.get().0.clone_ref(py))
     }
 
-    /// To be called for the last time; nothing if the collector has begun to take it apart, with all that it needs.
+    /// The function, for its last call; `None` if the collector has begun to take it apart, with everything that it
+    /// needs.
     pub(crate) fn take(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let kept = lock_ignoring_poison(&self.0).take()?;
         let is_whole = kept.weak.bind(py).upgrade().is_some();
         is_whole.then(|| kept.function.get().0.clone_ref(py))
     }
 
-    /// It is not to be called any more.
+    /// It will not be called again.
     pub(crate) fn forget(&self) {
         let kept = lock_ignoring_poison(&self.0).take();
-        // Not while the mutex is held: it may run whatever Python has to do then.
+        // Drop it after the mutex is released: dropping may run any Python code.
         drop(kept);
     }
 

@@ -1,4 +1,4 @@
-//! One logical connection to an ensemble.
+//! A logical connection to an ensemble.
 
 use crate::aio::client::AsyncClient;
 use crate::barrier::Barrier;
@@ -24,46 +24,49 @@ use std::sync::Arc;
 use zklock_core::face::guardian_command;
 use zklock_core::{ErrorKind, Wait};
 
-/// One logical connection to an ensemble, at ``hosts``: ``host:port,host:port``, and perhaps a ``/chroot``; or a list of
-/// such, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``.
+/// A logical connection to an ensemble. ``hosts`` is ``host:port,host:port``, optionally with a ``/chroot`` at the end.
+/// It may also be a list of hosts, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``.
 ///
 /// >>> with zklock.Client(hosts, session_timeout=10) as zk:
 /// ...     with zk.mutex("/locks/doc", timeout=5):
 /// ...         pass
 ///
-/// It connects when it is first needed, or entered, or by ``connect()``; so a program may make one at the top of a
-/// module, and fork before it is used. It outlives sessions: when one expires it opens the next. Share one client
-/// among all threads and tasks of a process; each process needs one of its own. A wrong argument raises ``InvalidInput`` at
-/// once; if no server answers, connecting raises ``Unreachable``.
+/// A client connects when it is first used or entered, or by ``connect()``. So a program may make one at the top of a
+/// module, and fork before it uses it. It outlives sessions: when one expires, it opens the next. Share one client
+/// among all threads and tasks of a process, but give each process its own. A wrong argument raises ``InvalidInput`` at
+/// once. If no server answers, connecting raises ``Unreachable``.
 ///
-/// Times are in seconds. ``session_timeout`` is how long a lock stays taken after its holder has crashed, and roughly how
-/// long the network may fail before a hold is lost; the servers may grant another. ``connect_timeout`` bounds the attempt to
-/// reach a server. ``try_timeout`` is how long the servers have to answer a call that does not wait for others:
-/// ``acquire(blocking=False)``, and any call with a timeout of zero. After that it raises ``Unreachable``. If such a call is
-/// the first that needs the client, it connects first, for up to ``connect_timeout``. ``chroot`` puts all paths below that
-/// node, which must exist, or is created with ``create_chroot``. ``identity`` is what others see as this contender's name, by
-/// default ``host/pid``. ``tls`` is a ``Tls``.
-/// ``auth`` is a ``Digest``, ``Sasl`` or ``Kerberos`` to log in as, or a list of such. ``server_version`` is the version of the
-/// servers, such as ``(3, 4)``; otherwise they are asked.
+/// Times are in seconds. ``session_timeout`` is how long a lock stays taken after its holder has crashed, and roughly
+/// how long the network may fail before a hold is lost. The servers may grant another. ``connect_timeout`` limits how
+/// long it tries to reach a server. ``try_timeout`` limits how long the servers may take to answer a call that does not
+/// wait for others: ``acquire(blocking=False)``, and any call with a timeout of zero. After that it raises
+/// ``Unreachable``. If such a call is the first to use the client, it connects first, for up to ``connect_timeout``.
 ///
-/// With ``heartbeat=False`` the servers are not asked to confirm what is held, which they are every twelfth of the session
-/// timeout otherwise: a load where thousands of clients hold something all day, such as the leaders of as many elections.
-/// But then nothing proves that a hold is still there: ``valid_for`` is zero soon after the grant. The hold is at risk while
-/// the client is disconnected, and lost when the servers say that its session is over or its node deleted. By then another
-/// may have held the lock for a while.
+/// ``chroot`` puts all paths below that node, which must exist unless ``create_chroot`` is set. ``identity`` is the
+/// name under which others see this client in a queue, by default ``host/pid``. ``tls`` is a ``Tls``. ``auth`` is a
+/// ``Digest``, ``Sasl`` or ``Kerberos`` to log in as, or a list of these. ``server_version`` is the version of the
+/// servers, such as ``(3, 4)``. If it is not given, the client asks them.
 ///
-/// ``access`` says who may use what the client creates: everyone (``open``), only those who are logged in as its creator
-/// (``creator-all``), or these, while all others may read (``read-open``). All clients of a lock create, list, read and delete
-/// nodes there, so with the last two all must log in as the same user. Nodes that are there already stay as they are.
-/// It may also be a list as ``zkCli`` takes it, ``"sasl:billing:cdrwa,world:anyone:r"``, or its entries, one string each: these
-/// and nobody else.
+/// Normally the client has the servers confirm its holds every twelfth of the session timeout. That adds up if
+/// thousands of clients hold something all day, for example as leaders of thousands of elections. ``heartbeat=False``
+/// switches it off. But then nothing proves that a hold still exists: ``valid_for`` drops to zero half a session
+/// timeout after the grant. The hold is at risk while the client is disconnected. It is only reported as lost when the
+/// servers say that its session is over or its node is deleted. By then another client may have held the lock for a
+/// while.
 ///
-/// At the end of the program clients are closed, which frees their locks. A client whose locks a daemon thread may still be
-/// using is not closed: its locks are free when the session has timed out.
+/// ``access`` says who may use what the client creates: everyone (``open``), only clients that are logged in as its
+/// creator (``creator-all``), or these, while all others may read (``read-open``). All clients of a lock create, list,
+/// read and delete nodes there, so with the last two they must all log in as the same user. Nodes that already exist
+/// keep their access list. ``access`` may also be an access list in the format of ``zkCli``,
+/// ``"sasl:billing:cdrwa,world:anyone:r"``, or a list of such entries, one string each. Then only those that it names
+/// have access.
+///
+/// When the program ends, clients are closed, which frees their locks. A client is not closed if a daemon thread may
+/// still be using its locks. These locks are free once the session has timed out.
 #[pyclass(frozen, extends = BaseClient, module = "zklock")]
 pub(crate) struct Client;
 
-/// The face for threads.
+/// The client for threads.
 static THREADS: Face = Face {
     lock: |py, core| Lock::of(py, core).map(Py::into_any),
     barrier: |py, barrier| Barrier::of(py, barrier).map(Py::into_any),
@@ -109,16 +112,16 @@ impl Client {
         Ok(PyClassInitializer::from(BaseClient::new(py, shared, &THREADS)?).add_subclass(Self))
     }
 
-    /// The same client for asyncio.
+    /// This client for asyncio.
     #[getter]
     fn aio(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncClient>> {
         AsyncClient::of(slf.py(), Self::shared(slf).clone())
     }
 
-    /// Connects, unless that has been done.
+    /// Connects now, unless the client is already connected.
     ///
-    /// Raises ``Unreachable`` if no server answers within the connect timeout, or ``timeout`` seconds if those are
-    /// less, or none of the hosts is known.
+    /// Raises ``Unreachable`` if no server answers within the connect timeout, or within ``timeout`` seconds if that is
+    /// less, or if no host name can be resolved.
     #[pyo3(signature = (timeout=None))]
     fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<()> {
         let (py, shared) = (slf.py(), Self::shared(slf));
@@ -156,8 +159,8 @@ impl Client {
         shared.call(py, || shared.client.guard(guardian_command(program)))
     }
 
-    /// Closes the client, which frees every lock that it holds, and waits until the ensemble has confirmed it, or a
-    /// second has passed. Holds are lost then, waits end with ``Closed``. Closing twice is not an error.
+    /// Closes the client, which frees every lock that it holds. Waits until the servers have confirmed this, for up to a
+    /// second. Its holds are lost, and all waits end with ``Closed``. Closing twice is not an error.
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (py, shared) = (slf.py(), Self::shared(slf));
         if let Some(greenlet) = Greenlet::current(py)? {
@@ -167,12 +170,12 @@ impl Client {
         detached(py, || shared.client.close())
     }
 
-    /// Writes how many permits there are to the node that semaphores name with ``limit_at``: all waiters notice.
+    /// Writes the number of permits to the node that semaphores name with ``limit_at``. All waiters notice.
     ///
     /// >>> zk.set_limit("/limits/doc", 7)
     ///
-    /// The node is created if it is not there; it is Curator's ``SharedCount``. Permits that are already held stay held, even
-    /// if there are fewer now.
+    /// The node is created if it does not exist. It is compatible with Curator's ``SharedCount``. Permits that are held
+    /// stay held, even if the new limit is lower.
     fn set_limit(slf: &Bound<'_, Self>, path: &str, limit: i64) -> PyResult<()> {
         let (py, shared) = (slf.py(), Self::shared(slf));
         if let Some(greenlet) = Greenlet::current(py)? {
@@ -205,7 +208,7 @@ impl Client {
         }
         shared.prepare_to_close(py);
         match py.detach(|| shared.client.close()) {
-            // What the handler of a signal raises is never swallowed.
+            // An exception from a signal handler is never swallowed.
             Err(error) if kind.is_none() || error.kind() == ErrorKind::Interrupted => Err(raised(py, &error)),
             _ => Ok(false),
         }

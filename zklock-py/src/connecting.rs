@@ -1,4 +1,4 @@
-//! Calls of a client and of what it makes, which connect first if necessary.
+//! Calls of a client and of what it makes. They connect first if necessary.
 
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::shared_client::SharedClient;
@@ -19,7 +19,7 @@ impl SharedClient {
         detached(py, call)
     }
 
-    /// Makes a call that is awaited.
+    /// Makes a call that can be awaited.
     pub(crate) fn coroutine<T: Send + 'static>(
         self: &Arc<Self>,
         what: &'static str,

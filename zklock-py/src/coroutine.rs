@@ -1,8 +1,8 @@
-//! Calls of the core as coroutines of asyncio.
+//! Calls of the core as asyncio coroutines.
 //!
-//! A coroutine of ours fetches its result in the very step in which its task goes on. So there is no
-//! moment at which a grant is on its way and belongs to nobody: a task that is cancelled before that step
-//! finds the call still there, and drops it, which withdraws the attempt or releases the lock.
+//! Our coroutines fetch their result in the same step in which their task continues. So there is no moment at which a
+//! grant is on its way and belongs to nobody: a task that is cancelled before that step finds the call still there, and
+//! drops it, which withdraws the attempt or releases the lock.
 
 use crate::anchor::{AnchoredCallbacks, CallbackAnchor};
 use crate::error::{raised, unpicklable};
@@ -21,13 +21,13 @@ use std::sync::{Arc, Mutex};
 use zklock_core::Error;
 use zklock_core::face::{Call, OfProcess, Park, Process, call_later};
 
-/// What a coroutine waits for. Dropping it ends the waiting.
+/// What a coroutine waits for. Dropping it ends the wait.
 pub(crate) trait Pending: Send {
-    /// The result if it is there. If not, `bell` will ring.
+    /// The result, if it is there. If not, `bell` will ring.
     fn fetch(&mut self, py: Python<'_>, bell: &Arc<Bell>) -> Option<PyResult<Py<PyAny>>>;
 }
 
-/// A call that was begun.
+/// A call that was started.
 pub(crate) enum Begun {
     Done(Py<PyAny>),
     Pending(Box<dyn Pending>),
@@ -35,20 +35,20 @@ pub(crate) enum Begun {
 
 type Begin = Box<dyn FnOnce(Python<'_>, &Arc<Bell>) -> PyResult<Begun> + Send>;
 
-/// An awaitable of zklock. It may be awaited once, or made a task of.
+/// An awaitable of zklock. It may be awaited once, or be wrapped in a task.
 #[pyclass(frozen, module = "zklock")]
 pub(crate) struct Coroutine {
     what: &'static str,
     bell: Arc<Bell>,
     stage: Mutex<Stage>,
-    /// It keeps the client, or the hold, until it is over.
+    /// Keeps the client or the hold alive until the coroutine is finished.
     anchor: Mutex<Option<Py<CallbackAnchor>>>,
     process: Process,
 }
 
 enum Stage {
     New(Begin),
-    /// Begun, be it that nobody has waited for it yet.
+    /// Started, whether or not anything waits for it yet.
     Waits {
         pending: Box<dyn Pending>,
         future: Option<Py<PyAny>>,
@@ -58,7 +58,7 @@ enum Stage {
 }
 
 impl Coroutine {
-    /// One that begins when it is awaited.
+    /// An awaitable that starts when it is awaited.
     pub(crate) fn new(
         what: &'static str,
         begin: impl FnOnce(Python<'_>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
@@ -66,7 +66,7 @@ impl Coroutine {
         Self::at(what, Arc::default(), Stage::New(Box::new(begin)))
     }
 
-    /// One that has begun already, and need not be awaited.
+    /// An awaitable that has already started, and need not be awaited.
     pub(crate) fn begun(
         what: &'static str,
         begin: impl FnOnce(&Arc<Bell>) -> PyResult<Begun>,
@@ -79,7 +79,7 @@ impl Coroutine {
         Ok(Self::at(what, bell, stage))
     }
 
-    /// One that has its result already.
+    /// An awaitable that already has its result.
     pub(crate) fn done(what: &'static str, value: Py<PyAny>) -> Self {
         Self::at(what, Arc::default(), Stage::Done(value))
     }
@@ -88,18 +88,18 @@ impl Coroutine {
         Self { what, bell, stage: Mutex::new(stage), anchor: Mutex::default(), process: Process::current() }
     }
 
-    /// The same, which keeps the client or the hold of these callbacks until it is over.
+    /// Like `started`, but keeps the client or the hold of these callbacks alive until it is finished.
     pub(crate) fn keeping(self, callbacks: &Arc<AnchoredCallbacks>) -> Self {
-        // Without memory for the anchor it goes on without.
+        // If there is no memory for the anchor, it goes on without one.
         let anchor = Python::attach(|py| callbacks.anchor(py).ok());
         *lock_ignoring_poison(&self.anchor) = anchor;
         self
     }
 
-    /// Takes out what it does, begun, for somebody who waits for it without an event loop; and what rings when its result may
-    /// be there.
+    /// Takes out the call and starts it, for a caller that waits for it without an event loop; and the bell that rings
+    /// when its result may be there.
     pub(crate) fn begin(self, py: Python<'_>) -> PyResult<(Begun, Arc<Bell>)> {
-        // Nothing of Python runs while the mutex is held.
+        // No Python code runs while the mutex is held.
         let stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
         let begun = match stage {
             Stage::New(begin) => begin(py, &self.bell)?,
@@ -114,7 +114,7 @@ impl Coroutine {
         PyRuntimeError::new_err(format!("{} has been awaited already", self.what))
     }
 
-    /// What it waits for now. With its result, or another exception, it is over.
+    /// What it waits for now. Once it has its result, or another exception, it is finished.
     fn step(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let stepped = self.go_on(py);
         if stepped.is_err() {
@@ -129,11 +129,11 @@ impl Coroutine {
     }
 
     fn go_on(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        // Nothing of Python runs while the mutex is held.
+        // No Python code runs while the mutex is held.
         let stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
         let mut pending = match stage {
             Stage::New(begin) => {
-                // Without a loop it is not to work by chance, where nothing has to be waited for.
+                // Without an event loop it must not work by chance when there is nothing to wait for.
                 running_loop(py)?;
                 match begin(py, &self.bell)? {
                     Begun::Done(value) => return Err(returned(value)),
@@ -142,7 +142,7 @@ impl Coroutine {
             }
             Stage::Waits { pending, future } => {
                 if let Some(future) = future {
-                    // It is done, or this raises what says why not.
+                    // It is finished, or this raises the reason why not.
                     match future.bind(py).call_method0(intern!(py, "__next__")) {
                         Err(error) if error.is_instance_of::<PyStopIteration>(py) => {}
                         Err(error) => return Err(error),
@@ -215,7 +215,7 @@ impl Coroutine {
     fn close(&self) {
         let stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
         self.let_go();
-        // Not while the mutex is held: it may run whatever Python has to do then.
+        // Drop it after the mutex is released: dropping may run any Python code.
         drop(stage);
     }
 
@@ -269,10 +269,10 @@ impl Drop for Coroutine {
     }
 }
 
-/// Warns where nothing can be raised: while an object is taken down.
+/// Gives a warning where nothing can be raised: while an object is being taken down.
 pub(crate) fn warn<W: pyo3::type_object::PyTypeInfo>(text: &str) {
     Python::try_attach(|py| {
-        // Another exception may be on its way.
+        // Another exception may be propagating.
         let other = PyErr::take(py);
         let text = CString::new(text.replace('\0', "")).unwrap_or_default();
         if let Err(error) = PyErr::warn(py, &py.get_type::<W>(), &text, 1) {
@@ -301,7 +301,7 @@ fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// Lets the task that waits for the future go on. It may have been cancelled meanwhile.
+/// Lets the task that waits for the future continue. The future may have been cancelled meanwhile.
 #[pyfunction]
 #[pyo3(name = "_awaken")]
 fn awaken(future: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -321,7 +321,7 @@ enum Ear {
     #[default]
     Nobody,
     Rung,
-    /// The future is not ours to keep: its task may be forgotten, and then is to go.
+    /// A weak reference, because the future is not ours to keep: if its task is forgotten, it must be collected.
     Task {
         event_loop: Py<PyAny>,
         future: Py<PyWeakrefReference>,
@@ -330,7 +330,7 @@ enum Ear {
 }
 
 impl Bell {
-    /// What is to be called when a call is ready.
+    /// The function to call when a call is ready.
     pub(crate) fn ringer(self: &Arc<Self>) -> impl FnOnce() + Send + 'static {
         let bell = self.clone();
         move || bell.ring()
@@ -342,10 +342,10 @@ impl Bell {
             doorbell.unpark();
         }
         if let Ear::Task { event_loop, future } = ear {
-            // The thread has been started by `wake`.
+            // The thread was already started by `wake`.
             let _ = later(move |py| {
                 if let Some(future) = future.bind(py).upgrade() {
-                    // It fails where the loop is closed, and nobody waits any more.
+                    // This fails if the loop is closed, and nothing waits any longer.
                     let _ = wrap_pyfunction!(awaken, py).and_then(|awaken| {
                         event_loop.call_method1(py, intern!(py, "call_soon_threadsafe"), (awaken, future))
                     });
@@ -359,7 +359,7 @@ impl Bell {
         drop(before);
     }
 
-    /// Rings there, too; `false` if it has rung.
+    /// Rings there too; `false` if it has already rung.
     pub(crate) fn ring_at(&self, doorbell: &Arc<Doorbell>) -> bool {
         let mut ear = lock_ignoring_poison(&self.0);
         if let Ear::Rung = *ear {
@@ -369,7 +369,7 @@ impl Bell {
         true
     }
 
-    /// Has the future set when it rings; `false` if it has rung.
+    /// Sets the future when it rings; `false` if it has already rung.
     fn wake(&self, event_loop: &Bound<'_, PyAny>, future: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = future.py();
         start_thread().map_err(|error| raised(py, &error))?;
@@ -386,7 +386,7 @@ impl Bell {
     }
 }
 
-/// Before anybody counts on it.
+/// Before anything relies on it.
 fn start_thread() -> Result<(), Error> {
     static HAS_STARTED: OfProcess<AtomicBool> = OfProcess::new();
     let has_started = HAS_STARTED.here(|_| AtomicBool::new(false));
@@ -397,14 +397,14 @@ fn start_thread() -> Result<(), Error> {
     Ok(())
 }
 
-/// A call of the core whose result only has to be turned into an object.
+/// A call of the core, and the conversion of its result to an object.
 struct Simple<C, F> {
     call: C,
     convert: Option<F>,
 }
 
 impl Begun {
-    /// Waits for what `fetch` gives once.
+    /// Waits for the result that `fetch` gives once.
     pub(crate) fn pending<T, C, F>(fetch: C, convert: F) -> Self
     where
         C: FnMut() -> Option<Result<T, Error>> + Send + 'static,
@@ -433,7 +433,7 @@ where
     }
 }
 
-/// The conversion where nothing comes but an error.
+/// The conversion for calls that give nothing but an error.
 pub(crate) fn nothing(py: Python<'_>, result: Result<(), Error>) -> PyResult<Py<PyAny>> {
     result.map(|()| py.None()).map_err(|error| raised(py, &error))
 }

@@ -1,4 +1,4 @@
-//! As whom a client logs in, and who may use what it creates.
+//! Logins, and the access lists of what a client creates.
 
 use crate::error::{raised, unpicklable};
 use pyo3::exceptions::PyTypeError;
@@ -6,12 +6,13 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use zklock_core::{Access, ClientOptions, Credentials, Error};
 
-/// Who a client logs in as, with ZooKeeper's scheme ``digest``: a user and a password.
+/// A login with ZooKeeper's scheme ``digest``: a user and a password.
 ///
 /// ``zklock.Client(hosts, auth=zklock.Digest("billing", password), access="creator-all")``
 ///
-/// The servers keep no list of users: with a wrong password the client is somebody else, whom access lists do not know.
-/// The password crosses the network as it is: use TLS where others could listen. It is in no log, ``repr`` or exception.
+/// The servers keep no list of users, so a wrong password is not an error: the client is then simply another user, whom
+/// no access list knows. The password crosses the network in plain text, so use TLS if others could listen. It never
+/// appears in the log, in ``repr`` or in an exception.
 #[pyclass(frozen, module = "zklock")]
 pub(crate) struct Digest(Credentials);
 
@@ -22,16 +23,16 @@ impl Digest {
         Credentials::digest(user, password).map(Self).map_err(|error| raised(py, &error))
     }
 
-    /// The users and passwords in a file: ``user:password``, one a line. The client logs in as all of them.
+    /// The users and passwords in a file, one ``user:password`` per line. The client logs in as all of them.
     ///
-    /// The file is read now, and anew for each connection, so that passwords can be changed while the client runs. As long
-    /// as it cannot be read then, no connection is made.
+    /// The file is read now, and again for each connection, so that passwords can be changed while the client runs. If it
+    /// cannot be read at that time, the client makes no new connection.
     #[staticmethod]
     fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| Credentials::from_file(path)).map(Self).map_err(|error| raised(py, &error))
     }
 
-    /// The user and the password in an environment variable, ``user:password``. It is read now.
+    /// The ``user:password`` in an environment variable, which is read now.
     #[staticmethod]
     fn from_env(py: Python<'_>, variable: &str) -> PyResult<Self> {
         Credentials::from_env(variable).map(Self).map_err(|error| raised(py, &error))
@@ -46,17 +47,18 @@ impl Digest {
     }
 }
 
-/// Who a client logs in as by SASL, with its mechanism DIGEST-MD5: a user and a password.
+/// A login by SASL, with the mechanism DIGEST-MD5: a user and a password.
 ///
 /// ``zklock.Client(hosts, auth=zklock.Sasl("billing", password), access="creator-all")``
 ///
-/// To access lists it is ``sasl:billing``. The servers have a list of users, in the section ``Server`` of their JAAS file: with a
-/// wrong password, with a user whom they do not know, and where they are not set up for SASL, connecting raises ``Refused``. A
-/// password that is changed on the servers matters to the next connection: as long as they refuse it there is none, and the
-/// session and its holds are lost. A client can log in by SASL as one user, and by ``Digest`` as others beside it.
+/// In access lists the user is ``sasl:billing``. The servers list their users in the section ``Server`` of their JAAS
+/// file. Connecting raises ``Refused`` if the password is wrong, if the servers do not know the user, or if they are
+/// not set up for SASL. A password that is changed on the servers takes effect with the next connection. If they refuse
+/// the old one, the client cannot reconnect, and loses its session and its holds. A client can log in as only one user
+/// by SASL, and as others by ``Digest`` at the same time.
 ///
-/// The password is in no log, ``repr`` or exception, and does not cross the network; but a listener can try out passwords
-/// on what does: use TLS.
+/// The password never appears in the log, in ``repr`` or in an exception, and does not cross the network. But a
+/// listener can test guesses of the password against what does cross the network, so use TLS.
 #[pyclass(frozen, module = "zklock")]
 pub(crate) struct Sasl(Credentials);
 
@@ -67,16 +69,16 @@ impl Sasl {
         Credentials::sasl(user, password).map(Self).map_err(|error| raised(py, &error))
     }
 
-    /// The user and the password in a file, one line ``user:password``.
+    /// The user and the password in a file: a single line ``user:password``.
     ///
-    /// The file is read now, and anew for each connection, so that the password can be changed while the client runs. As long
-    /// as it cannot be read then, no connection is made.
+    /// The file is read now, and again for each connection, so that the password can be changed while the client runs. If
+    /// it cannot be read at that time, the client makes no new connection.
     #[staticmethod]
     fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| Credentials::sasl_from_file(path)).map(Self).map_err(|error| raised(py, &error))
     }
 
-    /// The user and the password in an environment variable, ``user:password``. It is read now.
+    /// The ``user:password`` in an environment variable, which is read now.
     #[staticmethod]
     fn from_env(py: Python<'_>, variable: &str) -> PyResult<Self> {
         Credentials::sasl_from_env(variable).map(Self).map_err(|error| raised(py, &error))
@@ -91,19 +93,20 @@ impl Sasl {
     }
 }
 
-/// Who a client logs in as by Kerberos: with the ticket that it has for this process.
+/// A login with the Kerberos ticket of this process.
 ///
 /// ``zklock.Client("zk1.example.com:2181", auth=zklock.Kerberos(), access="creator-all")``
 ///
-/// To access lists it is the client's principal, such as ``sasl:billing@EXAMPLE.COM``. The ticket is the one of the credential
-/// cache (``KRB5CCNAME``), or comes from a keytab (``KRB5_CLIENT_KTNAME``), with which it is renewed. It is looked up anew for
-/// each connection. Without one, connecting raises ``Refused``, or ``Unreachable`` if no KDC answers,
-/// and Kerberos' own words say why.
+/// In access lists the user is the client's principal, such as ``sasl:billing@EXAMPLE.COM``. The ticket comes from the
+/// credential cache (``KRB5CCNAME``), or from a keytab (``KRB5_CLIENT_KTNAME``), which is also used to renew it. It is
+/// looked up again for each connection. If there is no ticket, connecting raises ``Refused``, or ``Unreachable`` if no
+/// KDC answers. The message includes Kerberos' own explanation.
 ///
-/// ``service`` is the first part of the servers' principal. ``host`` is the second part; ``None`` stands for the host that is
-/// connected to. A client can log in by SASL or Kerberos as one user, and by ``Digest`` as others beside it.
+/// ``service`` is the first part of the servers' principal. ``host`` is the second part; ``None`` stands for the host
+/// that the client connects to. A client can log in as only one user by SASL or Kerberos, and as others by ``Digest``
+/// at the same time.
 ///
-/// Where this module was built without Kerberos, this raises ``Refused``.
+/// If this module was built without Kerberos, this raises ``Refused``.
 #[pyclass(frozen, module = "zklock")]
 pub(crate) struct Kerberos(Credentials);
 
@@ -131,7 +134,7 @@ fn login(value: &Bound<'_, PyAny>) -> Option<Credentials> {
     digest.or_else(sasl).or_else(kerberos)
 }
 
-/// One that logs in, or several, as users write them.
+/// One login or several, in any form that users may write.
 #[derive(Default)]
 pub(crate) struct Auth(Vec<Credentials>);
 
@@ -142,9 +145,11 @@ impl<'py> FromPyObject<'_, 'py> for Auth {
         if let Some(one) = login(&value) {
             return Ok(Self(vec![one]));
         }
-        // It is not quoted: there may be a password in it.
+        // Do not quote it: it may contain a password.
         let wrong = || {
-            PyTypeError::new_err("auth is a zklock.Digest, zklock.Sasl or zklock.Kerberos, or a list of such")
+            PyTypeError::new_err(
+                "auth is a zklock.Digest, zklock.Sasl or zklock.Kerberos, or a list of these",
+            )
         };
         let mut all = Vec::new();
         for one in value.try_iter().map_err(|_| wrong())? {
@@ -154,7 +159,7 @@ impl<'py> FromPyObject<'_, 'py> for Auth {
     }
 }
 
-/// The options with these.
+/// The options with these logins.
 pub(crate) fn with_access(
     py: Python<'_>,
     options: ClientOptions,
@@ -168,10 +173,10 @@ pub(crate) fn with_access(
     Ok(options)
 }
 
-/// Who may use what is created, as users write it.
+/// The access argument, in any form that users may write.
 pub(crate) enum AccessText {
     Whole(String),
-    /// One entry each.
+    /// A list with one entry each.
     Entries(Vec<String>),
 }
 

@@ -1,13 +1,12 @@
-//! The threads that call functions of others: callbacks, and handlers of log lines.
+//! The threads that call the user's functions: callbacks, and log handlers.
 //!
-//! They are threads of Python's, which fetch what to call from here. A thread of ours would have frames of
-//! ours beneath the function, and at the interpreter's end, until Python 3.13, a thread that is in Python is
-//! ended through all of its frames, at which those of ours abort the process. And what others do may take
-//! long: those who wait for a lock must not wait for that, nor log lines for a callback, nor the callbacks of one hold for
-//! those of another.
+//! They are Python threads, which fetch their calls from here. A native thread would have our frames beneath the user's
+//! function. Until Python 3.13, a thread that is in Python when the interpreter ends is ended by unwinding all of its
+//! frames, and at ours the process would abort. User functions may also take long: callers that wait for a lock must
+//! not wait for them, nor log lines for a callback, nor the callbacks of one hold for those of another.
 //!
-//! Where gevent or eventlet has patched Python, greenlets of the main thread take their place: its locks and queues are
-//! those of greenlets then, and a thread of the system must not touch them.
+//! If gevent or eventlet has patched Python, greenlets of the main thread take their place: Python's locks and queues
+//! are then those of greenlets, and a real thread must not touch them.
 
 use crate::error::refused;
 use crate::exit::{is_over, later};
@@ -23,51 +22,52 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use zklock_core::face::Process;
 
-/// What is to be called, and with what.
+/// A function, and its arguments.
 pub(crate) type Call = (Py<PyAny>, Py<PyTuple>);
 
-/// Callbacks. Those of one hold are called one after the other, and so are those of one client.
+/// Callbacks. Those of one hold are called one at a time, and so are those of one client.
 pub(crate) static CALLBACKS: Queue = Queue::new("zklock-callbacks", 32, false);
-/// Log lines, one after the other.
+/// Log lines, one at a time.
 pub(crate) static LOG: Queue = Queue::new("zklock-log", 1, true);
 
 /// Calls that are to be made.
 pub(crate) struct Queue {
     name: &'static str,
-    /// How many strands may run at once. What comes beyond waits until one of them has come to its end.
+    /// How many strands may run at once. Further ones wait until one of them has ended.
     at_once: usize,
-    /// Whether its thread stays where there is nothing to do: where calls come often, and one at a time.
+    /// Whether its thread stays when there is nothing to do: for calls that come often, and one at a time.
     stays: bool,
     state: Mutex<State>,
 }
 
-/// Looked at by those who are in the interpreter alone: so nobody forks while it is locked.
+/// Only locked by threads that are in the interpreter, so no fork happens while it is locked.
 struct State {
-    /// The process of which this is: in a child made by `fork` there are no threads that would call anything.
+    /// The process that this belongs to. In a child made by `fork` there are no threads to make calls.
     process: u32,
-    /// What is to be called one after the other, under one number. One that runs and has nothing more to do is empty.
+    /// The calls of each strand, by number, which are made one at a time. A strand that is running and has no more
+    /// calls is empty.
     strands: BTreeMap<u64, VecDeque<Call>>,
-    /// Those that wait for somebody to run them.
+    /// Strands that wait for a thread to run them.
     ready: VecDeque<u64>,
     /// How many threads or greenlets run strands.
     running: usize,
-    /// What wakes the thread that stays, or the greenlet that starts others.
+    /// Wakes the thread that stays, or the greenlet that starts others.
     bell: Option<Arc<OwnedFd>>,
     is_for_greenlets: bool,
 }
 
-/// A number for a strand of its own.
+/// A number for a new strand.
 pub(crate) fn strand() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Has something called, after all that came before in the same strand.
+/// Schedules a call, after all earlier calls of the same strand.
 pub(crate) fn call(py: Python<'_>, queue: &'static Queue, call: Call) -> PyResult<()> {
     queue.call(py, 0, call)
 }
 
-/// The same from a thread that is not in Python.
+/// Schedules a call from a thread that is not in Python.
 pub(crate) fn call_later(
     queue: &'static Queue,
     make: impl FnOnce(Python<'_>) -> PyResult<Option<Call>> + Send + 'static,
@@ -117,13 +117,13 @@ impl Queue {
         if started.is_err() {
             let mut state = lock_ignoring_poison(&self.state);
             state.running -= 1;
-            // For the next one that comes.
+            // For the next call.
             state.ready.push_front(strand);
         }
         started.map(drop)
     }
 
-    /// From now on greenlets make the calls, if Python is patched and this is its main thread.
+    /// Makes the calls in greenlets from now on, if Python is patched and this is its main thread.
     pub(crate) fn start_in_a_greenlet(&'static self, py: Python<'_>) -> PyResult<()> {
         if !patched::is_main_and_patched(py)? {
             return Ok(());
@@ -154,7 +154,7 @@ impl State {
         }
     }
 
-    /// What was the parent's, if this process has been forked since.
+    /// Drops what belonged to the parent, if this process has been forked since.
     fn leave_parent(&mut self) -> Option<Self> {
         let process = Process::current().number();
         if self.process == process {
@@ -168,12 +168,12 @@ impl State {
 
     fn ring(&self) {
         if let Some(bell) = &self.bell {
-            // It fails only where it has been rung very often and not been heard.
+            // This only fails if it was rung very often without being heard.
             let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
         }
     }
 
-    /// A strand for somebody who does not run one yet.
+    /// A strand for a thread that does not run one yet.
     fn begin(&mut self, at_once: usize) -> Option<u64> {
         if self.running >= at_once || is_over() {
             return None;
@@ -184,7 +184,7 @@ impl State {
     }
 }
 
-/// A queue, for those who make its calls.
+/// A queue, as seen by those who make its calls.
 #[pyclass(frozen, module = "zklock")]
 struct Hand {
     queue: &'static Queue,
@@ -200,7 +200,7 @@ impl Hand {
 
 #[pymethods]
 impl Hand {
-    /// Makes it one for greenlets: the descriptor that can be read when there is something to begin.
+    /// Makes it a queue for greenlets. Returns the descriptor that is readable when there is something to start.
     fn listen(&self, py: Python<'_>) -> PyResult<i32> {
         let bell = new_bell().map_err(|error| {
             refused(py, format!("the system gives no descriptor ({error}): raise the limit of open files"))
@@ -208,13 +208,14 @@ impl Hand {
         let descriptor = bell.as_raw_fd();
         let mut state = lock_ignoring_poison(&self.queue.state);
         state.is_for_greenlets = true;
-        // A thread that waits goes.
+        // A waiting thread ends.
         state.ring();
         state.bell = Some(bell);
         Ok(descriptor)
     }
 
-    /// Silences the bell; `false` if this is to go. In a child made by `fork` it must leave the bell to its parent.
+    /// Silences the bell; `false` if this greenlet should end. In a child made by `fork` it must leave the bell to its
+    /// parent.
     fn hear(&self) -> bool {
         if Process::current().number() != self.process || is_over() {
             return false;
@@ -226,7 +227,7 @@ impl Hand {
         state.is_for_greenlets
     }
 
-    /// Nobody listens any more.
+    /// Nothing listens any longer.
     fn stop(&self) {
         let mut state = lock_ignoring_poison(&self.queue.state);
         if Process::current().number() == self.process && state.process == self.process {
@@ -235,12 +236,12 @@ impl Hand {
         }
     }
 
-    /// A strand for somebody who does not run one yet.
+    /// A strand for a thread that does not run one yet.
     fn begin(&self) -> Option<u64> {
         lock_ignoring_poison(&self.queue.state).begin(self.queue.at_once)
     }
 
-    /// What is to be called next in this strand; `None` when it has come to its end.
+    /// The next call of this strand; `None` if it has no more.
     fn next(&self, strand: u64) -> Option<Call> {
         let mut state = lock_ignoring_poison(&self.queue.state);
         if is_over() || state.process != self.process {
@@ -253,7 +254,7 @@ impl Hand {
         call
     }
 
-    /// The next strand for somebody who has run one; `None` if it is to go.
+    /// The next strand for a thread that has run one; `None` if the thread should end.
     fn take(&self, py: Python<'_>) -> Option<u64> {
         loop {
             let bell = {
@@ -271,7 +272,7 @@ impl Hand {
         }
     }
 
-    /// Tells what such a function has raised, by `sys.unraisablehook`.
+    /// Reports an exception of such a function, through `sys.unraisablehook`.
     #[staticmethod]
     fn report(error: Bound<'_, PyAny>, function: &Bound<'_, PyAny>) {
         PyErr::from_value(error).write_unraisable(function.py(), Some(function));
@@ -287,7 +288,7 @@ impl Hand {
         let strand = if is_to_go { None } else { state.ready.pop_front() };
         if strand.is_none() {
             state.running -= 1;
-            // What it has left there is for a greenlet.
+            // What remains there is for a greenlet.
             state.ring();
         }
         strand
@@ -306,7 +307,7 @@ fn sleep_until_it_rings(bell: &OwnedFd) {
     while poll(&mut [PollFd::new(bell, PollFlags::IN)], None).is_err() {}
     hush(bell);
     while is_over() {
-        // It must not come back into the interpreter.
+        // It must not enter the interpreter again.
         std::thread::park();
     }
 }

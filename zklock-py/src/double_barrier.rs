@@ -1,4 +1,4 @@
-//! Double barriers: nobody begins before all are there, and nobody goes before all are done.
+//! Double barriers: no member begins before all have entered, and none goes on before all are done.
 
 use crate::aio::double_barrier::{AsyncDoubleBarrier, AsyncMember};
 use crate::anchor::CallbackAnchor;
@@ -14,7 +14,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A double barrier: entering waits until all members have entered, and leaving until all have left. See
+/// A double barrier: entering waits until all members have entered, and leaving waits until all have left. See
 /// ``Client.double_barrier``.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct DoubleBarrier {
@@ -22,9 +22,11 @@ pub(crate) struct DoubleBarrier {
     shared: Arc<SharedDoubleBarrier>,
 }
 
-/// A member of a double barrier, between entering and leaving. ``DoubleBarrier.enter`` gives one, and so does a ``with`` block.
+/// A member of a double barrier, from entering to leaving. Get one from ``DoubleBarrier.enter`` or from a ``with``
+/// block on the barrier.
 ///
-/// It is a context manager, too, which leaves. One that is forgotten leaves in the background.
+/// It is itself a context manager, which leaves at the end of the block. A member that is dropped leaves in the
+/// background.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Member {
     anchor: Py<CallbackAnchor>,
@@ -52,7 +54,7 @@ impl SharedMember {
         detached(py, || member.leave_within(timeout, None))
     }
 
-    /// Leaves at the end of a block. After one that has failed the others are not waited for.
+    /// Leaves at the end of a block. If the block failed, it does not wait for the others.
     fn exit(&self, exception: &Bound<'_, PyAny>, timeout: Option<Duration>) -> PyResult<bool> {
         if !exception.is_none() {
             self.fail(exception);
@@ -77,31 +79,31 @@ impl DoubleBarrier {
 
 #[pymethods]
 impl DoubleBarrier {
-    /// The path of the node below which the members are.
+    /// The path of the node whose children are the members.
     #[getter]
     fn path(&self) -> &str {
         self.shared.barrier.path()
     }
 
-    /// How many members it has.
+    /// How many members open the barrier.
     #[getter]
     fn members(&self) -> u32 {
         self.shared.barrier.members()
     }
 
-    /// The same double barrier for asyncio.
+    /// This double barrier for asyncio.
     #[getter]
     fn aio(&self, py: Python<'_>) -> PyResult<Py<AsyncDoubleBarrier>> {
         AsyncDoubleBarrier::of(py, self.shared.clone())
     }
 
-    /// Enters, and waits until all members have.
+    /// Enters as a new member, and waits until all members have entered.
     ///
     /// >>> member = zk.double_barrier("/barriers/doc", 1).enter(timeout=5)
     /// >>> member.leave()
     ///
-    /// It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the barrier was made to.
-    /// Raises ``Timeout`` then: it is not a member any more.
+    /// It waits for up to ``timeout`` seconds; ``None`` waits for ever. By default it waits for the timeout that the
+    /// barrier was made with. Then it raises ``Timeout``, and is no longer a member.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Member> {
         let usual = self.shared.timeout;
@@ -113,7 +115,7 @@ impl DoubleBarrier {
         let timeout = self.shared.timeout;
         let block = Block::of_caller(py);
         let shared = self.shared.enter(py, timeout)?;
-        // As that of a lock.
+        // Like the default timeout of a lock.
         py.check_signals()?;
         self.shared.keep(greenlet::owner(py)?, block, &shared);
         Member::of(py, shared, timeout)
@@ -171,25 +173,25 @@ impl Member {
         &self.shared.path
     }
 
-    /// The path of the node that stands for this member.
+    /// The path of this member's node.
     #[getter]
     fn node(&self) -> &str {
         &self.shared.node
     }
 
-    /// Why the member is lost: a ``LossReason``, or ``None`` if it is not. A member is lost when its session ends,
-    /// because its node goes with the session. The others then take it to have left.
+    /// Why the member is lost: a ``LossReason``, or ``None`` if it is not lost. A member is lost when its session ends,
+    /// because its node goes with the session. The others then consider it to have left.
     #[getter]
     fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         self.shared.loss(py)
     }
 
-    /// Leaves, and waits until all members that are within now have left.
+    /// Leaves, and waits until all members that are inside now have left.
     ///
-    /// It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the barrier was made to,
-    /// and raises ``Timeout`` then; zero waits for nobody. Raises ``LockLost`` if its session ended before it left: the
-    /// others may have gone on without it; ``NotHeld`` if it has left before. In any case it has left, or is leaving in
-    /// the background.
+    /// It waits for up to ``timeout`` seconds; ``None`` waits for ever, and zero does not wait for the others. By default
+    /// it waits for the timeout that the barrier was made with. Then it raises ``Timeout``. Raises ``LockLost`` if the
+    /// member's session ended before it left, so that the others may have gone on without it, and ``NotHeld`` if it has
+    /// already left. In any case the member has left, or is leaving in the background.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn leave(&self, py: Python<'_>, timeout: Given) -> PyResult<()> {
         self.shared.leave(py, timeout.patience(py, self.timeout)?)

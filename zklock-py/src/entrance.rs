@@ -1,8 +1,9 @@
-//! The entrance to the interpreter for a thread that is not Python's, and forks.
+//! How a thread that is not Python's enters the interpreter, and what that has to do with forks.
 //!
-//! Such a thread gets a state of its own in the interpreter, and for that Python locks the list of all states, without its global
-//! lock. If another thread forks just then, the child finds the list locked for ever, and hangs before any hook of ours is called
-//! (seen in Python 3.11, in one of six runs of a test that forks forty times). So nobody forks while a thread comes in.
+//! Such a thread gets its own state in the interpreter. To add it, Python locks the list of all states, without holding
+//! its global lock. If another thread forks at that moment, the list stays locked for ever in the child, which hangs
+//! before any hook of ours is called (seen in Python 3.11, in one of six runs of a test that forks forty times). So no
+//! fork may happen while a thread enters.
 
 use crate::sync::lock_ignoring_poison;
 use pyo3::prelude::*;
@@ -31,7 +32,7 @@ impl Entrance {
         ENTRANCE.here(|_| Self::default())
     }
 
-    /// Changes the state as soon as it is as wanted.
+    /// Changes the state as soon as it allows that.
     fn change(&self, may: impl Fn(&State) -> bool, change: impl FnOnce(&mut State)) {
         let mut state: MutexGuard<'_, State> = lock_ignoring_poison(&self.state);
         while !may(&state) {
@@ -42,7 +43,7 @@ impl Entrance {
     }
 }
 
-/// Sees to it that we are told of forks.
+/// Registers our hooks for forks.
 pub(crate) fn prepare(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let hooks = [
@@ -53,7 +54,7 @@ pub(crate) fn prepare(module: &Bound<'_, PyModule>) -> PyResult<()> {
     py.import("os")?.call_method("register_at_fork", (), Some(&hooks.into_py_dict(py)?)).map(drop)
 }
 
-/// Runs `job` in the interpreter, unless that is at its end.
+/// Runs `job` in the interpreter, unless that is ending.
 pub(crate) fn come_in(job: impl FnOnce(Python<'_>)) {
     let entrance = Entrance::here();
     entrance.change(|state| state.forking == 0, |state| state.coming_in += 1);
@@ -67,13 +68,13 @@ pub(crate) fn come_in(job: impl FnOnce(Python<'_>)) {
     }
 }
 
-/// Without the global lock: one that comes in waits for that.
+/// Without the global lock, because a thread that enters waits for that.
 #[pyfunction]
 #[pyo3(name = "_before_fork")]
 fn before_fork(py: Python<'_>) {
     let entrance = Entrance::here();
     py.detach(|| {
-        // One that comes later waits, so this one's turn comes.
+        // Threads that come later wait, so this one gets its turn.
         entrance.change(|_| true, |state| state.forking += 1);
         entrance.change(|state| state.coming_in == 0, |_| ());
     });
@@ -85,7 +86,7 @@ fn after_fork_in_parent() {
     Entrance::here().change(|_| true, |state| state.forking = state.forking.saturating_sub(1));
 }
 
-/// The child has an entrance of its own, from the next call on.
+/// The child has its own entrance, from the next call on.
 #[pyfunction]
 #[pyo3(name = "_after_fork")]
 fn after_fork_in_child() {

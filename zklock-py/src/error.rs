@@ -1,4 +1,4 @@
-//! Errors of the core as exceptions, which are classes written in Python.
+//! Errors of the core as exceptions, whose classes are written in Python.
 
 use crate::exit::{is_over, stay_if_over};
 use crate::mirror::table;
@@ -10,11 +10,11 @@ use std::cell::RefCell;
 use zklock_core::{Error, ErrorKind};
 
 thread_local! {
-    /// What the handler of a signal has raised, by which it ended a wait of this thread.
+    /// The exception from a signal handler that ended a wait of this thread.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Keeps what the handler of a signal has raised for when the wait of this thread has come to its end.
+/// Keeps the exception of a signal handler until the wait of this thread has ended.
 pub(crate) fn keep_signal(exception: PyErr) {
     RAISED.set(Some(exception));
 }
@@ -37,7 +37,7 @@ table! {
         ForeignContender => "ForeignContender",
         Refused => "Refused",
         Closed => "Closed",
-        // Mostly what the handler of a signal has raised takes its place.
+        // Usually the exception of the signal handler takes its place.
         Interrupted => "Error",
         Uncertain => "Uncertain",
         Conflict => "Conflict",
@@ -45,7 +45,7 @@ table! {
     }
 }
 
-/// The exception for an error; the one that ended the wait, if a signal did.
+/// The exception for an error. If a signal ended the wait, it is the exception of the handler.
 pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
     if is_over() {
         py.detach(stay_if_over);
@@ -65,7 +65,7 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
     made.unwrap_or_else(|failure| failure)
 }
 
-/// Exceptions of this crate's own, each with its message.
+/// Exceptions that this crate raises itself, each with its message.
 macro_rules! own {
     ($($(#[$about:meta])* $name:ident: $Kind:ident,)+) => {
         $($(#[$about])*
@@ -76,21 +76,21 @@ macro_rules! own {
 }
 
 own! {
-    /// What the core cannot know to be wrong.
+    /// An argument that the core cannot know to be wrong.
     invalid: InvalidInput,
     /// There is nothing to release.
     not_held: NotHeld,
     not_owner: NotOwner,
     /// The system forbids it.
     refused: Refused,
-    /// The time was over first.
+    /// The time ran out.
     late: Timeout,
-    /// It belongs to the process from which this one was forked.
+    /// The object belongs to the process from which this one was forked.
     forked: Forked,
     closed: Closed,
 }
 
-/// Why an object cannot be pickled, or copied.
+/// The reason why an object cannot be pickled or copied.
 pub(crate) fn unpicklable(class: &str, instead: &str) -> PyErr {
     let message = format!("a {class} cannot be pickled or copied: it belongs to this process; {instead}");
     pyo3::exceptions::PyTypeError::new_err(message)
@@ -110,7 +110,7 @@ fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     Ok(MODULE.get_or_try_init(py, || py.import("zklock._errors").map(Bound::unbind))?.bind(py))
 }
 
-/// Loads the classes, all of which are to be there.
+/// Loads the classes, all of which must exist.
 pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
     ErrorKind::ALL.iter().try_for_each(|kind| module(py)?.getattr(class_name(*kind)).map(drop))
 }

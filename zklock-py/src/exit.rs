@@ -1,8 +1,8 @@
 //! The end of the interpreter.
 //!
-//! Locks that the program has forgotten to release are to be free at once, and not when the session has
-//! timed out. But a daemon thread may be inside what a lock guards until the process is gone: then its
-//! session is left alone. And from then on nothing of ours enters the interpreter.
+//! Locks that the program has forgotten to release should be free at once, not when the session has timed out. But a
+//! daemon thread may be using what a lock guards until the process is gone: in that case the session is left alone.
+//! After this, nothing of ours enters the interpreter.
 
 use crate::entrance::come_in;
 use crate::sync::lock_ignoring_poison;
@@ -17,9 +17,10 @@ use std::time::{Duration, Instant};
 use zklock_core::Error;
 use zklock_core::face::{Call, OfProcess, call_later};
 
-/// How long the interpreter waits for us at its end.
+/// How long the interpreter waits for us when it ends.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a daemon thread stays where it is then. By that time the process is gone, or somebody waits for the thread.
+/// How long a daemon thread then stays where it is. After that time the process is gone, or something waits for the
+/// thread.
 const STAY: Duration = Duration::from_secs(2);
 
 static IS_OVER: AtomicBool = AtomicBool::new(false);
@@ -38,7 +39,7 @@ pub(crate) fn prepare(module: &Bound<'_, PyModule>) -> PyResult<()> {
     py.import("atexit")?.call_method1("register", (at_exit,)).map(drop)
 }
 
-/// The statics here, and the classes that they keep, are of one interpreter.
+/// The statics here, and the classes that they keep, belong to one interpreter.
 pub(crate) fn refuse_subinterpreter(py: Python<'_>) -> PyResult<()> {
     static SYSTEM: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let here = py.import("sys")?;
@@ -50,7 +51,7 @@ pub(crate) fn refuse_subinterpreter(py: Python<'_>) -> PyResult<()> {
 
 /// Something that is closed at the end.
 pub(crate) trait CloseAtExit: Send + Sync {
-    /// Begins to close it; `None` if it is closed already, or another thread may be using it. `closed` is called, or
+    /// Starts to close it; `None` if it is already closed, or another thread may be using it. `closed` is called, or
     /// dropped, when that is done.
     fn close_at_exit(&self, closed: Box<dyn FnOnce() + Send>) -> Option<Call<()>>;
 }
@@ -61,7 +62,7 @@ pub(crate) fn remember(client: Weak<dyn CloseAtExit>) {
     clients.push(client);
 }
 
-/// A forked child has those of its parent as well: one that has not connected may do so in the child.
+/// A forked child also has those of its parent: one that has not connected may do so in the child.
 fn clients() -> &'static Mutex<Vec<Weak<dyn CloseAtExit>>> {
     static CLIENTS: OfProcess<Mutex<Vec<Weak<dyn CloseAtExit>>>> = OfProcess::new();
     CLIENTS.here(|before| {
@@ -78,7 +79,7 @@ pub(crate) fn is_over() -> bool {
     IS_OVER.load(Ordering::Acquire)
 }
 
-/// Runs `job` in the interpreter, on the thread for callbacks, unless the interpreter is at its end.
+/// Runs `job` in the interpreter, on the thread for callbacks, unless the interpreter is ending.
 pub(crate) fn later(job: impl FnOnce(Python<'_>) + Send + 'static) -> Result<(), Error> {
     call_later(move || {
         *lock_ignoring_poison(&inside().is) = true;
@@ -90,8 +91,8 @@ pub(crate) fn later(job: impl FnOnce(Python<'_>) + Send + 'static) -> Result<(),
     })
 }
 
-/// A daemon thread whose wait ends at the interpreter's end stays where it is, as it would in any other
-/// wait: what it might do now would only frighten.
+/// If the wait of a daemon thread ends because the interpreter ends, the thread stays where it is, as it would in any
+/// other wait: anything it did now would only cause confusing errors.
 pub(crate) fn stay_if_over() {
     if is_over() && rustix::thread::gettid() != rustix::process::getpid() {
         std::thread::sleep(STAY);
@@ -125,7 +126,7 @@ fn end() {
         })
         .collect();
     drop(sender);
-    // It ends when all senders are gone.
+    // This ends when all senders are gone.
     let _ = closed.recv_timeout(deadline.saturating_duration_since(Instant::now()));
     drop(closing);
 }

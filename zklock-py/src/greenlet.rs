@@ -1,8 +1,9 @@
 //! Greenlets: many callers in one thread.
 //!
-//! A greenlet must not sit in a wait of the core. What waits there is on the stack, others know where, and greenlets that
-//! take turns move each other's stacks away. So it makes the call that asyncio makes, which waits by itself, and sits in
-//! the loop of gevent or eventlet until a descriptor can be read; or if those do not run there, in `poll` with its thread.
+//! A greenlet cannot wait inside the core. A wait of the core has its state on the stack, other threads know its
+//! address, and greenlets that take turns move each other's stacks away. So it makes the call that asyncio makes, which
+//! waits in the background, and waits in the loop of gevent or eventlet until a descriptor is readable. If those do not
+//! run there, it waits in `poll`, with its whole thread.
 
 use crate::coroutine::{Begun, Coroutine};
 use crate::dispatch::LOG;
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 use zklock_core::Owner;
 use zklock_core::face::{Park, Parked};
 
-/// The greenlet that calls.
+/// The greenlet that makes the call.
 pub(crate) struct Greenlet<'py> {
     py: Python<'py>,
     pub(crate) owner: Owner,
@@ -28,26 +29,26 @@ pub(crate) struct Greenlet<'py> {
     waits: Option<Bound<'py, PyAny>>,
 }
 
-/// The owner that calls: a greenlet, or else the thread.
+/// The owner that makes the call: a greenlet, otherwise the thread.
 pub(crate) fn owner(py: Python<'_>) -> PyResult<Owner> {
     let Some(current) = current(py)? else { return Ok(Owner::current()) };
     owner_of(&current)
 }
 
 fn owner_of(greenlet: &Bound<'_, PyAny>) -> PyResult<Owner> {
-    // The first of a thread is the thread.
+    // The first greenlet of a thread is the thread itself.
     if greenlet.getattr(intern!(greenlet.py(), "parent"))?.is_none() {
         return Ok(Owner::current());
     }
     task::owner(greenlet)
 }
 
-/// The running greenlet; nothing where nobody uses them.
+/// The current greenlet; `None` if greenlets are not in use.
 fn current(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
     static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if CURRENT.get(py).is_none() {
         let Some(module) = modules(py)?.get_item(intern!(py, "greenlet"))? else { return Ok(None) };
-        // Another thread may be importing it just now.
+        // Another thread may be importing it right now.
         let Some(current) = module.getattr_opt(intern!(py, "getcurrent"))? else { return Ok(None) };
         CURRENT.get_or_init(py, || current.unbind());
     }
@@ -55,7 +56,7 @@ fn current(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
 }
 
 impl<'py> Greenlet<'py> {
-    /// The one that calls; `None` where the thread is to do the waiting as threads do.
+    /// The calling greenlet; `None` if the thread itself should wait.
     pub(crate) fn current(py: Python<'py>) -> PyResult<Option<Self>> {
         let Some(current) = current(py)? else { return Ok(None) };
         let mut waits = None;
@@ -76,12 +77,12 @@ impl<'py> Greenlet<'py> {
         self.py
     }
 
-    /// Waits for what this coroutine does.
+    /// Waits for this coroutine.
     pub(crate) fn wait_for(&self, coroutine: Coroutine) -> PyResult<Py<PyAny>> {
         Ok(self.sit_through(coroutine, None)?.unwrap_or_else(|| self.py.None()))
     }
 
-    /// The same for so long: `None` if the time is over, which ends what the coroutine does.
+    /// Waits for this coroutine, up to a timeout; `None` if the time ran out, which also ends the coroutine's call.
     pub(crate) fn sit_through(
         &self,
         coroutine: Coroutine,
@@ -90,7 +91,7 @@ impl<'py> Greenlet<'py> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let (mut pending, bell) = match coroutine.begin(self.py)? {
             (Begun::Done(value), _) => return Ok(Some(value)),
-            // To drop it ends the call, even where the greenlet is killed.
+            // Dropping it ends the call, even if the greenlet is killed.
             (Begun::Pending(pending), bell) => (pending, bell),
         };
         let doorbell = self.doorbell()?;
@@ -116,17 +117,17 @@ impl<'py> Greenlet<'py> {
         })
     }
 
-    /// Waits until it rings: `false` if the time is over.
+    /// Waits until it rings; `false` if the time ran out.
     fn wait(&self, doorbell: &Arc<Doorbell>, deadline: Option<Instant>) -> PyResult<bool> {
         let Some(waits) = &self.waits else { return self.park(doorbell, deadline) };
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let in_time = waits.call1((doorbell.descriptor(), left.as_ref().map(Duration::as_secs_f64)))?;
-        // A copy of it that runs on in a child leaves the bell to its parent, and is refused by what it waited for.
+        // A copy of it that runs on in a child leaves the bell to its parent, and what it waited for refuses it.
         doorbell.hush();
         in_time.is_truthy()
     }
 
-    /// The same with the whole thread.
+    /// Waits with the whole thread.
     fn park(&self, doorbell: &Arc<Doorbell>, deadline: Option<Instant>) -> PyResult<bool> {
         let parked = self.py.detach(|| {
             let parked = doorbell.park(deadline);

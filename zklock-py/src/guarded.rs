@@ -23,7 +23,7 @@ enum Write {
     Delete { path: String, version: Option<i32> },
 }
 
-/// What a ``Guarded`` and an ``AsyncGuarded`` have in common: the list of writes.
+/// The methods that a ``Guarded`` and an ``AsyncGuarded`` share: they add writes to the list.
 #[pyclass(frozen, subclass, module = "zklock")]
 pub(crate) struct BaseGuarded {
     anchor: Py<CallbackAnchor>,
@@ -85,7 +85,7 @@ impl BaseGuarded {
         Ok(slf)
     }
 
-    /// Adds a write that sets the data of a node, if the node has this version. ``None`` stands for any version.
+    /// Adds a write that sets the data of a node, which must have this version. ``None`` means any version.
     ///
     /// Raises ``TypeError`` if ``data`` is not bytes, and ``InvalidInput`` if ``version`` is negative.
     #[pyo3(signature = (path, data, version=None))]
@@ -100,7 +100,7 @@ impl BaseGuarded {
         Ok(slf)
     }
 
-    /// Adds a write that deletes a node, if the node has this version. ``None`` stands for any version.
+    /// Adds a write that deletes a node, which must have this version. ``None`` means any version.
     ///
     /// Raises ``InvalidInput`` if ``version`` is negative.
     #[pyo3(signature = (path, version=None))]
@@ -133,14 +133,14 @@ impl Guarded {
 
 #[pymethods]
 impl Guarded {
-    /// Does all of the writes or none. Returns the version of each node after its write: 0 if it was created, ``None`` if
-    /// it was deleted.
+    /// Does all of the writes or none. Returns the version of each node after its write: 0 if the node was created,
+    /// ``None`` if it was deleted.
     ///
-    /// Raises ``LockLost`` if the lock was not held any more, and ``Conflict`` if a node did not allow its write: it had
-    /// another version, existed already, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which. In
-    /// both cases nothing was written. Raises ``Uncertain`` if the reply was lost: all of the writes were done or none,
-    /// and ``Hold.read`` tells which. Raises ``NotHeld`` if the hold was released, and ``InvalidInput`` for an invalid
-    /// path, for more than 512 KiB in all, or for a hold of an exclusive lock.
+    /// Raises ``LockLost`` if the lock was no longer held, and ``Conflict`` if a node did not allow its write because it
+    /// had another version, already existed, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which
+    /// write it was. In both cases nothing was written. Raises ``Uncertain`` if the reply was lost: either all or none of
+    /// the writes were done, and ``Hold.read`` shows which. Raises ``NotHeld`` if the hold was released, and
+    /// ``InvalidInput`` for an invalid path, for more than 512 KiB in total, or for a hold of an exclusive lock.
     fn commit(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let base = slf.as_super().get();
         let writes = base.commit();
@@ -160,7 +160,7 @@ impl AsyncGuarded {
 
 #[pymethods]
 impl AsyncGuarded {
-    /// Does all of the writes or none. See ``Guarded.commit``. If it is cancelled, the writes may have been done.
+    /// Does all of the writes or none. If it is cancelled, the writes may have been done or not. See ``Guarded.commit``.
     fn commit(slf: &Bound<'_, Self>) -> Coroutine {
         let base = slf.as_super().get();
         commit(base.held.clone(), base.commit())
@@ -192,7 +192,7 @@ fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     Err(PyTypeError::new_err(message))
 }
 
-/// To ZooKeeper, any negative version means none.
+/// To ZooKeeper, any negative version means no check.
 fn checked(py: Python<'_>, version: Option<i32>) -> PyResult<Option<i32>> {
     match version {
         Some(version) if version < 0 => {

@@ -11,7 +11,7 @@ use crate::wait::detached;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// The proof that a lock is held. A ``with`` block gives one, and so does ``Lock.hold``.
+/// The proof that a lock is held. Get one from a ``with`` block on a lock, or from ``Lock.hold``.
 ///
 /// >>> hold = zk.mutex("/locks/doc").hold(timeout=5)
 /// >>> hold.token > 0, hold.state
@@ -20,8 +20,9 @@ use std::sync::Arc;
 /// >>> hold.state
 /// <HoldState.RELEASED: 'released'>
 ///
-/// A hold is a context manager, too: the end of the block releases it, and raises ``LockLost`` if it was lost meanwhile.
-/// A hold from ``Lock.hold`` that is dropped without a release is released in the background, with a ``ResourceWarning``.
+/// A hold is itself a context manager: the end of the block releases it, and raises ``LockLost`` if it was lost
+/// meanwhile. If a hold from ``Lock.hold`` is dropped without a release, it is released in the background, with a
+/// ``ResourceWarning``.
 ///
 /// Every call that reaches the servers raises ``ForkedError`` if this process was forked from the one that holds the
 /// lock.
@@ -36,14 +37,14 @@ impl Hold {
 
 #[pymethods]
 impl Hold {
-    /// Asks the quorum whether the lock is still held. Returns for how many seconds it is now certain to be.
+    /// Asks the servers whether the lock is still held. Returns how many seconds it is now certain to be held.
     ///
     /// >>> with zk.mutex("/locks/doc") as hold:
     /// ...     hold.confirm() > 0
     /// True
     ///
-    /// Raises ``LockLost`` if the lock is not held any more, ``NotHeld`` if the hold was released, and ``Unreachable`` if
-    /// the ensemble does not answer while the lease lasts, or within a second if less than that is left.
+    /// Raises ``LockLost`` if the lock is no longer held, ``NotHeld`` if the hold was released, and ``Unreachable`` if the
+    /// servers do not answer while the lease lasts, or within a second if less than that is left.
     fn confirm(slf: &Bound<'_, Self>) -> PyResult<f64> {
         let (py, held) = (slf.py(), slf.as_super().get().held.clone());
         if let Some(greenlet) = Greenlet::current(py)? {
@@ -58,12 +59,13 @@ impl Hold {
     /// ...     hold.read("/doc-state") is None
     /// True
     ///
-    /// The answer includes everything that the ensemble had committed when this was called. By then the outcome of this
-    /// hold's guarded writes is settled: so after ``Uncertain``, read and then decide. It works while the client is open,
+    /// The answer includes everything that the servers had committed when this was called, and the final outcome of this
+    /// hold's earlier guarded writes. So after ``Uncertain``, read, then decide. It works as long as the client is open,
     /// even after the hold was lost or released.
     ///
-    /// Raises ``Unreachable`` if the ensemble does not answer within a session timeout, or two seconds; ``Refused`` if
-    /// the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client is closed.
+    /// Raises ``Unreachable`` if the servers do not answer within a session timeout or two seconds, whichever is longer;
+    /// ``Refused`` if the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client
+    /// is closed.
     fn read(slf: &Bound<'_, Self>, path: &str) -> PyResult<Py<PyAny>> {
         let held = slf.as_super().get().held.clone();
         if let Some(greenlet) = Greenlet::current(slf.py())? {
@@ -73,7 +75,7 @@ impl Hold {
         value::node(slf.py(), node)
     }
 
-    /// Begins a list of writes to ZooKeeper that are done only if the lock is still held when the quorum commits them.
+    /// Starts a list of writes to ZooKeeper that are only done if the lock is still held when the servers commit them.
     ///
     /// >>> with zk.mutex("/locks/doc") as hold:
     /// ...     hold.guarded().create("/doc-state", b"begun").set_data("/doc-state", b"done").commit()
@@ -83,20 +85,21 @@ impl Hold {
     /// NodeData(data=b'done', version=1)
     /// (None,)
     ///
-    /// Nothing is sent, and so nothing is raised, before ``Guarded.commit``. A list that is dropped without a commit
-    /// causes a ``RuntimeWarning``.
+    /// Nothing is sent, and nothing can raise, before ``Guarded.commit``. If the list is dropped without a commit, there is
+    /// a ``RuntimeWarning``.
     fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<Guarded>> {
         Guarded::of(slf.py(), slf.as_super().get().held.clone())
     }
 
-    /// Releases the lock, and waits until the ensemble has confirmed it.
+    /// Releases the lock, and waits until the servers have confirmed it.
     ///
-    /// Raises ``LockLost`` if the hold was lost before; ``NotOwner`` if the lock is reentrant and belongs to another
-    /// thread, and then nothing changes; ``NotHeld`` if this hold was released before; ``Refused`` if the access list
-    /// does not allow its node to be deleted, which has gone with its session then, and so have the client's other holds;
-    /// ``Timeout`` if the ensemble does not answer within a session timeout; ``Unreachable`` if no connection can be had for
-    /// its session any more, such as after a change of passwords. After a ``Timeout`` the release goes on in the background;
-    /// after an ``Unreachable`` the lock is free when the ensemble ends the session, a session timeout after it last heard of it.
+    /// Raises ``LockLost`` if the hold was lost before; ``NotHeld`` if this hold was already released; ``NotOwner`` if the
+    /// lock is reentrant and belongs to another thread, in which case nothing changes; ``Timeout`` if the servers do not
+    /// answer within a session timeout, in which case the release goes on in the background; ``Unreachable`` if the client
+    /// can no longer connect to its session, for example after a change of passwords, in which case the lock is free once
+    /// the servers end the session, a session timeout after they last heard from it; ``Refused`` if the access list does
+    /// not allow deleting its node, in which case the client's session was ended to remove the node, and its other holds
+    /// are lost too.
     fn release(slf: &Bound<'_, Self>) -> PyResult<()> {
         release(slf.py(), &slf.as_super().get().held)
     }
@@ -117,7 +120,7 @@ impl Hold {
     }
 }
 
-/// Releases, and raises what came of it.
+/// Releases, and raises if that fails.
 pub(crate) fn release(py: Python<'_>, held: &SharedHold) -> PyResult<()> {
     if let Some(greenlet) = Greenlet::current(py)? {
         return greenlet.wait_for(aio::hold::release(py, held, greenlet.owner)?).map(drop);
@@ -127,7 +130,7 @@ pub(crate) fn release(py: Python<'_>, held: &SharedHold) -> PyResult<()> {
     released
 }
 
-/// Releases at the end of a `with` block. The exception is what the block raised, or `None`.
+/// Releases at the end of a `with` block. The exception is that of the block, or `None`.
 pub(crate) fn leave(held: &SharedHold, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = exception.py();
     if held.is_released() {

@@ -1,4 +1,4 @@
-//! The functions that are called when a hold is lost, or wanted by others, one after the other.
+//! The functions that are called when a hold is lost, or wanted by others, one at a time.
 
 use crate::callback::Callback;
 use crate::dispatch::{CALLBACKS, call_strand_later, strand};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use zklock_core::Error;
 use zklock_core::blocking::{Hold, Watch};
 
-/// Those of one hold.
+/// The callbacks of one hold.
 pub(crate) struct HoldCallbacks {
     strand: u64,
     lost: Mutex<List>,
@@ -37,15 +37,15 @@ impl HoldCallbacks {
         Arc::new(Self { strand: strand(), lost: Mutex::default(), wanted: Mutex::default() })
     }
 
-    /// To be called with the reason when the hold is lost.
+    /// Adds one to call with the reason when the hold is lost.
     pub(crate) fn add_lost(self: &Arc<Self>, hold: &Hold, callback: Callback) -> Result<(), Error> {
         if hold.process().is_forked() {
-            // Its list may be locked for ever: this is refused by the hold.
+            // The list may be locked for ever in a forked child. The hold refuses the call there.
             return hold.on_lost(|_| ()).map(drop);
         }
         let callbacks = Arc::downgrade(self);
         let mut list = lock_ignoring_poison(&self.lost);
-        // Watches of one hold are woken in any order. Whichever is the first calls all, in the order in which they were given.
+        // Watches of one hold are woken in any order. The first one calls all, in the order in which they were added.
         let watch = hold.on_lost(move |reason| {
             if let Some(callbacks) = callbacks.upgrade() {
                 callbacks.call(&callbacks.lost, move |py| {
@@ -57,7 +57,7 @@ impl HoldCallbacks {
         Ok(())
     }
 
-    /// To be called when others wait for what the hold has.
+    /// Adds one to call when others wait for what the hold has.
     pub(crate) fn add_wanted(self: &Arc<Self>, hold: &Hold, callback: Callback) -> Result<(), Error> {
         if hold.process().is_forked() {
             return hold.on_wanted(|| ()).map(drop);
@@ -73,7 +73,7 @@ impl HoldCallbacks {
         Ok(())
     }
 
-    /// After this none of them is called any more.
+    /// After this, none of them is called.
     pub(crate) fn forget(&self, _: Python<'_>) {
         for list in [&self.lost, &self.wanted] {
             let List { watches, callbacks, .. } = std::mem::take(&mut *lock_ignoring_poison(list));
@@ -84,7 +84,7 @@ impl HoldCallbacks {
         }
     }
 
-    /// Calls those of a list that have not been called, with what `arguments` gives.
+    /// Calls the callbacks of a list that have not been called yet, with what `arguments` gives.
     fn call(
         &self,
         list: &Mutex<List>,
@@ -93,7 +93,7 @@ impl HoldCallbacks {
         let mut list = lock_ignoring_poison(list);
         for callback in &list.callbacks[list.called..] {
             let callback = callback.clone();
-            // Without a thread nothing can be called; the hold says it all the same.
+            // Without a thread nothing can be called. The hold still gives its state when it is asked.
             let _ = call_strand_later(&CALLBACKS, self.strand, move |py| {
                 let arguments = arguments(py)?;
                 Ok(callback.take(py).map(|callback| (callback, arguments)))

@@ -1,12 +1,12 @@
-//! The servers, as users write them.
+//! The servers, in any form that users may write.
 
 use crate::error::invalid;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 
-/// `host:port,host:port/chroot`, from such a string, or from anything that can be gone through: of strings, and of pairs
-/// of a host and a port. As for kazoo, the last may be a `/chroot`.
+/// `host:port,host:port/chroot`, from such a string, or from an iterable of strings and of pairs of a host and a port.
+/// As with kazoo, the last may be a `/chroot`.
 pub(crate) struct Hosts(pub(crate) String);
 
 impl<'py> FromPyObject<'_, 'py> for Hosts {
@@ -36,7 +36,7 @@ impl<'py> FromPyObject<'_, 'py> for Hosts {
             };
             if hosts.contains('/') {
                 let message =
-                    format!("the hosts {hosts} and {text}: the chroot is to stand after the last of them");
+                    format!("the hosts {hosts} and {text}: the chroot must come after the last host");
                 return Err(invalid(py, message));
             }
             if !hosts.is_empty() && !text.starts_with('/') {
@@ -49,7 +49,7 @@ impl<'py> FromPyObject<'_, 'py> for Hosts {
 }
 
 fn joined((host, port): (String, u16)) -> String {
-    // An address with colons, unless it has its brackets.
+    // An address with colons and without brackets.
     if host.contains(':') && !host.starts_with('[') {
         format!("[{host}]:{port}")
     } else {

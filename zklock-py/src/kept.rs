@@ -1,11 +1,11 @@
-//! What a client holds, where, and by whom.
+//! The holds of a client, by path and owner.
 //!
-//! `acquire()` gives no object to keep, as `threading.Lock` gives none; so what it acquired is kept here,
-//! with the client and not with the lock object, which may be a passing one: `zk.mutex(path).acquire()`
-//! holds the lock until somebody releases it.
+//! `acquire()` returns no object that could keep the hold, just as `threading.Lock` returns none. So its hold is kept
+//! here, with the client and not with the lock object, which may be temporary: `zk.mutex(path).acquire()` holds the
+//! lock until somebody releases it.
 //!
-//! Nothing of Python runs while a mutex is held: whatever Python does may collect garbage, and so run
-//! anything, which may come back here.
+//! No Python code runs while a mutex is held: whatever Python does may collect garbage, which may run anything, and
+//! come back here.
 
 use crate::block::Block;
 use crate::error::{not_held, not_owner};
@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, Weak};
 use zklock_core::Owner;
 
-/// What is held at one path, by one kind of lock.
+/// The holds at one path, by one kind of lock.
 pub(crate) struct Kept {
     path: String,
     entries: Mutex<Entries>,
@@ -23,22 +23,22 @@ pub(crate) struct Kept {
 
 #[derive(Default)]
 struct Entries {
-    /// By `acquire` and `with`: the latest last.
+    /// Holds from `acquire` and `with`, the latest last.
     ours: Vec<Entry>,
-    /// Those that somebody else keeps as values.
+    /// Holds that somebody else keeps as values.
     values: Vec<Weak<SharedHold>>,
 }
 
 pub(crate) struct Entry {
     pub(crate) held: Arc<SharedHold>,
-    /// The `with` block whose end will ask for it.
+    /// The `with` block that will release it at its end.
     block: Option<Block>,
-    /// Whether `release()` has taken it: the block goes on without it.
+    /// Whether `release()` has taken it, so that the block goes on without it.
     is_taken: bool,
 }
 
 impl Entries {
-    /// For `release()`. The end of a block is to find that it has nothing to release.
+    /// For `release()`. At its end, the block must find that there is nothing to release.
     fn take(&mut self, index: usize) -> Arc<SharedHold> {
         if self.ours[index].block.is_none() {
             return self.ours.remove(index).held;
@@ -56,7 +56,7 @@ impl Kept {
         Self { path: path.to_owned(), entries: Mutex::default() }
     }
 
-    /// Keeps what `acquire` or a `with` block got.
+    /// Keeps the hold of `acquire` or of a `with` block.
     pub(crate) fn keep(&self, held: &Arc<SharedHold>, block: Option<Block>) {
         self.keep_entry(Entry { held: held.clone(), block, is_taken: false });
     }
@@ -64,9 +64,9 @@ impl Kept {
     fn keep_entry(&self, entry: Entry) {
         let owner = entry.held.owner;
         let mut entries = lock_ignoring_poison(&self.entries);
-        // Nobody will ask for them: they were released by their holds, or lost.
+        // Nobody will ask for them: they were released directly, or lost.
         let is_over = |held: &SharedHold| held.is_released() || (held.owner == owner && !held.is_live());
-        // Of blocks that were never left the latest stay, for their ends may come.
+        // For blocks that were never left, the latest ones are kept, because they may still end.
         let is_left = |entry: &Entry| entry.block.is_some() && entry.held.is_released();
         let mut left = entries.ours.iter().filter(|entry| is_left(entry)).count();
         entries.ours.retain(|entry| {
@@ -77,8 +77,8 @@ impl Kept {
         entries.ours.push(entry);
     }
 
-    /// After the end of a block: one that only its owner may release, and another has tried, stays as it was. But
-    /// where a generator is closed by another, nobody will come again.
+    /// After the end of a block: if another thread tried to release a hold that only its owner may release, it stays as
+    /// it was. But if another thread closed a generator, its block will not end again.
     pub(crate) fn keep_on(&self, entry: Entry, is_closed: bool) {
         if entry.held.is_released() {
             return;
@@ -90,17 +90,17 @@ impl Kept {
         }
     }
 
-    /// Knows of what somebody else keeps.
+    /// Remembers a hold that somebody else keeps.
     pub(crate) fn know(&self, held: &Arc<SharedHold>) {
         let mut entries = lock_ignoring_poison(&self.entries);
         entries.values.retain(|value| value.strong_count() > 0);
         entries.values.push(Arc::downgrade(held));
     }
 
-    /// What the end of a `with` block is to release: what that block got, or what the owner acquired in the place of
-    /// that. Of a block that is not known: the owner's latest, and first of those whose end may come from anywhere; or else
-    /// such a one of anybody. What a `with` statement of another holds is left alone by a context manager that was handed on;
-    /// but `__exit__` may be called by hand.
+    /// The hold that the end of a `with` block releases: what that block acquired, or what the owner acquired in its
+    /// place. If the block is not known, it is the owner's latest hold, preferably of a block that may end anywhere;
+    /// otherwise such a hold of any owner. A context manager that was handed on never releases the hold of somebody
+    /// else's `with` statement, but `__exit__` may be called by hand.
     pub(crate) fn leave(&self, owner: Owner, block: Block) -> Option<Entry> {
         let mut entries = lock_ignoring_poison(&self.entries);
         let ours = &mut entries.ours;
@@ -129,7 +129,7 @@ impl Kept {
         index.map(|index| ours.remove(index))
     }
 
-    /// What `release()` is to release: the latest of this owner, or where anybody may release it, of anybody.
+    /// The hold that `release()` releases: the latest of this owner or, if anybody may release it, of anybody.
     pub(crate) fn release(
         &self,
         py: Python<'_>,
@@ -141,7 +141,7 @@ impl Kept {
             let mut entries = lock_ignoring_poison(&self.entries);
             let own = entries.ours.iter().rposition(|entry| held(entry) && entry.held.owner == owner);
             let free = |entry: &Entry| held(entry) && !entry.held.is_reentrant && !is_reentrant;
-            // Rather one that is held than one that was lost.
+            // Prefer a hold that is still held to one that was lost.
             let live = |entry: &Entry| free(entry) && entry.held.is_live();
             let last = own
                 .or_else(|| entries.ours.iter().rposition(live))
@@ -167,7 +167,7 @@ impl Kept {
         own.map(|entry| entry.held.clone())
     }
 
-    /// What is held here.
+    /// All holds here.
     pub(crate) fn held(&self) -> Vec<Arc<SharedHold>> {
         let entries = lock_ignoring_poison(&self.entries);
         let ours = entries.ours.iter().map(|entry| entry.held.clone());

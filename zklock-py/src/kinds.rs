@@ -1,4 +1,4 @@
-//! What a `Client` and an `AsyncClient` have in common: the kinds of lock above all.
+//! The methods that a `Client` and an `AsyncClient` share, which make the kinds of lock.
 
 use crate::anchor::CallbackAnchor;
 use crate::base_lock::BaseLock;
@@ -16,34 +16,38 @@ use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
 
-/// What a ``Client`` and an ``AsyncClient`` have in common: the kinds of lock. Those of a ``Client`` are a ``Lock``, those of
-/// an ``AsyncClient`` an ``AsyncLock``.
+/// The methods that a ``Client`` and an ``AsyncClient`` share. They make locks of every kind: a ``Client`` makes a
+/// ``Lock``, an ``AsyncClient`` an ``AsyncLock``.
 ///
-/// To make one costs no request. ``timeout`` is how many seconds to wait for it by default: ``None`` is for ever, 0 tries
-/// once. ``reentrant`` lets the thread or task that holds it acquire it again, and nobody else release it. Do not use it if a
-/// thread may serve another user while the first one holds the lock, as the threads of a pool do between two calls: both
-/// would be inside together. For locks that have a queue, ``foreign`` says what to do about a contender of another library
-/// that cannot see ours: ``"refuse"`` raises ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching``
-/// is ``"nearest"``, to be woken when it may be our turn, or ``"children"``, to be woken by every change of the queue, as
-/// simpler libraries are.
+/// Making a lock sends no request. The kinds share these arguments. ``timeout`` is how many seconds to wait for the
+/// lock by default: ``None`` waits for ever, 0 tries once. With ``reentrant``, the thread or task that holds the lock
+/// can acquire it again, and only it can release it. Do not use it if a thread may serve another user while it holds
+/// the lock, as pool threads do between two calls: both users would hold the lock together.
 ///
-/// A mutex, and both sides of a read/write lock, can be kept between two uses. ``linger`` is for how many seconds the lock's
-/// node stays after a release, as long as nobody else wants the lock: meanwhile nobody holds it, and this client takes it
-/// again without a request. When anybody else queues, by whatever library, the node is deleted: at once, or with the release if
-/// the lock is held. A try of another client that comes while the node lingers finds the lock busy, and makes it free. If the
-/// process is killed, others wait for its session timeout, as for any holder's. ``local_turns`` is how many holders of this
-/// client follow one another on one node while others wait, by default one; with more, or with ``linger``, threads and tasks
-/// pass the lock on without a request as long as nobody else waits. Grants on one node have the same token, so what the lock
-/// guards must accept one that is not smaller. In a set of locks both mean nothing.
+/// For locks that have a queue, ``foreign`` says what to do about a contender of another library that cannot see ours:
+/// ``"refuse"`` raises ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching`` says what wakes
+/// a waiter: with ``"nearest"`` only a change that may make it our turn, with ``"children"`` every change of the queue,
+/// as in simpler libraries.
+///
+/// A mutex, or either side of a read/write lock, can be kept between two uses. ``linger`` is how many seconds the
+/// lock's node stays after a release, as long as nobody else wants the lock. Meanwhile nobody holds it, and this client
+/// can acquire it again without a request. When anyone else queues, with any library, the node is deleted: at once, or
+/// on release if the lock is held. If another client tries the lock once while the node lingers, it finds the lock
+/// busy, but this frees the lock. If the process is killed, others wait for its session timeout, as for any holder.
+///
+/// ``local_turns`` is how many holders of this client may follow one another on one node while others wait, by default
+/// one. With more, or with ``linger``, threads and tasks pass the lock on without a request, as long as nobody else
+/// waits. All grants on one node have the same token, so the resource that the lock guards must accept a token equal to
+/// the largest that it has seen. In a set of locks, ``linger`` and ``local_turns`` have no effect.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseClient {
-    /// Goes first, here and wherever it is: without it nothing is told, and the client may be closed next.
+    /// Dropped first, here and elsewhere: without it nothing is reported, and then the client may be closed.
     anchor: Py<CallbackAnchor>,
     pub(crate) shared: Arc<SharedClient>,
     face: &'static Face,
 }
 
-/// What makes the objects of one face: those for threads, or those for asyncio.
+/// Makes the objects for threads, or those for asyncio.
 pub(crate) struct Face {
     pub(crate) lock: Make<SharedLock>,
     pub(crate) barrier: Make<SharedBarrier>,
@@ -72,14 +76,14 @@ impl BaseClient {
 
 #[pymethods]
 impl BaseClient {
-    /// The mutex at ``path``: one holder at a time, in the order of arrival.
+    /// The mutex at ``path``: one holder at a time, in order of arrival.
     ///
     /// >>> lock = zk.mutex("/locks/doc", timeout=5, reentrant=True)
     /// >>> with lock as outer, lock as inner:
     /// ...     outer.token == inner.token
     /// True
     ///
-    /// One that is used often can be kept between two uses, as long as nobody else wants it:
+    /// A lock that is used often can be kept between two uses, as long as nobody else wants it:
     ///
     /// >>> often = zk.mutex("/locks/doc", linger=10)
     /// >>> with often as first:
@@ -88,8 +92,8 @@ impl BaseClient {
     /// ...     second.token == first.token
     /// True
     ///
-    /// It stands in one queue with Curator's ``InterProcessMutex`` of that path. ``dialect`` is whose names its nodes
-    /// have: ``"curator"``, ``"kazoo"`` for the queue of a ``kazoo.recipe.lock.Lock``, or ``"writelock"`` for that of
+    /// It shares a queue with Curator's ``InterProcessMutex`` of the same path. ``dialect`` says how its nodes are named:
+    /// ``"curator"``, ``"kazoo"`` to share the queue of a ``kazoo.recipe.lock.Lock``, or ``"writelock"`` to share that of
     /// ZooKeeper's own ``WriteLock``.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
@@ -108,16 +112,17 @@ impl BaseClient {
         Self::made(slf, LockSpec::mutex(path), |spec| options.given_to(slf.py(), spec), timeout)
     }
 
-    /// The read side of the read/write lock at ``path``: readers hold it together.
+    /// The read side of the read/write lock at ``path``: several readers can hold it at once.
     ///
     /// >>> with zk.read("/locks/doc") as hold:
     /// ...     [contender.role for contender in zk.read("/locks/doc").contenders()]
     /// ['read']
     ///
-    /// A thread that holds the read side and acquires the write side waits until the read side is released; if nobody else can do
-    /// that, because it was made reentrant, it raises ``Deadlock`` instead. It stands in one queue with Curator's
-    /// ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and ``WriteLock``. Tokens grow
-    /// between a reader and a writer, both ways; among readers that hold together their order says nothing.
+    /// A thread that holds the read side and acquires the write side waits until the read side is released. If nobody else
+    /// can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead. It shares a queue with
+    /// Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and ``WriteLock``. A
+    /// writer's token is larger than those of earlier readers, and a reader's token is larger than those of earlier
+    /// writers. Among readers that hold the lock together, the order of tokens means nothing.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn read(
@@ -135,7 +140,7 @@ impl BaseClient {
         Self::made(slf, LockSpec::read(path), |spec| options.given_to(slf.py(), spec), timeout)
     }
 
-    /// The write side of the read/write lock at ``path``: its holder is alone.
+    /// The write side of the read/write lock at ``path``: one writer at a time, and no readers.
     ///
     /// >>> with zk.write("/locks/doc", reentrant=True):
     /// ...     reading = zk.read("/locks/doc").hold()
@@ -143,11 +148,13 @@ impl BaseClient {
     /// True
     /// >>> reading.release()
     ///
-    /// A thread that holds the write side by a lock with ``reentrant=True`` may take the read side as well, at once, and keep it when
-    /// the write side is released, as here: no other writer comes between, and the reader's hold has the writer's token. The
-    /// lock that it reads by may be reentrant or not. A write hold that is not reentrant may be in use by any thread or
-    /// task: until it is released, its acquirer waits to read as all others do. A writer that waits is not starved by
-    /// readers that come later.
+    /// To downgrade, as here, a thread that holds the write side by a lock with ``reentrant=True`` can acquire the read
+    /// side at once, and keep it when it releases the write side. No other writer gets in between, and the reader's hold
+    /// has the writer's token. The lock for the read side may be reentrant or not.
+    ///
+    /// A write hold that is not reentrant may be in use by any thread or task. So until it is released, even the thread
+    /// that acquired it has to wait for the read side, like all others. Readers that come later do not starve a waiting
+    /// writer.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn write(
@@ -165,18 +172,20 @@ impl BaseClient {
         Self::made(slf, LockSpec::write(path), |spec| options.given_to(slf.py(), spec), timeout)
     }
 
-    /// The semaphore at ``path`` with ``limit`` permits, of which a hold has one, or ``permits``.
+    /// The semaphore at ``path`` with ``limit`` permits. A hold takes one of them, or as many as ``permits`` says.
     ///
     /// >>> licence = zk.semaphore("/locks/doc-licences", 5)
     /// >>> with licence, licence, zk.semaphore("/locks/doc-licences", 5, permits=3):
     /// ...     licence.acquire(blocking=False)
     /// False
     ///
-    /// A permit belongs to nobody: a thread or task may hold several, and any may ``release()``, which gives back what this
-    /// one acquired last, or if it has nothing, what another did. All users must agree on the limit. With ``limit_at`` it is
-    /// read from the node of that path, which ``set_limit`` writes, and all waiters notice when it changes.
+    /// A permit does not belong to a thread: a thread or task may hold several. ``release()`` may be called by any of them,
+    /// and gives back what the caller acquired last or, if it has acquired nothing, what another did. Every program that
+    /// uses the semaphore must give the same limit. With ``limit_at`` the limit is read from the node at that path, which
+    /// ``set_limit`` writes, and all waiters notice when it changes.
     ///
-    /// It is Curator's ``InterProcessSemaphoreV2`` of that path, and with a limit of 1 its ``InterProcessSemaphoreMutex``.
+    /// It is compatible with Curator's ``InterProcessSemaphoreV2`` of the same path and, with a limit of 1, with its
+    /// ``InterProcessSemaphoreMutex``.
     #[pyo3(signature = (path, limit, *, permits=1, limit_at=None, timeout=None, foreign="refuse", watching="nearest"))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn semaphore(
@@ -201,14 +210,14 @@ impl BaseClient {
         Self::made(slf, LockSpec::semaphore(path, limit), options, timeout)
     }
 
-    /// The lead of the election at ``path``: one leads, the others stand by.
+    /// The election at ``path``: one leads, the others stand by.
     ///
     /// >>> with zk.election("/locks/doc") as lead:
     /// ...     lead.lost.is_set()
     /// False
     ///
-    /// To campaign is to acquire, to resign is to release, and ``Lock.observe`` reports the leader. It stands in one queue
-    /// with Curator's ``LeaderLatch``.
+    /// To campaign, acquire it. To resign, release it. ``Lock.observe`` reports the leader. It shares a queue with
+    /// Curator's ``LeaderLatch``.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, foreign="refuse", watching="nearest"))]
     fn election(
         slf: &Bound<'_, Self>,
@@ -222,7 +231,7 @@ impl BaseClient {
         Self::made(slf, LockSpec::election(path), options, timeout)
     }
 
-    /// The exclusive lock at ``path``: one plain node, which is there or not. For jobs that are tried once.
+    /// The exclusive lock at ``path``: a single node that exists or not, for jobs that are tried once.
     ///
     /// >>> job = zk.exclusive("/locks/doc", timeout=0)
     /// >>> with job as hold:
@@ -241,16 +250,16 @@ impl BaseClient {
         Self::made(slf, LockSpec::exclusive(path), |spec| Ok(spec.reentrant(reentrant)), timeout)
     }
 
-    /// The set of these locks, which are acquired and released together: all or none.
+    /// A set of these locks, which are acquired and released together: all or none.
     ///
     /// >>> both = zk.all([zk.mutex("/locks/doc"), zk.write("/locks/doc-too")], timeout=5)
     /// >>> with both as hold:
     /// ...     hold.path
     /// '/locks/doc, /locks/doc-too'
     ///
-    /// One transaction queues everywhere, so no order of arrival can make two sets wait for each other. Mutexes, read and
-    /// write sides, semaphores and elections of this client may be mixed, but none of one path. Their own options stay,
-    /// but ``timeout`` and ``reentrant`` are those of the set.
+    /// A single transaction queues for all of them, so two sets cannot deadlock, whatever the order of arrival. You can mix
+    /// mutexes, read and write sides, semaphores and elections of this client, but no two locks may have the same path.
+    /// Each lock keeps its own options, except that ``timeout`` and ``reentrant`` are those of the set.
     #[pyo3(signature = (locks, *, timeout=None, reentrant=false))]
     fn all(
         slf: &Bound<'_, Self>,
@@ -262,18 +271,18 @@ impl BaseClient {
         Self::made(slf, spec, |spec| Ok(spec.reentrant(reentrant)), timeout)
     }
 
-    /// Any one of these locks: the first that comes is held, and the rest are left.
+    /// A choice of these locks: acquiring it gives a hold of whichever is free first, and leaves the queues of the others.
     ///
     /// >>> jobs = [zk.mutex("/jobs/doc-1"), zk.mutex("/jobs/doc-2")]
     /// >>> with zk.any(jobs, timeout=5) as hold:
     /// ...     hold.path
     /// '/jobs/doc-1'
     ///
-    /// For a worker that takes any free job out of many; ``hold.path`` says which lock it is. All queues are looked at
-    /// first, in one round trip that changes nothing, and of the locks that are free the one that is named first is
-    /// acquired. If none is, it queues for all. Locks of any kind that has a queue may be mixed, but none of one path. Each
-    /// is acquired as it is alone, with its own options but for ``timeout``: one that the caller holds already is busy,
-    /// unless it is reentrant.
+    /// This is for workers that take any free job out of many. ``hold.path`` says which lock it is. An acquire first looks
+    /// at all the queues, in one round trip that changes nothing. If some locks are free, it acquires the one that you
+    /// named first. If none is free, it queues for all of them. You can mix locks of any kind that has a queue, but no two
+    /// may have the same path. Each is acquired as it would be alone, with its own options except for ``timeout``. So a
+    /// lock that the caller already holds counts as busy, unless it is reentrant.
     #[pyo3(signature = (locks, *, timeout=None))]
     fn any(slf: &Bound<'_, Self>, locks: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
         let spec = slf.get().shared.client.any_of(&locks_of(locks)?);
@@ -286,21 +295,22 @@ impl BaseClient {
     /// >>> barrier.set(), barrier.wait(timeout=0.01), barrier.remove(), barrier.wait()
     /// (True, False, True, True)
     ///
-    /// It belongs to nobody: it stays set when the process that set it is gone, and anybody may remove it. It is Curator's
-    /// ``DistributedBarrier``.
+    /// It does not belong to a process: it stays set after the process that set it is gone, and any process may remove it.
+    /// It is compatible with Curator's ``DistributedBarrier``.
     fn barrier(&self, py: Python<'_>, path: &str) -> PyResult<Py<PyAny>> {
         (self.face.barrier)(py, SharedBarrier::new(py, &self.shared, path)?)
     }
 
-    /// The double barrier at ``path``: nobody begins before ``members`` are there, and nobody goes before all are done.
+    /// The double barrier at ``path``: no member begins before ``members`` have entered, and none goes on before all have
+    /// left.
     ///
     /// >>> with zk.double_barrier("/barriers/doc-too", 1, timeout=5) as member:
     /// ...     member.loss is None
     /// True
     ///
-    /// The block begins when all have come, and at its end it waits until all have left. A block that raises leaves without
-    /// waiting. ``timeout`` is how many seconds to wait for the others, at either end; ``None`` is for ever. It is Curator's
-    /// ``DistributedDoubleBarrier``.
+    /// The block begins when all members have entered, and at its end it waits until all have left. If the block raises, it
+    /// leaves without waiting. ``timeout`` is how many seconds to wait for the others, at either end; ``None`` waits for
+    /// ever. It is compatible with Curator's ``DistributedDoubleBarrier``.
     #[pyo3(signature = (path, members, *, timeout=None))]
     fn double_barrier(
         &self,
@@ -313,32 +323,34 @@ impl BaseClient {
         (self.face.double_barrier)(py, shared)
     }
 
-    /// What this client has done, and what it still owes: a ``Stats``. It costs no request.
+    /// What this client has done, and what it still has to clean up: a ``Stats``. It sends no request.
     ///
     /// >>> stats = zk.stats()
     /// >>> stats.owed, stats.losses_by["lease_lapsed"]
     /// (0, 0)
     ///
-    /// With ``acquires`` it counts how acquires ended, and has histograms of how long they waited. Of a client that has not
-    /// connected all of it is zero.
+    /// ``acquires`` counts acquires by outcome, and there are histograms of how long they waited. For a client that has not
+    /// connected yet, everything is zero.
     fn stats(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         value::stats(py, self.shared.client.stats())
     }
 
-    /// What ``stats`` tells as text for Prometheus: its format 0.0.4, to be served as ``text/plain; version=0.0.4``.
+    /// All the figures of ``stats`` as text for Prometheus. It has Prometheus' format 0.0.4: serve it as ``text/plain;
+    /// version=0.0.4``.
     ///
     /// >>> page = zk.prometheus()
     /// >>> 'zklock_acquires_total{outcome="timed_out"} 0' in page.splitlines()
     /// True
     ///
-    /// The names of metrics and labels stay as they are from version to version; others may come. The text is that of one client:
-    /// of two, every name would be there twice, which Prometheus refuses. It costs no request.
+    /// Names of metrics and labels do not change from version to version, but later versions may add some. Each text is
+    /// about one client. Do not join the texts of two clients: every name would occur twice, which Prometheus refuses. It
+    /// sends no request.
     fn prometheus(&self) -> String {
         self.shared.client.stats().to_prometheus()
     }
 
-    /// How the client is connected: a ``ConnectionState``, or ``None`` if it has not connected yet, or was used in a process
-    /// from which this one was forked.
+    /// The state of the connection: a ``ConnectionState``. It is ``None`` if the client has not connected yet, or was used
+    /// in a process from which this one was forked.
     ///
     /// >>> zk.connection_state
     /// <ConnectionState.CONNECTED: 'connected'>
@@ -348,8 +360,8 @@ impl BaseClient {
         state.map(|state| value::connection_state(py, state)).transpose()
     }
 
-    /// Calls ``callback(state)`` with the present ``ConnectionState``, and then whenever it changes: to pause work during an
-    /// outage, or to forget what a session stood for.
+    /// Calls ``callback(state)`` with the current ``ConnectionState``, and again whenever it changes. Use it to pause work
+    /// during an outage, or to drop what belonged to a lost session.
     ///
     /// >>> import queue
     /// >>> states = queue.Queue()
@@ -357,17 +369,17 @@ impl BaseClient {
     /// >>> states.get(timeout=5)
     /// <ConnectionState.CONNECTED: 'connected'>
     ///
-    /// If the client has not connected yet, the first call comes when it has, or when it is closed; ``CLOSED`` is the last. A
-    /// client that is dropped without a close, or collected as garbage, reports nothing more. Changes that follow one another
-    /// quickly may be reported as one: several lost sessions as one, but never none. What a lock guards is better watched by
-    /// its hold, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
+    /// If the client has not connected yet, the first call comes once it has connected or is closed. ``CLOSED`` is always
+    /// the last state. A client that is dropped without ``close``, or garbage collected, reports nothing more. Changes in
+    /// quick succession may be reported as one: several lost sessions become one, but never none. To watch what a lock
+    /// guards, use its hold instead, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
     ///
-    /// Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if the client belongs to the process from
+    /// Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if the client belongs to the process from
     /// which this one was forked.
     ///
-    /// Callbacks of one client are called one after the other, on a thread for such calls. What one raises is reported to
-    /// ``sys.unraisablehook``, and it is called again all the same. Under gevent and eventlet a greenlet of the main thread
-    /// calls them. In asyncio, let it call ``loop.call_soon_threadsafe``.
+    /// The callbacks of one client are called one at a time, on a thread for callbacks. If one raises, the exception goes
+    /// to ``sys.unraisablehook``, and the callback is still called the next time. Under gevent and eventlet, a greenlet of
+    /// the main thread calls them. In asyncio, let the callback use ``loop.call_soon_threadsafe``.
     fn on_connection(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = callback.py();
         let callback = Callback::new(callback, "on_connection", "each state of the connection")?;
@@ -378,13 +390,13 @@ impl BaseClient {
         self.shared.callbacks.add(py, callback)
     }
 
-    /// The number of the session, if there is one now.
+    /// The number of the current session, or ``None`` if there is none.
     #[getter]
     fn session_id(&self) -> Option<i64> {
         self.shared.client.session_id()
     }
 
-    /// The session timeout in seconds, as the servers granted it, if there is a session now.
+    /// The session timeout in seconds that the servers granted, or ``None`` if there is no session.
     #[getter]
     fn session_timeout(&self) -> Option<f64> {
         Some(self.shared.client.session_timeout()?.as_secs_f64())
@@ -428,7 +440,7 @@ fn describe(shared: &SharedClient, class: &str) -> String {
     format!("<zklock.{class} {:?} {state}>", shared.hosts)
 }
 
-/// The options of a mutex, and of both sides of a read/write lock, by the names of Python.
+/// The options of a mutex, and of both sides of a read/write lock, with their Python names.
 struct Options<'a> {
     reentrant: bool,
     dialect: &'a str,
@@ -447,12 +459,12 @@ impl Options<'_> {
     }
 }
 
-/// The locks that were given, of whichever face.
+/// The locks that were given, blocking or asyncio.
 fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock_core::blocking::Lock>> {
     locks.try_iter()?.map(|lock| Ok(lock?.cast::<BaseLock>()?.get().core.lock.clone())).collect()
 }
 
-/// How the lock stands in its queue, by the names of Python.
+/// How the lock behaves in its queue, with the Python names.
 fn queued(py: Python<'_>, spec: LockSpec, foreign: &str, watching: &str) -> PyResult<LockSpec> {
     let foreign = chosen(py, "foreign", foreign, Foreign::ALL, |foreign| foreign_name(foreign).to_owned())?;
     let watching =
@@ -460,7 +472,7 @@ fn queued(py: Python<'_>, spec: LockSpec, foreign: &str, watching: &str) -> PyRe
     Ok(spec.foreign(foreign).watching(watching))
 }
 
-/// The dialect of this name.
+/// The dialect with this name.
 fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
     chosen(py, "dialect", name, Dialect::ALL, |dialect| dialect.to_string())
 }

@@ -13,9 +13,9 @@
 //!  wait   dispatch   log   patched   error   entrance   exit   value   number   mirror   sync    being a guest of the interpreter
 //! ```
 //!
-//! It is native to the last step, because a context manager that is written in Python leaks: a signal may
-//! raise between any two of its byte codes. Nothing here is reached by a signal between the grant and the
-//! first line of a `with` block, nor between its last line and the release.
+//! It is native down to the last step, because a context manager written in Python can leak: a signal may raise between
+//! any two of its byte codes. In native code, no signal handler runs between the grant and the first line of a `with`
+//! block, or between its last line and the release.
 
 mod aio;
 mod anchor;
@@ -95,7 +95,7 @@ mod _zklock {
     fn prepare(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         crate::exit::refuse_subinterpreter(module.py())?;
-        // Now, so that to raise an error runs nothing of Python later.
+        // Load them now, so that raising an error later runs no Python code.
         crate::error::prepare(module.py())?;
         crate::value::prepare(module.py())?;
         crate::wait::prepare();

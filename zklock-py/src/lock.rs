@@ -1,4 +1,4 @@
-//! A thing that can be acquired.
+//! A lock.
 
 use crate::aio::lock::AsyncLock;
 use crate::base_lock::BaseLock;
@@ -18,25 +18,25 @@ use std::sync::Arc;
 use std::time::Duration;
 use zklock_core::{Error, ErrorKind, Owner, Wait};
 
-/// A lock of any kind, at a path. It can be shared by threads, and holds nothing itself: a ``with`` block does.
+/// A lock of any kind, at a path. Threads can share it. The object itself holds nothing: a ``with`` block does.
 ///
 /// >>> lock = zk.mutex("/locks/doc", timeout=5)
 /// >>> with lock as hold:
 /// ...     hold.token > 0
 /// True
 ///
-/// On Python 3.14 an exception raised by a signal handler may come just before the block is entered, as with any lock, and
-/// then the block is not left either. If your handlers raise, write ``with lock.hold() as hold``, which is safe.
+/// On Python 3.14, an exception raised by a signal handler may come just before the block is entered, as with any lock,
+/// and then the lock is not released. If your handlers raise, write ``with lock.hold() as hold``, which is safe.
 ///
-/// The block raises ``Timeout`` if the lock was not free in time, ``Unreachable`` if no server could be reached, and at its
-/// end ``LockLost`` if the hold was lost meanwhile. If the block itself raises, that exception gets a note of the loss. It
-/// releases what it got, even if several blocks of one lock in one thread end in another order than they began, as those of
-/// generators may.
+/// The block raises ``Timeout`` if the lock was not free in time, ``Unreachable`` if no server could be reached, and at
+/// its end ``LockLost`` if the hold was lost meanwhile. If the block itself raises, a note about the loss is added to
+/// that exception. The block releases what it acquired, even if several blocks of one lock in one thread end in another
+/// order than they began, as can happen with generators.
 ///
-/// ``acquire``, ``release`` and ``locked`` are those of ``threading.Lock``; or of ``threading.RLock``, if the
-/// lock is reentrant. So any thread may release it, and a thread that acquires it again waits until one does; a warning
-/// in the log says so. If it is reentrant, it belongs to the thread that acquired it. What ``acquire`` got is held until it
-/// is released or the client is closed, even if the lock object is gone.
+/// ``acquire``, ``release`` and ``locked`` work as those of ``threading.Lock`` or, if the lock is reentrant, of
+/// ``threading.RLock``. So any thread may release the lock, and a thread that acquires it again waits until it is
+/// released; the log has a warning about that. If the lock is reentrant, it belongs to the thread that acquired it.
+/// What ``acquire`` got is held until it is released or the client is closed, even if the lock object is gone.
 #[pyclass(frozen, extends = BaseLock, module = "zklock")]
 pub(crate) struct Lock;
 
@@ -52,13 +52,13 @@ impl Lock {
 
 #[pymethods]
 impl Lock {
-    /// The same lock for asyncio.
+    /// This lock for asyncio.
     #[getter]
     fn aio(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncLock>> {
         AsyncLock::of(slf.py(), Self::core(slf).clone())
     }
 
-    /// Acquires the lock, and says whether it did, as ``threading.Lock.acquire`` does.
+    /// Acquires the lock, and returns whether it did, as ``threading.Lock.acquire`` does.
     ///
     /// >>> lock = zk.mutex("/locks/doc")
     /// >>> lock.acquire(timeout=5)
@@ -67,23 +67,25 @@ impl Lock {
     /// False
     /// >>> lock.release()
     ///
-    /// Without a timeout it waits as long as the lock was made to, and raises ``Timeout`` then; -1 or ``None`` is for ever.
-    /// With ``blocking=False`` it waits only for the ensemble's answer, for the client's ``try_timeout`` at most. ``False``
-    /// means that others have the lock, or that the time was too short for an answer; the reason is logged.
+    /// Without a ``timeout`` argument, it waits for the timeout that the lock was made with, and then raises ``Timeout``;
+    /// -1 or ``None`` waits for ever. With ``blocking=False`` it only waits for the servers' answer, for up to the client's
+    /// ``try_timeout``. ``False`` means that others have the lock, or that the time was too short for an answer; the reason
+    /// is logged.
     ///
-    /// With ``blocking=False`` it may be called again and again: from the second time on that this lock object was busy, further
-    /// calls cost no request until the servers tell that the one in the way has gone (semaphores, sets, choices and exclusive
-    /// locks ask each time). So right after another client's release it may still be ``False``, for the moment that this takes, a
-    /// tenth of the session timeout at most. With a short timeout the servers are asked in any case.
+    /// You may poll with ``blocking=False``. After this lock object was found busy twice, further tries send no request
+    /// until the servers report that the contender ahead has gone. (Semaphores, sets, choices and exclusive locks ask each
+    /// time.) So just after another client's release, a try may still return ``False`` until that report arrives, for a
+    /// tenth of the session timeout at most. A call with a short timeout always asks the servers.
     ///
-    /// Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
-    /// take turns. A caller that gives up leaves its place to the next of its client.
+    /// Clients get the lock in the order in which they queue, and the callers within a client in the order in which they
+    /// call. However many callers a client has, clients take turns. If a caller gives up, the next caller of its client
+    /// takes its place.
     ///
     /// Raises ``Deadlock`` if this thread holds the lock by another object that is reentrant, so that no other thread can
-    /// release it; ``Unreachable`` if there is no connection when the time is over, or no server has answered for the
-    /// ``try_timeout``, so that nobody knows who has the lock; ``ForeignContender`` if a contender of another library cannot
-    /// see ours; ``LockLost`` if the outer hold of a reentrant lock is lost; ``Refused`` if the access list does not allow it;
-    /// ``Closed`` if the client is closed.
+    /// release it; ``Unreachable`` if there is no connection when the time is over, or no server answered within the
+    /// ``try_timeout``, so that it is not known who has the lock; ``ForeignContender`` if a contender of another library
+    /// cannot see ours; ``LockLost`` if the lock is reentrant and the outer hold is lost; ``Refused`` if the access list
+    /// does not allow it; ``Closed`` if the client is closed.
     #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
     #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
     fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<bool> {
@@ -102,13 +104,13 @@ impl Lock {
         }
     }
 
-    /// Acquires the lock and gives the hold as a value, which is to be released.
+    /// Acquires the lock and returns the hold, which you must release.
     ///
     /// >>> hold = zk.mutex("/locks/doc").hold(timeout=5)
     /// >>> hold.release()
     ///
-    /// It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the lock was
-    /// made to; zero tries once. Raises ``Timeout`` then, or ``Unreachable`` as ``acquire`` does.
+    /// It waits for up to ``timeout`` seconds; ``None`` waits for ever, and zero tries once. By default it waits for the
+    /// timeout that the lock was made with. Then it raises ``Timeout``, or ``Unreachable`` as ``acquire`` does.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Py<Hold>> {
         let (py, core) = (slf.py(), Self::core(slf));
@@ -118,33 +120,32 @@ impl Lock {
         Hold::of(py, held, true)
     }
 
-    /// Releases what this thread acquired last with ``acquire`` or a ``with`` block, or if the lock is not
-    /// reentrant, what any thread did.
+    /// Releases what this thread acquired last with ``acquire`` or a ``with`` block. If this thread has acquired nothing
+    /// and the lock is not reentrant, it releases what another thread acquired.
     ///
-    /// Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release; see also ``Hold.release``.
+    /// Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release. See also ``Hold.release``.
     fn release(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (py, core) = (slf.py(), Self::core(slf));
         let held = core.kept.release(py, greenlet::owner(py)?, core.is_reentrant)?;
         release(py, &held)
     }
 
-    /// What this thread acquired last with ``acquire`` or a ``with`` block and has not released yet, or
-    /// ``None``.
+    /// The hold that this thread acquired last with ``acquire`` or a ``with`` block and has not released yet, or ``None``.
     #[getter]
     fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<Hold>>> {
         let held = Self::core(slf).kept.current(greenlet::owner(slf.py())?);
         held.map(|held| Hold::of(slf.py(), held, false)).transpose()
     }
 
-    /// The queue, holders first, of every library: a list of ``Contender``.
+    /// The contenders in the queue, holders first: a list of ``Contender``. Those of other libraries are included.
     ///
     /// >>> lock = zk.mutex("/locks/doc")
     /// >>> with lock as hold:
     /// ...     [contender.token == hold.token for contender in lock.contenders()]
     /// [True]
     ///
-    /// Of a set of locks, those of one lock after the other. A set that is the first in a queue but waits for another of
-    /// its locks is listed first there, and does not hold.
+    /// For a set of locks, it lists the queues of its locks one after the other. A set that is first in one queue but still
+    /// waits for another of its locks is listed first there, but does not hold the lock.
     fn contenders(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let (py, core) = (slf.py(), Self::core(slf));
         if let Some(greenlet) = Greenlet::current(py)? {
@@ -154,7 +155,7 @@ impl Lock {
         value::contenders(py, queue)
     }
 
-    /// Takes any contender out of the queue by deleting its node; ``False`` if the node was already gone.
+    /// Takes any contender out of the queue by deleting its node. ``False`` if the node was already gone.
     ///
     /// >>> lock = zk.mutex("/locks/doc")
     /// >>> hold = lock.hold()
@@ -162,12 +163,13 @@ impl Lock {
     /// []
     /// >>> hold.release()
     ///
-    /// A holder learns that its hold is lost, if its library reports that; a waiter queues again. This breaks what the lock
-    /// guards, unless the contender is known to be at a standstill: until it learns of the loss it believes that it holds,
-    /// and another already does. Raises ``InvalidInput`` if the node is not a contender of this lock.
+    /// A holder learns that its hold is lost, if its library reports that. A waiter queues again. Evicting a holder breaks
+    /// the protection of the lock, unless the holder is known to have stopped: until it learns of the loss, it believes
+    /// that it holds the lock, and another already does. Raises ``InvalidInput`` if the node is not a contender of this
+    /// lock.
     ///
-    /// All nodes of an exclusive lock have one path. There it evicts the holder of that moment, which may not be the one that
-    /// was listed. ``break_lock`` spares such a holder.
+    /// All nodes of an exclusive lock have the same path. There, this evicts the current holder, which may not be the one
+    /// that was listed. ``break_lock`` avoids that.
     fn evict(slf: &Bound<'_, Self>, node: &str) -> PyResult<bool> {
         let (py, core) = (slf.py(), Self::core(slf));
         if let Some(greenlet) = Greenlet::current(py)? {
@@ -177,14 +179,14 @@ impl Lock {
         core.shared.call(py, || core.lock.evict(node))
     }
 
-    /// Takes the lock away from all its holders, and gives a list of them, each a ``Contender``.
+    /// Takes the lock away from all its holders, and returns a list of them, each a ``Contender``.
     ///
     /// >>> zk.mutex("/locks/doc").break_lock()
     /// []
     ///
-    /// See ``evict`` for what that breaks. Waiters stay, even a set of locks that is first in the queue and waits for another
-    /// of its locks. The node of an exclusive lock is read right before it is deleted, so that the next holder is spared
-    /// unless it comes between these two requests.
+    /// See ``evict`` for what this breaks. Waiters stay in the queue, and so does a set of locks that is first in this
+    /// queue but still waits for another of its locks. The node of an exclusive lock is read just before it is deleted, so
+    /// a later holder is only hit if it comes between these two requests.
     fn break_lock(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let (py, core) = (slf.py(), Self::core(slf));
         if let Some(greenlet) = Greenlet::current(py)? {
@@ -194,18 +196,18 @@ impl Lock {
         value::contenders(py, broken)
     }
 
-    /// Asks all holders to let the lock go, and gives a list of them, each a ``Contender``.
+    /// Asks all holders to release the lock, and returns a list of them, each a ``Contender``.
     ///
     /// >>> hold = zk.mutex("/locks/doc").hold()
     /// >>> [holder.node == hold.node for holder in zk.mutex("/locks/doc").revoke()], hold.wanted.wait(timeout=5)
     /// ([True], True)
     /// >>> hold.release()
     ///
-    /// It takes nothing away: a holder is told by ``Hold.wanted`` if it wants to know, and holds until it releases the lock.
-    /// Each is asked as Curator's ``Revoker`` does it: the data of its node becomes ``__REVOKE__``, which is its identity from
-    /// then on. So it reaches the holders of Curator's ``InterProcessMutex`` that are ``makeRevocable``, and those of zklock;
-    /// other libraries do not look. Raises ``Refused`` if the access list does not allow to write to a holder's node; all others
-    /// have been asked then.
+    /// Nothing is taken away: a holder that watches ``Hold.wanted`` learns of the request, and keeps the lock until it
+    /// releases it. The request is written as Curator's ``Revoker`` writes it: the data of the holder's node becomes
+    /// ``__REVOKE__``, which replaces its identity. So it reaches holders of zklock, and holders of a Curator
+    /// ``InterProcessMutex`` that called ``makeRevocable``. Other libraries ignore it. Raises ``Refused`` if the access
+    /// list does not allow writing to a holder's node; all other holders are still asked.
     fn revoke(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let (py, core) = (slf.py(), Self::core(slf));
         if let Some(greenlet) = Greenlet::current(py)? {
@@ -215,7 +217,7 @@ impl Lock {
         value::contenders(py, asked)
     }
 
-    /// Observes the holder of the lock without taking part; of an election, the leader.
+    /// Observes who holds the lock or, for an election, who leads, without taking part.
     ///
     /// >>> lead = zk.election("/locks/doc")
     /// >>> with lead as hold:
@@ -225,9 +227,10 @@ impl Lock {
     /// ...     leader.token == hold.token
     /// True
     ///
-    /// It is an iterator, an ``Observer``, which waits for each change and never ends. Many may observe one lock without
-    /// waking each other. If several hold at once, it reports the first. It takes the first in the queue for the holder, even
-    /// a set of locks that still waits for another of its locks. Raises ``InvalidInput`` for a semaphore or a set of locks.
+    /// It returns an ``Observer``, an iterator that waits for each change and never ends. Many can observe one lock without
+    /// waking each other. If there are several holders, it reports the first. The first contender in the queue is reported
+    /// as the holder, even if it is a set of locks that still waits for another of its locks. Raises ``InvalidInput`` for a
+    /// semaphore or a set of locks.
     fn observe(slf: &Bound<'_, Self>) -> PyResult<Observer> {
         Observer::new(slf.py(), Self::core(slf))
     }
@@ -237,8 +240,8 @@ impl Lock {
         let block = Block::of_caller(py);
         let held = core.wait(py, core.timeout)?.map_err(|error| raised(py, &error))?;
         let hold = Hold::of(py, held.clone(), false)?;
-        // CPython 3.14 runs the handlers of signals between this call and the block, which then is not left either:
-        // those that are due run here, where the hold is released when they raise.
+        // CPython 3.14 runs signal handlers between this call and the block, which then is not left either. So run
+        // those that are due here, where the hold is released if they raise.
         py.check_signals()?;
         core.kept.keep(&held, Some(block));
         Ok(hold)
@@ -281,7 +284,7 @@ impl Lock {
 }
 
 impl SharedLock {
-    /// Waits until the lock is held; an error of its own is that the time was over.
+    /// Waits until the lock is held. An error of its own means that the time ran out.
     pub(crate) fn wait(
         self: &Arc<Self>,
         py: Python<'_>,
@@ -294,7 +297,7 @@ impl SharedLock {
         if let Some(held) = self.at_once(owner).map_err(|error| raised(py, &error))? {
             return Ok(Ok(held));
         }
-        // One deadline, of which connecting may take a part.
+        // One deadline for everything. Connecting may take a part of it.
         let wait = Wait::from(timeout);
         loop {
             let granted = self.shared.call(py, || match self.lock.acquire_within(wait, None) {
@@ -302,7 +305,7 @@ impl SharedLock {
                 granted => granted.map(Ok),
             })?;
             match granted {
-                // It took so long to come back into the interpreter that the hold has died meanwhile: queue again.
+                // Returning to the interpreter took so long that the hold was lost meanwhile: queue again.
                 Ok(hold) if hold.valid_for().is_zero() => drop(hold),
                 granted => return Ok(granted.map(|hold| self.granted(hold, owner))),
             }

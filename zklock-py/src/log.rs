@@ -1,8 +1,8 @@
-//! What the library has to say, for Python's `logging`, under the name `zklock`.
+//! The library's log lines, for Python's `logging`, under the name `zklock`.
 //!
-//! Lines come on threads that must not wait for the interpreter, so what is wanted is known beforehand: the logger has a
-//! cache of its levels, which `logging` clears whenever any level changes, and ours tells us then. Whether a line is
-//! really wanted is for the logger to say, in Python.
+//! Lines come on threads that must not wait for the interpreter, so they need to know beforehand which levels are
+//! wanted: the logger has a cache of its levels, which `logging` clears whenever any level changes, and our cache
+//! reports that. The final decision about each line is made by the logger, in Python.
 
 use crate::dispatch::{Call, LOG, call, call_later};
 use crate::exit::is_over;
@@ -17,13 +17,13 @@ use tracing::level_filters::LevelFilter;
 use tracing::{Level, Metadata};
 use zklock_core::face::{OfProcess, TakeLine, log_to};
 
-/// Lines that have not been taken yet; what comes beyond is dropped.
+/// Lines that have not been taken yet. Further lines are dropped.
 const LINES_AT_MOST: usize = 10_000;
 
 static WAITING: OfProcess<AtomicUsize> = OfProcess::new();
 static WANTED: AtomicUsize = AtomicUsize::new(0);
 
-/// The levels of `logging`, and ours, from the rarest on.
+/// The levels of `logging`, and ours, from the rarest to the most frequent.
 const LEVELS: [(u8, Level, LevelFilter); 5] = [
     (40, Level::ERROR, LevelFilter::ERROR),
     (30, Level::WARN, LevelFilter::WARN),
@@ -32,7 +32,7 @@ const LEVELS: [(u8, Level, LevelFilter); 5] = [
     (5, Level::TRACE, LevelFilter::TRACE),
 ];
 
-/// Where in the source a line was said.
+/// The place in the source that a line comes from.
 struct Origin {
     file: &'static str,
     line: u32,
@@ -40,7 +40,7 @@ struct Origin {
     module: &'static str,
 }
 
-/// Sees to it that lines come, and that they can be said, when a client is made and when it connects.
+/// Makes sure that lines are recorded and can be delivered, when a client is made and when it connects.
 pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
     static SUBSCRIBED: Once = Once::new();
     static HEARS: PyOnceLock<()> = PyOnceLock::new();
@@ -49,12 +49,12 @@ pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
         py.import("zklock._dispatch")?.getattr("hear_of_levels")?.call1((logger(py)?, told)).map(drop)
     })?;
     levels_changed(py)?;
-    // It cannot fail: nobody else speaks to our copy of `tracing`.
+    // This cannot fail, because nobody else uses our copy of `tracing`.
     SUBSCRIBED.call_once(|| drop(log_to(ToLogging)));
     LOG.start_in_a_greenlet(py)
 }
 
-/// Looks what the logger wants now.
+/// Reads which levels the logger wants now.
 #[pyfunction]
 #[pyo3(name = "_levels_changed")]
 fn levels_changed(py: Python<'_>) -> PyResult<()> {
@@ -66,13 +66,13 @@ fn levels_changed(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Says that something went otherwise than it should, where nothing can be raised.
+/// Logs that something went wrong, where nothing can be raised.
 #[track_caller]
 pub(crate) fn warn(py: Python<'_>, message: &str) {
     say(py, Level::WARN, message);
 }
 
-/// Says why an answer is what it is.
+/// Logs the reason for an answer.
 #[track_caller]
 pub(crate) fn inform(py: Python<'_>, message: &str) {
     say(py, Level::INFO, message);
@@ -87,7 +87,7 @@ fn say(py: Python<'_>, level: Level, message: &str) {
     }
 }
 
-/// What says the line, in Python.
+/// The Python function that delivers a line.
 fn line(py: Python<'_>, level: Level, message: &str, origin: &Origin) -> PyResult<Call> {
     static SAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let say = SAY.get_or_try_init(py, || {
@@ -105,8 +105,8 @@ fn logger(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     Ok(LOGGER.get_or_try_init(py, load)?.bind(py))
 }
 
-/// The level of the first logger on the way to the root that has one, and no less than what is disabled for all. (To
-/// ask `isEnabledFor`, or for `disable`, would run code that is written in Python: see `dispatch`.)
+/// The level of the first logger on the way to the root that has one, but at least the level that is disabled for all.
+/// (Calling `isEnabledFor`, or reading `disable`, would run code that is written in Python: see `dispatch`.)
 fn effective_level(logger: Bound<'_, PyAny>) -> PyResult<i64> {
     let py = logger.py();
     let disabled = logger.getattr(intern!(py, "manager"))?.getattr_opt(intern!(py, "_disable"))?;
@@ -120,7 +120,7 @@ fn effective_level(logger: Bound<'_, PyAny>) -> PyResult<i64> {
     Ok(level.max(disabled.saturating_add(1)))
 }
 
-/// The path of a source file from its crate on: what is before that is of the machine on which it was compiled.
+/// The path of a source file, starting with its crate. The part before that belongs to the machine that compiled it.
 fn within_crate(file: &str) -> &str {
     let Some(source) = file.rfind("/src/") else { return file };
     file[..source].rfind('/').map_or(file, |slash| &file[slash + 1..])
@@ -146,7 +146,7 @@ impl ToLogging {
             self::line(py, level, &line, &origin).map(Some)
         });
         if !handed_over {
-            // Without a thread for it nobody can be told anything.
+            // Without a thread, nothing can be reported.
             waiting().fetch_sub(1, Ordering::Relaxed);
         }
     }

@@ -11,14 +11,14 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use zklock_core::ErrorKind;
 
-/// The event that a hold is lost. It can be asked, waited for, or awaited.
+/// The event that a hold is lost. You can check it, wait for it or await it.
 ///
 /// >>> with zk.mutex("/locks/doc") as hold:
 /// ...     hold.lost.is_set(), bool(hold.lost), hold.lost.wait(timeout=0.01)
 /// (False, False, False)
 ///
-/// It is true once the hold is lost, so ``while not hold.lost:`` goes on until then. In asyncio, ``await hold.lost``
-/// gives the reason, or ``None`` if the hold is released first. A ``Loss`` does not keep the hold.
+/// It is true once the hold is lost, so ``while not hold.lost:`` runs until then. In asyncio, ``await hold.lost``
+/// returns the reason, or ``None`` if the hold is released first. A ``Loss`` does not keep its hold alive.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Loss {
     loss: zklock_core::blocking::Loss,
@@ -32,7 +32,7 @@ impl Loss {
 
 #[pymethods]
 impl Loss {
-    /// Whether the hold is lost. A hold that was released in time is not.
+    /// Whether the hold is lost. It is false for a hold that was released in time.
     fn is_set(&self) -> bool {
         self.loss.reason().is_some()
     }
@@ -41,7 +41,7 @@ impl Loss {
         self.is_set()
     }
 
-    /// Why the hold was lost: a ``LossReason``, or ``None`` if it was not.
+    /// Why the hold was lost: a ``LossReason``, or ``None`` if it is not lost.
     #[getter]
     fn reason(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         self.loss.reason().map(|reason| value::reason(py, reason)).transpose()
@@ -54,7 +54,7 @@ impl Loss {
     /// forked from the one that holds the lock.
     #[pyo3(signature = (timeout=None), text_signature = "($self, timeout=None)")]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
-        // As that of threading.Event: what is less than nothing is nothing.
+        // Like that of threading.Event: a negative timeout counts as zero.
         let timeout = number::patience(py, timeout.map(|seconds| seconds.max(0.0)))?;
         if let Some(greenlet) = Greenlet::current(py)? {
             let lost = greenlet.sit_through(self.__await__(), timeout)?;
@@ -68,7 +68,7 @@ impl Loss {
         Ok(lost.is_some())
     }
 
-    /// Awaits it: the reason of the loss, or ``None`` if the hold was released.
+    /// Awaits it: returns the reason of the loss, or ``None`` if the hold was released.
     fn __await__(&self) -> Coroutine {
         let loss = self.loss.clone();
         Coroutine::new("Loss.__await__", move |py, bell| {

@@ -1,14 +1,14 @@
-//! Enums and tuples that are written once more in Python, and what sees to it that both agree.
+//! Enums and tuples that also exist in Python, and checks that both sides agree.
 //!
-//! A value of the core without a member in Python does not compile, and where the classes in Python have other members or
-//! fields than are named here, the package cannot be imported.
+//! If a value of the core has no member in Python, this crate does not compile. If the classes in Python have other
+//! members or fields than those named here, the package cannot be imported.
 
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::marker::PhantomData;
 
-/// An enum of the core that Python has as well.
+/// An enum of the core that also exists in Python.
 pub(crate) trait Mirrored: Copy + 'static {
     /// The class in Python.
     const CLASS: &'static str;
@@ -17,14 +17,13 @@ pub(crate) trait Mirrored: Copy + 'static {
 
     fn place(self) -> usize;
 
-    /// What the members of the class have for values, if the core says that, too.
+    /// The values of the class's members, if the core defines those too.
     fn texts() -> Vec<(usize, String)> {
         Vec::new()
     }
 }
 
-/// A function that gives something for each value of an enum of the core. A value for which there is nothing does not
-/// compile.
+/// A function with a result for each value of an enum of the core. A value without a result does not compile.
 macro_rules! table {
     ($(#[$about:meta])* fn $name:ident($Enum:ident) -> $Result:ty {
         $($Value:ident $(($($inner:tt)*))? => $result:expr,)+
@@ -50,7 +49,8 @@ macro_rules! table {
 
 pub(crate) use table;
 
-/// Names the members for the values of an enum of the core; `texts` says that these are their values in Python.
+/// Names the members for the values of an enum of the core. `texts` says that these texts are also their values in
+/// Python.
 macro_rules! mirrored {
     ($Enum:ident { $($Value:ident $(($($inner:tt)*))? => $MEMBER:ident,)+ } $($texts:ident)?) => {
         const _: () = {
@@ -81,7 +81,7 @@ macro_rules! mirrored {
 
 pub(crate) use mirrored;
 
-/// The members of such an enum, fetched once: to look one up runs code that is written in Python.
+/// The members of such an enum, fetched once, because looking one up runs code that is written in Python.
 pub(crate) struct Members<E> {
     members: Vec<Py<PyAny>>,
     of: PhantomData<fn(E)>,
@@ -108,7 +108,7 @@ impl<E: Mirrored> Members<E> {
 /// A named tuple of Python.
 pub(crate) struct Named {
     class: Py<PyAny>,
-    /// `tuple.__new__`, since that of a named tuple is written in Python.
+    /// `tuple.__new__`, because that of a named tuple is written in Python.
     make: Py<PyAny>,
 }
 
@@ -121,7 +121,7 @@ impl Named {
         Ok(Self { class: made.unbind(), make })
     }
 
-    /// With these values, in the order of the fields.
+    /// Makes a tuple of these values, in the order of the fields.
     pub(crate) fn make<'py, V>(&self, py: Python<'py>, values: V) -> PyResult<Py<PyAny>>
     where
         V: IntoPyObject<'py>,
@@ -130,7 +130,7 @@ impl Named {
     }
 }
 
-/// Names the fields of a named tuple, and what stands in them.
+/// Names the fields of a named tuple, and their values.
 macro_rules! named_tuple {
     ($(#[$about:meta])* fn $name:ident($py:ident, $value:ident: $Type:ty) -> $FIELDS:ident { $($field:ident: $given:expr,)+ }) => {
         const $FIELDS: &[&str] = &[$(stringify!($field)),+];

@@ -1,24 +1,24 @@
-//! The numbers that users give: times in seconds, and how many of something there are.
+//! Numbers that users give: times in seconds, and counts.
 
 use crate::error::invalid;
 use pyo3::prelude::*;
 use std::time::Duration;
 
-/// How long to wait: `None` is for ever.
+/// How long to wait; `None` waits for ever.
 pub(crate) fn patience(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
     match seconds {
         Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
             let message = format!(
-                "a timeout of {seconds} s: it is None, to wait for ever, or a number that is not negative"
+                "a timeout of {seconds} s: give None to wait for ever, or a number that is not negative"
             );
             Err(invalid(py, message))
         }
-        // Beyond the end of time is for ever.
+        // A time too long to represent waits for ever.
         seconds => Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())),
     }
 }
 
-/// How many of something there are.
+/// A count.
 pub(crate) fn count(py: Python<'_>, name: &str, count: i64) -> PyResult<u32> {
     u32::try_from(count)
         .map_err(|_| invalid(py, format!("{name}={count}: it is a number from 0 to {}", u32::MAX)))
@@ -26,10 +26,10 @@ pub(crate) fn count(py: Python<'_>, name: &str, count: i64) -> PyResult<u32> {
 
 /// A time that must be a number of seconds.
 pub(crate) fn seconds(py: Python<'_>, name: &str, seconds: f64) -> PyResult<Duration> {
-    /// Thirty years: what is longer would be shown with far more digits.
+    /// Thirty years. A longer time would be shown with far too many digits.
     const LONGEST: f64 = 1e9;
     if seconds.is_nan() || seconds < 0.0 {
-        let message = format!("{name} of {seconds} s: it is a number of seconds that is not negative");
+        let message = format!("{name} of {seconds} s: give a number of seconds that is not negative");
         return Err(invalid(py, message));
     }
     Ok(Duration::from_secs_f64(seconds.min(LONGEST)))

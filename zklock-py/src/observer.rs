@@ -11,9 +11,10 @@ use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 
-/// Who holds a lock, as that changes: an iterator of ``Contender``, or ``None`` while nobody does. See ``Lock.observe``.
+/// Reports who holds a lock: an iterator that gives a ``Contender``, or ``None`` while nobody holds the lock. See
+/// ``Lock.observe``.
 ///
-/// Changes that follow one another quickly may be reported as one. While no server answers, it waits.
+/// Changes in quick succession may be reported as one. While no server answers, it waits.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Observer {
     anchor: Py<CallbackAnchor>,
@@ -28,13 +29,14 @@ impl Observer {
 
 #[pymethods]
 impl Observer {
-    /// Who holds the lock now, and when called again, as soon as that changes.
+    /// The first call returns the current holder of the lock. Each later call waits until the holder changes, and returns
+    /// the new one.
     ///
     /// >>> observer = zk.election("/locks/doc").observe()
     /// >>> print(observer.next(timeout=5))
     /// None
     ///
-    /// Raises ``Timeout`` if nothing has changed in that time.
+    /// Raises ``Timeout`` if nothing changes within ``timeout`` seconds.
     #[pyo3(signature = (timeout=None))]
     fn next(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Py<PyAny>>> {
         let timeout = number::patience(py, timeout)?;
@@ -52,7 +54,7 @@ impl Observer {
         slf
     }
 
-    // Not an Option, which would end the iteration.
+    // Not an Option, because that would end the iteration.
     fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         Ok(self.next(py, None)?.unwrap_or_else(|| py.None()))
     }

@@ -1,4 +1,4 @@
-//! How to connect.
+//! The options of a client.
 
 use crate::error::raised;
 use crate::number::seconds;
@@ -10,11 +10,11 @@ use zklock_core::ClientOptions;
 pub(crate) struct Timeouts {
     pub(crate) session: f64,
     pub(crate) connect: f64,
-    /// Of what does not wait for others.
+    /// For calls that do not wait for others.
     pub(crate) trying: f64,
 }
 
-/// The options of a client, from its arguments.
+/// Makes the options of a client from its arguments.
 pub(crate) fn options(
     py: Python<'_>,
     hosts: &str,

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
-/// Whether greenlets are to make the calls of others.
+/// Whether greenlets should make the calls of user functions.
 pub(crate) fn is_main_and_patched(py: Python<'_>) -> PyResult<bool> {
     Ok(is_main() && is_patched(py)?)
 }
@@ -14,8 +14,8 @@ pub(crate) fn is_main() -> bool {
     rustix::thread::gettid() == rustix::process::getpid()
 }
 
-/// Whether gevent or eventlet has patched Python. As `_greenlets.library`, but in a daemon thread nothing that is written
-/// in Python is to run in frames of ours: see `dispatch`.
+/// Whether gevent or eventlet has patched Python. Like `_greenlets.library`, but in a daemon thread no Python code may
+/// run in frames of ours: see `dispatch`.
 pub(crate) fn is_patched(py: Python<'_>) -> PyResult<bool> {
     for (module, patched) in [("gevent.monkey", "saved"), ("eventlet.patcher", "already_patched")] {
         if let Some(module) = modules(py)?.get_item(module)? {
@@ -27,7 +27,7 @@ pub(crate) fn is_patched(py: Python<'_>) -> PyResult<bool> {
     Ok(false)
 }
 
-/// Whether one of them has a loop in this thread.
+/// Whether one of them runs a loop in this thread.
 pub(crate) fn has_loop(py: Python<'_>) -> PyResult<bool> {
     if let Some(hubs) = modules(py)?.get_item("gevent._hub_local")? {
         if !hubs.call_method0(intern!(py, "get_hub_if_exists"))?.is_none() {

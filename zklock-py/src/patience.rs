@@ -6,20 +6,20 @@ use pyo3::prelude::*;
 use pyo3::types::PyFloat;
 use std::time::Duration;
 
-/// That of `threading`, in seconds.
+/// The timeout of `threading`, in seconds.
 const TIMEOUT_MAX: f64 = i64::MAX as f64 / 1e9;
 
-/// How long `acquire` is to wait.
+/// How long `acquire` waits.
 pub(crate) struct Patience {
     pub(crate) timeout: Option<Duration>,
-    /// Whether it raises that the time is over. A call that names no time need not look at what it returns: then it is
-    /// not to go on without the lock.
+    /// Whether it raises when the time runs out. A caller that gives no timeout need not check the result, so the call
+    /// must not return without the lock.
     pub(crate) raises: bool,
 }
 
 impl Patience {
-    /// How long `acquire` is to wait, by the arguments of `threading.Lock.acquire` and with its objections; where they
-    /// say nothing, for the usual time.
+    /// How long `acquire` waits, from the arguments of `threading.Lock.acquire`, which are checked in the same way.
+    /// Without arguments it waits for the default time.
     pub(crate) fn new(usual: Option<Duration>, blocking: &Blocking, timeout: &Seconds) -> PyResult<Self> {
         let Blocking(blocks) = *blocking;
         let timeout = match *timeout {
@@ -44,7 +44,7 @@ impl Patience {
     }
 }
 
-/// Whether `acquire` is to wait: whatever is true or false.
+/// The `blocking` argument of `acquire`: anything that is true or false.
 pub(crate) struct Blocking(pub(crate) bool);
 
 impl<'py> FromPyObject<'_, 'py> for Blocking {
@@ -55,8 +55,8 @@ impl<'py> FromPyObject<'_, 'py> for Blocking {
     }
 }
 
-/// The timeout of `acquire`, which may be left out: a float or an integer, and nothing that is only like one; or `None`,
-/// which is for ever as everywhere else.
+/// The timeout of `acquire`, which may be left out: a float or an integer (and nothing that only behaves like one), or
+/// `None`, which waits for ever, as everywhere else.
 pub(crate) enum Seconds {
     Usual,
     Given(f64),
@@ -71,14 +71,14 @@ impl<'py> FromPyObject<'_, 'py> for Seconds {
         } else if value.is_instance_of::<PyFloat>() {
             value.extract()
         } else {
-            // Seconds beyond 2⁵³ are too large anyhow.
+            // Seconds beyond 2⁵³ are too large anyway.
             value.extract::<i64>().map(|seconds| seconds as f64)
         };
         number.map(Self::Given)
     }
 }
 
-/// A timeout that may be left out, which is not the same as `None`.
+/// A timeout that may be left out, which differs from `None`.
 pub(crate) enum Given {
     Usual,
     Seconds(Option<f64>),

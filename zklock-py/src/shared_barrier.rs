@@ -1,4 +1,4 @@
-//! What the barriers of both faces share.
+//! What blocking and asyncio barriers share.
 
 use crate::error::raised;
 use crate::shared_client::SharedClient;

@@ -1,4 +1,4 @@
-//! What all faces of a client share.
+//! What the blocking and the asyncio side of a client share.
 
 use crate::connection::ConnectionCallbacks;
 use crate::exit::CloseAtExit;
@@ -13,7 +13,7 @@ use zklock_core::ClientOptions;
 use zklock_core::blocking::Client;
 use zklock_core::face::Call;
 
-/// A client, which need not have connected.
+/// A client, which may not have connected yet.
 pub(crate) struct SharedClient {
     pub(crate) client: Client,
     pub(crate) hosts: String,
@@ -29,7 +29,7 @@ impl SharedClient {
         Arc::new(Self { client, hosts, callbacks, kept: Mutex::default() })
     }
 
-    /// What is to be done before it connects. Call it before whatever may need a connection.
+    /// Prepares to connect. Call it before anything that may need a connection.
     pub(crate) fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         if self.client.has_connected() {
             return Ok(());
@@ -38,14 +38,14 @@ impl SharedClient {
         self.callbacks.prepare(py)
     }
 
-    /// What is to be done before it is closed, because somebody asks for it: that is told.
+    /// Prepares to close because somebody asks for it, which callbacks are told.
     pub(crate) fn prepare_to_close(&self, py: Python<'_>) {
         if !self.client.is_forked() {
             self.callbacks.keep_until_closed(py);
         }
     }
 
-    /// What is kept under this key, which messages call `path`.
+    /// The holds under this key, which messages call `path`.
     pub(crate) fn kept(&self, key: &str, path: &str) -> Arc<Kept> {
         let mut all = lock_ignoring_poison(&self.kept);
         if let Some(kept) = all.get(key) {
@@ -59,7 +59,7 @@ impl SharedClient {
         kept
     }
 
-    /// Whether something is held by another thread than this, and that one is still there.
+    /// Whether another thread, which still exists, holds something.
     fn is_held_by_others(&self) -> bool {
         let here = this_thread();
         let by_another =
@@ -67,7 +67,7 @@ impl SharedClient {
         self.held().iter().any(by_another)
     }
 
-    /// All that is held.
+    /// All holds.
     pub(crate) fn held(&self) -> Vec<Arc<SharedHold>> {
         lock_ignoring_poison(&self.kept).values().flat_map(|kept| kept.held()).collect()
     }

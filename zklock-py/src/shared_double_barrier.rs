@@ -1,4 +1,4 @@
-//! What the double barriers of both faces share, and their members.
+//! What blocking and asyncio double barriers share, and their members.
 
 use crate::anchor::AnchoredCallbacks;
 use crate::base_hold::note;
@@ -13,12 +13,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use zklock_core::{Owner, blocking};
 
-/// A double barrier at a path, and who is within it.
+/// A double barrier at a path, and the members inside.
 pub(crate) struct SharedDoubleBarrier {
     pub(crate) shared: Arc<SharedClient>,
     pub(crate) barrier: blocking::DoubleBarrier,
     pub(crate) timeout: Option<Duration>,
-    /// Those of blocks, and whose they are.
+    /// The members of blocks, and their owners.
     inside: Mutex<Vec<(Owner, Block, Arc<SharedMember>)>>,
 }
 
@@ -26,9 +26,9 @@ pub(crate) struct SharedDoubleBarrier {
 pub(crate) struct SharedMember {
     pub(crate) path: String,
     pub(crate) node: String,
-    /// What the collector sees of the callbacks of the client, which a member keeps.
+    /// The collector's view of the client's callbacks, since a member keeps the client.
     pub(crate) anchored: Arc<AnchoredCallbacks>,
-    /// Nothing when it was given up.
+    /// `None` once it was given up.
     member: Mutex<Option<Arc<blocking::Member>>>,
 }
 
@@ -50,8 +50,8 @@ impl SharedDoubleBarrier {
         lock_ignoring_poison(&self.inside).push((owner, block, member.clone()));
     }
 
-    /// What the end of a block is to leave. Of one that is not known: the latest of this owner, or else of anybody, since
-    /// a generator may be ended by another thread or task.
+    /// The member that the end of a block leaves with. If the block is not known: the latest of this owner, otherwise
+    /// of anyone, since another thread or task may end a generator.
     pub(crate) fn take(&self, py: Python<'_>, owner: Owner, block: Block) -> PyResult<Arc<SharedMember>> {
         let last = {
             let mut inside = lock_ignoring_poison(&self.inside);
@@ -63,7 +63,7 @@ impl SharedDoubleBarrier {
         last.ok_or_else(|| {
             not_held(
                 py,
-                format!("nobody is within the barrier {}: there is nothing to leave", self.barrier.path()),
+                format!("no member is inside the barrier {}: there is nothing to leave", self.barrier.path()),
             )
         })
     }
@@ -86,13 +86,13 @@ impl SharedMember {
             .ok_or_else(|| not_held(py, format!("this member of the barrier {} has left before", self.path)))
     }
 
-    /// Leaves in the background: others may wait for this one, but it does not wait for them.
+    /// Leaves in the background: others may wait for this member, but it does not wait for them.
     pub(crate) fn give_up(&self) {
         let member = lock_ignoring_poison(&self.member).take();
         drop(member);
     }
 
-    /// After a block that has failed: others may wait for this one, but it does not wait for them.
+    /// After a block that failed: others may wait for this member, but it does not wait for them.
     pub(crate) fn fail(&self, exception: &Bound<'_, PyAny>) {
         let loss = lock_ignoring_poison(&self.member).as_ref().and_then(|member| member.loss());
         if let Some(reason) = loss {

@@ -1,4 +1,4 @@
-//! What both faces of a hold share.
+//! What the blocking and the asyncio side of a hold share.
 
 use crate::anchor::AnchoredCallbacks;
 use crate::hold_callbacks::HoldCallbacks;
@@ -7,14 +7,15 @@ use std::sync::{Arc, OnceLock, Weak};
 use zklock_core::blocking::Hold;
 use zklock_core::{HoldState, Owner};
 
-/// A hold, and what Python has to know of it.
+/// A hold, and what Python needs to know about it.
 pub(crate) struct SharedHold {
     pub(crate) hold: Hold,
     pub(crate) owner: Owner,
-    /// The thread in which it was granted, as long as that is there: that of the loop, if the owner is a task.
+    /// The thread in which it was granted, as long as that exists. If the owner is a task, it is the thread of its
+    /// loop.
     pub(crate) thread: Weak<()>,
     pub(crate) is_reentrant: bool,
-    /// None as long as nobody has given any: most holds end without.
+    /// `None` until a callback is added: most holds end without one.
     callbacks: OnceLock<Arc<HoldCallbacks>>,
     of_client: Arc<AnchoredCallbacks>,
     of_value: OnceLock<Arc<AnchoredCallbacks>>,
@@ -33,12 +34,12 @@ impl SharedHold {
         Arc::new(Self { hold, owner, thread, is_reentrant, callbacks, of_client, of_value })
     }
 
-    /// From now on the objects that have it keep it, and not the client.
+    /// From now on, the objects that refer to it keep it alive, and the client does not.
     pub(crate) fn become_value(&self) {
         self.of_value.get_or_init(|| AnchoredCallbacks::of_hold(&self.of_client));
     }
 
-    /// What the collector sees of its callbacks: they go with the objects that keep it, or with the client.
+    /// The collector's view of its callbacks: they go with the objects that keep it, or with the client.
     pub(crate) fn anchored(&self) -> &Arc<AnchoredCallbacks> {
         self.of_value.get().unwrap_or(&self.of_client)
     }
@@ -47,17 +48,17 @@ impl SharedHold {
         matches!(self.hold.state(), HoldState::Held | HoldState::AtRisk)
     }
 
-    /// Whether it was released, be it that it was lost before.
+    /// Whether it was released, even if it was lost before.
     pub(crate) fn is_released(&self) -> bool {
         self.hold.is_released()
     }
 
-    /// What is called when it is lost or wanted.
+    /// The functions to call when it is lost or wanted.
     pub(crate) fn callbacks(&self) -> &Arc<HoldCallbacks> {
         self.callbacks.get_or_init(HoldCallbacks::new)
     }
 
-    /// After its release no callback of it is called any more.
+    /// After its release, none of its callbacks is called.
     pub(crate) fn forget_callbacks(&self, py: Python<'_>) {
         if let Some(callbacks) = self.callbacks.get().filter(|_| self.is_released()) {
             callbacks.forget(py);
@@ -65,11 +66,11 @@ impl SharedHold {
     }
 }
 
-/// Stands for this thread as long as it is there.
+/// A marker that exists as long as this thread does.
 pub(crate) fn this_thread() -> Arc<()> {
     thread_local! {
         static THREAD: Arc<()> = Arc::new(());
     }
-    // At the very end of a thread nobody is there any more.
+    // When a thread is ending, its marker may already be gone.
     THREAD.try_with(Arc::clone).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What both faces of a lock share.
+//! What the blocking and the asyncio side of a lock share.
 
 use crate::error::raised;
 use crate::kept::Kept;
@@ -11,14 +11,14 @@ use std::time::Duration;
 use zklock_core::blocking::{Hold, Lock};
 use zklock_core::{Error, LockSpec, Owner};
 
-/// A lock, and what is held of it.
+/// A lock, and the holds of it.
 pub(crate) struct SharedLock {
     pub(crate) shared: Arc<SharedClient>,
     pub(crate) kept: Arc<Kept>,
     pub(crate) path: String,
     pub(crate) timeout: Option<Duration>,
     pub(crate) is_reentrant: bool,
-    /// Whether it may be had without a wait: again by its owner, or on a node that the client has kept.
+    /// Whether it can be acquired without waiting: again by its owner, or on a node that the client has kept.
     may_be_at_once: bool,
     pub(crate) lock: Lock,
 }
@@ -43,7 +43,7 @@ impl SharedLock {
         }))
     }
 
-    /// A hold without a request: one more where a reentrant lock is held by its owner, or on a node that the client has kept.
+    /// A hold without a request: one more for the owner of a reentrant lock, or on a node that the client has kept.
     pub(crate) fn at_once(&self, owner: Owner) -> Result<Option<Arc<SharedHold>>, Error> {
         if !self.may_be_at_once {
             return Ok(None);
@@ -56,7 +56,7 @@ impl SharedLock {
     }
 
     pub(crate) fn describe(&self, class: &str) -> String {
-        // For a mutex, the most common kind, the class says enough.
+        // For a mutex, the most common kind, the class name is enough.
         let kind = Some(self.lock.spec().kind()).filter(|kind| kind != "mutex");
         let kind = kind.map_or_else(String::new, |kind| format!(" {kind}"));
         let reentrant = if self.is_reentrant { " reentrant" } else { "" };

@@ -1,4 +1,4 @@
-//! What the observers of both faces share.
+//! What blocking and asyncio observers share.
 
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::raised;
@@ -17,11 +17,11 @@ use zklock_core::{Error, QueuedContender};
 pub(crate) struct SharedObserver {
     pub(crate) core: Arc<SharedLock>,
     observer: Observer,
-    /// Looks whose coroutine was cancelled. What they see is for the next one: nothing is missed.
+    /// Looks whose coroutine was cancelled. The next call gets their results, so nothing is missed.
     left: Mutex<VecDeque<Look>>,
 }
 
-/// A look at the lock, and whom to wake.
+/// A look at the lock, and the bell to ring.
 struct Look {
     call: Call<Option<QueuedContender>>,
     bell: Arc<Mutex<Arc<Bell>>>,

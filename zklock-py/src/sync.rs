@@ -1,8 +1,8 @@
-//! A helper for the mutexes of std.
+//! A helper for std's mutexes.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A panic while it was locked is no reason to stop: what it guards is whole between any two statements.
+/// If a thread panicked while it was locked, go on: the data is consistent between any two statements.
 pub(crate) fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Tasks of asyncio, and greenlets, as owners of locks.
+//! asyncio tasks, and greenlets, as owners of locks.
 
 use crate::sync::lock_ignoring_poison;
 use pyo3::exceptions::PyRuntimeError;
@@ -12,17 +12,17 @@ use zklock_core::Owner;
 
 type Owners = HashMap<usize, (Py<PyWeakrefReference>, Owner)>;
 
-/// Tasks and greenlets by their addresses. Those are used again, and a task must not be taken for one that died with the
-/// lock: so each entry has a weak reference, too. (A `WeakKeyDictionary` is written in Python, which is not to
-/// run in frames of ours when the interpreter ends.)
+/// Tasks and greenlets by their addresses. Addresses are reused, and a new task must not be taken for one that died
+/// while it held the lock, so each entry also has a weak reference. (A `WeakKeyDictionary` is written in Python, and
+/// that must not run in frames of ours when the interpreter ends.)
 static OWNERS: Mutex<Option<Owners>> = Mutex::new(None);
 
-/// How to ask for the running task.
+/// How to find the running task.
 enum Asking {
-    /// By `asyncio.current_task`, which is native since Python 3.12.
+    /// With `asyncio.current_task`, which is native since Python 3.12.
     Native(Py<PyAny>),
-    /// In the dictionary in which that looks, by the running loop. Before, it is written in Python, and so a signal may
-    /// raise in it: just when a block ends, which would then not be left.
+    /// In the dictionary where that function looks, by the running loop. In older versions the function is written in
+    /// Python, so a signal may raise inside it: just when a block ends, which would then not be left.
     Listed { running_loop: Py<PyAny>, tasks: Py<PyAny> },
 }
 
@@ -62,17 +62,17 @@ pub(crate) fn current(py: Python<'_>) -> PyResult<Option<Owner>> {
     }
 }
 
-/// The owner that calls: the running task, or without one, one that never comes again.
+/// The owner that makes the call: the running task. Without one, an owner that is never used again.
 pub(crate) fn current_or_unique(py: Python<'_>) -> PyResult<Owner> {
     Ok(current(py)?.unwrap_or_else(Owner::unique))
 }
 
-/// The owner for this task, or greenlet.
+/// The owner for this task or greenlet.
 pub(crate) fn owner(task: &Bound<'_, PyAny>) -> PyResult<Owner> {
     let py = task.py();
     let weak = PyWeakrefReference::new(task)?.unbind();
     let address = task.as_ptr() as usize;
-    // Whatever goes when these are dropped goes when the mutex is free again.
+    // Whatever dropping these frees is freed after the mutex is released.
     let mut seen = Vec::new();
     let mut owners = lock_ignoring_poison(&OWNERS);
     let owners = owners.get_or_insert_default();

@@ -1,4 +1,4 @@
-//! TLS: whose servers to trust, and who the client is to them.
+//! TLS: which servers to trust, and the client's certificate.
 
 #[cfg(feature = "tls")]
 use crate::error::raised;
@@ -7,22 +7,22 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// How to connect with TLS: PEM files of the authorities of the servers' certificates and, if the servers want
-/// one, of a client certificate and its key.
+/// How to connect with TLS. The arguments are PEM files: the authorities of the servers' certificates and, if the
+/// servers ask for one, a client certificate and its key.
 ///
 /// ``zklock.Client("zk1:2281", tls=zklock.Tls("ca.pem", "client.pem", "client.key"))``
 ///
-/// The files are read at once, and an error says what is wrong with which. They are read anew for each connection, so that
-/// renewed certificates are used without a restart. As long as one cannot be used then, no connection is made: what was read
-/// before is not used again. The connection that there is stays.
+/// The files are read now, and an error says what is wrong with which file. They are read again for each connection, so
+/// that renewed certificates take effect without a restart. If a file cannot be used at that time, the client makes no
+/// new connection: it does not fall back to what it read earlier. An existing connection stays.
 ///
-/// ``pass_phrase`` is that of an encrypted key, a text or a ``PassPhrase``. The servers' certificates must be for the names
-/// given as hosts. None of these checks can be switched off.
+/// ``pass_phrase`` is that of an encrypted key, as text or as a ``PassPhrase``. The servers' certificates must be valid
+/// for the names given as hosts. None of these checks can be switched off.
 #[pyclass(frozen, module = "zklock")]
 pub(crate) struct Tls {
     #[cfg(feature = "tls")]
     inner: zklock_core::Tls,
-    /// `None`: those of the system.
+    /// `None`: the authorities of the system.
     authorities: Option<PathBuf>,
     certificate: Option<PathBuf>,
 }
@@ -41,10 +41,10 @@ impl Tls {
         Self::made(py, Some(authorities), certificate, key, pass_phrase)
     }
 
-    /// Trusts the authorities that this system trusts: those in the file that ``SSL_CERT_FILE`` names in the environment,
-    /// otherwise those in the file of the system's distribution.
+    /// Trusts the authorities that this system trusts. They come from the file that the environment variable
+    /// ``SSL_CERT_FILE`` names, otherwise from the file of the system's distribution.
     ///
-    /// Where the servers' certificates come from an authority of your own, give that alone.
+    /// If the servers' certificates come from your own authority, use ``Tls`` and give that authority alone.
     #[staticmethod]
     #[pyo3(signature = (certificate=None, key=None, *, pass_phrase=None))]
     fn system(
@@ -140,7 +140,8 @@ fn without_tls(py: Python<'_>) -> PyErr {
 ///
 /// ``zklock.Tls("ca.pem", "client.pem", "client.key", pass_phrase=zklock.PassPhrase.from_file("/run/secrets/key"))``
 ///
-/// Keys are read in the form that ``openssl genpkey -aes256`` writes. The pass phrase is in no log, ``repr`` or exception.
+/// Keys are read in the format that ``openssl genpkey -aes256`` writes. The pass phrase never appears in the log, in
+/// ``repr`` or in an exception.
 #[pyclass(frozen, module = "zklock")]
 pub(crate) struct PassPhrase(#[cfg(feature = "tls")] zklock_core::PassPhrase);
 
@@ -155,7 +156,7 @@ impl PassPhrase {
         Err(without_tls(py))
     }
 
-    /// The first line of a file. It is read now, and anew for each connection.
+    /// The first line of a file. The file is read now, and again for each connection.
     #[staticmethod]
     fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         #[cfg(feature = "tls")]
@@ -167,7 +168,7 @@ impl PassPhrase {
         Err(without_tls(py))
     }
 
-    /// The text of an environment variable. It is read now.
+    /// The value of an environment variable, which is read now.
     #[staticmethod]
     fn from_env(py: Python<'_>, variable: &str) -> PyResult<Self> {
         #[cfg(feature = "tls")]
@@ -188,7 +189,7 @@ impl PassPhrase {
     }
 }
 
-/// A pass phrase, as users write it.
+/// A pass phrase, in any form that users may write.
 #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "without TLS nothing is opened"))]
 enum Opener {
     Text(String),
@@ -204,7 +205,7 @@ impl<'py> FromPyObject<'_, 'py> for Opener {
         if let Ok(made) = value.cast::<PassPhrase>() {
             return Ok(Self::Made(made.get().0.clone()));
         }
-        // It is not quoted: it may be one in another form.
+        // Do not quote it: it may be a pass phrase in another form.
         let wrong = |_| PyTypeError::new_err("pass_phrase is a str, or a zklock.PassPhrase");
         value.extract().map(Self::Text).map_err(wrong)
     }

@@ -1,4 +1,4 @@
-//! Plain values, which are classes written in Python.
+//! Plain values, whose classes are written in Python.
 
 use crate::mirror::{Members, Mirrored, Named, mirrored, named_tuple};
 use pyo3::prelude::*;
@@ -119,7 +119,7 @@ fn acquires<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>>
     Ok(acquires)
 }
 
-/// By the names that the reasons have in metrics. To hash a member of an enum would run code that is written in Python.
+/// By the names that the reasons have in metrics. Hashing a member of an enum would run code that is written in Python.
 fn losses_by<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
     let losses = PyDict::new(py);
     for why in LossReason::ALL {

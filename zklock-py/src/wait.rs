@@ -1,8 +1,8 @@
-//! Waiting without the interpreter, and hearing of signals meanwhile.
+//! Waiting without holding the interpreter, while signals are still handled.
 //!
-//! Python runs the handlers of signals in its main thread alone, and only when that comes by. So where the
-//! main thread waits, it sleeps in `poll`, which a signal ends at once. A signal may come just before the
-//! sleep begins: so the first sleeps are short, and none is longer than a second.
+//! Python only runs signal handlers in its main thread, and only when that thread runs Python code. So when the main
+//! thread waits, it sleeps in `poll`, which a signal ends at once. A signal may come just before the sleep begins, so
+//! the first sleeps are short, and none is longer than a second.
 
 use crate::error::{keep_signal, raised};
 use crate::exit;
@@ -18,7 +18,7 @@ use zklock_core::face::{Park, Parked, Process, park_by};
 
 const FIRST_SLEEP: Duration = Duration::from_millis(20);
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// How long a wait that knows nothing of signals may be.
+/// The longest wait that does not notice signals.
 const SLICE: Duration = Duration::from_millis(20);
 
 thread_local! {
@@ -32,7 +32,7 @@ pub(crate) fn prepare() {
     });
 }
 
-/// Runs `call`, which may wait, without the interpreter.
+/// Runs `call`, which may wait, without holding the interpreter.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     call: impl FnOnce() -> Result<T, Error> + Send,
@@ -41,8 +41,8 @@ pub(crate) fn detached<T: Send>(
     result.map_err(|error| raised(py, &error))
 }
 
-/// Calls `look`, which waits for so long at most, until it has seen what it looks for; `None` when the time is over.
-/// For waits that are none of the core's, and of which nobody makes many: they hear of signals between two looks.
+/// Calls `look`, which waits for up to the given time, until it has found something; `None` if the time runs out. For
+/// waits outside of the core, of which there are few: signals are handled between two looks.
 pub(crate) fn in_slices<T: Send>(
     py: Python<'_>,
     timeout: Option<Duration>,
@@ -71,8 +71,8 @@ fn run_handlers(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
-/// Wakes the main thread, or a greenlet. A forked child has a copy of it: it must hear nothing there that is for the parent,
-/// and not close a descriptor whose number it may use for something else by then.
+/// Wakes the main thread, or a greenlet. A forked child has a copy: it must not hear what is meant for the parent, and
+/// must not close a descriptor whose number it may be using for something else by then.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
     descriptor: Arc<OwnedFd>,
@@ -85,7 +85,7 @@ impl Doorbell {
         Ok(Self { descriptor, process: Process::current() })
     }
 
-    /// It can be read when it has rung.
+    /// Readable once it has rung.
     pub(crate) fn descriptor(&self) -> RawFd {
         self.descriptor.as_raw_fd()
     }
@@ -100,10 +100,10 @@ impl Doorbell {
         }
     }
 
-    /// `None` where the system gives no descriptor: then a wait hears of no signal, but is one.
+    /// `None` if the system gives no descriptor. Then a wait does not notice signals, but still works.
     fn of_this_thread() -> Option<Arc<Self>> {
         DOORBELL.with_borrow_mut(|doorbell| {
-            // A signal's handler may wait while the thread waits: it must not hear what is meant for that.
+            // A signal handler may wait while its thread waits: it must not hear what is meant for the outer wait.
             let free = |doorbell: &&Arc<Self>| Arc::strong_count(doorbell) == 1 && !doorbell.is_forked();
             if doorbell.as_ref().filter(free).is_none() {
                 *doorbell = Some(Arc::new(Self::new().ok()?));
@@ -126,7 +126,7 @@ impl Park for Doorbell {
         let mut longest = FIRST_SLEEP;
         loop {
             if self.is_forked() {
-                // The caller looks at that next, and refuses.
+                // The caller checks that next, and refuses.
                 return Parked::Woken;
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -142,7 +142,7 @@ impl Park for Doorbell {
                     }
                     longest = (longest * 2).min(LONGEST_SLEEP);
                 }
-                // Whatever else poll may say, it is for the caller to look.
+                // Whatever else poll reports, the caller checks again.
                 _ => {
                     self.hush();
                     return Parked::Woken;
@@ -152,7 +152,7 @@ impl Park for Doorbell {
     }
 
     fn unpark(&self) {
-        // It fails only where it has been rung very often and not been heard.
+        // This only fails if it was rung very often without being heard.
         let _ = rustix::io::write(&self.descriptor, &1_u64.to_ne_bytes());
     }
 }

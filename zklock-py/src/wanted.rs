@@ -11,19 +11,19 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use zklock_core::ErrorKind;
 
-/// The event that others wait for what a hold has. It can be asked, waited for, or awaited.
+/// The event that others wait for what a hold has. You can check it, wait for it or await it.
 ///
 /// >>> with zk.mutex("/locks/doc") as hold:
 /// ...     hold.wanted.is_set(), bool(hold.wanted), hold.wanted.wait(timeout=0.01)
 /// (False, False, False)
 ///
-/// It is true once somebody of whatever process and library is known to wait, so ``while not hold.wanted:`` works on until
-/// then. It is what was seen last, so it may stay true though the other gave up, and is false once the hold is released or
-/// lost. In asyncio, ``await hold.wanted`` gives ``True``, or ``False`` if the hold ends first. A ``Wanted`` does not keep the
-/// hold.
+/// It is true once anyone is known to be waiting, in any process and with any library, so ``while not hold.wanted:``
+/// runs until then. It shows the state that was seen last, so it may stay true after the other has given up. It is
+/// false once the hold is released or lost. In asyncio, ``await hold.wanted`` returns ``True``, or ``False`` if the
+/// hold ends first. A ``Wanted`` does not keep its hold alive.
 ///
-/// Readers do not wait for readers, so they do not count beside one. Nobody queues for an exclusive lock, so there only
-/// those of this client are seen, and those who have asked by ``Lock.revoke``.
+/// Readers do not wait for readers, so a hold of the read side is not wanted because of them. Nobody queues for an
+/// exclusive lock: there, only waiters of this client and requests by ``Lock.revoke`` are seen.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Wanted {
     wanted: zklock_core::blocking::Wanted,
@@ -37,8 +37,8 @@ impl Wanted {
 
 #[pymethods]
 impl Wanted {
-    /// Whether others are known to wait. It asks nobody: right after the first look at ``Hold.wanted`` the answer of the
-    /// servers is still to come.
+    /// Whether others are known to be waiting. It does not ask the servers: right after the first use of ``Hold.wanted``,
+    /// their answer has not arrived yet.
     fn is_set(&self) -> bool {
         self.wanted.is_set()
     }
@@ -54,7 +54,7 @@ impl Wanted {
     /// forked from the one that holds the lock.
     #[pyo3(signature = (timeout=None), text_signature = "($self, timeout=None)")]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
-        // As that of threading.Event: what is less than nothing is nothing.
+        // Like that of threading.Event: a negative timeout counts as zero.
         let timeout = number::patience(py, timeout.map(|seconds| seconds.max(0.0)))?;
         if let Some(greenlet) = Greenlet::current(py)? {
             let wanted = greenlet.sit_through(self.__await__(), timeout)?;
@@ -67,7 +67,7 @@ impl Wanted {
         })
     }
 
-    /// Awaits it: ``True``, or ``False`` if the hold ended first.
+    /// Awaits it: returns ``True``, or ``False`` if the hold ended first.
     fn __await__(&self) -> Coroutine {
         let wanted = self.wanted.clone();
         Coroutine::new("Wanted.__await__", move |py, bell| {

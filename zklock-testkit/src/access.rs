@@ -1,4 +1,4 @@
-//! Who may do what: access lists, and the identities that a connection has shown.
+//! Access control: access lists, and the identities that a connection has proven.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::jute::{Malformed, Reader, Writer};
 use crate::profile::Profile;
 
-/// Rights, as bits of an entry.
+/// The rights in an entry, as bits.
 pub(crate) mod right {
     pub(crate) const READ: i32 = 1;
     pub(crate) const WRITE: i32 = 2;
@@ -18,18 +18,18 @@ pub(crate) mod right {
     pub(crate) const ALL: i32 = 31;
 }
 
-/// Somebody, in the words of a scheme: `world:anyone`, `digest:user:hash`, `ip:127.0.0.1`.
+/// An identity of a scheme: `world:anyone`, `digest:user:hash`, `ip:127.0.0.1`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Id {
     pub(crate) scheme: String,
     pub(crate) id: String,
 }
 
-/// Who may do what with a node.
+/// The access list of a node.
 pub(crate) type List = Arc<[Entry]>;
 
-/// One entry as a client asks for it. Either text may be null, and in ZooKeeper some nulls do no harm: a client that asks
-/// for `auth`, as kazoo does, need not name anybody.
+/// An entry as a client sends it. Either string may be null, and ZooKeeper accepts some nulls: a client that asks for
+/// `auth`, as kazoo does, need not name a user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Wanted {
     rights: i32,
@@ -37,7 +37,7 @@ pub(crate) struct Wanted {
     id: Option<String>,
 }
 
-/// One entry of an access list: these may do that.
+/// An entry of an access list: an identity and its rights.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
     pub(crate) rights: i32,
@@ -59,7 +59,7 @@ impl Entry {
         writer.int(self.rights).text(&self.who.scheme).text(&self.who.id)
     }
 
-    /// The same for those who may not see hashes of passwords.
+    /// The list for clients that may not see password hashes.
     pub(crate) fn veiled(&self) -> Self {
         let mut veiled = self.clone();
         if self.who.scheme == "digest" {
@@ -74,7 +74,7 @@ impl Id {
         Self { scheme: scheme.to_owned(), id: id.to_owned() }
     }
 
-    /// Who has shown `user:password`; with the hash that stands in access lists.
+    /// The identity of a client that has shown `user:password`, with the hash as in access lists.
     pub(crate) fn digest(credentials: &[u8]) -> Self {
         let credentials = String::from_utf8_lossy(credentials);
         let user = credentials.split(':').next().unwrap_or_default();
@@ -82,23 +82,23 @@ impl Id {
         Self::new("digest", &format!("{user}:{}", base64(&hash)))
     }
 
-    /// The name without what proves it.
+    /// The name without the proof.
     pub(crate) fn user(&self) -> &str {
         if self.scheme == "digest" { self.id.split(':').next().unwrap_or_default() } else { &self.id }
     }
 
-    /// Whether it can stand in an access list.
+    /// Whether it may be in an access list.
     fn is_valid(&self) -> bool {
         match self.scheme.as_str() {
             "world" => self.id == "anyone",
-            // What Java's split makes of it: empty parts at the end do not count.
+            // Like Java's split: empty parts at the end do not count.
             "digest" => self.id.trim_end_matches(':').split(':').count() == 2,
             "ip" => network(&self.id).is_some(),
             _ => false,
         }
     }
 
-    /// Whether a connection that is `other` is meant.
+    /// Whether this entry covers a connection with the identity `other`.
     fn covers(&self, other: &Self) -> bool {
         if self.scheme != other.scheme {
             return false;
@@ -116,7 +116,7 @@ impl Id {
     }
 }
 
-/// `1.2.3.4` or `1.2.3.4/16`: the address and the number of bits that count.
+/// `1.2.3.4` or `1.2.3.4/16`: an address and the number of bits that count.
 fn network(text: &str) -> Option<(u32, u32)> {
     let (address, bits) = match text.split_once('/') {
         Some((address, bits)) => (address, bits.parse().ok().filter(|&bits| bits <= 32)?),
@@ -125,7 +125,7 @@ fn network(text: &str) -> Option<(u32, u32)> {
     Some((address.parse::<Ipv4Addr>().ok()?.into(), bits))
 }
 
-/// Whether one of `shown` has one of the `rights` by this list. An empty list allows everything.
+/// Whether this list gives one of the identities `shown` one of the `rights`. An empty list allows everything.
 pub(crate) fn check(list: &[Entry], rights: i32, shown: &[Id]) -> Result<(), Code> {
     let allows = |entry: &Entry| {
         entry.rights & rights != 0
@@ -134,13 +134,13 @@ pub(crate) fn check(list: &[Entry], rights: i32, shown: &[Id]) -> Result<(), Cod
     if list.is_empty() || list.iter().any(allows) { Ok(()) } else { Err(Code::NoAuth) }
 }
 
-/// The list as it is stored: without repetitions, and with the identities that `auth` stands for.
+/// The list as it is stored: without duplicates, and with the identities that `auth` stands for.
 pub(crate) fn settle(profile: Profile, list: &[Wanted], shown: &[Id]) -> Result<List, Code> {
     let mut settled = Vec::new();
     for Wanted { rights, scheme, id } in without_repetitions(list)? {
         let scheme = scheme.as_deref().ok_or(profile.code_of_no_scheme())?;
         if scheme == "auth" {
-            // An address proves nobody.
+            // An address proves no identity.
             let proven: Vec<_> = shown.iter().filter(|id| id.scheme != "ip").collect();
             if proven.is_empty() {
                 return Err(Code::InvalidAcl);
@@ -150,7 +150,7 @@ pub(crate) fn settle(profile: Profile, list: &[Wanted], shown: &[Id]) -> Result<
         }
         let who = match id {
             Some(id) => Id::new(scheme, id),
-            // The schemes that look at it break at a null.
+            // The schemes that parse it fail on a null.
             None if matches!(scheme, "world" | "digest" | "ip") => return Err(Code::MarshallingError),
             None => return Err(Code::InvalidAcl),
         };
@@ -163,7 +163,7 @@ pub(crate) fn settle(profile: Profile, list: &[Wanted], shown: &[Id]) -> Result<
     if settled.is_empty() { Err(Code::InvalidAcl) } else { Ok(settled.into()) }
 }
 
-/// ZooKeeper compares each entry with those before it, field by field as far as they are the same, and breaks at a null of
+/// ZooKeeper compares each entry with the earlier ones, field by field as long as they are equal, and fails on a null in
 /// the later one.
 fn without_repetitions(list: &[Wanted]) -> Result<Vec<&Wanted>, Code> {
     let (mut rights, mut schemes, mut entries) = (HashSet::new(), HashSet::new(), HashSet::new());

@@ -1,4 +1,4 @@
-//! What is answered to each request.
+//! The answer to each request.
 
 use crate::access::{self, right};
 use crate::code::{Code, opcode, xid};
@@ -11,7 +11,7 @@ use crate::world::{Asked, Moment, World};
 
 type Body = Result<Writer, Code>;
 
-/// The longest answer to a multi that reads.
+/// The longest answer to a multi of reads.
 const MAX_ANSWER: usize = 16 << 20;
 
 impl World {
@@ -76,7 +76,7 @@ impl World {
         Ok(write_done(Writer::default(), done))
     }
 
-    /// All or none; what is answered tells of each operation.
+    /// Does all of the operations or none. The answer has a result for each operation.
     fn multi(&mut self, moment: Moment, connection: u64, writes: &[Write]) -> Body {
         let outcome = self.attempt(moment, connection, |transaction| {
             let mut all = Vec::new();
@@ -109,7 +109,7 @@ impl World {
         Ok(body.int(-1).boolean(true).int(-1))
     }
 
-    /// A short message can ask for the same long node many times: there is a limit to that.
+    /// A short request can ask for the same long node many times, so the answer is limited.
     fn multi_read(&mut self, connection: u64, looks: &[Look]) -> Body {
         let mut body = Writer::default();
         for look in looks {
@@ -150,7 +150,7 @@ impl World {
         }
     }
 
-    /// A node that is not there can be watched. Anybody may ask, as in the version that is copied.
+    /// A client can set a watch on a node that does not exist. No right is needed, as in the version that is imitated.
     fn exists(&mut self, connection: u64, path: &str, watch: bool) -> Body {
         if path.contains('\0') {
             return Err(Code::BadArguments);
@@ -188,7 +188,7 @@ impl World {
         Ok(Writer::default().int(0))
     }
 
-    /// A client has come back on a new connection: it gets its watches again, and at once the events that it missed.
+    /// A client has come back on a new connection. It gets its watches back, and at once any events that it missed.
     fn watch_again(&mut self, connection: u64, old: &OldWatches) {
         for path in &old.data {
             match self.tree.node(path).map(|node| node.mzxid > old.zxid) {
@@ -217,7 +217,7 @@ impl World {
         }
     }
 
-    /// A node, for a connection that has one of these rights.
+    /// The node, if the connection has one of these rights.
     fn readable(&self, connection: u64, path: &str, rights: i32) -> Result<&Node, Code> {
         let node = self.tree.node(path).ok_or(Code::NoNode)?;
         access::check(&node.access, rights, &self.connections[&connection].shown)?;

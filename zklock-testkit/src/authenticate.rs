@@ -1,4 +1,4 @@
-//! How a client proves who it is.
+//! Logins of clients.
 
 use crate::access::Id;
 use crate::code::Code;
@@ -16,7 +16,7 @@ impl World {
         let asked = Asked { zxid: Some(0), ..asked };
         let known = match scheme.as_deref() {
             Some("digest") => Some(Id::digest(proof)),
-            // The address is known already.
+            // The address is already known.
             Some("ip") => None,
             _ => {
                 self.reply(connection, asked, Code::AuthFailed, |body| body);

@@ -1,17 +1,17 @@
-//! The server's clock, which can be put forward, and can be made to stand still between.
+//! The server's clock. It can be put forward, and can be made to stand still otherwise.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::world::Moment;
 
-/// A thousand years: so far it can be put forward, and sums of such times are still times.
+/// The furthest that the clock can be put forward, a thousand years, so that sums of such times do not overflow.
 const LONGEST: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
 
 #[derive(Debug)]
 pub(crate) struct Clock {
     begun: Instant,
     wall: Duration,
-    /// How far it was put forward.
+    /// How far the clock was put forward.
     ahead: Duration,
     is_manual: bool,
 }
@@ -33,7 +33,7 @@ impl Clock {
         self.ahead = self.ahead.saturating_add(by).min(LONGEST);
     }
 
-    /// How long to wait for a point in time; `None` when it does not come by itself.
+    /// How long to wait for a point in time; `None` if it does not come by itself.
     pub(crate) fn until(&self, elapsed: Duration) -> Option<Duration> {
         (!self.is_manual).then(|| elapsed.saturating_sub(self.now().elapsed))
     }

@@ -55,7 +55,7 @@ pub(crate) mod opcode {
     pub(crate) const ERROR: i32 = -1;
 }
 
-/// Numbers that stand where the number of a request does.
+/// Numbers in replies that do not belong to a request.
 pub(crate) mod xid {
     pub(crate) const EVENT: i32 = -1;
     pub(crate) const PING: i32 = -2;

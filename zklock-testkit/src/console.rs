@@ -1,6 +1,7 @@
-//! The server as a program of its own: for tests in C, for other languages, and for looking at it by hand.
+//! The server as a separate program: for tests in C and other languages, and to look at it by hand.
 //!
-//! It prints where it listens, reads an order a line, and answers each with a line that begins with `ok` or `error`.
+//! It prints the address that it listens on, reads one order per line, and answers each with a line that begins with `ok`
+//! or `error`.
 
 use std::fmt;
 use std::io::{self, BufRead, Write};
@@ -11,7 +12,7 @@ use crate::fault::{Fault, Injected};
 use crate::kind::Kind;
 use crate::server::{Builder, Server};
 
-/// What the program tells of itself when it is asked for help.
+/// The text of `--help`.
 pub const USAGE: &str = "\
 An in-memory ZooKeeper server for development and tests. It keeps nothing: when it ends, everything is gone.
 
@@ -54,7 +55,7 @@ started it.
   quit                          ends the server
 ";
 
-/// What was typed is not an order, or cannot be carried out.
+/// The line that was typed is not a valid order, or the order cannot be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadOrder(String);
@@ -63,11 +64,11 @@ fn bad(reason: impl fmt::Display) -> BadOrder {
     BadOrder(reason.to_string())
 }
 
-/// What the arguments of the program ask for; `None` when it is help.
+/// Parses the program's arguments; `None` if they ask for help.
 ///
 /// # Errors
 ///
-/// When they make no sense.
+/// If the arguments are wrong.
 pub fn settings(arguments: &[String]) -> Result<Option<Builder>, BadOrder> {
     let mut builder = Server::builder();
     let mut words = arguments.iter().map(String::as_str);
@@ -95,7 +96,7 @@ pub fn settings(arguments: &[String]) -> Result<Option<Builder>, BadOrder> {
     Ok(Some(builder))
 }
 
-/// Who takes the orders, and knows the faults that were ordered by their numbers.
+/// Carries out orders, and numbers the faults that were ordered.
 ///
 /// ```
 /// let server = zklock_testkit::Server::start()?;
@@ -110,11 +111,11 @@ pub struct Console {
 }
 
 impl Console {
-    /// Carries out orders until there are no more, or one is `quit`; `true` when it was that.
+    /// Carries out orders until there are no more, or until one is `quit`; `true` if it was `quit`.
     ///
     /// # Errors
     ///
-    /// When orders cannot be read, or answers cannot be written any more.
+    /// If orders can no longer be read, or answers can no longer be written.
     pub fn run(
         &mut self,
         server: &Server,
@@ -134,7 +135,7 @@ impl Console {
                 Err(_) => Err(bad("an order is in UTF-8, and this is not")),
             };
             match answer {
-                // What is longer than a line comes before the answer.
+                // Output of more than one line comes before the answer.
                 Ok(text) if text.ends_with('\n') => writeln!(answers, "{text}ok")?,
                 Ok(text) => writeln!(answers, "{}", format!("ok {text}").trim_end())?,
                 Err(error) => writeln!(answers, "error {error}")?,
@@ -207,7 +208,7 @@ fn obey(server: &Server, faults: &mut Vec<Injected>, order: &str) -> Result<Stri
             .map(|data| String::from_utf8_lossy(&data).escape_debug().to_string())
             .ok_or_else(|| bad("there is no such node")),
         ["put", path, ..] => {
-            // All behind the path, spaces included.
+            // Everything after the path, including spaces.
             let data = order.split_once(path).map_or("", |(_, data)| data.strip_prefix(' ').unwrap_or(data));
             server.put(path, data).map(|()| String::new()).map_err(bad)
         }
@@ -263,7 +264,7 @@ fn seconds(text: &str) -> Result<Duration, BadOrder> {
     Duration::try_from_secs_f64(seconds).map_err(|_| bad(format!("{text:?} is not a number of seconds")))
 }
 
-/// As it is printed: 0x and hexadecimal digits; or decimal.
+/// A session's number: hexadecimal with 0x, as it is printed, or decimal.
 fn session_id(text: &str) -> Result<i64, BadOrder> {
     match text.strip_prefix("0x") {
         Some(digits) => {

@@ -1,19 +1,19 @@
-//! Faults at a chosen message: which message, what happens then, and how a test learns that it has.
+//! Faults that strike at a chosen message: which message, what happens then, and how a test learns of it.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::kind::Kind;
 
-/// A fault that waits for its message; give it to [`Server::inject`](crate::Server::inject).
+/// A fault that waits for its message; pass it to [`Server::inject`](crate::Server::inject).
 ///
 /// It strikes once, at the next message of its kind, unless configured otherwise. A request counts even if it is going to
-/// be refused. (A zklock client creates the directory of a lock when a first create has failed.) An event is sent unasked: at
-/// [`Kind::Event`] there is no request, only what would be the reply.
+/// be refused. (A zklock client creates the directory of a lock when a first create has failed.) Events are sent without a
+/// request: at [`Kind::Event`] there is only the message to the client.
 ///
 /// # Examples
 ///
-/// The second node that anybody tries to create below `/locks` is created, but its creator is not told: the
+/// The second node that any client tries to create below `/locks` is created, but its creator does not learn of it: the
 /// connection is cut instead of the reply.
 ///
 /// ```
@@ -57,7 +57,8 @@ impl Fault {
         Self::new(kind, Action::LoseRequest)
     }
 
-    /// The request is carried out, but the connection is cut before the reply is sent: the client cannot know.
+    /// The request is carried out, but the connection is cut before the reply is sent. The client cannot know whether it
+    /// was.
     pub fn cut_before_reply(kind: Kind) -> Self {
         Self::new(kind, Action::CutBeforeReply)
     }
@@ -67,37 +68,38 @@ impl Fault {
         Self::new(kind, Action::CutAfterReply)
     }
 
-    /// The request is carried out, its reply is swallowed, and the connection goes on as if nothing were. No network does
-    /// that: it is a server's bug. A client that has no bound for an answer of its own waits until the connection ends.
+    /// The request is carried out, but its reply is dropped, and the connection goes on as if nothing had happened. No
+    /// network does that: it would be a bug in the server. A client that sets no time limit for an answer waits until the
+    /// connection ends.
     pub fn drop_reply(kind: Kind) -> Self {
         Self::new(kind, Action::DropReply)
     }
 
-    /// The reply, and all that this connection is to be sent after it, comes so much later by the server's clock.
+    /// The reply, and everything sent on this connection after it, is delayed by this time on the server's clock.
     pub fn delay_reply(kind: Kind, delay: Duration) -> Self {
         Self::new(kind, Action::DelayReply(delay))
     }
 
     /// The session is frozen just before the request is carried out, as by
-    /// [`Server::freeze_session`](crate::Server::freeze_session). A new session's [`Kind::Connect`] does not count: there is
-    /// no session yet.
+    /// [`Server::freeze_session`](crate::Server::freeze_session). The [`Kind::Connect`] of a new session does not count,
+    /// since there is no session yet.
     pub fn freeze(kind: Kind) -> Self {
         Self::new(kind, Action::Freeze)
     }
 
-    /// The session ends just before the request would be carried out. A new session's [`Kind::Connect`] does not count:
-    /// there is no session yet.
+    /// The session ends just before the request would be carried out. The [`Kind::Connect`] of a new session does not
+    /// count, since there is no session yet.
     pub fn expire(kind: Kind) -> Self {
         Self::new(kind, Action::Expire)
     }
 
-    /// The request is carried out and answered, watchers hear of it, and then its deletions are lost: those nodes are there
-    /// again, as they were, and nobody is told. [`Kind::Delete`] and [`Kind::Multi`] delete nodes; what deletes none loses
-    /// none, and a session that has ended gets no node back.
+    /// The request is carried out and answered, and watchers are notified. Then its deletions are lost: those nodes exist
+    /// again, as they were, and nobody is notified. [`Kind::Delete`] and [`Kind::Multi`] delete nodes. A request that
+    /// deletes nothing loses nothing, and a session that has ended gets no node back.
     ///
-    /// No ensemble may do that, and some have: ZooKeeper 3.8.0 can lose what it has confirmed when another server begins
-    /// to lead (ZOOKEEPER-4643). So a lock can be blocked by a node that its own client has seen deleted, while the session
-    /// lives on. [`Server::bring_back`](crate::Server::bring_back) does the same at any later time.
+    /// No ensemble may do that, but some have: ZooKeeper 3.8.0 can lose what it has confirmed when another server becomes
+    /// the leader (ZOOKEEPER-4643). So a lock can be blocked by a node that its own client has seen deleted, while the
+    /// session lives on. [`Server::bring_back`](crate::Server::bring_back) does the same at any later time.
     ///
     /// # Examples
     ///
@@ -117,8 +119,8 @@ impl Fault {
         Self::new(kind, Action::BringBack)
     }
 
-    /// Only messages about this path, or one below it, count. Of a multi, the first path is looked at. Messages that are
-    /// not about one node (such as pings, and those about watches) do not count then.
+    /// Only messages about this path, or a path below it, count. For a multi, that is the first path. Messages that are not
+    /// about a single node (such as pings, and those about watches) then do not count.
     pub fn below(mut self, path: &str) -> Self {
         self.below = Some(path.trim_end_matches('/').to_owned());
         self
@@ -130,13 +132,13 @@ impl Fault {
         self
     }
 
-    /// It strikes at the n-th message that counts, from now on; 1 is the next one.
+    /// Strikes at the n-th message that counts from now on; 1 is the next one.
     pub fn nth(mut self, nth: u64) -> Self {
         self.nth = nth.max(1);
         self
     }
 
-    /// It strikes so many times, at one message after the other.
+    /// Strikes this many times, at consecutive messages that count.
     pub fn times(mut self, times: u64) -> Self {
         self.times = times;
         self
@@ -147,7 +149,7 @@ impl Fault {
             path.and_then(|path| path.strip_prefix(below.as_str()))
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        // What is done to a session needs one.
+        // Faults that act on a session need one.
         let has_target = !matches!(self.action, Action::Freeze | Action::Expire) || session.is_some();
         has_target
             && self.kind == kind
@@ -156,19 +158,19 @@ impl Fault {
     }
 }
 
-/// A fault that was injected: says when it has struck. Dropping it changes nothing.
+/// A fault that was injected. It tells when the fault has struck. Dropping it does not remove the fault.
 #[derive(Debug, Clone)]
 pub struct Injected {
     strikes: Arc<(Mutex<u64>, Condvar)>,
 }
 
 impl Injected {
-    /// How often it has struck.
+    /// How often the fault has struck.
     pub fn strikes(&self) -> u64 {
         *self.strikes.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it has struck; `false` when it has not by `bound`.
+    /// Waits until the fault has struck; `false` if it has not by `bound`.
     #[must_use = "it may not have struck"]
     pub fn wait(&self, bound: Duration) -> bool {
         let strikes = self.strikes.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,7 +184,7 @@ impl Injected {
     }
 }
 
-/// All faults that wait.
+/// All faults that have not struck yet.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     waiting: Vec<(Fault, Injected)>,
@@ -199,7 +201,7 @@ impl Script {
         self.waiting.clear();
     }
 
-    /// What is to happen at this message. Every fault counts it; the first that is due strikes.
+    /// The fault that strikes at this message, if any. Every fault counts the message, and the first that is due strikes.
     pub(crate) fn strike(&mut self, kind: Kind, path: Option<&str>, session: Option<i64>) -> Option<Action> {
         let mut action = None;
         for (fault, injected) in &mut self.waiting {

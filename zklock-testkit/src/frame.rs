@@ -1,30 +1,29 @@
-//! Messages on a stream of bytes: four bytes of length, then the message.
+//! Messages in a byte stream: four bytes of length, then the message.
 
 use std::io::{self, Read};
 
 use crate::words;
 
-/// What stands next on a stream.
+/// The next item in a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Incoming {
     Message(Vec<u8>),
-    /// A word of four letters in place of a length. Only the first thing on a connection can be one.
+    /// A four-letter word in place of a length. Only the first item of a connection can be one.
     Word(&'static str),
 }
 
-/// Reads what stands next. For a message that is longer than `longest` nothing is allocated; for others what they say
-/// they need.
+/// Reads the next item. A message that is longer than `longest` is refused before anything is allocated for it.
 ///
 /// # Errors
 ///
-/// When the stream ends, or what stands there is not a message, or one that is too long.
+/// If the stream ends, or the next item is not a message or is too long.
 pub(crate) fn next(mut stream: impl Read, is_first: bool, longest: usize) -> io::Result<Incoming> {
     let mut head = [0; 4];
     stream.read_exact(&mut head)?;
     if let Some(word) = words::recognise(head).filter(|_| is_first) {
         return Ok(Incoming::Word(word));
     }
-    // A negative length is a very long one here.
+    // A negative length is a very large one here.
     let length = u32::from_be_bytes(head) as usize;
     if length > longest {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a message is too long"));

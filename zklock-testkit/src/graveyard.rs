@@ -1,6 +1,6 @@
-//! Nodes that were deleted lately, so that a deletion can be lost after it was confirmed.
+//! Nodes that were deleted recently, so that a confirmed deletion can be lost.
 //!
-//! How much is kept is bounded, in nodes and in bytes: a server that runs for days must not keep all it ever had.
+//! The number of nodes and bytes that it keeps is limited, because a server may run for days.
 
 use std::collections::VecDeque;
 
@@ -11,10 +11,10 @@ const BYTES: usize = 16 << 20;
 
 #[derive(Debug, Default)]
 pub(crate) struct Graveyard {
-    /// The last one deleted is the last one here.
+    /// The most recently deleted node comes last.
     nodes: VecDeque<(String, Node)>,
     bytes: usize,
-    /// How many were ever deleted.
+    /// How many nodes were ever deleted.
     count: u64,
 }
 
@@ -29,12 +29,12 @@ impl Graveyard {
         }
     }
 
-    /// How many were ever deleted: what is told from an earlier answer was deleted meanwhile.
+    /// How many nodes were ever deleted. Compared with an earlier answer, this shows what was deleted meanwhile.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The paths of those that were deleted since then, the last one first, so that parents come before children.
+    /// The paths that were deleted since then, most recent first, so that parents come before their children.
     pub(crate) fn since(&self, count: u64) -> Vec<String> {
         let many = usize::try_from(self.count - count).unwrap_or(usize::MAX);
         self.nodes.iter().rev().take(many).map(|(path, _)| path.clone()).collect()

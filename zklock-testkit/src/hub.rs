@@ -1,7 +1,7 @@
-//! Between the [`World`] and the sockets: where faults strike.
+//! The layer between the [`World`] and the sockets, where faults strike.
 //!
-//! One lock guards everything. Each connection has a thread that reads and one that writes, which wait for what
-//! concerns them on a condition of their own.
+//! A single lock guards everything. Each connection has a thread that reads and one that writes, each of which waits on its
+//! own condition variable.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{Shutdown, TcpStream};
@@ -16,7 +16,7 @@ use crate::kind::{self, Kind};
 use crate::words;
 use crate::world::{Effect, Settings, World};
 
-/// What may wait to be read by one client. Who leaves more than this is cut off.
+/// How much may wait to be read by one client. A client with more than this is cut off.
 const MAX_BACKLOG: usize = 64 << 20;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct Link {
     stream: Arc<TcpStream>,
     outbox: VecDeque<(Duration, Outgoing)>,
     backlog: usize,
-    /// Nothing is sent before this, so that what is delayed stays in order.
+    /// Nothing is sent before this time, so that messages stay in order after a delay.
     not_before: Duration,
     session: Option<i64>,
     changed: Arc<Condvar>,
@@ -48,7 +48,7 @@ pub(crate) struct State {
     pub(crate) frozen_sessions: BTreeSet<i64>,
     pub(crate) is_refusing: bool,
     is_ending: bool,
-    /// Threads of connections that run.
+    /// How many threads of connections are running.
     pub(crate) threads: usize,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Hub {
     state: Mutex<State>,
     /// Something has happened in the world.
     happened: Condvar,
-    /// The clock was changed, or something ends earlier than what was waited for.
+    /// The clock was changed, or something now ends earlier than expected.
     sooner: Condvar,
 }
 
@@ -83,7 +83,7 @@ impl Hub {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes something from outside, and lets everybody see it.
+    /// Changes something from outside, and wakes every thread that may be affected.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let outcome = change(&mut state);
@@ -93,7 +93,7 @@ impl Hub {
         outcome
     }
 
-    /// Waits until there is something to be seen; `None` when there is not by `bound`.
+    /// Waits until `look` gives something; `None` if it does not by `bound`.
     pub(crate) fn wait_for<T>(&self, bound: Duration, look: impl Fn(&State) -> Option<T>) -> Option<T> {
         let mut seen = None;
         let is_missing = |state: &mut State| {
@@ -104,7 +104,7 @@ impl Hub {
         seen
     }
 
-    /// A connection has come. `None` when it is not wanted.
+    /// A new connection. `None` if it is not accepted.
     pub(crate) fn admit(&self, stream: Arc<TcpStream>) -> Option<u64> {
         let mut state = self.lock();
         let is_full = state.links.len() >= state.world.settings.max_connections;
@@ -129,7 +129,7 @@ impl Hub {
         Some(id)
     }
 
-    /// A message has come; `false` when the connection is gone.
+    /// A message has come; `false` if the connection is gone.
     pub(crate) fn receive(&self, link: u64, frame: &[u8]) -> bool {
         let mut state = self.lock();
         let Some(from) = state.links.get(&link) else { return false };
@@ -144,7 +144,7 @@ impl Hub {
                 };
                 state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             } else if !state.world.connections.contains_key(&link) {
-                // It was ended while this was on its way.
+                // The session ended while this message was on its way.
                 return true;
             } else if action.is_none() {
                 action = state.script.strike(kind, path.as_deref(), session);
@@ -164,7 +164,8 @@ impl Hub {
             state.finish(link);
         } else {
             if let (Some(Action::Expire), Some(session)) = (action, session) {
-                // With it goes its connection; if it has just come, on a new one, it is told that it has ended.
+                // Its connection ends with it. If the client has just come on a new connection, it is told that the session
+                // has ended.
                 state.world.expire(now, session);
             }
             match action {
@@ -181,7 +182,7 @@ impl Hub {
         true
     }
 
-    /// The answer to a word of four letters; `None` when the connection is gone.
+    /// The answer to a four-letter word; `None` if the connection is gone.
     pub(crate) fn word(&self, link: u64, word: &str) -> Option<String> {
         let mut state = self.lock();
         state.world.hear_word(link);
@@ -194,7 +195,7 @@ impl Hub {
         }
     }
 
-    /// The next thing to write, waiting for it; `None` when the connection is to be closed.
+    /// Waits for the next message to write; `None` if the connection is to be closed.
     pub(crate) fn next_frame(&self, link: u64) -> Option<Vec<u8>> {
         let mut state = self.lock();
         loop {
@@ -224,8 +225,8 @@ impl Hub {
         }
     }
 
-    /// A thread of a connection ends, and the connection with it: with the one that reads when what was answered before is
-    /// sent, for one message may be good and the next one break it off.
+    /// A thread of a connection ends, and the connection with it. If it is the thread that reads, answers to earlier
+    /// messages are sent first, since a good message may be followed by one that ends the connection.
     pub(crate) fn thread_ends(&self, link: u64, is_reader: bool) {
         let mut state = self.lock();
         if is_reader {
@@ -247,7 +248,7 @@ impl Hub {
             let pause = state.clock.until(state.world.next_tick());
             self.happened.notify_all();
             state = match pause {
-                // Not at once again, should a clock be coarser than what it is asked for.
+                // Do not look again at once if the clock is coarser than the time to wait.
                 Some(pause) => {
                     let pause = pause.max(Duration::from_millis(1));
                     self.sooner.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0
@@ -270,7 +271,7 @@ impl Hub {
 }
 
 impl State {
-    /// Cuts a connection, whatever it was to be sent.
+    /// Cuts a connection, even if something was still to be sent.
     pub(crate) fn cut(&mut self, link: u64) {
         if let Some(link) = self.links.remove(&link) {
             let _ = link.stream.shutdown(Shutdown::Both);
@@ -279,7 +280,7 @@ impl State {
         self.world.disconnect(link);
     }
 
-    /// Ends a connection when what it was to be sent is sent; nothing more is taken from it.
+    /// Ends a connection once everything has been sent. No more messages are accepted from it.
     fn finish(&mut self, link: u64) {
         self.world.disconnect(link);
         self.queue(link, Duration::ZERO, Outgoing::Close);
@@ -310,12 +311,12 @@ impl State {
         self.world.tick(now);
     }
 
-    /// Lets all threads of connections look again: at the clock, or at what is frozen.
+    /// Wakes all threads of connections, so that they check the clock and frozen sessions again.
     pub(crate) fn wake_all(&self) {
         self.links.values().for_each(|link| link.changed.notify_all());
     }
 
-    /// Does what the world wants done; a fault strikes at what is sent to one connection.
+    /// Does what the world asks for. A fault may strike at a message to one connection.
     fn carry_out(&mut self, fault: Option<(u64, Action)>) {
         loop {
             let mut expired = Vec::new();
@@ -325,7 +326,7 @@ impl State {
                     Effect::Send { connection, kind, path, frame } => {
                         let session = self.recognise(connection, kind);
                         let action = match (kind, fault) {
-                            // Sent unasked: there was no request that could have been struck.
+                            // It was sent without a request at which a fault could have struck.
                             (Kind::Event, _) => self.script.strike(kind, path.as_deref(), session),
                             (_, Some((struck, action))) if struck == connection => Some(action),
                             _ => None,
@@ -350,7 +351,7 @@ impl State {
         }
     }
 
-    /// Whose connection this is. Of a new one that is known from its greeting on.
+    /// The session of a connection. For a new connection it is known after the greeting.
     fn recognise(&mut self, id: u64, kind: Kind) -> Option<i64> {
         let link = self.links.get_mut(&id)?;
         if kind == Kind::Connect {
@@ -389,7 +390,7 @@ impl State {
     }
 }
 
-/// What a message is about: its kind, its path, and whose it is.
+/// The kind, the path and the session of a message.
 fn aim(session: Option<i64>, frame: &[u8]) -> (Kind, Option<String>, Option<i64>) {
     let mut reader = Reader(frame);
     if session.is_none() {

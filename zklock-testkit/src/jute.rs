@@ -1,10 +1,10 @@
 //! ZooKeeper's encoding ("jute"): big-endian numbers, and lengths before everything else.
 //!
-//! What is read came from anybody: no length in a message is believed before that much has arrived.
+//! The input may come from anyone, so no length in a message is trusted before that much has arrived.
 
 use std::borrow::Cow;
 
-/// What was read is not what it should be.
+/// The input is malformed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
@@ -43,17 +43,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text, or ZooKeeper's null. What is not UTF-8 is replaced, as Java does.
+    /// A string, or ZooKeeper's null. Invalid UTF-8 is replaced, as in Java.
     pub(crate) fn text(&mut self) -> Result<Option<String>, Malformed> {
         Ok(self.buffer()?.map(decode))
     }
 
-    /// A text that must be there.
+    /// A string that must not be null.
     pub(crate) fn some_text(&mut self) -> Result<String, Malformed> {
         self.text()?.ok_or(Malformed)
     }
 
-    /// A list; null and negative lengths count as an empty one.
+    /// A list. Null and negative lengths count as an empty list.
     pub(crate) fn list<T>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<T, Malformed>,
@@ -110,7 +110,7 @@ impl Writer {
         self.0.len()
     }
 
-    /// What another one has written, behind this.
+    /// Appends another message to this one.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
@@ -122,7 +122,7 @@ impl Writer {
     }
 }
 
-/// What is beyond 16 bits Java sends in two halves, each encoded on its own.
+/// Java sends characters beyond 16 bits as two halves, each encoded separately.
 fn encode(text: &str) -> Cow<'_, [u8]> {
     if text.chars().all(|letter| letter.len_utf16() == 1) {
         return Cow::Borrowed(text.as_bytes());
@@ -136,7 +136,7 @@ fn encode(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(text.chars().flat_map(letter).collect())
 }
 
-/// Java takes a surrogate on its own for one broken character, where Rust sees three.
+/// Java takes a lone surrogate for one broken character, where Rust sees three.
 fn decode(bytes: &[u8]) -> String {
     let mut text = String::new();
     let mut surrogate = 0;
@@ -155,7 +155,7 @@ fn decode(bytes: &[u8]) -> String {
     text
 }
 
-/// Nothing that is kept or sent comes near the limit.
+/// Nothing that is kept or sent comes near this limit.
 pub(crate) fn length(length: usize) -> i32 {
     i32::try_from(length).unwrap_or(i32::MAX)
 }

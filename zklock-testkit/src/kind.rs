@@ -1,4 +1,4 @@
-//! Kinds of messages, by which faults are aimed.
+//! Kinds of messages, by which a fault chooses its message.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use crate::jute::Reader;
 
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $name:ident = $word:literal,)+) => {
-        /// What a message is about. A fault is aimed at the messages of one kind.
+        /// The kind of a message. A fault strikes at messages of one kind.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Kind {
@@ -19,7 +19,7 @@ macro_rules! kinds {
             /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// The kind in a word, as the command line and Python know it.
+            /// The name of the kind, on the command line and in Python.
             pub const fn word(self) -> &'static str {
                 match self {
                     $(Self::$name => $word,)+
@@ -30,35 +30,35 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// The first message of a connection: a session begins, or goes on here.
+    /// The first message of a connection, with which a session begins or moves here.
     Connect = "connect",
-    /// A node is created, in whatever form.
+    /// Creates a node, in any form.
     Create = "create",
-    /// A node is deleted.
+    /// Deletes a node.
     Delete = "delete",
-    /// Is there a node?
+    /// Asks whether a node exists.
     Exists = "exists",
-    /// A node's data.
+    /// Reads the data of a node.
     GetData = "get-data",
-    /// A node gets other data.
+    /// Sets the data of a node.
     SetData = "set-data",
-    /// A node's children.
+    /// Lists the children of a node.
     GetChildren = "get-children",
-    /// A node's access list, asked for or set.
+    /// Reads or sets the access list of a node.
     Acl = "acl",
-    /// The server catches up with the leader.
+    /// Makes the server catch up with the leader.
     Sync = "sync",
-    /// A sign of life.
+    /// A ping, which keeps the session alive.
     Ping = "ping",
     /// Several operations in one transaction. The heartbeat of a zklock client is one.
     Multi = "multi",
-    /// A proof of identity.
+    /// Logs in.
     Auth = "auth",
-    /// Watches are set again, added, looked at or removed.
+    /// Sets, adds, checks or removes watches.
     Watches = "watches",
-    /// The session is closed by its client.
+    /// The client closes its session.
     Close = "close",
-    /// A watch has fired. This one the server sends unasked.
+    /// A watch has fired. The server sends this without a request.
     Event = "event",
     /// Anything else.
     Other = "other",
@@ -88,7 +88,7 @@ fn words() -> String {
     Kind::ALL.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(", ")
 }
 
-/// The kind and the path of a request, from its number and what follows its header. Of a multi, the first path.
+/// The kind and the path of a request, from its number and what follows its header. For a multi, the first path.
 pub(crate) fn of_request(operation: i32, mut body: Reader<'_>) -> (Kind, Option<String>) {
     let kind = match operation {
         opcode::CREATE | opcode::CREATE_2 | opcode::CREATE_CONTAINER | opcode::CREATE_TTL => Kind::Create,

@@ -1,11 +1,11 @@
-//! An in-memory ZooKeeper server for development and tests, which speaks the wire protocol and fails on demand.
+//! An in-memory ZooKeeper server for development and tests. It speaks the wire protocol, and fails on demand.
 //!
-//! **It keeps nothing**: when it ends, everything is gone. It is one server, never an ensemble, and does not replace one.
-//! It is there so that code which uses ZooKeeper can be tried and tested without Java, in milliseconds, and so that a test
-//! can have what a real server does once a year, at exactly the message that it is about.
+//! **It keeps nothing**: when it ends, everything is gone. It is a single server, never an ensemble, and does not replace
+//! one. Use it to try out and test code that needs ZooKeeper, without Java and in milliseconds. And use it to make failures
+//! that a real server shows once a year happen in a test, at exactly the message that you choose.
 //!
-//! Any ZooKeeper client can use it. It is compared with ZooKeeper 3.8 in generated conversations, reply by reply; the
-//! README says what it does not have.
+//! Any ZooKeeper client can use it. Generated conversations compare it with ZooKeeper 3.8, reply by reply. The README lists
+//! what it does not support.
 //!
 //! ```text
 //!   net      sockets and threads           fault    which message, and what happens to it
@@ -23,7 +23,7 @@
 //!
 //! # Examples
 //!
-//! A client's session ends while it works, at exactly its next heartbeat:
+//! End a client's session while it works, at exactly its next heartbeat:
 //!
 //! ```
 //! use zklock_testkit::{Fault, Kind, Server};

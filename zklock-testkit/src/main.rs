@@ -28,7 +28,7 @@ fn serve() -> Result<(), Box<dyn std::error::Error>> {
     let mut output = io::stdout();
     writeln!(output, "{}", server.connect_string())?;
     output.flush()?;
-    // A pipe ends with the test that holds its other end; of a terminal or /dev/null that cannot be said.
+    // A pipe ends when the test at its other end does. A terminal or /dev/null says nothing about a test.
     let is_pipe = fs::metadata("/dev/stdin").is_ok_and(|input| {
         let kind = input.file_type();
         kind.is_fifo() || kind.is_socket()

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::frame::{self, Incoming};
 use crate::hub::Hub;
 
-/// A client that has read nothing for so long is gone.
+/// A client that has not read anything for this long is taken to be gone.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Accepts connections until the server ends.
@@ -21,13 +21,13 @@ pub(crate) fn accept(hub: &Arc<Hub>, listener: &TcpListener) {
         match stream {
             // A client that is refused sees its connection closed at once, as with ZooKeeper.
             Ok(stream) => drop(serve(hub, &Arc::new(stream))),
-            // There are no more descriptors, mostly: that does not pass at once.
+            // This is usually a lack of descriptors, which does not pass at once.
             Err(_) => thread::sleep(Duration::from_millis(20)),
         }
     }
 }
 
-/// A thread of a connection. With one the other ends, and the connection, however it came to that.
+/// A thread of a connection. When one thread ends, for whatever reason, so do the connection and its other thread.
 struct Thread {
     hub: Arc<Hub>,
     link: u64,
@@ -49,7 +49,7 @@ fn serve(hub: &Arc<Hub>, stream: &Arc<TcpStream>) -> io::Result<()> {
     {
         let this = Thread { hub: Arc::clone(hub), link, is_reader: name == "zk-read" };
         let stream = Arc::clone(stream);
-        // If there are no more threads, what would have run in it ends here, and the client has to come again.
+        // If no thread can be started, the connection ends here, and the client has to connect again.
         let thread = thread::Builder::new().name(name.to_owned()).stack_size(256 << 10);
         let _ = thread.spawn(move || drop(work(&this.hub, this.link, &stream)));
     }

@@ -1,12 +1,12 @@
-//! Which paths there may be.
+//! Rules for paths.
 
 use crate::code::Code;
 use crate::profile::Profile;
 
-/// Nodes that are always there.
+/// Nodes that always exist.
 pub(crate) const SPECIAL: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
 
-/// ZooKeeper's rules for the path of a node, by which it judges in units of UTF-16.
+/// ZooKeeper's rules for the path of a node. It checks UTF-16 units.
 pub(crate) fn validate(profile: Profile, path: &str) -> Result<(), Code> {
     let Some(below) = path.strip_prefix('/') else { return Err(Code::BadArguments) };
     if below.is_empty() {
@@ -20,15 +20,14 @@ pub(crate) fn validate(profile: Profile, path: &str) -> Result<(), Code> {
     }
 }
 
-/// The first and the last of what is forbidden were not so in 3.4.
+/// ZooKeeper 3.4 allowed the first and the last of the forbidden characters.
 fn is_allowed(profile: Profile, unit: u16) -> bool {
     let is_forbidden = matches!(unit, 0..=0x1f | 0x7f..=0x9f | 0xd800..=0xf8ff | 0xfff0..);
     let is_edge = matches!(unit, 0x1f | 0x7f | 0x9f | 0xd800 | 0xf8ff | 0xfff0 | 0xffff);
     !is_forbidden || is_edge && profile.allows_edges()
 }
 
-/// The parent, as far as it can be told from a path that may be none; that of `/a` is the empty path, which is the
-/// root as well.
+/// The parent of a path, which may be invalid. The parent of `/a` is the empty path, which also stands for the root.
 pub(crate) fn parent(path: &str) -> Result<&str, Code> {
     if path.contains('\0') {
         return Err(Code::BadArguments);
@@ -36,7 +35,7 @@ pub(crate) fn parent(path: &str) -> Result<&str, Code> {
     path.rfind('/').map(|slash| &path[..slash]).ok_or(Code::BadArguments)
 }
 
-/// The path itself, then its parents up to the root: where a recursive watch on it may stand.
+/// The path itself, then its parents up to the root: all the places where a recursive watch on it may be.
 pub(crate) fn upwards(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| match path.rfind('/') {
         Some(0) if path.len() > 1 => Some("/"),

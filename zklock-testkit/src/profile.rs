@@ -1,10 +1,10 @@
-//! Which server is copied: all that differs between them stands here.
+//! The servers that this one can imitate, and all the differences between them.
 
 use std::str::FromStr;
 
 use crate::code::{Code, opcode};
 
-/// What the version is called behind that of the server that is copied.
+/// The name that is added to the version of the imitated server.
 const OURS: &str =
     concat!("-zklock-testkit-", env!("CARGO_PKG_VERSION"), ", in memory, for development and tests");
 
@@ -14,11 +14,12 @@ pub(crate) enum Profile {
     V3_8,
     /// ZooKeeper 3.4.14.
     V3_4,
-    /// ClickHouse Keeper 25, which knows neither the newer creations nor sessions on another connection.
+    /// ClickHouse Keeper 25, which does not know the newer create requests, and cannot move a session to another
+    /// connection.
     Keeper25,
 }
 
-/// There is no such server to be copied.
+/// There is no server with this name to imitate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no server that is called {name:?}: known are {known}", known = known())]
 pub struct UnknownProfile {
@@ -36,7 +37,7 @@ impl Profile {
         }
     }
 
-    /// What clients take for its version.
+    /// The version that clients take it for.
     pub(crate) fn version(self) -> String {
         let version = match self {
             Self::V3_8 => "3.8.0",
@@ -63,24 +64,24 @@ impl Profile {
         }
     }
 
-    /// Whether a multi can have this in it.
+    /// Whether a multi may contain this request.
     pub(crate) fn knows_in_multi(self, operation: i32) -> bool {
         self == Self::V3_8
             || matches!(operation, opcode::CREATE | opcode::DELETE | opcode::SET_DATA | opcode::CHECK)
             || self == Self::Keeper25 && matches!(operation, opcode::GET_DATA | opcode::GET_CHILDREN)
     }
 
-    /// Whether what it cannot read is answered. Otherwise the connection is closed without a word.
+    /// Whether it answers a request that it cannot read. Otherwise it just closes the connection.
     pub(crate) fn answers_the_unknown(self) -> bool {
         self != Self::Keeper25
     }
 
-    /// Whether a session can go on on another connection.
+    /// Whether a session can continue on another connection.
     pub(crate) fn resumes_sessions(self) -> bool {
         self != Self::Keeper25
     }
 
-    /// Whether the flags of a creation are judged before all else.
+    /// Whether it checks the flags of a create before everything else.
     pub(crate) fn judges_flags_first(self) -> bool {
         self != Self::V3_4
     }
@@ -90,37 +91,38 @@ impl Profile {
         self != Self::V3_4
     }
 
-    /// Whether somebody who may not delete a node is told first that there is none.
+    /// Whether a client that may not delete a node is first told that the node does not exist.
     pub(crate) fn misses_before_it_denies(self) -> bool {
         self == Self::V3_4
     }
 
-    /// Whether nobody hears of what happens to a node that they may not read.
+    /// Whether a client gets no events about a node that it may not read.
     pub(crate) fn hides_events(self) -> bool {
         self == Self::V3_8
     }
 
-    /// Whether the first and the last of each range of forbidden characters are allowed in a path.
+    /// Whether the first and the last character of each forbidden range are allowed in a path.
     pub(crate) fn allows_edges(self) -> bool {
         self == Self::V3_4
     }
 
-    /// What is wrong with an entry of an access list that has no scheme.
+    /// The error for an entry of an access list that has no scheme.
     pub(crate) fn code_of_no_scheme(self) -> Code {
         if self == Self::V3_4 { Code::MarshallingError } else { Code::InvalidAcl }
     }
 
-    /// The highest flags of a creation that it knows.
+    /// The highest create flags that it knows.
     pub(crate) fn highest_flags(self) -> i32 {
         if self == Self::V3_8 { 6 } else { 3 }
     }
 
-    /// Whether the number of the next sequential child sticks at the largest one. Otherwise it goes on from the smallest.
+    /// Whether the number of the next sequential child sticks at the largest number. Otherwise it continues with the
+    /// smallest.
     pub(crate) fn numbers_stick(self) -> bool {
         self != Self::V3_4
     }
 
-    /// The nodes that a new server has.
+    /// The nodes of a new server.
     pub(crate) fn first_nodes(self) -> &'static [&'static str] {
         match self {
             Self::V3_8 => &crate::path::SPECIAL,

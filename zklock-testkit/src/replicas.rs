@@ -1,11 +1,12 @@
 //! An ensemble of servers without sockets and clocks, for simulations. Not part of the API.
 //!
-//! What the quorum has committed is one log. Each server applies it to a `World` of its own, as late as its network and its
-//! pauses have it, and answers reads from that. Requests that change anything go to the leader. What ZooKeeper leaves to chance
-//! is left to chance here: how long a message takes, which of the proposals of a leader that has gone survive it, how long an
-//! election lasts. A leader that is cut off goes on to answer its clients until it finds out; so does a follower.
+//! What the quorum has committed is a single log. Each server applies it to its own `World`, as late as its network and
+//! its pauses make it, and answers reads from that. Requests that change anything go to the leader. Everything that
+//! ZooKeeper leaves to chance is random here too: how long a message takes, which proposals of a failed leader survive,
+//! how long an election lasts. A leader that is cut off keeps answering its clients until it finds out, and so does a
+//! follower.
 //!
-//! It knows no clock: time is a parameter. Of one seed the same comes again.
+//! It has no clock: time is a parameter. The same seed gives the same run.
 
 mod ghosts;
 mod leading;
@@ -20,25 +21,25 @@ use crate::world::Moment;
 use leading::Leadership;
 use server::{Role, Server};
 
-/// A number below the one that is given.
+/// A random number below the given one.
 pub type Dice = Box<dyn FnMut(u64) -> u64>;
 
-/// How servers are set up.
+/// The settings of the servers.
 #[derive(Debug, Clone, Copy)]
 pub struct Timing {
     /// ZooKeeper's unit of time.
     pub tick: Duration,
-    /// After how many ticks of silence servers give each other up.
+    /// The number of ticks of silence after which servers give each other up.
     pub limit: u32,
-    /// The shortest and the longest timeout of a session.
+    /// The shortest and the longest session timeout.
     pub sessions: (Duration, Duration),
     /// How often empty containers are deleted.
     pub reaping: Duration,
-    /// How long a session that is granted a second lives on, in ms: less if servers' clocks run ahead.
+    /// How many milliseconds a session with a timeout of one second lives: fewer if the servers' clocks are fast.
     pub second: u32,
 }
 
-/// What the log has.
+/// An entry of the log.
 #[derive(Debug, Clone)]
 enum Entry {
     Open { session: i64, timeout: Duration, origin: (usize, u64) },
@@ -48,8 +49,8 @@ enum Entry {
     Epoch(i64),
 }
 
-/// What servers tell one another, and what they do at a time. `generation` is that of the server named: what was for it before it
-/// has lost its leader, or ended, is for it no more.
+/// Messages between servers, and what they do at certain times. `generation` is that of the named server: once it has
+/// lost its leader, or ended, messages of its earlier generation are ignored.
 #[derive(Debug, Clone)]
 enum Event {
     /// From the server to its leader.
@@ -58,12 +59,12 @@ enum Event {
         generation: u64,
         asked: Asked,
     },
-    /// The leader looks at what its servers have asked for.
+    /// The leader processes the next request of its servers.
     Prepare {
         server: usize,
         generation: u64,
     },
-    /// Others have written down what the leader has proposed up to then.
+    /// Other servers have written the leader's proposals up to this one.
     Acknowledged {
         server: usize,
         generation: u64,
@@ -73,7 +74,7 @@ enum Event {
         generation: u64,
         upto: usize,
     },
-    /// The leader's answer to what is no change.
+    /// The leader's answer to a request that changes nothing.
     Answer {
         server: usize,
         generation: u64,
@@ -118,16 +119,16 @@ enum Answer {
     Synced {
         xid: i32,
     },
-    /// That request is not even tried.
+    /// The request is not even tried.
     Refused {
         xid: i32,
         code: i32,
     },
-    /// The client is connected to another server by now.
+    /// The client is now connected to another server.
     Moved,
 }
 
-/// What is to be done on a connection: something sent, or its end.
+/// An action on a connection: something to send, or its end.
 pub type Effect = (u64, Option<Vec<u8>>);
 
 /// The ensemble.
@@ -137,19 +138,19 @@ pub struct Replicas {
     now: Duration,
     servers: Vec<Server>,
     log: Vec<Entry>,
-    /// Those that the log knows, with what they were granted.
+    /// Sessions in the log, with the timeouts that they were granted.
     sessions: BTreeMap<i64, Duration>,
     next_session: i64,
     epoch: i64,
     events: BTreeMap<(Duration, u64), Event>,
-    /// What waits for a pause or a cut to end.
+    /// Messages that wait for a pause or a cut to end.
     held: Vec<Event>,
     next_event: u64,
     /// The server of each connection.
     homes: BTreeMap<u64, usize>,
     cuts: BTreeSet<(usize, usize)>,
     is_electing: bool,
-    /// What the last leader that has ended had proposed.
+    /// The proposals of the last leader that has ended.
     orphans: Vec<Entry>,
     effects: Vec<Effect>,
 }
@@ -194,7 +195,7 @@ impl Replicas {
         all
     }
 
-    /// Puts a node there before anything begins, at all servers.
+    /// Creates a node on all servers before anything begins.
     pub fn place(&mut self, path: &str) {
         for server in &mut self.servers {
             let access = [access::Entry::anyone(access::right::ALL)].into();
@@ -223,12 +224,12 @@ impl Replicas {
         self.now = self.now.max(to);
     }
 
-    /// What is to be done, in order.
+    /// The actions that are due, in order.
     pub fn effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
 
-    /// A client connects to a server; `false` where nobody listens.
+    /// A client connects to a server; `false` if that does not listen.
     pub fn connect(&mut self, server: usize, connection: u64) -> bool {
         let one = &mut self.servers[server];
         if one.is_up {
@@ -257,7 +258,7 @@ impl Replicas {
         self.servers[server].is_paused = true;
     }
 
-    /// Lets it go on, with all that has come meanwhile.
+    /// Lets it go on, with everything that has arrived meanwhile.
     pub fn resume(&mut self, server: usize) {
         self.servers[server].is_paused = false;
         self.release_held();
@@ -278,52 +279,52 @@ impl Replicas {
         self.consider_election();
     }
 
-    /// Nothing passes between two servers any more.
+    /// Nothing passes between these two servers from now on.
     pub fn cut(&mut self, one: usize, other: usize) {
         self.cuts.insert((one.min(other), one.max(other)));
     }
 
-    /// All servers hear each other again.
+    /// All servers can reach each other again.
     pub fn heal(&mut self) {
         self.cuts.clear();
         self.release_held();
         self.consider_election();
     }
 
-    /// Which sessions this server grants from now on.
+    /// Sets the range of session timeouts that this server grants from now on.
     pub fn limit(&mut self, server: usize, shortest: Duration, longest: Duration) {
         self.servers[server].world.settings.session_timeouts = (shortest, longest);
     }
 
-    /// Which server leads, as all would say that hear each other.
+    /// The leader, according to all servers that can reach each other.
     pub fn leader(&self) -> Option<usize> {
         let leads =
             |server: &Server| matches!(&server.role, Role::Leading(leading) if leading.epoch == self.epoch);
         self.servers.iter().position(|server| server.is_up && leads(server))
     }
 
-    /// An operator ends a session; `false` without a leader.
+    /// An operator ends a session; `false` if there is no leader.
     pub fn expire(&mut self, session: i64) -> bool {
         let Some(leader) = self.leader() else { return false };
         self.expire_at(leader, session);
         true
     }
 
-    /// An operator deletes a node; `false` without a leader.
+    /// An operator deletes a node; `false` if there is no leader.
     pub fn delete(&mut self, path: &str) -> bool {
         let Some(leader) = self.leader() else { return false };
         self.propose(leader, Entry::Remove { path: path.to_owned() });
         true
     }
 
-    /// Paths of the nodes that the quorum has committed, without the servers' own.
+    /// The paths of all nodes that the quorum has committed, except the servers' own.
     pub fn nodes(&self) -> Vec<String> {
         let Some(most) = self.servers.iter().max_by_key(|server| server.applied) else { return Vec::new() };
         let paths = crate::tree::listing(&most.world.tree, "/").into_keys();
         paths.filter(|path| !most.ghosts.has(path)).collect()
     }
 
-    /// The transaction that has created a node, if the quorum has committed that there is one.
+    /// The transaction that created a node, if the quorum has committed it and the node exists.
     pub fn created(&self, path: &str) -> Option<i64> {
         let most = self.servers.iter().max_by_key(|server| server.applied)?;
         let node = most.world.tree.node(path).filter(|_| !most.ghosts.has(path))?;
@@ -335,7 +336,7 @@ impl Replicas {
         self.sessions.keys().copied().collect()
     }
 
-    /// How many watches all servers keep.
+    /// The number of watches on all servers.
     pub fn watches(&self) -> usize {
         self.servers.iter().map(|server| server.world.watches.count()).sum()
     }
@@ -353,7 +354,7 @@ impl Replicas {
         self.events.insert((time, self.next_event), event);
     }
 
-    /// What waited for a pause or a cut is due at once, and may have to wait on.
+    /// What was waiting for a pause or a cut is due at once, and may have to wait again.
     fn release_held(&mut self) {
         for event in std::mem::take(&mut self.held) {
             self.schedule(Duration::ZERO, event);
@@ -368,7 +369,7 @@ impl Replicas {
         self.servers[server].is_up && !self.servers[server].is_paused
     }
 
-    /// Whether a process that is stopped, or a cut, is in its way.
+    /// Whether a stopped process, or a cut, is in its way.
     fn is_held(&self, event: &Event) -> bool {
         let is_paused = |server: usize| self.servers[server].is_paused;
         let leader = |server: usize| self.servers[server].leader(server);

@@ -1,16 +1,16 @@
-//! What clients ask for, read from the wire.
+//! Requests of clients, parsed from the wire.
 
 use crate::access::Wanted;
 use crate::code::opcode;
 use crate::jute::{Malformed, Reader};
 use crate::profile::Profile;
 
-/// A request to create a node, in one of its forms.
+/// A create request, in one of its forms.
 #[derive(Debug, Clone)]
 pub(crate) struct Create {
-    /// Which form: it says what the node becomes, and what is answered.
+    /// The form decides what the node becomes, and what the answer contains.
     pub(crate) opcode: i32,
-    /// Missing if the flags are bad: that error comes first.
+    /// Missing if the flags are invalid: that error comes first.
     pub(crate) path: Option<String>,
     pub(crate) data: Option<Vec<u8>>,
     pub(crate) access: Vec<Wanted>,
@@ -18,7 +18,7 @@ pub(crate) struct Create {
     pub(crate) ttl: i64,
 }
 
-/// What changes the tree, alone or in a multi.
+/// An operation that changes the tree, alone or in a multi.
 #[derive(Debug, Clone)]
 pub(crate) enum Write {
     Create(Create),
@@ -41,11 +41,11 @@ pub(crate) enum Write {
         version: i32,
     },
     DeleteContainer,
-    /// In a multi: what breaks the whole of it when its turn comes.
+    /// In a multi: an operation that makes the whole multi fail when its turn comes.
     Unfit,
 }
 
-/// What looks at the tree, alone or in a multi.
+/// An operation that reads the tree, alone or in a multi.
 #[derive(Debug, Clone)]
 pub(crate) enum Look {
     Data { path: String, watch: bool },
@@ -55,7 +55,7 @@ pub(crate) enum Look {
 /// Watches that a client had on another connection.
 #[derive(Debug, Clone)]
 pub(crate) struct OldWatches {
-    /// What the client has seen.
+    /// The last transaction that the client has seen.
     pub(crate) zxid: i64,
     pub(crate) data: Vec<String>,
     pub(crate) exist: Vec<String>,
@@ -76,7 +76,7 @@ pub(crate) enum Request {
         path: String,
     },
     Multi(Vec<Write>),
-    /// A multi with a path that is missing.
+    /// A multi in which a path is missing.
     Nameless,
     MultiRead(Vec<Look>),
     Sync {
@@ -107,7 +107,7 @@ pub(crate) enum Request {
     CloseSession,
 }
 
-/// Whether it takes a transaction number, also when it fails.
+/// Whether it takes a transaction number, even if it fails.
 pub(crate) fn is_write(operation: i32) -> bool {
     use opcode::{
         CHECK, CREATE, CREATE_2, CREATE_CONTAINER, CREATE_TTL, DELETE, DELETE_CONTAINER, MULTI, SET_ACL,
@@ -172,8 +172,8 @@ impl Request {
     }
 }
 
-/// What may stand in a multi that writes. Of those that judge the path before all else, a path that is missing is a
-/// bad one.
+/// An operation that may be in a multi of writes. For those that check the path before everything else, a missing path
+/// counts as an invalid one.
 fn write(operation: i32, path: Option<String>, reader: &mut Reader<'_>) -> Result<Write, Malformed> {
     Ok(match operation {
         opcode::CREATE | opcode::CREATE_2 | opcode::CREATE_CONTAINER | opcode::CREATE_TTL => {
@@ -197,9 +197,9 @@ fn write(operation: i32, path: Option<String>, reader: &mut Reader<'_>) -> Resul
     })
 }
 
-/// In a multi the flags alone say what is created, and how that is answered: so it is in ZooKeeper before 3.8.2, where
-/// the answer has no metadata of what was created (ZOOKEEPER-4026, 4667). Says whether it writes, and what; `None` is
-/// something without a path.
+/// In a multi, only the flags decide what is created, and how that is answered. ZooKeeper before 3.8.2 does it like that,
+/// and the answer has no metadata of the created node (ZOOKEEPER-4026, 4667). Returns whether it writes, and the
+/// operation; `None` if it has no path.
 fn part_of_multi(
     profile: Profile,
     operation: i32,
@@ -224,7 +224,7 @@ fn part_of_multi(
     Ok((true, (!is_nameless).then_some(write)))
 }
 
-/// What may stand in a multi that reads. There it sets no watch.
+/// An operation that may be in a multi of reads. There it sets no watch.
 fn look(operation: i32, reader: &mut Reader<'_>) -> Result<Look, Malformed> {
     Ok(match look_at(operation, reader)? {
         Look::Data { path, .. } => Look::Data { path, watch: false },
@@ -242,7 +242,7 @@ fn look_at(operation: i32, reader: &mut Reader<'_>) -> Result<Look, Malformed> {
     }
 }
 
-/// Operations, each with a header before it, and one that says that there are no more.
+/// Operations, each after a header, with a last header that says that there are no more.
 fn multi<T>(
     profile: Profile,
     reader: &mut Reader<'_>,

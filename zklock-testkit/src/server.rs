@@ -18,13 +18,13 @@ use crate::tree::{Lifetime, Node};
 use crate::world::Settings;
 use crate::{access, path, words};
 
-/// How long the end of a server waits for its threads.
+/// How long a server waits for its threads when it ends.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// A ZooKeeper server in this process, **for development and tests**: all that it keeps is in memory, and gone when it
+/// A ZooKeeper server in this process, **for development and tests**. It keeps everything in memory, and loses it when it
 /// is dropped.
 ///
-/// It listens on loopback, on a port of its own, and any ZooKeeper client can use it.
+/// It listens on loopback, on its own port, and any ZooKeeper client can use it.
 ///
 /// # Examples
 ///
@@ -39,7 +39,8 @@ const FAREWELL: Duration = Duration::from_secs(5);
 pub struct Server {
     address: SocketAddr,
     hub: Arc<Hub>,
-    /// The listener once more, to be shut down: also a forked child that has inherited it accepts nobody then.
+    /// A second handle of the listener, to shut it down. After that, even a forked child that has inherited the listener
+    /// accepts no connections.
     listening: TcpStream,
     threads: Vec<JoinHandle<()>>,
 }
@@ -53,17 +54,17 @@ pub struct StartError {
     reason: io::Error,
 }
 
-/// A session that is open on a server.
+/// An open session on a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Session {
-    /// Its number, as its client knows it.
+    /// The number of the session, as its client knows it.
     pub id: i64,
-    /// How long it lives on when nothing is heard of it.
+    /// How long it lives after the server last heard from its client.
     pub timeout: Duration,
     /// Whether it has a connection now.
     pub is_connected: bool,
-    /// The nodes that end with it.
+    /// Its ephemeral nodes, which are deleted when it ends.
     pub nodes: Vec<String>,
 }
 
@@ -72,12 +73,12 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// When no port or thread is to be had.
+    /// If no port or no thread is available.
     pub fn start() -> Result<Self, StartError> {
         Self::builder().start()
     }
 
-    /// A server made to measure.
+    /// Starts to configure a server.
     pub fn builder() -> Builder {
         Builder {
             address: None,
@@ -98,28 +99,29 @@ impl Server {
         }
     }
 
-    /// Where clients reach it.
+    /// The address at which clients reach the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The same in the form that clients take: `127.0.0.1:PORT`.
+    /// The same address as a connect string for clients: `127.0.0.1:PORT`.
     pub fn connect_string(&self) -> String {
         self.address.to_string()
     }
 
     // The clock, and sessions.
 
-    /// Puts the server's clock forward: sessions that are not connected, or frozen, end when their time is over, and
-    /// what is delayed comes. Sessions that are connected would have been heard of meanwhile, and stay.
+    /// Puts the server's clock forward. Sessions that are not connected, or that are frozen, end when their time is over,
+    /// and delayed messages are sent. Sessions that are connected stay, because the server would have heard from them
+    /// meanwhile.
     ///
-    /// The clocks of the clients go on as they were. So a holder that was frozen still believes in its lease when the
-    /// server has already given the lock to the next: what fencing tokens are for can be tested with that.
+    /// The clients' clocks do not move. So a holder that was frozen still believes in its lease when the server has already
+    /// given the lock to the next holder. Use this to test what fencing tokens are for.
     pub fn advance(&self, by: Duration) {
         self.hub.change(|state| state.advance(by));
     }
 
-    /// The sessions that are open, in the order of their beginning.
+    /// The open sessions, oldest first.
     pub fn sessions(&self) -> Vec<Session> {
         let state = self.hub.lock();
         let session = |(&id, session): (&i64, &crate::world::Session)| Session {
@@ -131,7 +133,8 @@ impl Server {
         state.world.sessions.iter().map(session).collect()
     }
 
-    /// Ends a session at once, with its nodes, as if its time were over; `false` if there is none of this number.
+    /// Ends a session at once and deletes its ephemeral nodes, as if it had timed out; `false` if there is no session with
+    /// this number.
     pub fn expire(&self, session: i64) -> bool {
         self.hub.change(|state| {
             let now = state.clock.now();
@@ -141,39 +144,39 @@ impl Server {
 
     // Faults.
 
-    /// Sets a fault for a message to come.
+    /// Sets a fault for a future message.
     pub fn inject(&self, fault: Fault) -> Injected {
         self.hub.change(|state| state.script.add(fault))
     }
 
-    /// Forgets all faults that have not struck yet.
+    /// Removes all faults that have not struck yet.
     pub fn clear_faults(&self) {
         self.hub.change(|state| state.script.clear());
     }
 
-    /// Cuts all connections. The sessions live on, and new connections are welcome.
+    /// Cuts all connections. Sessions live on, and new connections are accepted.
     pub fn cut(&self) {
         self.hub.change(State::cut_all);
     }
 
-    /// Cuts the connection of a session; `false` when it has none.
+    /// Cuts the connection of a session; `false` if it has none.
     pub fn cut_session(&self, session: i64) -> bool {
         self.hub.change(|state| state.link_of(session).map(|link| state.cut(link)).is_some())
     }
 
-    /// While `true`, new connections are closed at once. Those that are there stay.
+    /// With `true`, closes each new connection at once. Existing connections stay.
     pub fn refuse(&self, refused: bool) {
         self.hub.change(|state| state.is_refusing = refused);
     }
 
-    /// Stops answering: connections stay open, and new ones are accepted, but nothing is carried out and nothing answered.
-    /// The clock goes on, so that sessions end. Who hangs up is noticed after [`Server::thaw`].
+    /// Stops answering. Connections stay open, and new ones are accepted, but nothing is carried out and nothing is
+    /// answered. The clock runs on, so sessions end. A client that hangs up is only noticed after [`Server::thaw`].
     pub fn freeze(&self) {
         self.hub.change(|state| state.is_frozen = true);
     }
 
-    /// Stops answering one session, on this connection and on those to come, as a broken network would; `false` when
-    /// there is none of this number.
+    /// Stops answering one session, on this connection and on later ones, as a broken network would; `false` if there is no
+    /// session with this number.
     pub fn freeze_session(&self, session: i64) -> bool {
         self.hub.change(|state| {
             let is_there = state.world.sessions.contains_key(&session);
@@ -182,7 +185,7 @@ impl Server {
         })
     }
 
-    /// Ends every freeze: what has waited goes on.
+    /// Ends every freeze. Messages that have waited are handled now.
     pub fn thaw(&self) {
         self.hub.change(|state| {
             state.is_frozen = false;
@@ -199,12 +202,12 @@ impl Server {
         state.world.tree.node(path).map(|node| node.children.iter().cloned().collect())
     }
 
-    /// A node's data; `None` if there is no such node.
+    /// The data of a node; `None` if there is no such node.
     pub fn data(&self, path: &str) -> Option<Vec<u8>> {
         self.hub.lock().world.tree.node(path).map(|node| node.data.clone().unwrap_or_default())
     }
 
-    /// The session that a node ends with; `None` if there is no such node, or it is not ephemeral.
+    /// The session that owns an ephemeral node; `None` if there is no such node, or it is not ephemeral.
     pub fn owner(&self, path: &str) -> Option<i64> {
         match self.hub.lock().world.tree.node(path)?.lifetime {
             Lifetime::Ephemeral(session) => Some(session),
@@ -212,8 +215,8 @@ impl Server {
         }
     }
 
-    /// Waits until a node has so many children (one that is not there has none), and gives their names, sorted;
-    /// `None` when that is not so by `bound`. So a test waits for a queue without sleeping.
+    /// Waits until a node has this many children, and returns their names, sorted; `None` if it does not have them by
+    /// `bound`. A node that does not exist has no children. With this, a test can wait for a queue without sleeping.
     ///
     /// # Examples
     ///
@@ -231,11 +234,11 @@ impl Server {
         })
     }
 
-    /// Puts a persistent node there, and its parents; if there is one already, gives it other data.
+    /// Creates a persistent node, and its parents. If the node exists, replaces its data.
     ///
     /// # Errors
     ///
-    /// When no node can have this path, or it leads through an ephemeral node.
+    /// If no node can have this path, or an ephemeral node is above it.
     pub fn put(&self, path: &str, data: impl AsRef<[u8]>) -> Result<(), BadPath> {
         path::validate(Profile::default(), path).map_err(|_| {
             BadPath::of(
@@ -262,8 +265,8 @@ impl Server {
         })
     }
 
-    /// Deletes a node and all below it, as an operator would, but ZooKeeper's own: of `/` that leaves a new server's nodes.
-    /// `false` where there was nothing to delete.
+    /// Deletes a node and everything below it, as an operator would, except for ZooKeeper's own nodes: with `/`, the nodes
+    /// of a new server remain. `false` if there was nothing to delete.
     pub fn delete(&self, path: &str) -> bool {
         if path::validate(Profile::default(), path).is_err() {
             return false;
@@ -279,14 +282,14 @@ impl Server {
         })
     }
 
-    /// Puts back the node that was deleted last at this path, as it was, down to its number of creation, and tells nobody:
-    /// its deletion was confirmed, and is lost, as when an ensemble has lost transactions in a change of its leader. (All
-    /// connections end then, too: [`Server::cut`].) `false` if there is a node again, if none was deleted, or if its session
-    /// or its parent is gone. The last 4,096 nodes that were deleted can come back.
+    /// Puts back the node that was deleted last at this path, exactly as it was (its creation number too), and notifies
+    /// nobody. So its deletion was confirmed but is lost, as when an ensemble loses transactions at a change of its leader.
+    /// (At such a change all connections end too: [`Server::cut`].) `false` if there is a node again, if none was deleted,
+    /// or if its session or its parent is gone. The last 4,096 deleted nodes can be put back.
     ///
     /// # Examples
     ///
-    /// A lock is blocked by a node that was released:
+    /// A node that was released blocks a lock:
     ///
     /// ```
     /// # use zklock_core::{ClientOptions, blocking::Client};
@@ -307,14 +310,14 @@ impl Server {
 
     /// Sets the number that the next sequential child of a node gets; `false` if there is no such node.
     ///
-    /// ZooKeeper counts in 32 bits with a sign, and since 3.6 its counter sticks: 2147483647 is the number of that child, and
-    /// of every further one. Only a create that comes while another is on its way gets a number after it, which is negative.
-    /// Here nothing is ever on its way when the next comes, except within one transaction.
+    /// ZooKeeper counts with signed 32-bit integers, and since 3.6 its counter sticks: every child after the one with
+    /// 2147483647 gets that number again. Only a create that arrives while another is still being processed gets the number
+    /// after it, which is negative. This server never processes two at once, except within one transaction.
     pub fn set_sequence(&self, path: &str, number: i32) -> bool {
         self.hub.change(|state| state.world.tree.set_created(path, number))
     }
 
-    /// The tree below a node as a text to look at, a node a line.
+    /// The tree below a node as text for people, one node per line.
     pub fn dump(&self, path: &str) -> String {
         let state = self.hub.lock();
         crate::tree::listing(&state.world.tree, path).iter().map(|(path, node)| line(path, node)).collect()

@@ -1,4 +1,4 @@
-//! What ZooKeeper tells of a node beside its data.
+//! The metadata that ZooKeeper has for a node.
 
 use crate::jute::Writer;
 

@@ -1,7 +1,7 @@
-//! Changes of the tree: whether they may be done, and doing them, all of a transaction or none.
+//! Changes of the tree: checks whether they are allowed, and does all of a transaction or none.
 //!
-//! Each operation is judged by the tree as those before it in the transaction have left it, in the order in which
-//! ZooKeeper looks at things, so that of two mistakes the same one is reported.
+//! Each operation is checked against the tree as the earlier ones of the transaction have left it, and in the same order
+//! as in ZooKeeper, so that of two errors the same one is reported.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::stat::Stat;
 use crate::tree::{Lifetime, Node, TTL_MAX, Tree};
 use crate::watches::{Change, EventType};
 
-/// Who does it, and when.
+/// The client that does it, and the time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) session: i64,
@@ -24,12 +24,12 @@ pub(crate) struct Context<'a> {
     pub(crate) time: i64,
     /// Whether nodes may have a time to live.
     pub(crate) extended_types: bool,
-    /// Whether sessions are known to one server alone, and can have no nodes.
+    /// Whether sessions are local to one server, and can have no nodes.
     pub(crate) local_sessions: bool,
     pub(crate) profile: Profile,
 }
 
-/// What is answered to an operation that was done.
+/// The result of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Done {
     Created(String),
@@ -39,15 +39,15 @@ pub(crate) enum Done {
     Checked,
 }
 
-/// One transaction on the tree; it is taken back unless it is committed.
+/// A transaction on the tree. It is undone unless it is committed.
 #[derive(Debug)]
 pub(crate) struct Transaction<'a> {
     tree: &'a mut Tree,
     context: Context<'a>,
-    /// What watchers are to hear of.
+    /// The events for watchers.
     changes: Vec<Change>,
-    /// The numbers of the next children, where this transaction has created some. ZooKeeper counts on from them, though the
-    /// tree may heed them no more.
+    /// The numbers of the next children, if this transaction has created some. ZooKeeper continues from these numbers,
+    /// even if the tree no longer follows them.
     numbers: HashMap<String, i32>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Transaction<'a> {
         Self { tree, context, changes: Vec::new(), numbers: HashMap::new() }
     }
 
-    /// Makes it final, and tells what has changed, in order.
+    /// Makes it final, and returns the events, in order.
     pub(crate) fn commit(mut self) -> Vec<Change> {
         self.tree.commit();
         std::mem::take(&mut self.changes)
@@ -70,7 +70,7 @@ impl<'a> Transaction<'a> {
             Write::SetData { path, data, version } => self.set_data(path, data.as_ref(), *version),
             Write::Check { path, version } => self.check(path, *version),
             Write::SetAcl { path, access, version } => self.set_acl(path, access, *version),
-            // That is for the server itself to do.
+            // That is reserved for the server itself.
             Write::DeleteContainer => Err(Code::BadArguments),
             Write::Unfit => Err(Code::MarshallingError),
         }
@@ -84,13 +84,13 @@ impl<'a> Transaction<'a> {
         self.note_parent(path);
     }
 
-    /// Puts an empty persistent node where there is none, below a parent that is there.
+    /// Creates an empty persistent node where there is none, below an existing parent.
     pub(crate) fn place(&mut self, path: &str, access: access::List) {
         let Context { zxid, time, .. } = self.context;
         self.put(path, Node::new(Some(Vec::new()), access, Lifetime::Persistent, zxid, time));
     }
 
-    /// Gives other data to a node that is there.
+    /// Sets the data of an existing node.
     pub(crate) fn replace(&mut self, path: &str, data: &[u8]) -> Stat {
         self.store(path, Some(data.to_vec()))
     }
@@ -126,7 +126,7 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// What the node becomes, by the form of the request and its flags together.
+    /// What the node becomes, which depends on both the form of the request and its flags.
     fn mode(&self, create: &Create) -> Result<(Lifetime, bool), Code> {
         if !(0..=self.context.profile.highest_flags()).contains(&create.flags) {
             return Err(Code::BadArguments);
@@ -213,7 +213,7 @@ impl<'a> Transaction<'a> {
         self.note_parent(path);
     }
 
-    /// Something happens to a node, which is there.
+    /// Something happens to an existing node.
     fn note(&mut self, event: EventType, path: &str) {
         if let Some(node) = self.tree.node(path) {
             self.changes.push(Change { event, path: path.to_owned(), access: node.access.clone() });
@@ -248,7 +248,7 @@ impl Drop for Transaction<'_> {
     }
 }
 
-/// The parent of a node; that of one below the root is the empty path.
+/// The parent of a node. That of a node below the root is the empty path.
 fn parent_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }

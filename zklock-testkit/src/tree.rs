@@ -1,7 +1,7 @@
 //! The nodes.
 //!
-//! [`Tree`] does what it is told and can take it back; whether it may be done is for [`transaction`](crate::transaction)
-//! to say.
+//! [`Tree`] carries out changes and can undo them. Whether they are allowed is decided by
+//! [`transaction`](crate::transaction).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,7 +14,7 @@ use crate::stat::Stat;
 /// The longest time to live, in ms.
 pub(crate) const TTL_MAX: i64 = (1 << 40) - 1;
 
-/// What ends a node without anybody deleting it.
+/// What can end a node other than a delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lifetime {
     Persistent,
@@ -22,12 +22,12 @@ pub(crate) enum Lifetime {
     Ephemeral(i64),
     /// Reaped when it has had children and is empty again.
     Container,
-    /// Reaped when it is empty and was not written to for so many ms.
+    /// Reaped when it is empty and has not been written to for this many ms.
     Ttl(i64),
 }
 
 impl Lifetime {
-    /// What clients are told of it: the owner of an ephemeral node.
+    /// The owner of an ephemeral node, as clients see it.
     fn owner(self) -> i64 {
         match self {
             Self::Ephemeral(session) => session,
@@ -49,7 +49,8 @@ pub(crate) struct Node {
     pub(crate) ctime: i64,
     pub(crate) mtime: i64,
     pub(crate) version: i32,
-    /// How many children were ever created: the number of the next sequential one. It sticks at the largest number.
+    /// How many children were ever created, which is the number of the next sequential one. It sticks at the largest
+    /// number.
     pub(crate) created: i32,
     pub(crate) aversion: i32,
 }
@@ -86,7 +87,7 @@ impl Node {
             ctime: self.ctime,
             mtime: self.mtime,
             version: self.version,
-            // Of all that were created, those that are gone have changed the list twice.
+            // Each child that was created and deleted has changed the list twice.
             cversion: self.created.wrapping_mul(2).wrapping_sub(children),
             aversion: self.aversion,
             ephemeral_owner: self.lifetime.owner(),
@@ -97,7 +98,7 @@ impl Node {
     }
 }
 
-/// How to take a change back.
+/// How to undo a change.
 #[derive(Debug)]
 enum Undo {
     Create { path: String, parent: (i32, i64) },
@@ -110,7 +111,7 @@ enum Undo {
 pub(crate) struct Tree {
     nodes: HashMap<String, Node>,
     ephemerals: HashMap<i64, BTreeSet<String>>,
-    /// Those with a lifetime that somebody has to look after.
+    /// Nodes with a lifetime that has to be checked.
     reapable: BTreeSet<String>,
     undo: Vec<Undo>,
     graveyard: Graveyard,
@@ -118,7 +119,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The nodes that a new server has.
+    /// The nodes of a new server.
     pub(crate) fn new(profile: Profile) -> Self {
         let mut tree = Self {
             nodes: HashMap::new(),
@@ -132,7 +133,7 @@ impl Tree {
             let rights = if path == "/zookeeper/config" { right::READ } else { right::ALL };
             let access = [Entry::anyone(rights)].into();
             let mut node = Node::new(Some(Vec::new()), access, Lifetime::Persistent, 0, 0);
-            // It was never set by anybody, and has a list of its own all the same.
+            // It was never set, and still has its own list.
             node.aversion = if path == "/zookeeper/config" { -1 } else { 0 };
             tree.nodes.insert(path.to_owned(), node);
             if path != "/" {
@@ -143,17 +144,17 @@ impl Tree {
         tree
     }
 
-    /// The root answers to the empty path as well.
+    /// The empty path stands for the root too.
     pub(crate) fn node(&self, path: &str) -> Option<&Node> {
         self.nodes.get(if path.is_empty() { "/" } else { path })
     }
 
-    /// How many nodes there are; the root counts twice, as it does there.
+    /// The number of nodes. The root counts twice, as in ZooKeeper.
     pub(crate) fn count(&self) -> usize {
         self.nodes.len() + 1
     }
 
-    /// How many nodes are below this one.
+    /// The number of nodes below this one.
     pub(crate) fn count_below(&self, path: &str) -> usize {
         if path == "/" {
             return self.nodes.len() - 1;
@@ -174,13 +175,13 @@ impl Tree {
         self.ephemerals.values().map(BTreeSet::len).sum()
     }
 
-    /// The containers, and the nodes with a time to live, that are to go.
+    /// Containers, and nodes with a time to live, that are due to be reaped.
     pub(crate) fn to_reap(&self, time: i64) -> Vec<String> {
         let is_over = |path: &&String| {
             let node = &self.nodes[*path];
             node.children.is_empty()
                 && match node.lifetime {
-                    // A new one that nobody has used yet stays.
+                    // A new container that has never been used stays.
                     Lifetime::Container => node.created > 0,
                     Lifetime::Ttl(millis) => millis != 0 && time - node.mtime > millis,
                     Lifetime::Persistent | Lifetime::Ephemeral(_) => false,
@@ -194,10 +195,10 @@ impl Tree {
         self.nodes.get_mut(path).map(|node| node.created = number).is_some()
     }
 
-    /// Puts a node where there is none, below a parent that is there and is to count so many children then.
+    /// Creates a node where there is none, below an existing parent, which then counts this many children.
     ///
-    /// Since 3.6 ZooKeeper heeds that only if it is more than there were. So the counter sticks at 2147483647: the number
-    /// after that is negative. What is known of the last change of the children stays as it is then, too.
+    /// Since 3.6, ZooKeeper only accepts a count that is larger than before. So the counter sticks at 2147483647, because
+    /// the next number is negative. Then the parent's record of its last change stays too.
     pub(crate) fn create(&mut self, path: &str, node: Node, created: i32) {
         let (parent, name) = split(path);
         let zxid = node.czxid;
@@ -212,7 +213,7 @@ impl Tree {
         self.undo.push(undo);
     }
 
-    /// Takes away a node that is there, and has no children.
+    /// Removes an existing node that has no children.
     pub(crate) fn delete(&mut self, path: &str, zxid: i64) {
         let (parent, name) = split(path);
         let node = self.take(path);
@@ -222,7 +223,7 @@ impl Tree {
         self.undo.push(Undo::Delete { path: path.to_owned(), node, parent_pzxid });
     }
 
-    /// Changes a node that is there, in its own fields; gives what became of it.
+    /// Changes an existing node's own fields. Returns the new node.
     pub(crate) fn change(&mut self, path: &str, change: impl FnOnce(&mut Node)) -> Stat {
         let node = self.known_mut(path);
         let children = std::mem::take(&mut node.children);
@@ -234,7 +235,7 @@ impl Tree {
         stat
     }
 
-    /// What was done since the last call of this or of [`Tree::roll_back`] stays.
+    /// Makes everything since the last call of this or of [`Tree::roll_back`] final.
     pub(crate) fn commit(&mut self) {
         for undo in self.undo.drain(..) {
             if let Undo::Delete { path, node, .. } = undo {
@@ -243,18 +244,18 @@ impl Tree {
         }
     }
 
-    /// How many nodes were ever deleted; for [`Tree::deleted_since`].
+    /// How many nodes were ever deleted, for [`Tree::deleted_since`].
     pub(crate) fn deleted(&self) -> u64 {
         self.graveyard.count()
     }
 
-    /// What was deleted since there were so many, parents before their children.
+    /// The nodes that were deleted since that count, parents before their children.
     pub(crate) fn deleted_since(&self, deleted: u64) -> Vec<String> {
         self.graveyard.since(deleted)
     }
 
-    /// Puts back the node that was deleted last at this path, as it was, as if its deletion had never been; `false` where
-    /// there is one again, or it cannot be there any more, since its session or its parent is gone.
+    /// Puts back the node that was deleted last at this path, exactly as it was; `false` if there is one again, or it can
+    /// no longer exist because its session or its parent is gone.
     pub(crate) fn bring_back(&mut self, path: &str, is_open: impl Fn(i64) -> bool) -> bool {
         let (parent, name) = split(path);
         let Some(node) = self.graveyard.find(path).cloned() else { return false };
@@ -280,7 +281,7 @@ impl Tree {
         }
     }
 
-    /// Takes back what was done since the last [`Tree::commit`].
+    /// Undoes everything since the last [`Tree::commit`].
     pub(crate) fn roll_back(&mut self) {
         while let Some(undo) = self.undo.pop() {
             match undo {
@@ -307,11 +308,11 @@ impl Tree {
         }
     }
 
-    /// For fuzzing: parents and children know each other, and every ephemeral node has its session.
+    /// For fuzzing: checks that parents and children know each other, and that every ephemeral node has its session.
     ///
     /// # Panics
     ///
-    /// When that is not so.
+    /// If that is not so.
     pub(crate) fn verify(&self, is_open: impl Fn(i64) -> bool) {
         let mut children = 0;
         for (path, node) in &self.nodes {
@@ -331,7 +332,7 @@ impl Tree {
 
     /// # Panics
     ///
-    /// When the caller has not looked.
+    /// If the caller has not checked that first.
     fn known_mut(&mut self, path: &str) -> &mut Node {
         let path = if path.is_empty() { "/" } else { path };
         self.nodes.get_mut(path).expect("the caller has found this node")
@@ -365,7 +366,7 @@ impl Tree {
     }
 }
 
-/// What stands before the last slash, and what behind it.
+/// The parts before and after the last slash.
 fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }

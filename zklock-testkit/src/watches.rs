@@ -1,8 +1,8 @@
-//! Who is to hear of what.
+//! Watches, and which of them fire.
 //!
-//! Two tables, one for what happens to a node and one for what happens to its children, with the rules of
-//! ZooKeeper's own: a watch fires once and is gone, unless it is persistent; a recursive one hears of everything below,
-//! but not of children as such.
+//! There are two tables, one for events of a node and one for changes of its children. The rules are those of ZooKeeper:
+//! a watch fires once and is gone, unless it is persistent. A recursive watch sees everything below, but no changes of
+//! children as such.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,7 +12,7 @@ use crate::path::upwards;
 /// A connection, as watches know it.
 pub(crate) type Watcher = u64;
 
-/// What is told, by ZooKeeper's numbers.
+/// The type of an event, with ZooKeeper's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventType {
     Created = 1,
@@ -21,12 +21,12 @@ pub(crate) enum EventType {
     ChildrenChanged = 4,
 }
 
-/// What has happened to a node, or to the children of one.
+/// An event of a node, or a change of its children.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) event: EventType,
     pub(crate) path: String,
-    /// Who may hear of it: those who may read the node.
+    /// Only clients that may read the node are told.
     pub(crate) access: access::List,
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum Mode {
     Recursive,
 }
 
-/// Which of the tables is meant.
+/// The table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Children,
@@ -61,7 +61,7 @@ impl Side {
 struct Table {
     by_path: HashMap<String, BTreeSet<Watcher>>,
     by_watcher: BTreeMap<Watcher, BTreeSet<String>>,
-    /// Of those that are not gone after the first event.
+    /// The watches that stay after the first event.
     lasting: HashMap<(Watcher, String), Mode>,
 }
 
@@ -69,7 +69,7 @@ impl Table {
     fn add(&mut self, path: &str, watcher: Watcher, mode: Mode) {
         self.by_path.entry(path.to_owned()).or_default().insert(watcher);
         self.by_watcher.entry(watcher).or_default().insert(path.to_owned());
-        // As in ZooKeeper, a client that asks for one event at a path that it watched for ever gets one event.
+        // As in ZooKeeper, a client that asks for one event at a path that it watches for ever gets one event.
         match mode {
             Mode::Once => self.lasting.remove(&(watcher, path.to_owned())),
             lasting => self.lasting.insert((watcher, path.to_owned()), lasting),
@@ -87,7 +87,7 @@ impl Table {
         self.lasting.values().any(|mode| *mode == Mode::Recursive)
     }
 
-    /// Who hears of this; watches that are for one event are gone then.
+    /// The watches that see this event. Those for a single event are then gone.
     fn trigger(&mut self, path: &str, event: EventType) -> BTreeSet<Watcher> {
         let mut told = BTreeSet::new();
         let height = if self.has_recursive() { usize::MAX } else { 1 };
@@ -141,7 +141,7 @@ impl Table {
         self.by_watcher.remove(&watcher);
     }
 
-    /// By anybody, as ZooKeeper sees it.
+    /// By any client, as ZooKeeper sees it.
     fn contains(&self, path: &str, watcher: Watcher) -> bool {
         self.by_path.contains_key(path) || self.mode(watcher, path) == Mode::Recursive
     }
@@ -167,7 +167,7 @@ impl Watches {
         self.children.add(path, watcher, Mode::Once);
     }
 
-    /// A watch that stays. It stands in both tables, whatever it is, in place of what stood there.
+    /// Adds a watch that stays. It is in both tables, whatever its kind, and replaces the one that was there.
     pub(crate) fn watch_on(&mut self, path: &str, watcher: Watcher, mode: Mode) {
         self.data.add(path, watcher, mode);
         self.children.add(path, watcher, mode);
@@ -192,14 +192,14 @@ impl Watches {
         self.children.remove_watcher(watcher);
     }
 
-    /// Who is watching for a change. Watches that are for one event are gone then.
+    /// The watches that a change fires. Those for a single event are then gone.
     pub(crate) fn fire(&mut self, change: &Change) -> BTreeSet<Watcher> {
         if change.event == EventType::ChildrenChanged {
             return self.children.trigger(&change.path, change.event);
         }
         let mut told = self.data.trigger(&change.path, change.event);
         if change.event == EventType::Deleted {
-            // Who watches the node and its children hears of its end once.
+            // A client that watches both the node and its children is told of its end once.
             told.extend(self.children.trigger(&change.path, change.event));
         }
         told
@@ -209,7 +209,7 @@ impl Watches {
         self.data.count() + self.children.count()
     }
 
-    /// What the word `wchs` answers. As in ZooKeeper, it counts only the watches on nodes.
+    /// The answer to `wchs`. As in ZooKeeper, it counts only the watches on nodes.
     pub(crate) fn summary(&self) -> String {
         let total: usize = self.data.by_watcher.values().map(BTreeSet::len).sum();
         let (watchers, paths) = (self.data.by_watcher.len(), self.data.by_path.len());

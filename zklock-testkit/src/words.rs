@@ -1,4 +1,4 @@
-//! The words of four letters that operators type.
+//! The four-letter words that operators type.
 
 use crate::code::opcode;
 use crate::world::{Connection, World};
@@ -8,15 +8,15 @@ const KNOWN: [&str; 18] = [
     "stat", "stmk", "wchc", "wchp", "wchs",
 ];
 
-/// The word that a connection has begun with, if it has.
+/// The word that a connection has begun with, if any.
 pub(crate) fn recognise(bytes: [u8; 4]) -> Option<&'static str> {
     KNOWN.into_iter().find(|word| word.as_bytes() == bytes)
 }
 
-/// Those that are answered, where they are allowed.
+/// The words that are answered, if they are allowed.
 const ANSWERED: [&str; 9] = ["conf", "cons", "envi", "isro", "mntr", "ruok", "srvr", "stat", "wchs"];
 
-/// Which words are allowed, in the form of ZooKeeper's `4lw.commands.whitelist`.
+/// The allowed words, in the format of ZooKeeper's `4lw.commands.whitelist`.
 #[derive(Debug, Clone)]
 pub(crate) struct Allowed(Vec<String>);
 
@@ -71,7 +71,7 @@ fn lines(values: &[(&str, String)], between: char) -> String {
     values.iter().map(|(name, value)| format!("{name}{between}{value}\n")).collect()
 }
 
-/// What a server was configured to be. There is no folder and no limit for each client.
+/// The configuration of a server. It has no folder, and no limit for each client.
 fn configuration(world: &World) -> Vec<(&'static str, String)> {
     let settings = &world.settings;
     let (shortest, longest) = settings.session_timeouts;
@@ -91,7 +91,7 @@ fn configuration(world: &World) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Where a server runs. There is no Java; what it would say of itself is said to be unknown, as Java says it.
+/// The environment of a server. There is no Java, so its properties are unknown, in Java's words.
 fn environment(world: &World) -> Vec<(&'static str, String)> {
     const UNKNOWN: &str = "<NA>";
     let of_kernel = |name: &str| {
@@ -124,7 +124,7 @@ fn environment(world: &World) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What `cons` calls an operation.
+/// The name of an operation in `cons`.
 pub(crate) fn operation(number: i32) -> &'static str {
     match number {
         opcode::CREATE | opcode::CREATE_2 | opcode::CREATE_CONTAINER | opcode::CREATE_TTL => "CREA",
@@ -158,7 +158,7 @@ fn connections(world: &World, line: impl Fn(&Connection, &World) -> String) -> S
 }
 
 impl Connection {
-    /// Whose it is, and what has come and gone. One that has asked with a word is not listened to any more.
+    /// The session of a connection, and its statistics. A connection that sent a word is not read from any more.
     fn head(&self) -> String {
         let listens = u8::from(self.session.is_some() || self.received == 0);
         format!(" /{}[{listens}](queued=0,recved={},sent={}", self.peer, self.received, self.sent)

@@ -1,7 +1,7 @@
-//! The server without its sockets: sessions, connections and the tree, and what is to be sent when a message has come.
+//! The server without its sockets: sessions, connections and the tree, and what to send when a message has come.
 //!
-//! It knows no clock, no thread and no socket: time is a parameter, and what it wants to have sent is its answer. So
-//! the faults, which strike between it and the sockets, are no concern of it, and it can be fed with anything.
+//! It has no clock, no threads and no sockets: time is a parameter, and it returns what should be sent. So it knows
+//! nothing of faults, which strike between it and the sockets, and any input can be fed to it.
 
 pub(crate) mod replica;
 
@@ -21,7 +21,7 @@ use crate::tree::Tree;
 use crate::watches::{Change, EventType, Watches};
 use crate::words;
 
-/// What a server is told before it starts.
+/// The configuration of a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) tick: Duration,
@@ -29,14 +29,14 @@ pub(crate) struct Settings {
     pub(crate) container_check: Duration,
     pub(crate) extended_types: bool,
     pub(crate) local_sessions: bool,
-    /// Which server is copied.
+    /// The imitated server.
     pub(crate) profile: Profile,
-    /// The longest message that is taken.
+    /// The longest message that is accepted.
     pub(crate) max_frame: usize,
     pub(crate) max_connections: usize,
-    /// The words of four letters that are answered.
+    /// The four-letter words that are answered.
     pub(crate) words: words::Allowed,
-    /// Where it listens.
+    /// The address that it listens on.
     pub(crate) port: u16,
 }
 
@@ -45,11 +45,11 @@ pub(crate) struct Settings {
 pub(crate) struct Moment {
     /// Since the start.
     pub(crate) elapsed: Duration,
-    /// By the clock on the wall, in ms.
+    /// The wall clock, in ms.
     pub(crate) wall: i64,
 }
 
-/// What is to be done on a connection.
+/// An action on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Effect {
     Send { connection: u64, kind: Kind, path: Option<String>, frame: Vec<u8> },
@@ -75,7 +75,7 @@ impl Effect {
 pub(crate) struct Session {
     password: Vec<u8>,
     pub(crate) timeout: Duration,
-    /// When it ends unless something is heard of it.
+    /// When it ends unless the server hears from it.
     expires: Duration,
     pub(crate) connection: Option<u64>,
 }
@@ -83,17 +83,17 @@ pub(crate) struct Session {
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) session: Option<i64>,
-    /// Whom it has proven to be; the address counts as proof.
+    /// The identities that it has proven. Its address counts as one.
     pub(crate) shown: Vec<Id>,
     pub(crate) peer: SocketAddr,
-    /// When it came, by the clock on the wall, in ms.
+    /// When it was opened, by the wall clock, in ms.
     pub(crate) since: i64,
     pub(crate) received: u64,
     pub(crate) sent: u64,
     pub(crate) last: Last,
 }
 
-/// The last request of a connection, as `cons` tells it.
+/// The last request of a connection, for `cons`.
 #[derive(Debug)]
 pub(crate) struct Last {
     pub(crate) operation: &'static str,
@@ -112,12 +112,12 @@ pub(crate) struct World {
     pub(crate) connections: BTreeMap<u64, Connection>,
     /// The number of the last transaction.
     pub(crate) zxid: i64,
-    /// Numbers after it that were taken by what was no transaction.
+    /// Numbers after that one, taken by something that was no transaction.
     burnt: i64,
     pub(crate) received: u64,
     pub(crate) sent: u64,
     next_session: i64,
-    /// What passwords of sessions are made of.
+    /// The secret for the passwords of sessions.
     secret: RandomState,
     next_reaping: Duration,
     effects: Vec<Effect>,
@@ -136,7 +136,7 @@ impl World {
             burnt: 0,
             received: 0,
             sent: 0,
-            // From the clock, as in ZooKeeper, so that ids from before a restart do not come back.
+            // From the clock, as in ZooKeeper, so that ids from before a restart are not reused.
             next_session: (moment.wall << 24) >> 8 & i64::MAX,
             secret: RandomState::new(),
             next_reaping,
@@ -144,12 +144,12 @@ impl World {
         }
     }
 
-    /// What is to be done, in order. To be asked after each call of the others.
+    /// The actions that are due, in order. Call it after each of the other methods.
     pub(crate) fn effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
 
-    /// A connection is there.
+    /// A new connection.
     pub(crate) fn connect(&mut self, moment: Moment, connection: u64, peer: SocketAddr) {
         let shown = vec![Id::new("ip", &peer.ip().to_string())];
         let last = Last { operation: "NA", xid: 0, zxid: -1, answered: Duration::ZERO };
@@ -168,7 +168,7 @@ impl World {
         }
     }
 
-    /// A word of four letters has come.
+    /// A four-letter word has come.
     pub(crate) fn hear_word(&mut self, connection: u64) {
         if let Some(from) = self.connections.get_mut(&connection) {
             from.received += 1;
@@ -191,7 +191,7 @@ impl World {
         }
     }
 
-    /// Time has passed: ends what is over.
+    /// Time has passed: ends everything that is over.
     pub(crate) fn tick(&mut self, moment: Moment) {
         let is_over = |session: &Session| session.expires <= moment.elapsed;
         let over: Vec<i64> =
@@ -207,13 +207,13 @@ impl World {
         }
     }
 
-    /// When [`World::tick`] is to be called next, at the latest.
+    /// The latest time for the next [`World::tick`].
     pub(crate) fn next_tick(&self) -> Duration {
         let first = self.sessions.values().map(|session| session.expires).min();
         first.map_or(self.next_reaping, |first| first.min(self.next_reaping))
     }
 
-    /// The clock is put forward. Clients that are connected and well count as heard from all that time.
+    /// The clock is put forward. Clients that are connected and not frozen count as heard from during all that time.
     pub(crate) fn leap(&mut self, by: Duration, is_well: impl Fn(u64) -> bool) {
         for session in self.sessions.values_mut() {
             if session.connection.is_some_and(&is_well) {
@@ -232,7 +232,8 @@ impl World {
         true
     }
 
-    /// A message has come whose deletions are lost once they are answered: those nodes are there again, as they were.
+    /// A message has come whose deletions will be lost once they are answered: those nodes then exist again, as they
+    /// were.
     pub(crate) fn receive_and_bring_back(&mut self, moment: Moment, connection: u64, frame: &[u8]) {
         let before = self.tree.deleted();
         self.receive(moment, connection, frame);
@@ -241,16 +242,16 @@ impl World {
         }
     }
 
-    /// Puts back the node that was deleted last at this path, and tells nobody; `false` where that cannot be.
+    /// Puts back the node that was deleted last at this path, and tells no client; `false` if that is impossible.
     pub(crate) fn bring_back(&mut self, path: &str) -> bool {
         self.tree.bring_back(path, |session| self.sessions.contains_key(&session))
     }
 
-    /// For fuzzing: what must hold whatever was asked.
+    /// For fuzzing: checks what must hold whatever was requested.
     ///
     /// # Panics
     ///
-    /// When it does not hold.
+    /// If it does not hold.
     pub(crate) fn verify(&self) {
         self.tree.verify(|session| self.sessions.contains_key(&session));
         for (id, session) in &self.sessions {
@@ -259,7 +260,7 @@ impl World {
         }
     }
 
-    /// Does something to the tree, as one transaction with a number of its own, and tells those who watch.
+    /// Changes the tree in a transaction of its own, and notifies watchers.
     pub(crate) fn transaction<T>(
         &mut self,
         moment: Moment,
@@ -270,7 +271,7 @@ impl World {
             .unwrap_or_else(|never| match never {})
     }
 
-    /// A [`World::transaction`] that is taken back when it fails. As in ZooKeeper, its number is used up all the same.
+    /// Like [`World::transaction`], but undone if it fails. As in ZooKeeper, its number is used up anyway.
     pub(crate) fn attempt<T, E>(
         &mut self,
         moment: Moment,
@@ -296,12 +297,12 @@ impl World {
         Ok(outcome)
     }
 
-    /// The number of a transaction, also of one that fails.
+    /// The number of a transaction, even of one that fails.
     pub(crate) fn next_zxid(&mut self) {
         self.zxid += 1 + std::mem::take(&mut self.burnt);
     }
 
-    /// Takes a number that nobody sees before the next one.
+    /// Takes a number that no client sees before the next one.
     pub(crate) fn burn_zxid(&mut self) {
         self.burnt += 1;
     }
@@ -318,7 +319,7 @@ impl World {
             let is_refused_write = code != Code::Ok && request::is_write(to.operation);
             asker.last.operation = if is_refused_write { "NA" } else { words::operation(to.operation) };
             asker.last.zxid = self.zxid;
-            // Numbers below 0 are no requests of the client's own.
+            // Numbers below 0 do not belong to requests of the client.
             asker.last.xid = if to.xid < 0 { asker.last.xid } else { to.xid };
         }
         let head = Writer::default().int(to.xid).long(to.zxid.unwrap_or(self.zxid)).int(code as i32);
@@ -326,7 +327,7 @@ impl World {
         self.send(connection, to.kind, to.path, frame);
     }
 
-    /// Closes a connection; its session lives on for a while.
+    /// Closes a connection. Its session lives on for a while.
     pub(crate) fn close(&mut self, connection: u64) {
         self.effects.push(Effect::Close { connection });
         self.disconnect(connection);
@@ -364,15 +365,15 @@ impl World {
         let (_protocol, seen, wanted, session) =
             (reader.int()?, reader.long()?, reader.int()?, reader.long()?);
         let password = reader.buffer()?.unwrap_or_default();
-        // Clients before 3.4 do not say it, and do not want to hear of it.
+        // Clients before 3.4 do not send this, and do not expect it in the answer.
         let knows_read_only = reader.boolean().is_ok();
         if seen > self.zxid {
-            // It has seen more than this server has: it belongs to another one.
+            // The client has seen more than this server has, so it belongs to another one.
             return Err(Malformed);
         }
         let (shortest, longest) = self.settings.session_timeouts;
         let timeout = Duration::from_millis(u64::try_from(wanted).unwrap_or(0)).clamp(shortest, longest);
-        // A client that wants a session back which cannot be had there is given another one.
+        // A client whose session cannot be continued there gets a new one.
         let session = if self.settings.profile.resumes_sessions() { session } else { 0 };
         let granted = if session == 0 {
             Some(self.open(moment, timeout))
@@ -417,7 +418,7 @@ impl World {
         id
     }
 
-    /// Something was heard from a session. As in ZooKeeper, it ends at a full tick.
+    /// The server has heard from a session. As in ZooKeeper, it ends on a whole tick.
     fn touch(&mut self, moment: Moment, session: i64) {
         let Some(session) = self.sessions.get_mut(&session) else { return };
         let tick = self.settings.tick.as_millis().max(1);
@@ -444,7 +445,8 @@ impl World {
         match operation {
             opcode::AUTH => return self.authenticate(connection, asked, reader),
             opcode::SASL => {
-                // So does a server that was not told how: the client learns nothing, and goes on without.
+                // A real server that is not configured for it does the same: the client learns nothing, and goes on
+                // without it.
                 reader.buffer()?;
                 asked.zxid = Some(0);
                 self.reply(connection, asked, Code::Ok, |body| body.buffer(None));
@@ -481,13 +483,13 @@ impl World {
     }
 }
 
-/// What an answer needs to know of its request.
+/// What an answer needs to know about its request.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) xid: i32,
     pub(crate) operation: i32,
     pub(crate) kind: Kind,
     pub(crate) path: Option<String>,
-    /// In place of the number of the last transaction.
+    /// Replaces the number of the last transaction.
     pub(crate) zxid: Option<i64>,
 }

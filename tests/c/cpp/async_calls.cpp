@@ -8,7 +8,7 @@
 static_assert(std::is_nothrow_move_constructible_v<zklock::async_call<void>>);
 static_assert(!std::is_copy_constructible_v<zklock::async_call<zklock::client>>);
 
-/* What the call gives, which it does soon. */
+/* The result of the call, which must come soon. */
 template <class Result>
 Result soon(zklock::async_call<Result> call) {
     CHECK(readable(call.fd(), SOON_MS));

@@ -17,7 +17,7 @@
 
 namespace {
 
-/* What a child process does: its name, the hosts, a path of its own, and one that its parent holds. */
+/* The arguments of a child process: its name, the hosts, a path to use, and a path that its parent holds. */
 struct orders {
     const char *hosts;
     std::string own, busy;
@@ -212,7 +212,7 @@ TEST(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothin
             forked([&] { (void)all->mutex.current(); }) && forked([&] { (void)all->client.mutex("/x"); }) &&
             forked([&] { all->client.close(); }) && forked([&] { (void)all->ticket.try_finish(); });
         all.reset();
-        /* What it makes itself is its own. */
+        /* Objects that the child makes belong to the child. */
         const auto own = new_cpp_client();
         zklock::mutex mutex{own, of_child};
         const std::lock_guard<zklock::mutex> guard(mutex);

@@ -265,7 +265,7 @@ TEST(what_is_released_or_destroyed_or_assigned_over_calls_nobody_back) {
     released.release();
     destroyed.reset();
     replaced = client.mutex(fresh_path()).acquire();
-    /* One after the other: when this one is told, the others would have been. */
+    /* Callbacks run one at a time: when this one has run, the others would have too. */
     std::promise<zklock_reason> told;
     replaced.on_lost([&](zklock_reason reason) { told.set_value(reason); });
     client.close();

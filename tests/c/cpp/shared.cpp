@@ -42,7 +42,7 @@ static_assert(stays<zklock::shared_mutex> && stays<zklock::semaphore>);
 static_assert(noexcept(std::declval<zklock::shared_mutex &>().unlock()));
 static_assert(noexcept(std::declval<zklock::shared_mutex &>().unlock_shared()));
 
-/* What another client can have at once, and gives back. */
+/* What another client can hold at once, and releases again. */
 bool can_read(const zklock::client &other, const std::string &path) {
     auto hold = other.read(path).try_acquire();
     if (hold) hold->release();
@@ -172,7 +172,7 @@ TEST(a_thread_may_lock_the_read_side_in_two_places) {
 TEST(a_writer_does_not_read_beside_itself_nor_a_reader_write) {
     const auto client = new_cpp_client(), other = new_cpp_client();
     const std::string path = fresh_path();
-    /* Also if it is to be reentrant: unlock() is for any thread. */
+    /* Even if it is meant to be reentrant: any thread may call unlock(). */
     zklock::shared_mutex mutex(client, path, zklock::lock_options().reentrant());
     std::unique_lock writing(mutex);
     CHECK(!mutex.try_lock_shared() && !mutex.try_lock_shared_for(20ms));
@@ -182,7 +182,7 @@ TEST(a_writer_does_not_read_beside_itself_nor_a_reader_write) {
     std::shared_lock reading(mutex);
     const auto rival = other.write(path).start();
     EVENTUALLY(other.write(path).contenders().size() == 2);
-    /* Nobody gets in, since the rival waits. Whether one only tries makes no difference. */
+    /* Nobody gets in, since the rival waits. It makes no difference if one only tries. */
     CHECK(!mutex.try_lock() && !mutex.try_lock_for(20ms));
     CHECK(!mutex.try_lock_shared() && !mutex.try_lock_shared_for(20ms));
     reading.unlock();
@@ -209,7 +209,7 @@ TEST(a_thread_that_hands_the_write_side_on_reads_when_it_is_unlocked) {
     mutex.unlock_shared();
 }
 
-/* As the documentation of shared_mutex says. */
+/* As in the documentation of shared_mutex. */
 TEST(a_reentrant_writer_becomes_a_reader_without_a_gap) {
     const auto client = new_cpp_client(), other = new_cpp_client();
     const std::string path = fresh_path();

@@ -1,4 +1,4 @@
-/* What the tests in C++ need beyond test.h. */
+/* Helpers for tests in C++, in addition to test.h. */
 
 #ifndef ZKLOCK_TEST_HPP
 #define ZKLOCK_TEST_HPP
@@ -43,7 +43,7 @@ auto in_background(Work work) {
     return std::async(std::launch::async, std::move(work));
 }
 
-/* What the future gives, which it does soon. */
+/* The result of the future, which must come soon. */
 template <class Value>
 Value soon(std::future<Value> &future) {
     if (future.wait_for(SOON) != std::future_status::ready) failed(__FILE__, __LINE__, "it never came");

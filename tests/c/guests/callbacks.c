@@ -13,7 +13,7 @@ static void lose(const zklock_hold *hold) {
     ground("delete %s", node);
 }
 
-/* What a callback is given: how often it was called, and whether it is running. */
+/* The context of a callback: how often it was called, and whether it is running. */
 typedef struct {
     handles on;
     int called, running, go, reason;

@@ -19,14 +19,14 @@ typedef struct {
     /* Set by zklock_acquire. */
     zklock_hold *hold;
     zklock_ticket *ticket;
-    /* One that goes on. */
+    /* A call that is still running. */
     zklock_call *call;
 } handles;
 
 typedef struct {
     const char *name;
     zklock_status (*run)(handles *on);
-    /* What it returns where nothing is the matter. */
+    /* The status that it returns if nothing is wrong. */
     zklock_status live;
     /* ZKLOCK_DEADLOCK in a callback. */
     int blocks;
@@ -263,7 +263,7 @@ CALL(set_log) {
     (void)on;
     return zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL);
 }
-/* There is none of that name, and the lock that is broken is held by nobody. */
+/* There is no contender with that name, and nobody holds the lock that is broken. */
 CALL(evict) {
     char node[192];
     snprintf(node, sizeof node, "%s/_c_01234567-89ab-4cde-8f01-23456789abcd-lock-2147483647", on->path);

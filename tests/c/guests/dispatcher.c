@@ -91,7 +91,7 @@ TEST(a_thread_that_waits_for_itself_is_told_of_and_comes_back_in_time) {
     OK(zklock_set_log(ZKLOCK_LOG_WARN, tells, &told));
     lock = new_mutex(client, told.path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS), *none;
-    /* Another that waits is told of to nobody, nor one that only tries. */
+    /* Nobody is told of another waiter, or of a client that only tries. */
     CHECK(thread_end(host_thread(waits, NULL)) == (void *)ZKLOCK_TIMEOUT);
     IS(zklock_acquire(lock, 0, &none), ZKLOCK_TIMEOUT);
     IS(zklock_acquire(lock, 100, &none), ZKLOCK_TIMEOUT);

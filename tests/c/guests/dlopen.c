@@ -95,7 +95,7 @@ TEST(a_library_that_is_closed_while_it_holds_goes_on) {
     OK(first.zklock_hold_on_lost(hold, tell, &reason));
     CHECK(!dlclose(first.handle));
     CHECK(is_loaded());
-    /* Its threads go on: the session outlives its timeout, and the loss is told. */
+    /* Its threads go on: the session outlives its timeout, and the loss is reported. */
     CHECK(!readable(descriptor, SESSION_MS * 5 / 4));
     CHECK(contenders_at(path) == 1);
 

@@ -10,7 +10,7 @@
 
 #include <sys/resource.h>
 
-/* What the programs have. */
+/* Objects that the programs have. */
 static zklock_client *client, *other;
 static zklock_lock *lock;
 static zklock_hold *hold;
@@ -101,7 +101,7 @@ static int logging_mode(char **words) {
     return 3;
 }
 
-/* All that a handler may want: what was there before, and all anew. */
+/* Everything that a handler may do: use existing objects, and make new ones. */
 static void clean_up(void) {
     zklock_hold *again;
     IS(zklock_acquire(lock, 100, &again), ZKLOCK_TIMEOUT);

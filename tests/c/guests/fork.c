@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* What a call may take that is refused at once. */
+/* The time limit for a call that is refused at once. */
 #define AT_ONCE_MS 50
 #define FORKS 60
 
@@ -82,7 +82,7 @@ static void end_handles(handles *on) {
     free_handles(on);
 }
 
-/* The ways into a child that there are. */
+/* All ways to start a child. */
 static pid_t plain_fork(void) { return fork(); }
 /* Handlers of pthread_atfork do not see these. */
 static pid_t bare_fork(void) { return _Fork(); }
@@ -174,7 +174,7 @@ TEST(what_the_parent_has_is_untouched) {
     OK(zklock_hold_node(on.hold, &node));
     uint64_t session = stat_of(on.client, ZKLOCK_STAT_SESSION_ID);
     await_hook(watches);
-    /* One that waits looks now and then. */
+    /* A call that waits checks from time to time. */
     OK(zklock_call_cancel(on.call));
     settled(on.client);
     just_after_a_heartbeat(proxy);
@@ -212,7 +212,7 @@ TEST(what_the_parent_has_is_untouched) {
     CHECK(stat_of(on.client, ZKLOCK_STAT_SESSIONS) == 1);
     CHECK(sscanf(ground("connections %d", proxy), "%d", &number) == 1 && number == 1);
     CHECK(contenders_at(path) == 2);
-    /* What is sent is the parent's. */
+    /* What is sent belongs to the parent. */
     char seen[16384];
     int heartbeats = 0, looks = 0;
     snprintf(seen, sizeof seen, "%s", ground("messages %d", proxy));
@@ -360,7 +360,7 @@ static int before_mode(char **words) {
     return 0;
 }
 
-/* What old daemons do before they fork: they try their configuration. */
+/* Old daemons try their configuration before they fork. */
 static int tried_mode(char **words) {
     zklock_options *options;
     zklock_client *client;
@@ -424,7 +424,8 @@ static int ends_mode(char **words) {
     _exit(0);
 }
 
-/* As old daemons do it: twice a fork, a session of its own, no files but what it needs; then it connects. */
+/* The way of old daemons: they fork twice, start a new session, and close all files that they do not need. Then it
+ * connects. */
 static int daemon_mode(char **words) {
     if (fork()) _exit(0);
     CHECK(setsid() > 0);

@@ -73,7 +73,7 @@ static void use(int round) {
     if (!(round % 5)) zklock_client_free(client);
 }
 
-/* As many as there are when nothing is closed in the background any more: the same for a while. */
+/* The number when nothing is being closed in the background: it stays the same for a while. */
 static size_t settled_descriptors(void) {
     size_t now = descriptors();
     for (int same = 0; same < 100; same++) {
@@ -112,7 +112,7 @@ TEST(connections_that_fail_leave_nothing) {
     CHECK(our_tasks() == 2);
 }
 
-/* What this program was started with is not ours. */
+/* Files that this program was started with are not ours. */
 static int was_open[256];
 
 __attribute__((constructor)) static void note_what_is_open(void) {
@@ -138,7 +138,7 @@ TEST(descriptors_are_not_inherited) {
     free_handles(&on);
 }
 
-/* ---- Nothing is said. ---- */
+/* ---- The library prints nothing. ---- */
 
 static void loses_sessions(void) {
     char hosts[128];
@@ -188,7 +188,7 @@ TEST(all_that_might_say_something) {
 static int talkative_mode(char **words) {
     static const test all[] = {LISTED(all_that_might_say_something)};
     (void)words;
-    /* What wakes the logs and the traces of others. */
+    /* Variables that switch on logs and traces of other libraries. */
     setenv("RUST_LOG", "trace", 1), setenv("RUST_BACKTRACE", "full", 1);
     return run_tests("standalone max-session=4000", all, 1, 1, NULL);
 }

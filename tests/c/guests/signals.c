@@ -16,7 +16,7 @@ static void choose_signals(void) {
     memcpy(watched, chosen, sizeof chosen);
 }
 
-/* Who took signals. */
+/* The threads that received signals. */
 static int hosts_threads[8], hosts_threads_count;
 static int taken_by_host, taken_by_others;
 

@@ -37,7 +37,7 @@ static void strike(int proxy, int number) {
     static const char *const ways[] = {"cut", "reset", "cut", "half-open"};
     const char *way = ways[number % COUNT(ways)];
     ground("%s %d", way, proxy);
-    /* What was sent into a connection that is open by half is answered by this. */
+    /* The reply to data sent into a half-open connection. */
     if (!strcmp(way, "half-open")) ground("reset %d", proxy);
 }
 

@@ -55,7 +55,7 @@ static void *makes_calls(void *given) {
     return NULL;
 }
 
-/* The variables that this program has in each thread take room of its stack, which is none of the library's doing. */
+/* Thread-local variables of this program take room on each stack. The library does not cause that. */
 static int add_variables(struct dl_phdr_info *object, size_t size, void *total) {
     (void)size;
     for (int at = 0; !*object->dlpi_name && at < object->dlpi_phnum; at++) {
@@ -151,7 +151,7 @@ TEST(two_hundred_threads) {
     free_all(NULL, lock, client);
 }
 
-/* ---- Cancellation: what a thread is in the middle of when it is told to end. ---- */
+/* ---- Cancellation: what a thread is doing when it is cancelled. ---- */
 
 static int is_in;
 
@@ -270,7 +270,7 @@ static int cancel_at_once_mode(char **words) {
         for (size_t at = 0; at < COUNT(busy); at++) CHECK(thread_end(busy[at]) == PTHREAD_CANCELED);
         zklock_lock_free(lock);
     }
-    /* What a call gave that nobody took is given back with the client; all else works on. */
+    /* A result that nobody took is released with the client. Everything else goes on working. */
     lock = new_mutex(client, fresh_path(), 0);
     give_back(acquire(lock, SOON_MS));
     free_all(NULL, lock, client);

@@ -93,7 +93,7 @@ def entry(matrix, function, values):
 
 
 def array(at, writes):
-    """The writes, and one that is none behind them."""
+    """The writes, followed by an invalid one."""
     rows = ", ".join("{" + ", ".join(str(write[member]) for member in ORDER) + "}" for write in writes)
     return f"static const zklock_write writes_{at}[] = {{{rows}, {{0, 0, NULL, NULL, 0, {{0, 0}}}}}};"
 

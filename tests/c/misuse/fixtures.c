@@ -3,7 +3,7 @@
 #include "matrix.h"
 
 #define MADE_AT_MOST 64
-/* A session timeout that no debugger outlasts: nothing is to be lost here but by misuse. */
+/* A session timeout longer than any debugging session: only misuse may cause a loss here. */
 #define PATIENT_MS 60000
 
 static struct {
@@ -14,7 +14,7 @@ static size_t made_count;
 
 #define NAMED_PATH "/misuse/named"
 
-/* What lives throughout. The first client owns the bystanders, the second holds the lock that is busy. */
+/* Objects that live all the time. The first client owns the bystanders, the second holds the lock that is busy. */
 static zklock_options *options;
 static zklock_lock_options *lock_options;
 static zklock_client *client, *other_client;
@@ -109,7 +109,7 @@ static zklock_member *make_member(zklock_client *of, const char *path) {
     return keep(MEMBER, result);
 }
 
-/* One that goes on: to enter needs a second member. */
+/* A call that keeps running: to enter needs a second member. */
 static zklock_call *make_call(zklock_client *of) {
     zklock_call *result;
     OK(zklock_double_barrier_enter_start(make_double_barrier(of, fresh_path(), 2), ZKLOCK_FOREVER, &result));
@@ -297,7 +297,7 @@ static zklock_client *followed(zklock_client *of) {
     return of;
 }
 
-/* What there is to wait for, in vain. */
+/* Objects to wait for, in vain. */
 static void *make_busy(kind kind) {
     char path[64];
     zklock_barrier *set;
@@ -385,7 +385,7 @@ static void *in_state(source state, kind kind) {
     }
 }
 
-/* Behind the good ones there is one that is none. */
+/* After the valid ones there is an invalid one. */
 static void *array_of_locks(locks wrong, int is_forked) {
     static void *array[3];
     void *good = is_forked ? lock : make(LOCK, client);

@@ -16,7 +16,7 @@ from waits import LATE, WAITS
 LEAST, MOST = "INT64_MIN", "INT64_MAX"
 PLACES = ["HERE", "OTHER_THREAD", "LOSS_CALLBACK", "LOG_CALLBACK", "VISITOR"]
 
-# What a function gives that returns no status: the value on a good day, and the one if it panics.
+# The result of a function that returns no status: the value on a good day, and the value if it panics.
 VALUES = {
     "zklock_status_name": ('"ZKLOCK_OK"', '"unknown"'),
     "zklock_last_error": ("NULL", '""'),
@@ -43,7 +43,7 @@ GOOD = {
     ("zklock_call_versions", "call"): "WRITTEN",
 }
 
-# What comes of a closed client where the rule for it is not right.
+# The status with a closed client, where the general rule does not apply.
 OF_CLOSED = {
     ("zklock_all_new", "client"): "ZKLOCK_INVALID_ARGUMENT",  # The locks are of another.
     ("zklock_any_new", "client"): "ZKLOCK_INVALID_ARGUMENT",
@@ -51,8 +51,8 @@ OF_CLOSED = {
     ("zklock_member_leave", "member"): "ZKLOCK_LOST",
 }
 
-# What a handle can have behind it, beyond a closed client, with the status where a function lists it; else it is
-# ZKLOCK_OK.
+# Conditions that a handle can be in, other than with a closed client, with the status if a function lists it; otherwise it
+# is ZKLOCK_OK.
 PASTS = {
     "zklock_hold": [("RELEASED", "ZKLOCK_NOT_HELD")],
     "zklock_ticket": [
@@ -101,13 +101,13 @@ TEXTS = {
 }
 # Texts that are left out together.
 TOGETHER = {"certificate": "key"}
-# What a library that was built without TLS refuses.
+# Functions that a library built without TLS refuses.
 TLS = {
     "zklock_options_set_tls", "zklock_options_set_tls_system", "zklock_options_set_pass_phrase",
     "zklock_options_set_pass_phrase_from_env", "zklock_options_set_pass_phrase_from_file",
 }
 without_tls = "--without-tls" in sys.argv
-# What a library refuses that was built without Kerberos, as the tested one is.
+# Functions that a library built without Kerberos refuses. The tested library is built like that.
 KERBEROS = {"zklock_options_add_kerberos"}
 
 WILD = [
@@ -222,7 +222,7 @@ class Matrix:
                 arguments = list(good)
                 wanted, others = wanted if isinstance(wanted, tuple) else (wanted, {})
                 if wanted not in ("ZKLOCK_OK", "NOTHING"):
-                    # What fails changes nothing, so it needs nothing of its own.
+                    # A call that fails changes nothing, so it needs no fixtures of its own.
                     arguments = [("BYSTANDER", given[1]) if given[0] in STATES else given for given in good]
                 for name, other in others.items():
                     arguments[[found.name for found in function.parameters].index(name)] = other
@@ -342,7 +342,7 @@ class Matrix:
         yield from ((timeout, ("NUMBER", timeout), "ZKLOCK_INVALID_ARGUMENT") for timeout in LATE)
 
     def of_count(self, _function, parameter, _):
-        at_least_one = "one at least" in parameter.doc
+        at_least_one = "at least 1" in parameter.doc
         yield "0", ("NUMBER", 0), "ZKLOCK_INVALID_ARGUMENT" if at_least_one else "ZKLOCK_OK"
         for number in ("INT32_MAX", "UINT32_MAX", "SIZE_MAX / sizeof(zklock_write)", "SIZE_MAX / 2", "SIZE_MAX"):
             # After the good ones there is a bad one: no more is read.

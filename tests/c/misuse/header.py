@@ -133,7 +133,7 @@ def members(name, body):
 
 
 def read_functions(text, header):
-    """Every prototype, and nothing else."""
+    """Parses the prototypes. There must be nothing else."""
     text = re.sub(r"\A // __cplusplus", "", text)
     text = re.sub(r"^/\* ==== [\w ]+ ==== \*/$", "", text, flags=re.M)
     at = 0
@@ -164,7 +164,7 @@ def function(match, header):
 
 
 def describe(doc):
-    """Each @param of a comment as (name, whether it is [out], text), and what is said after @return."""
+    """Returns each @param of a comment as (name, whether it is [out], text), and the text after @return."""
     parts = re.split(r"^ \* @", doc, flags=re.M)
     described, said = [], ""
     for part in parts[1:]:
@@ -197,7 +197,7 @@ def resolve(header, of_every):
     for found in header.functions:
         if found.returns == "zklock_status":
             found.listed |= of_every
-        for other in re.findall(r"all that (\w+) returns", found.said):
+        for other in re.findall(r"everything that (\w+) returns", found.said):
             if other not in by_name:
                 raise NotUnderstood(f"{found.name} refers to {other}, which is not there")
             found.listed |= by_name[other].own

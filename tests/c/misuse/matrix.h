@@ -7,7 +7,7 @@
 
 #include "test.h"
 
-/* What a function gives that returns no status. */
+/* The result of a function that returns no status. */
 #define NOTHING (-1)
 
 typedef enum kind {
@@ -25,7 +25,7 @@ typedef enum kind {
     KINDS
 } kind;
 
-/* Where an argument comes from. */
+/* The source of an argument. */
 typedef enum {
     NULL_POINTER,
     NUMBER,
@@ -74,12 +74,12 @@ typedef enum {
     TWICE_MARKED,
 } source;
 
-/* Where the call is made. */
+/* The place where the call is made. */
 typedef enum { HERE, OTHER_THREAD, LOSS_CALLBACK, LOG_CALLBACK, VISITOR, PLACES } place;
 
 #define ARGUMENTS_AT_MOST 6
 
-/* What can be wrong with LOCKS. */
+/* Ways in which LOCKS can be wrong. */
 typedef enum { GOOD_LOCKS, ONE_IS_NULL, ONE_IS_FREED, ONE_IS_A_HOLD, ONE_IS_ANOTHERS, ONE_IS_TWICE, ONE_HAS_NO_QUEUE } locks;
 
 typedef struct {
@@ -112,9 +112,9 @@ typedef struct {
     /* The statuses that its documentation lists. */
     const int64_t *listed;
     size_t listed_count;
-    /* Which argument says how long it waits; -1 if none does. */
+    /* The index of the argument that says how long it waits; -1 if there is none. */
     int waits;
-    /* What it gives if it panics. */
+    /* The result if it panics. */
     int64_t panics;
     const char *panics_text;
 } function;
@@ -146,9 +146,9 @@ extern const size_t statuses_count;
 /* How much of memory wild pointers point to. */
 #define WILD_BYTES 256
 
-/* What the cells need of the servers. The place is on a stack, and stays until they are freed. */
+/* What the cells need from the servers. It is on a stack, and stays there until they are freed. */
 void make_bystanders(unsigned char *stack);
-/* Which of them is not as it was, NULL if all are. */
+/* The name of an object that has changed; NULL if none has. */
 const char *harm_of_bystanders(void);
 void free_bystanders(void);
 zklock_lock *bystander_lock(void);

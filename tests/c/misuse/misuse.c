@@ -38,7 +38,7 @@ static const char *const places[PLACES] = {
     "here", "in another thread", "in a loss callback", "in a log callback", "in a visitor",
 };
 
-/* All that is wrong is told, not the first alone. */
+/* Report everything that is wrong, not only the first thing. */
 #define WRONG(cell, ...)                                                                                       \
     do {                                                                                                       \
         fprintf(stderr, "WRONG %s, %s, %s: ", (cell)->function->name, (cell)->what, places[(cell)->where]); \
@@ -89,7 +89,7 @@ static void prepare(run *run, const cell *cell, int is_forked) {
     }
 }
 
-/* What it says is of the thread that called. */
+/* The message belongs to the thread that made the call. */
 static void perform(run *run) {
     const function *function = run->cell->function;
     run->answer = function->call(run->values);
@@ -183,8 +183,8 @@ static void make_call(run *run) {
     if (run->cell->where == LOG_CALLBACK) OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
 }
 
-/* In a child what is wrong is told, or that a handle is the parent's, whichever is found first. What is not wrong is
- * refused, unless it is new or a mere value. */
+/* In a child, a call reports what is wrong, or that a handle is the parent's, whichever it finds first. If nothing is
+ * wrong, it is refused, unless the handle is new or a plain value. */
 static int64_t wanted_in_child(const run *run) {
     const function *function = run->cell->function;
     int64_t wanted = run->cell->wanted;
@@ -267,7 +267,7 @@ TEST(every_cell_has_its_status_after_a_fork) {
     CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
     CHECK(read(ends[0], &count, sizeof count) == sizeof count);
     close(ends[0]);
-    /* What the child did to its copies is nothing to the parent, whose session goes on. */
+    /* What the child did to its copies does not affect the parent, whose session goes on. */
     CHECK(!harm_of_bystanders());
     zklock_client *client = value_of((argument){BYSTANDER, CLIENT}, 0).pointer;
     zklock_hold *hold = value_of((argument){BYSTANDER, HOLD}, 0).pointer;

@@ -28,7 +28,7 @@ static void on_log(int32_t level, const char *message, void *context) {
     }
 }
 
-/* What the library prints would go here, and not what we do. */
+/* Output of the library would go here. Our own output does not. */
 static void begin_panics(void) {
     fflush(stdout);
     CHECK(dup2(fileno(printed), STDOUT_FILENO) >= 0 && dup2(fileno(printed), STDERR_FILENO) >= 0);
@@ -67,7 +67,7 @@ static void must_panic(const function *function) {
     }
 }
 
-/* What a free that panicked did not free is still there. */
+/* Objects that were not freed, because the free panicked, are still there. */
 static void a_free_that_panics_frees_nothing(void) {
     zklock_options *options;
     OK(zklock_options_new(&options));

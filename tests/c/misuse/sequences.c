@@ -77,8 +77,8 @@ static int is_handle(argument argument) {
     return argument.from >= BYSTANDER;
 }
 
-/* What is made for one cell at a time is not for threads; what ends a client ends all that is to be tried with it; and a guardian is
- * a process to start. */
+/* Objects that are made for one cell at a time are not for threads. A call that ends a client ends everything that is
+ * tried with it. And each guardian is a process to start. */
 static int is_usable(const cell *cell) {
     static const char *const left_out[] = {"zklock_client_new", "zklock_set_log", "zklock_client_free", "zklock_client_close", "zklock_client_guard"};
     if (cell->where != HERE) return 0;
@@ -130,7 +130,7 @@ static void call(caller *caller, const cell *cell) {
         } else {
             values[at] = value_of(argument, 0);
         }
-        /* What does not wait with the handle of the cell may with this one. */
+        /* A call that does not wait with the handle of the cell may wait with this one. */
         if ((int)at == function->waits) values[at].number = (int64_t)below(caller, 30);
     }
     answer answer = function->call(values);

@@ -39,7 +39,7 @@ the_loader_is_told() { # or it is said what to do: with a program in the place o
   [[ ! -e $work/called ]] || fail "with DESTDIR it is not for this system"
   LDCONFIG=$work/ldconfig run "$work/output" 0 "$install" --uninstall "$at"
   [[ $(id -u) != 0 || -e $work/called ]] || fail "ldconfig was not called after the removal"
-  # Where it does not look.
+  # A folder where it does not look.
   "$install" "$work/elsewhere" "${options[@]}" >"$work/output" 2>&1 || fail "$(tail -n 5 "$work/output")"
   has "$work/output" "LD_LIBRARY_PATH=$work/elsewhere/lib"
   has "$work/output" "echo $work/elsewhere/lib >/etc/ld.so.conf.d/zklock.conf && ldconfig"
@@ -75,7 +75,7 @@ END
   has "$work/output" 'libzklock.so.[0-9.]+: cannot open shared object'
 }
 
-for_another_machine() { # minutes, for all is compiled anew
+for_another_machine() { # minutes, because everything is compiled again
   local target=aarch64-unknown-linux-gnu
   run "$work/output" 2 "$repo/zklock-ffi/install.sh" "$work/cross" --target
   LD=no-such-ld run "$work/output" 1 "$repo/zklock-ffi/install.sh" "$work/cross" --target $target

@@ -2,7 +2,7 @@
 
 #include <zklock.h>
 
-/* A descriptor that is readable once the lock is lost; -1 if there is none. */
+/* A descriptor that is readable once the lock is lost; -1 on failure. */
 int plugin_holds(const char *hosts);
 
 int plugin_holds(const char *hosts) {

@@ -22,7 +22,7 @@ static zklock_client *client_of(zklock_options *options) {
     return client;
 }
 
-/* The text of a file of this test, which is made anew. */
+/* The text of a new file of this test. */
 static const char *file_with(const char *text) {
     static char name[] = "/tmp/zklock-access-XXXXXX";
     static int made;

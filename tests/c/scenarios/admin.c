@@ -1,10 +1,10 @@
-/* What an operator can do: see who is there, take one out of a queue, break a lock. */
+/* What an operator can do: list the queue, remove a contender from it, break a lock. */
 
 #include "test.h"
 
 enum { SEEN_AT_MOST = 8 };
 
-/* Those that were shown. */
+/* The contenders that were shown. */
 typedef struct {
     int count;
     char nodes[SEEN_AT_MOST][160];
@@ -93,7 +93,8 @@ TEST(a_waiter_that_is_evicted_queues_again_at_the_end) {
     wait_for_contenders(path, 3);
     seen queue = look(lock);
     OK(zklock_evict(lock, queue.nodes[1], NULL));
-    /* It notices when the one that it watches is gone; but for the time of a heartbeat it takes its node for granted. */
+    /* It notices when the contender that it watches is gone. Until the next heartbeat, it takes its own node for
+     * granted. */
     sleep_ms(SESSION_MS / 10 + 50);
     give_back(hold);
     next = granted(behind);

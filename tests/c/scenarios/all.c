@@ -51,7 +51,7 @@ TEST(all_are_held_or_none_and_released_together) {
     give_back(set);
     CHECK(contenders_at(one) == 0 && contenders_at(two) == 0);
     CHECK(can_be_had(theirs.set));
-    /* Where one is held by another, none is held by the set, also not after a wait. */
+    /* If another client holds one of the locks, the set holds none of them, not even after a wait. */
     single = acquire(theirs.one, SOON_MS);
     CHECK(!can_be_had(ours.set));
     on_time();
@@ -92,7 +92,7 @@ TEST(one_that_is_lost_loses_the_set) {
         ground("delete %s", holder->node);
         OK(zklock_hold_wait_lost(set, SOON_MS, &reason));
         CHECK(reason == ZKLOCK_REASON_NODE_DELETED && valid_for(set) == 0);
-        /* What is left of it is cleared away, so the next gets both. */
+        /* Its remains are cleared away, so the next client gets both. */
         give_back(granted(waiting));
         IS(zklock_release(set), ZKLOCK_LOST);
         zklock_observer_free(observer);

@@ -293,7 +293,7 @@ TEST(hundreds_run_at_once_in_one_thread) {
     zklock_client *client = new_client();
     zklock_double_barrier *round = new_double_barrier(client, fresh_path(), MANY);
     zklock_call *calls[MANY];
-    /* Nobody has entered before all are there: so none of them can wait for another call to end. */
+    /* Nobody has entered before all are there, so none of them can have waited for another call to end. */
     for (int at = 0; at < MANY; at++) {
         if (at == MANY - 1) goes_on(calls[0]);
         OK(zklock_double_barrier_enter_start(round, ZKLOCK_FOREVER, &calls[at]));

@@ -1,4 +1,4 @@
-/* What is wrong is named where it comes in, with what to do about it, and leaves nothing on the server. */
+/* Wrong arguments are reported where they come in, with what to do about them, and leave nothing on the server. */
 
 #include "test.h"
 
@@ -82,7 +82,7 @@ TEST(bad_options_are_named_one_by_one) {
     INVALID(zklock_client_new("zk1:2181/a//b", NULL, &client), "contains //");
     INVALID(zklock_client_new(NULL, NULL, &client), "hosts is NULL");
     INVALID(zklock_client_new(NOT_UTF8, NULL, &client), "hosts is not UTF-8");
-    INVALID(zklock_client_new(servers(), NULL, NULL), "client, where the result is to go, is NULL");
+    INVALID(zklock_client_new(servers(), NULL, NULL), "client is NULL: give a place for the result");
     INVALID(zklock_options_new(NULL), "is NULL");
 
     OK(zklock_options_new(&options));
@@ -231,7 +231,7 @@ TEST(guarded_writes_that_cannot_be_are_named_and_nothing_is_written) {
     INVALID(zklock_hold_commit(NULL, &good, 1, NULL), "zklock_hold is NULL");
     CHECK(!strcmp(ground("exists /bad-write"), "false"));
     CHECK(state_of(hold) == ZKLOCK_STATE_HELD);
-    /* What fits, and nothing at all. */
+    /* As much as fits, and nothing at all. */
     zklock_write fits = {.kind = ZKLOCK_WRITE_CREATE, .path = "/bad-much", .data = much, .length = 511 * 1024};
     OK(zklock_hold_commit(hold, &fits, 1, NULL));
     OK(zklock_hold_commit(hold, NULL, 0, NULL));
@@ -287,7 +287,7 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     IS(zklock_release((zklock_hold *)&on_stack), ZKLOCK_INVALID_HANDLE);
     SAYS("no handle of zklock");
     IS(zklock_acquire_finish((zklock_ticket *)lock, &no_hold), ZKLOCK_INVALID_HANDLE);
-    /* A free of what is none is ignored. */
+    /* Freeing an invalid handle does nothing. */
     zklock_hold_free((zklock_hold *)lock);
     zklock_lock_free((zklock_lock *)hold);
     zklock_ticket_free((zklock_ticket *)&on_stack);
@@ -303,7 +303,7 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     INVALID(zklock_client_close(NULL), "the zklock_client is NULL");
     INVALID(zklock_acquire_cancel(NULL), "the zklock_ticket is NULL");
     INVALID(zklock_hold_token(NULL, &token), "the zklock_hold is NULL");
-    INVALID(zklock_hold_token(hold, NULL), "token, where the result is to go, is NULL");
+    INVALID(zklock_hold_token(hold, NULL), "token is NULL: give a place for the result");
     INVALID(zklock_hold_state(hold, NULL, NULL), "state, where");
     INVALID(zklock_hold_fd(NULL, &descriptor), "NULL");
     INVALID(zklock_hold_on_lost(hold, NULL, NULL), "the callback is NULL");
@@ -326,7 +326,7 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     free_all(hold, lock, client);
 }
 
-/* What is left until a deadline that is over must not wait for ever. */
+/* A negative rest of a deadline must not wait for ever. */
 TEST(a_negative_timeout_is_refused_but_for_that_of_ever) {
     const int64_t late[] = {-2, -1500, INT32_MIN, INT64_MIN};
     zklock_client *client = new_client();

@@ -74,7 +74,7 @@ TEST(all_wait_until_the_barrier_is_removed) {
     }
     sleep_ms(30);
     for (int at = 0; at < WAITERS; at++) CHECK(!waiters[at].over);
-    /* Whoever likes may remove it. */
+    /* Anyone may remove it. */
     OK(zklock_barrier_remove(others, &changed));
     CHECK(changed == 1);
     for (int at = 0; at < WAITERS; at++) ends(&waiters[at], ZKLOCK_OK);

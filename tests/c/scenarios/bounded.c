@@ -10,7 +10,8 @@
 
 static const char *const DIRECTIONS[] = {"to-server", "to-client", "both"};
 
-/* A plain sleep beside what is to be over in time: by as much as it is late, the machine is late and not the lock. */
+/* A plain sleep beside the call that must be over in time. If the sleep is late, it is the machine that is late, by as
+ * much, and not the lock. */
 typedef struct {
     int64_t timeout;
     thread *sleeping;
@@ -45,7 +46,7 @@ static int soon_enough(int64_t took, int64_t timeout, int try) {
     return 0;
 }
 
-/* The time was over: which of these it is called is told by an_outage_is_not_called_contention. */
+/* The time ran out. an_outage_is_not_called_contention tests which of these statuses it is. */
 static int is_late(zklock_status status) {
     return status == ZKLOCK_TIMEOUT || status == ZKLOCK_UNREACHABLE;
 }
@@ -252,7 +253,7 @@ TEST(a_timeout_of_zero_tries_once) {
     wait_for_contenders(path, 1);
     OK(zklock_release(hold));
 
-    /* It waits for an answer, but for no longer than the try timeout, which is a second unless it is told. */
+    /* It waits for an answer, but only for the try timeout, which is a second by default. */
     ground("freeze %d both", proxy);
     begin(&bound, 1000);
     begun = now_ms();
@@ -266,7 +267,7 @@ TEST(a_timeout_of_zero_tries_once) {
     free_all(NULL, lock, client);
 }
 
-/* What does not wait for others, where nobody answers: it must come back, and would be connecting for an hour. */
+/* A call that does not wait for others, when no server answers: it must return, although connecting may take an hour. */
 typedef struct {
     zklock_lock *lock;
     zklock_barrier *barrier;

@@ -7,7 +7,7 @@
 
 #define ROUNDS 200
 
-/* A thread that goes on asking or writing, until it is told something else than that the lock is held. */
+/* A thread that keeps asking or writing, until it learns anything but that the lock is held. */
 typedef struct {
     zklock_hold *hold;
     zklock_status (*asks)(zklock_hold *);

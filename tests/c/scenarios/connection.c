@@ -130,7 +130,7 @@ TEST(a_child_has_events_of_its_own_if_it_inherits_the_client) {
     CHECK(child >= 0);
     if (!child) {
         zklock_event event;
-        /* What is followed belongs to the parent. */
+        /* The connection that is followed belongs to the parent. */
         IS(zklock_client_next_event(followed, &event), ZKLOCK_FORKED);
         connects_for_a_ticket(client, lock);
         OK(zklock_client_close(client));

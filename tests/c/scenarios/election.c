@@ -23,7 +23,7 @@ static zklock_observer *observes(zklock_lock *lock) {
     return observer;
 }
 
-/* What it tells next is this; NULL: that nobody leads. */
+/* The next report must be this; NULL: that nobody leads. */
 static void tells(zklock_observer *observer, const char *identity) {
     const zklock_contender *leader;
     OK(zklock_observer_next(observer, SOON_MS, &leader));
@@ -59,7 +59,7 @@ TEST(one_leads_until_it_resigns_or_is_lost) {
     wait_for_contenders(path, 2);
     behind = start_acquire(last, SOON_MS);
     wait_for_contenders(path, 3);
-    /* Who stands as well is no news. */
+    /* A new candidate is not reported. */
     tells_nothing(observer, 50);
     give_back(lead);
     tells(observer, "second");
@@ -107,7 +107,7 @@ TEST(an_observer_serves_an_event_loop) {
     CHECK(readable(descriptor, SOON_MS));
     IS(zklock_observer_next(observer, 0, &leader), ZKLOCK_CLOSED);
     IS(zklock_observer_next(observer, ZKLOCK_FOREVER, &leader), ZKLOCK_CLOSED);
-    /* It is told again and again. */
+    /* It is reported again and again. */
     CHECK(readable(descriptor, SOON_MS));
     zklock_observer_free(observer);
     free_all(NULL, first, client);
@@ -124,7 +124,7 @@ TEST(who_asks_without_waiting_is_told_in_the_end) {
     EVENTUALLY((status = zklock_observer_next(observer, 0, &leader)) == ZKLOCK_OK);
     CHECK(!leader);
     tells_nothing(observer, 0);
-    /* What is on its way by now is not missed by who asks for the descriptor only then. */
+    /* A change that is on its way by now is not missed by a program that only then asks for the descriptor. */
     OK(zklock_observer_fd(observer, &descriptor));
     tells_nothing(observer, 0);
     CHECK(!readable(descriptor, 0));

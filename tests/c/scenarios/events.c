@@ -208,7 +208,7 @@ TEST(what_is_freed_has_no_event_and_leaves_the_descriptor_as_it_was) {
     CHECK(readable(descriptor, SOON_MS));
     zklock_call_free(call);
     is_quiet(client, 20);
-    /* What is done with its handle that has gone. */
+    /* Calls with handles that are gone. */
     IS(zklock_ticket_set_context(first, NULL), ZKLOCK_INVALID_HANDLE);
     IS(zklock_call_set_context(call, NULL), ZKLOCK_INVALID_HANDLE);
     IS(zklock_hold_set_context(hold, NULL), ZKLOCK_INVALID_HANDLE);
@@ -257,7 +257,7 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     CHECK(event.call == call && event.hold == hold && event.context == &of_hold);
     OK(zklock_call_finish(call, NULL));
     zklock_call_free(call);
-    /* Whose hold is freed by then has the call alone. */
+    /* If its hold is freed by then, the event has only the call. */
     fresh = acquire(lock, SOON_MS);
     OK(zklock_release_start(fresh, &call));
     OK(zklock_call_set_context(call, &of_call));
@@ -320,7 +320,7 @@ TEST(calls_of_all_that_a_client_made_have_events) {
     done(client, call, ZKLOCK_CONFLICT);
     zklock_call_free(call);
     give_back(hold);
-    /* One that connects is of no client. */
+    /* A call that connects belongs to no client. */
     int descriptor;
     OK(zklock_call_fd(connects, &descriptor));
     CHECK(readable(descriptor, SOON_MS));

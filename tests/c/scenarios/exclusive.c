@@ -71,7 +71,7 @@ static void *contends(void *argument) {
         sleep_ms(0);
         leave(contender->guarded, hold);
         status = zklock_release(hold);
-        /* A hold may be lost to a fault, and is told so then. */
+        /* A hold may be lost to a fault, and must then report it. */
         CHECK(status == ZKLOCK_OK || (contender->proxies && status == ZKLOCK_LOST));
         zklock_hold_free(hold);
     }

@@ -2,7 +2,7 @@
 
 #include "test.h"
 
-/* What was granted, in the order of the grants. */
+/* The grants, in order. */
 typedef struct {
     int places[256];
     int count;

@@ -303,7 +303,7 @@ TEST(a_hold_reads_nodes_whatever_became_of_it) {
     ground("create %s abcdef", guard.state);
     OK(zklock_hold_read(guard.hold, guard.state, data, sizeof data, &length, &version));
     CHECK(version == 0 && length == 6 && !memcmp(data, "abcdef-", 7));
-    /* As much as there is room for. */
+    /* As much as fits. */
     memcpy(data, "-------", 7);
     OK(zklock_hold_read(guard.hold, guard.state, data, 3, &length, &version));
     CHECK(length == 6 && !memcmp(data, "abc----", 7));

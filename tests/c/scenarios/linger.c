@@ -21,7 +21,7 @@ static int is_wanted(zklock_hold *hold) {
     return answer;
 }
 
-/* What is told of a hold. */
+/* What a hold reports. */
 typedef struct {
     zklock_hold *hold;
     zklock_status status;
@@ -49,7 +49,7 @@ TEST(a_lingering_lock_is_taken_again_without_a_request_until_another_wants_it) {
     int proxy;
     zklock_client *client = proxied_client(&proxy), *other = new_client();
     const char *path = fresh_path();
-    /* The longest time is none that comes round. */
+    /* The longest time never ends. */
     zklock_lock *lock = passed_on(client, path, INT64_MAX, 1), *others = new_mutex(other, path, 0);
     ground("record %d", proxy);
     zklock_hold *hold = acquire(lock, SOON_MS), *next;
@@ -61,7 +61,8 @@ TEST(a_lingering_lock_is_taken_again_without_a_request_until_another_wants_it) {
         hold = acquire(lock, SOON_MS);
         CHECK(token_of(hold) == token);
     }
-    /* Those of the first, of the watches for others, and of heartbeats if this takes long. Each round would take three. */
+    /* The requests of the first grant, of the watches for others, and of heartbeats if this takes long. Each round would
+     * take three. */
     CHECK(asked(proxy) < ROUNDS / 2);
 
     /* It is given up with the release if it is held, and at once if nobody has it. */
@@ -88,7 +89,7 @@ TEST(threads_pass_a_lock_on_if_their_client_has_several_turns) {
         zklock_lock *lock = passed_on(client, fresh_path(), 0, turns);
         zklock_hold *first = acquire(lock, SOON_MS), *second;
         attempt *attempt = start_acquire(lock, SOON_MS);
-        /* Those of its own client are others as well. */
+        /* Other threads of the same client count as others too. */
         OK(zklock_hold_wait_wanted(first, SOON_MS));
         OK(zklock_release(first));
         second = granted(attempt);

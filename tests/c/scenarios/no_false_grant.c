@@ -10,7 +10,7 @@
  * life (2/5 T). */
 #define BEYOND_A_LEASE_MS (WAITER_MS * 3 / 10)
 
-/* What must be so of a hold that was just delivered. */
+/* What must hold for a hold that was just delivered. */
 static void is_live(const zklock_hold *hold, const zklock_client *client) {
     const char *node, *stat;
     unsigned long long czxid, owner;

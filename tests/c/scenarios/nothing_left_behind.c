@@ -198,7 +198,7 @@ TEST(what_is_owed_is_counted_from_the_moment_that_the_caller_has_its_answer) {
         zklock_hold *none;
         int gate = new_hook("hold-request", two.proxy, "delete", 1, two.path);
         IS(zklock_acquire(two.lock, 10, &none), ZKLOCK_TIMEOUT);
-        /* Whoever ends its process when nothing is owed relies on this. */
+        /* A program that ends its process when nothing is owed relies on this. */
         CHECK(stat_of(two.client, ZKLOCK_STAT_OWED) == 1 || hook_fired(gate));
         await_hook(gate);
         CHECK(stat_of(two.client, ZKLOCK_STAT_OWED) == 1);

@@ -2,7 +2,7 @@
 
 #include "test.h"
 
-/* What another thread finds when it releases. */
+/* The result of a release on another thread. */
 static void *releases(void *hold) { return (void *)(intptr_t)zklock_release(hold); }
 
 static zklock_status released_elsewhere(zklock_hold *hold) {
@@ -209,7 +209,7 @@ TEST(an_inner_section_is_not_entered_when_the_outer_hold_is_lost) {
     OK(zklock_hold_node(outer, &node));
     ground("delete %s", node);
     OK(zklock_hold_wait_lost(outer, SOON_MS, &reason));
-    /* Also when all has been cleared away, but for the holds that the thread has still. */
+    /* Even when everything has been cleared away, except for the holds that the thread still has. */
     EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
     settled(client);
     sleep_ms(20);

@@ -72,7 +72,7 @@ TEST(a_writer_may_become_a_reader_without_a_gap) {
     zklock_lock_free(rival);
 }
 
-/* What a thread writes with, which has not acquired it. */
+/* The hold with which a thread writes that has not acquired it. */
 typedef struct {
     zklock_hold *hold;
     atomic_int stop;
@@ -86,7 +86,7 @@ static void *writes_on(void *given) {
     return NULL;
 }
 
-/* As a pool of threads does: one acquires, hands the hold on, and turns to another job. */
+/* As in a thread pool: one thread acquires, hands the hold on, and turns to another job. */
 TEST(who_has_handed_on_the_write_side_does_not_read_beside_it) {
     const char *path = fresh_path();
     zklock_client *client = new_client();
@@ -205,7 +205,7 @@ TEST(a_mutex_and_a_reader_of_one_path_refuse_each_other_unless_told_to_go_ahead)
     zklock_lock_free(bold);
 }
 
-/* What the lock guards. */
+/* The data that the lock guards. */
 static atomic_int readers, writers, most_readers, turns;
 
 typedef struct {

@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-/* The permits that are held, and those of whoever is next, who waits for as many others to go. */
+/* The permits that are held, and those of the next in the queue, which waits for as many others to go. */
 static int permits_at(const char *path) {
     char leases[128];
     snprintf(leases, sizeof leases, "%s/leases", path);
@@ -58,7 +58,7 @@ TEST(several_permits_are_acquired_at_once_and_nobody_overtakes) {
     attempt *waiting = start_acquire(three, SOON_MS), *behind;
     wait_for_waiters(path, 1);
     give_back(single);
-    /* Whoever is next has its permits there already, beyond the limit. */
+    /* The next in the queue already has its permits there, beyond the limit. */
     CHECK(permits_at(path) == 3 + 3);
     /* There is one, but the one who came before needs it. */
     behind = start_acquire(one, SOON_MS);
@@ -126,7 +126,7 @@ TEST(the_limit_can_be_changed_while_some_wait) {
     OK(zklock_set_limit(other, limit, 3));
     second = granted(waiting);
     third = granted(another);
-    /* Those that hold stay, and there are fewer. */
+    /* Holders stay, although there are fewer permits. */
     OK(zklock_set_limit(other, limit, 1));
     CHECK(state_of(first) == ZKLOCK_STATE_HELD && permits_at(path) == 3);
     give_back(first);

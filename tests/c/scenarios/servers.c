@@ -21,7 +21,7 @@ static void locks(zklock_client *client) {
     CHECK(valid_for(hold) > 0);
     OK(zklock_hold_node(hold, &node));
     CHECK(!strcmp(ground("exists %s", node), "true"));
-    /* What is given up leaves the connection as it is. */
+    /* Giving up leaves the connection as it is. */
     IS(zklock_acquire(theirs, 100, &none), ZKLOCK_TIMEOUT);
     give_back(hold);
     give_back(acquire(theirs, SOON_MS));

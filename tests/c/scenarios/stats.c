@@ -1,4 +1,4 @@
-/* What a client counts, and how it tells Prometheus. */
+/* What a client counts, and how it reports that to Prometheus. */
 
 #include "test.h"
 
@@ -6,7 +6,7 @@
 
 static char page[1 << 16];
 
-/* The value that stands for a series; -1 if there is none. */
+/* The value of a series; -1 if there is none. */
 static double value_of(const zklock_client *client, const char *series) {
     size_t length;
     OK(zklock_client_prometheus(client, page, sizeof page - 1, &length));

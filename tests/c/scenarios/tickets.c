@@ -449,7 +449,7 @@ TEST(a_wait_needs_no_descriptor_before_one_is_asked_for) {
     EVENTUALLY(zklock_acquire_finish(ticket, &next) == ZKLOCK_OK);
     EVENTUALLY(zklock_call_finish(call, NULL) == ZKLOCK_OK);
     CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
-    /* What comes late is readable at once, or is not, as it would be had it come early. */
+    /* A descriptor that is made late is readable at once, or is not, just like one that was made early. */
     OK(zklock_ticket_fd(ticket, &descriptor));
     CHECK(readable(descriptor, 0));
     OK(zklock_call_fd(call, &descriptor));

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-/* What `ground` says of its servers: their TLS addresses, and files. */
+/* What `ground` reports about its servers: their TLS addresses, and files. */
 static char hosts[256], authority[256], certificate[256], key[256], stranger[256];
 
 static void ask_for_files(void) {

@@ -425,7 +425,7 @@ static void takes_its_time(zklock_hold *hold, zklock_reason reason, void *contex
     (void)reason;
     __atomic_store_n(&visit->begun, 1, __ATOMIC_RELEASE);
     while (!__atomic_load_n(&visit->go_on, __ATOMIC_ACQUIRE)) sleep_ms(1);
-    /* The hold is being freed: that is told, and no harm is done. */
+    /* The hold is being freed: a call says so, and does no harm. */
     if (hold) {
         const char *node;
         IS(zklock_hold_node(hold, &node), ZKLOCK_INVALID_HANDLE);
@@ -461,7 +461,7 @@ TEST(freeing_a_hold_waits_for_its_callback_and_none_comes_after_it) {
     CHECK(__atomic_load_n(&visit.ended, __ATOMIC_ACQUIRE));
     count = has_come(&behind);
 
-    /* What was handed over before another callback has been called or never is. */
+    /* A callback that was queued before another one has been called by then, or never is. */
     zklock_hold *last = acquire(lock, SOON_MS);
     news news = {.hold = last};
     OK(zklock_hold_on_lost(last, called, &news));

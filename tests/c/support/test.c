@@ -50,7 +50,7 @@ static void start_ground(void) {
     }
     close(to[0]);
     close(from[1]);
-    /* What the tests start must not keep the ground alive. */
+    /* Processes that the tests start must not keep the ground alive. */
     to_ground = fdopen(dup3(to[1], 60, O_CLOEXEC), "w");
     from_ground = fdopen(dup3(from[0], 61, O_CLOEXEC), "r");
     close(to[1]);
@@ -60,7 +60,7 @@ static void start_ground(void) {
 static pthread_mutex_t ground_mutex = PTHREAD_MUTEX_INITIALIZER;
 static __thread char answer[65536];
 
-/* What it says to the command, which somebody else sends if it is NULL; NULL if it is gone. */
+/* The answer to the command, which another thread sends if it is NULL; NULL if the ground is gone. */
 static const char *told(const char *command) {
     int gone;
     pthread_mutex_lock(&ground_mutex);
@@ -142,7 +142,7 @@ int run_tests(const char *start, const test *tests, size_t count, int words_coun
             if (try > LATE_TRIES) failed(was_late_in, was_late, "late %d times: %s", LATE_TRIES, was_late_with);
             if (try > 1) printf("  late, so once more: %s\n", was_late_with);
             was_late = 0;
-            /* One that hangs must not hold up the others for long. */
+            /* A test that hangs must not hold up the others for long. */
             alarm(240);
             tests[at].run();
             alarm(0);
@@ -483,7 +483,7 @@ void on_time(void) {
 int64_t late_ms(void) { return __atomic_load_n(&worst_us, __ATOMIC_RELAXED) / 1000 + 1; }
 
 int64_t grace_ms(void) {
-    /* Where threads have to wait for their turn, several have to, one after the other. */
+    /* If threads have to wait for their turn, several of them have to, one after the other. */
     int64_t late = late_ms();
     return GRACE_MS + (late > 10 ? 6 * late : late);
 }

@@ -18,7 +18,7 @@
 #define SESSION_MS 4000
 /* How long anything may take that takes no time on an idle machine. */
 #define SOON_MS 30000
-/* What promise 4 allows beyond the deadline. */
+/* The delay beyond the deadline that promise 4 allows. */
 #define GRACE_MS 50
 
 typedef struct {
@@ -174,9 +174,9 @@ zklock_status outcome(attempt *attempt, zklock_hold **hold);
 /* How late the machine is: measured from the first call on. `late_ms` is the worst since the last `on_time`. */
 void on_time(void);
 int64_t late_ms(void);
-/* What promise 4 allows, and what the machine takes. */
+/* The delay that promise 4 allows, plus the delay of the machine. */
 int64_t grace_ms(void);
-/* What to add to a bound on something that goes through several threads and the servers. */
+/* To be added to a time limit for something that goes through several threads and the servers. */
 int64_t allowance_ms(void);
 
 /* Has this process stopped, the ground do something meanwhile, and the process go on after a time. */

@@ -34,7 +34,7 @@ final class CuratorWorker {
     private volatile boolean isOver;
     private long turn;
 
-    /** What it can take: acquired within a time, it says how it is let go, or null. */
+    /** A lock that it can take: acquired within a time, it returns how to release it, or null. */
     private interface Taking {
         Release within(long millis) throws Exception;
     }
@@ -76,7 +76,7 @@ final class CuratorWorker {
         }
     }
 
-    /** What waits within Curator does not see the end of the register: so the process ends for it, a little later. */
+    /** A wait inside Curator does not notice the end of the register, so the process ends, a little later. */
     private void awaitEnd() {
         try {
             while (socket.getInputStream().read() >= 0) { }

@@ -1,4 +1,4 @@
-//! What workers in Rust share: the line to the register, and how long they do what.
+//! What workers in Rust share: the connection to the register, and how long they hold locks.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,9 +11,9 @@ use ground::Dice;
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-/// What is held for long, so that much goes wrong meanwhile.
+/// Locks that are held for long, so that much goes wrong meanwhile.
 const SLOW: &str = ":/slow/";
-/// What is held for a millisecond at most, so that it is granted often.
+/// Locks that are held for a millisecond at most, so that they are granted often.
 const SWIFT: &str = ":/swift-";
 /// How often a worker says that it still holds: what is held for long, ten times more rarely.
 const STEP: Duration = Duration::from_millis(2);
@@ -39,7 +39,7 @@ impl Line {
         let is_over = Arc::new(AtomicBool::new(false));
         let (mut reading, tells) = (socket.try_clone()?, Arc::clone(&is_over));
         std::thread::spawn(move || {
-            // Nothing is said to us: whatever comes of it is the end.
+            // The register never sends anything: whatever comes, or an error, is the end.
             let _ = reading.read(&mut [0]);
             tells.store(true, Ordering::Relaxed);
         });
@@ -57,7 +57,7 @@ impl Line {
     }
 }
 
-/// For how long this lock is held in a turn, and how often that is said.
+/// How long this lock is held in a turn, and how often that is reported.
 pub(crate) fn time(dice: &mut Dice, word: &str, session: Duration) -> (Duration, Duration) {
     if word.contains(SLOW) {
         let longest = usize::try_from(session.as_millis() * 3).unwrap_or_default();

@@ -19,12 +19,13 @@
 /* How often it says that it still holds: what is held for long, ten times more rarely. */
 #define STEP_NS INT64_C(2000000)
 #define IS_SLOW(word) (strstr(word, ":/slow/") != NULL)
-/* What is held for a millisecond at most, so that it is granted often. */
+/* Locks that are held for a millisecond at most, so that they are granted often. */
 #define IS_SWIFT(word) (strstr(word, ":/swift-") != NULL)
 #define SWIFT_STEP_NS INT64_C(200000)
 #define MS_IN_NS INT64_C(1000000)
 
-/* The line to the register, and whether that is over: the end of a turn is said all the same, as long as that works. */
+/* The connection to the register, and whether it has ended: the end of a turn is still reported then, as long as that
+ * works. */
 static int line = -1, is_broken = 0;
 static uint64_t dice;
 
@@ -198,7 +199,7 @@ static void take(zklock_lock *lock, const char *word, uint64_t turn, int tries, 
         return;
     }
     claim(hold, turn, time, IS_SLOW(word) ? STEP_NS * 10 : IS_SWIFT(word) ? SWIFT_STEP_NS : STEP_NS);
-    /* What it says does not matter here: the claim is over. */
+    /* The answer does not matter here: the claim is over. */
     zklock_release(hold);
     zklock_hold_free(hold);
     say("free %" PRIu64 " %" PRId64, turn, now());

@@ -17,7 +17,7 @@ PATIENCE = 10.0
 # How often it says that it still holds: what is held for long, ten times more rarely.
 STEP = 0.002
 SLOW = ":/slow/"
-# What is held for a millisecond at most, so that it is granted often.
+# Locks that are held for a millisecond at most, so that they are granted often.
 SWIFT = ":/swift-"
 SWIFT_STEP = 0.0002
 
@@ -39,7 +39,7 @@ class Register:
             self.over.set()
 
     def _await_end(self) -> None:
-        # Nothing is said to us.
+        # The register never sends anything.
         with contextlib.suppress(OSError):
             while self._socket.recv(4096):
                 pass
@@ -82,7 +82,7 @@ class Turn:
             self._register.over.wait(0.1)
         else:
             self._claim(hold, STEP * 10 if SLOW in word else SWIFT_STEP if SWIFT in word else STEP)
-            # What it says does not matter here: the claim is over.
+            # The answer does not matter here: the claim is over.
             with contextlib.suppress(zklock.Error):
                 hold.release()
             self._say("free", time.monotonic_ns())

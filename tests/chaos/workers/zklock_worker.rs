@@ -27,7 +27,7 @@ fn lock(client: &Client, word: &str) -> Outcome<Lock> {
     Ok(client.lock(&spec)?)
 }
 
-/// One that will not get a lock now, and why.
+/// A worker that will not get a lock now, and why.
 fn gave(line: &mut Line, turn: u64, reason: &str) -> Outcome<()> {
     line.say(&format!("gave {turn} {} {reason}", now()))?;
     if !matches!(reason, "busy" | "timeout") {

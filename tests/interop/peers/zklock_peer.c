@@ -17,7 +17,7 @@ static void ok(zklock_status status) {
     exit(1);
 }
 
-/* Where the next lock of this kind goes, and how its holder enters. */
+/* The place for the next lock of this kind, and how its holder enters. */
 static zklock_lock **next(const char *mode) {
     modes[count] = mode;
     return &locks[count++];

@@ -48,7 +48,7 @@ enum Turn {
     Downgrade(Lock, Lock),
 }
 
-/// What a peer of this kind does by turns.
+/// The turns of a peer of this kind.
 fn turns(client: &Client, kind: &str, path: &str, options: &[String]) -> Outcome<Vec<Turn>> {
     let mut words = kind.split(':');
     let name = words.next().unwrap_or_default();

@@ -39,7 +39,7 @@ class Loop(asyncio.SelectorEventLoop):
         *args: Unpack[Arguments],
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
-        # One that came before must not be taken for a later one, however long its thread stays here.
+        # An earlier one must not be taken for a later one, however long its thread stays here.
         called = self._called
         handle = super().call_soon_threadsafe(callback, *args, context=context)
         called.set()

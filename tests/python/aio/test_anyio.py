@@ -72,7 +72,7 @@ def test_a_scope_cancelled_at_any_moment_of_an_acquire_leaves_no_node(
                 async with lock:
                     entered += 1
             moved_on += scope.cancelled_caught
-            # As many are too early as too late, however fast the machine is just now.
+            # About half come too early and half too late, however fast the machine is at the moment.
             span *= 1.02 if scope.cancelled_caught else 0.98
         assert entered and moved_on, f"no race: {entered} entered, {moved_on} moved on"
         await free(zk, other, path, ground)

@@ -27,7 +27,7 @@ def test_a_block_gives_the_hold_and_releases_it(zk: zklock.Client, path: str, gr
             assert contender.token == hold.token
         assert hold.state is zklock.HoldState.RELEASED and not lock.locked()
         assert ground.children(path) == []
-        # The same objects serve both: here by the lock of the blocking face, and by a hold.
+        # The same objects serve both: here the blocking lock, and a hold.
         async with zk.mutex(path) as hold:
             assert isinstance(hold, zklock.AsyncHold)
         async with await lock.hold() as hold:
@@ -147,7 +147,7 @@ def test_a_block_whose_hold_was_released_within_ends_in_peace(zk: zklock.Client,
         async def acquire() -> None:
             await lock.acquire()
 
-        # Nor does it take the hold of somebody else.
+        # It does not release another owner's hold either.
         async with lock as hold:
             await hold.release()
             await asyncio.create_task(acquire())
@@ -168,7 +168,7 @@ def test_a_release_that_is_not_confirmed_is_only_logged(
                 async with zk.mutex(path) as hold:
                     proxy("freeze", "both")
                 assert hold.state is zklock.HoldState.RELEASED
-                # It is told by another thread.
+                # Another thread reports it.
                 assert await true(lambda: any(path in record.getMessage() for record in caplog.records))
                 assert {record.levelname for record in caplog.records} == {"WARNING"}
             proxy("thaw")

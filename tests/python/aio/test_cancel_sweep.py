@@ -98,7 +98,7 @@ def test_a_cancel_in_any_round_of_the_loop_after_the_grant_leaves_no_hold(
         assert lock.locked() == (count > 1) or way is by_wait_for
         task.cancel()
         if way is by_wait_for and sys.version_info < (3, 12):
-            # That of asyncio forgot the cancel then, if there was a result.
+            # asyncio's own version ignored the cancel then, if there was a result.
             await asyncio.wait({task}, timeout=0.1)
             task.cancel()
         await ends(task)
@@ -227,7 +227,7 @@ def test_a_cancel_at_any_moment_of_an_acquire_of_a_free_lock_leaves_no_node(
                     await asyncio.sleep(0)
                 task.cancel()
             await asyncio.wait({task})
-            # As many come too early as too late, however fast the machine is just now.
+            # About half come too early and half too late, however fast the machine is at the moment.
             if task.cancelled():
                 cancelled += 1
                 span *= 1.02
@@ -299,7 +299,7 @@ def test_a_timeout_of_asyncio_at_any_moment_leaves_no_node(
             except asyncio.TimeoutError:
                 late += 1
                 span *= 1.02
-                # Nobody holds it who does not know.
+                # Nobody holds it without knowing.
                 assert not lock.locked()
         assert granted and late, f"no race: {granted} granted, {late} late"
         await free(zk, other, path, ground)
@@ -408,7 +408,7 @@ def test_a_cancel_while_it_connects_leaves_no_node(path: str, ground: Ground) ->
             task.cancel()
             await ends(task)
         ground(f"open {hook}")
-        # The connection is there for the one who still wants it, and for nobody else.
+        # The connection is there for the call that still wants it, and for no other.
         assert await soon(tasks[2])
         assert proxy("messages").count("request:create:") == proxy("messages").count(f"request:create:{path}")
         assert len(ground.children(path)) == 1

@@ -1,4 +1,4 @@
-"""A program in asyncio is told of connections, outages and lost sessions."""
+"""An asyncio program is told of connections, outages and lost sessions."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ground import Ground
 import zklock
 
 
-# What the oldest Python that is checked for does not have.
+# Missing in the oldest Python that is checked.
 NEWER: typing.Any = asyncio
 
 
@@ -40,7 +40,7 @@ def test_it_is_a_coroutine_for_asyncio_and_an_awaitable_for_all(zk: zklock.Clien
         warnings.simplefilter("always")
         asyncio.run(main())
         gc.collect()
-    # What was closed need not be awaited. The last was only looked at.
+    # A closed coroutine need not be awaited. The last one was only looked at.
     assert unraisable(caught) == [(RuntimeWarning, "AsyncLock.acquire was never awaited")]
 
 
@@ -117,7 +117,7 @@ def test_it_can_be_made_a_task_gathered_shielded_and_waited_for(
         for call in asyncio.as_completed([locks[5].acquire()], timeout=SOON):
             assert await call
         assert all(lock.locked() for lock in locks)
-        # What has begun at once can be gathered, too.
+        # Calls that start at once can be gathered, too.
         assert await asyncio.gather(*(lock.release() for lock in locks)) == [None] * 6
         holds = await asyncio.gather(*(lock.hold() for lock in locks))
         await asyncio.gather(*(hold.confirm() for hold in holds))
@@ -255,7 +255,7 @@ def test_without_a_loop_it_says_so(zk: zklock.Client, path: str, ground: Ground)
     call = zk.aio.mutex(path).acquire()
     with pytest.raises(RuntimeError, match="run in an asyncio event loop"):
         call.send(None)
-    # What it had begun is withdrawn.
+    # Work that it had started is withdrawn.
     ground.expect_children(path, 0)
 
 

@@ -14,7 +14,7 @@ import zklock
 
 
 async def until(observer: zklock.AsyncObserver, token: typing.Optional[int]) -> None:
-    """Waits until it is told of this one."""
+    """Waits until this one is reported."""
     async for leader in observer:
         if (leader.token if leader else None) == token:
             return
@@ -89,7 +89,7 @@ def test_the_end_of_an_observer(zk: zklock.Client, hosts: str, path: str) -> Non
             await soon(look)
         with pytest.raises(zklock.Closed):
             await soon(observer.__anext__())
-        # Nobody has to read one to its end, nor to await what it gives.
+        # An observer need not be read to its end, and what it gives need not be awaited.
         look = asyncio.ensure_future(zk.aio.election(path).observe().next())
         await asyncio.sleep(0)
         look.cancel()

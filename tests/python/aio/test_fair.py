@@ -118,7 +118,7 @@ def test_a_waiter_of_the_same_client_that_gives_up_is_left_out(zk: zklock.Client
                 tasks.append(asyncio.create_task(line(lock, name, order)))
                 await steps(1)
             await queue(ground, path, 2)
-            # One that has a node, and one that has none.
+            # A waiter with a node, and one without.
             tasks[0].cancel()
             tasks[3].cancel()
         await soon(asyncio.wait(tasks))

@@ -128,7 +128,7 @@ def test_a_grant_that_comes_after_its_loop_was_closed_is_let_go(
     loop.close()
     hold.release()
     assert gone(lambda: zk.stats().grants == 1)
-    # Nobody can receive it any more; but as long as the task is there, it might.
+    # Nobody can receive it any more. But as long as the task exists, it might.
     assert not zk.mutex(path).locked()
     del task
     gc.collect()
@@ -242,7 +242,7 @@ def test_debug_mode_has_nothing_to_say(
     zk: zklock.Client, path: str, ground: Ground, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
-        # Every step is told, with the representation of its task.
+        # Every step is reported, with the representation of its task.
         asyncio.get_running_loop().slow_callback_duration = 0
         await everything(zk, path, ground)
 

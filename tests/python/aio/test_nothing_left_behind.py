@@ -28,7 +28,7 @@ def test_a_node_whose_reply_was_lost_is_adopted(path: str, ground: Ground) -> No
             async with lock as hold:
                 assert ground(f"fired {hook}") == "true"
                 assert [f"{path}/{name}" for name in ground.children(path)] == [hold.node]
-                # That of the lost reply itself.
+                # The node of the lost reply itself.
                 assert hold.node.endswith(f"{1:010d}")
             assert ground.children(path) == []
 
@@ -102,7 +102,7 @@ def test_a_hold_that_is_forgotten_is_released_and_warned_of(
             await zk.aio.mutex(path).hold()
             gc.collect()
         await queue(ground, path, 0)
-        # One that is lost or released is nobody's loss.
+        # A hold that was lost or released gives no warning when it is dropped.
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             hold = await zk.aio.mutex(path).hold()

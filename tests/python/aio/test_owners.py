@@ -117,7 +117,7 @@ def test_a_second_acquire_by_the_same_task_waits_as_that_of_any_task(
 
 
 def test_two_users_in_one_task_take_turns(zk: zklock.Client, path: str) -> None:
-    """The task that makes the coroutines is their owner, whoever runs them."""
+    """The task that makes the coroutines is their owner, whichever task runs them."""
 
     async def main() -> None:
         lock, inside = zk.aio.mutex(path), []

@@ -56,7 +56,7 @@ def test_a_task_may_go_on_as_a_reader_and_not_as_a_writer(
         assert await write.acquire(blocking=False) is False
         await read.release()
         await (await soon(ahead)).release()
-        # Where any task may release the write side, it may be another that writes.
+        # If any task may release the write side, another task may be writing.
         async with zk.aio.write(path):
             assert await read.acquire(timeout=0.1) is False
             assert await read.acquire(blocking=False) is False

@@ -51,7 +51,7 @@ def test_a_holder_is_told_within_a_heartbeat(path: str, ground: Ground, blow: st
             assert reasons == [BLOWS[blow]]
             assert hold.lost.is_set() and hold.lost.reason is BLOWS[blow]
             assert (hold.state, hold.valid_for()) == (zklock.HoldState.LOST, 0)
-            # It is told to those who ask later, too.
+            # A task that asks later learns of it too.
             assert await hold.lost is BLOWS[blow]
             with pytest.raises(zklock.LockLost) as caught:
                 await hold.release()

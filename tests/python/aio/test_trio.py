@@ -46,7 +46,7 @@ def test_trio_is_told_that_it_is_not_served(zk: zklock.Client, path: str, ground
         anyio.run(main, backend="trio")
     finally:
         hold.release()
-    # What they had begun is withdrawn.
+    # Work that they had started is withdrawn.
     ground.expect_children(f"{path}/held", 0)
     ground(f"delete-tree {path}")
     with zk.mutex(path):

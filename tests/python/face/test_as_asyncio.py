@@ -206,7 +206,7 @@ def test_conversation(script: Script, zk: zklock.Client, path: str) -> None:
     expect_alike(asyncio.run(ours()), expected)
 
 
-# What differs.
+# Differences.
 
 
 def test_block_gives_the_hold(zk: zklock.Client, path: str) -> None:

@@ -97,7 +97,7 @@ CALLS = [
     Call((False,)),
     Call((0,)),
     Call((), {"blocking": False}),
-    # What is true or false without being a number has been taken since 3.13.
+    # Values that are true or false without being numbers are accepted since 3.13.
     Call(("",), since=(3, 13)),
     Call((None,), since=(3, 13)),
     Call(("yes",), waits=True, since=(3, 13)),
@@ -149,7 +149,7 @@ CALLS = [
 CALLS = [call for call in CALLS if sys.version_info >= call.since]
 
 
-# Those that give up in time, or at once.
+# Attempts that give up in time, or at once.
 BOUNDED = [call for call in CALLS if not call.waits]
 
 
@@ -158,7 +158,7 @@ def test_acquire_of_a_free_lock(call: Call, theirs: AnyLock, ours: zklock.Lock, 
     def script(lock: AnyLock) -> list[Outcome]:
         acquired = call(lock)
         seen = [acquired, elsewhere(lock.acquire, False)]
-        # Whoever has it now, it is free again.
+        # Whoever had it, it is free again.
         (elsewhere if seen[1].value else outcome)(lock.release)
         return [*seen, outcome(lock.release)]
 
@@ -176,7 +176,7 @@ def test_acquire_of_a_lock_held_elsewhere(
     compare(script, theirs, ours)
 
 
-# One that is not reentrant waits for this thread itself.
+# A lock that is not reentrant waits for this thread itself.
 @pytest.mark.parametrize(
     ("kind", "call"), [("RLock", call) for call in CALLS] + [("Lock", call) for call in BOUNDED], ids=str
 )
@@ -206,7 +206,7 @@ def releases_what_is_not_held(lock: AnyLock, elsewhere: Elsewhere) -> list[Outco
 
 
 def counts(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
-    """As often as it was acquired it is to be released, until others get it."""
+    """It must be released as often as it was acquired before others get it."""
     seen = [outcome(lock.acquire, False) for _ in range(3)]
     held = sum(one.value is True for one in seen)
     for _ in range(held):
@@ -329,7 +329,7 @@ def test_conversation(script: Script, theirs: AnyLock, ours: zklock.Lock, elsewh
 
 def test_locked(theirs: AnyLock, ours: zklock.Lock, elsewhere: Elsewhere) -> None:
     if not hasattr(theirs, "locked"):
-        # That of RLock has come with 3.14.
+        # RLock has had this method since 3.14.
         theirs = threading.Lock()
 
     def script(lock: AnyLock) -> list[Outcome]:
@@ -368,7 +368,7 @@ def test_condition_of_a_lock(zk: zklock.Client, path: str, elsewhere: Elsewhere)
     assert consumed.result(timeout=30) == Outcome(5)
 
 
-# What differs.
+# Differences.
 
 
 def test_a_timeout_of_none_is_one_of_minus_one(zk: zklock.Client, path: str) -> None:

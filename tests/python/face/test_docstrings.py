@@ -24,7 +24,7 @@ def documented() -> typing.Iterator[tuple[str, object]]:
         if not inspect.isclass(value):
             continue
         yield name, value
-        # What a private base gives, too.
+        # Include what a private base provides.
         for cls in value.__mro__:
             if not cls.__module__.startswith("zklock"):
                 break

@@ -1,4 +1,4 @@
-"""The examples in README and the documentation work as they stand, but for the address of the server."""
+"""The examples in README and the documentation work as they are, except for the address of the server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from ground import Ground
 
 ROOT = pathlib.Path(__file__).parents[3]
-# Those of recipes.md are files of applications: tests/docs runs them.
+# The examples of recipes.md are files of applications: tests/docs runs them.
 PAGES = tuple(
     page
     for page in ("README.md", "zklock-py/README.md", *sorted(f"docs/{page.relative_to(ROOT / 'docs')}" for page in ROOT.glob("docs/**/*.md")))

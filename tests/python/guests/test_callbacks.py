@@ -1,4 +1,4 @@
-"""What handlers of a loss may do to each other, and to the log: those of one hold wait for each other, and nobody else."""
+"""What callbacks for a loss may do to each other, and to the log: those of one hold wait for each other, and for no others."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_beyond_the_bound_they_wait_and_none_is_forgotten(zk: zklock.Client, gro
     may_end.set()
     until(lambda: told == len(holds), within=30)
     assert most == AT_ONCE
-    # Those who called them go.
+    # The threads that called them end.
     until(lambda: not any(thread.name == "zklock-callbacks" for thread in threading.enumerate()), within=30)
 
 

@@ -62,7 +62,7 @@ class Told:
         self.client = client
 
     def tell(self, state: ConnectionState) -> None:
-        # Where the collector has begun to take it apart, this raises.
+        # If the collector has begun to take it apart, this raises.
         self.states.put(state)
 
 
@@ -163,7 +163,7 @@ def blocked(zk: zklock.Client, path: str) -> typing.Iterator[threading.Event]:
         await waits
 
     def run() -> None:
-        # What has to be woken is a task of this thread's loop.
+        # A task of this thread's loop has to be woken.
         loop.run_until_complete(wait())
 
     thread = threading.Thread(target=run, daemon=True)
@@ -325,7 +325,7 @@ class Stops:
     def __init__(self, acquire: Acquire, *others: object) -> None:
         self.reasons: queue.Queue[LossReason] = queue.Queue()
         self.has_begun = threading.Event()
-        # What goes first when the collector takes it apart, after what the callback needs.
+        # Freed first when the collector takes it apart, after what the callback needs.
         self.others = others
         # These are younger than this object, and so taken apart later.
         self.hold, self.client = acquire()

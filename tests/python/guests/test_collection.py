@@ -213,7 +213,7 @@ def test_ten_thousand_rounds_leave_nothing(zk: zklock.Client, path: str) -> None
     def count() -> list[int]:
         return [sys.getrefcount(one) for one in shared]
 
-    # What is kept for the next time is there then.
+    # Then what is kept for the next time is there.
     work(1000)
     gc.collect()
     references, memory = count(), resident()

@@ -121,7 +121,7 @@ GOES_ON = {
 
 @pytest.mark.parametrize("call", GOES_ON)
 def test_while_a_daemon_thread_goes_on_as_clients_close(start: Start, ground: Ground, path: str, call: str) -> None:
-    # As in any other wait, it stays where it is; what it might be told now would only frighten.
+    # As in any other wait, it stays where it is: an exception now would only confuse.
     proxy = ground.proxy("1")
     text = f"""
 lock, again, ready = zk.mutex(path), zk.mutex(path, reentrant=True), threading.Event()

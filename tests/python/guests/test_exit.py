@@ -118,7 +118,7 @@ def test_without_a_word(start: Start, ground: Ground, hosts: str, path: str, how
     ended = ends(start, f"zk.mutex(path).acquire(); {how}", hosts, path)
     assert ended.status == (0 if "_exit" in how else -signal.SIGTERM)
     assert (ended.out, ended.err) == ("", "")
-    # Nobody has said good-bye: the servers free it when the session has timed out.
+    # The session was not closed: the servers free the lock when it has timed out.
     assert len(ground.children(path)) == 1
 
 

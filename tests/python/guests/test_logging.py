@@ -1,4 +1,4 @@
-"""What the library has to say goes to ``logging``, under the name ``zklock``; and nowhere else."""
+"""The library's log goes to ``logging``, under the name ``zklock``, and nowhere else."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Lines(logging.Handler):
 
 @pytest.fixture
 def lines() -> typing.Iterator[Lines]:
-    """All that is said; clients that are made then shall say everything."""
+    """Everything that is logged. Clients that are made from now on log everything."""
     logger, lines = logging.getLogger("zklock"), Lines()
     level = logger.level
     logger.setLevel(logging.DEBUG)
@@ -83,7 +83,7 @@ def test_an_acquire_is_told_from_its_call_to_its_release(lines: Lines, hosts: st
         hold = attempt.result()
         hold.release()
         lines.wait_for(f"lock released.*token={hold.token}")
-    # Those of the requests have no such field.
+    # Records of requests have no such field.
     said = [record.getMessage() for record in lines.records if f' path="{path}"' in record.getMessage()]
     ours = [message for message in said if hold.node in message or f"token={hold.token}" in message]
     assert [message.split(" path=")[0] for message in ours] == ["node created", "lock granted", "lock released"]
@@ -114,7 +114,7 @@ def test_the_level_is_honoured(lines: Lines, ground: Ground, hosts: str, path: s
         ground(f"delete {hold.node}")
         assert hold.lost.wait(timeout=10)
         del hold
-    # Lines come in their order: what is said of another comes after all that is said of this one.
+    # Lines come in order: those about another client come after all those about this one.
     logging.getLogger("zklock").setLevel(logging.DEBUG)
     with zklock.Client(hosts, session_timeout=4) as another:
         lines.wait_for(f"session opened.*{another.session_id:#x}")
@@ -150,7 +150,7 @@ def test_a_level_counts_from_when_it_is_set(
     try:
         set_level(logging.WARNING)
         with zklock.Client(proxy.hosts, session_timeout=4) as zk:
-            # Nobody calls the library any more before the line is made.
+            # Nothing calls the library between this and the line.
             set_level(logging.INFO)
             proxy("cut")
             lines.wait_for(f"connection lost.*{zk.session_id:#x}")
@@ -219,7 +219,7 @@ assert left.state is zklock.HoldState.LOST
 """
     program = start(text, proxy.hosts, path, options=options)
     ground(f"delete {program.line()}")
-    # Not while it connects anew.
+    # Not while it reconnects.
     proxy("refuse", "on")
     proxy("cut")
     proxy("expire")
@@ -293,7 +293,7 @@ def test_a_slow_handler_does_no_harm(lines: Lines, ground: Ground, hosts: str, p
             lost = zk.mutex(path).hold()
             ground(f"delete {lost.node}")
             assert lost.lost.wait(timeout=10)
-            # The line is said now, on a thread that nobody waits for.
+            # The line is logged now, on a thread that nobody waits for.
             begun = time.monotonic()
             for _ in range(20):
                 with zk.mutex(path) as hold:

@@ -1,4 +1,4 @@
-"""Other processes: what is forked is told so, what is pickled is refused, and what belongs to one stays its own."""
+"""Other processes: forked objects say so, pickling is refused, and what belongs to one process stays its own."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ def check(hold, guarded, loss, of_asyncio):
     calls["await loss"] = lambda: asyncio.run(wait_for(loss))
     for name, call in calls.items():
         refused(name, call)
-    # What is refused starts nothing: the child may close all descriptors, without which our thread could not work.
+    # A refused call starts nothing: the child may close all descriptors, without which our thread could not work.
     names = [pathlib.Path(f"/proc/self/task/{task}/comm").read_text().strip() for task in os.listdir("/proc/self/task")]
     assert "zklock-io" not in names, names
-    # What costs no request is answered.
+    # Calls that send no request are answered.
     assert hold.state is zklock.HoldState.LOST and hold.valid_for() == 0
     assert loss.is_set() and loss.reason is zklock.LossReason.FORKED
     assert not lock.locked() and not again.locked()
@@ -353,7 +353,7 @@ if __name__ == "__main__":
     with concurrent.futures.ProcessPoolExecutor(3, mp_context=context) as pool:
         tokens = list(pool.map(add, [file] * 6))
         error = raised(pool.submit(lose).result)
-        # What has no place there is refused here, and the pool lives on.
+        # Objects that cannot be pickled are refused here, and the pool lives on.
         refused = raised(pool.submit(print, zk).result)
         assert pool.submit(len, "ab").result() == 2
     assert len(set(tokens)) == 6
@@ -384,7 +384,7 @@ if __name__ == "__main__":
         with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
             assert "fork" in pool.submit(is_refused).result()
         assert hold.confirm() > 0
-    # One that is started anew is not concerned.
+    # A process that is started without a fork is not affected.
     file = __file__ + ".number"
     with open(file, "w") as now:
         now.write("0")
@@ -401,7 +401,7 @@ def test_other_programs_may_be_started_while_holding(start: Start, hosts: str, p
 import subprocess
 
 with zk.mutex(path) as hold:
-    # Where nothing is closed for it: what is ours is not inherited.
+    # If nothing closes them for it: our descriptors are not inherited.
     listed = subprocess.run(["ls", "-l", "/proc/self/fd"], capture_output=True, text=True, close_fds=False)
     assert "socket" not in listed.stdout and "eventfd" not in listed.stdout, listed.stdout
     assert hold.confirm() > 0

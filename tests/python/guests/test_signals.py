@@ -60,7 +60,7 @@ def nothing():
     pass
 
 
-# What comes before, the wait, what comes after.
+# The code before, the wait, and the code after.
 before, wait, after = {
     "acquire": (nothing, lambda: lock.acquire(), nothing),
     "acquire with a timeout": (nothing, lambda: lock.acquire(timeout=60), nothing),
@@ -321,7 +321,7 @@ def of_thread(name, thread="self"):
 
 
 def all_of_it():
-    # Those that a program may have: a C library has some of its own.
+    # Signals that a program may handle: a C library uses some itself.
     own = sum(1 << (number - 1) for number in numbers)
     caught = [int(of_thread(name), 16) & own for name in ("SigCgt", "SigIgn", "SigBlk")]
     return [signal.getsignal(number) for number in numbers], signal.pthread_sigmask(signal.SIG_BLOCK, ()), caught

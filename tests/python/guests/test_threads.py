@@ -103,7 +103,7 @@ def test_what_a_thread_held_when_it_ended_is_still_held(zk: zklock.Client, other
     run_all([threading.Thread(target=lock.acquire)])
     assert lock.locked() and lock.current is None
     assert not other.mutex(path).acquire(blocking=False)
-    # As a threading.Lock, it may be released by any thread.
+    # Like a threading.Lock, it may be released by any thread.
     lock.release()
     with other.mutex(path, timeout=2):
         pass
@@ -125,14 +125,14 @@ def threads():
     return sorted(found.values())
 
 def expect(*names):
-    # What resolves names comes and goes.
+    # Threads that resolve names come and go.
     until = time.monotonic() + 30
     while threads() != sorted(names):
         assert time.monotonic() < until, threads()
         time.sleep(0.01)
 
 def log():
-    # One that has told of a loss goes when it is done.
+    # A thread that has reported a loss ends when it is done.
     until = time.monotonic() + 30
     while [thread.name for thread in threading.enumerate()] != ["MainThread", "zklock-log"]:
         assert time.monotonic() < until, threading.enumerate()
@@ -157,7 +157,7 @@ for client in [zk, *others]:
     client.connect()
 expect("zklock-io")
 with lock as hold:
-    # What comes to nothing is told to the log, by a thread of Python's.
+    # A failure is reported in the log, by a Python thread.
     for _ in range(20):
         assert not others[0].mutex(path).acquire(timeout=0.001)
     hold.on_lost(print)

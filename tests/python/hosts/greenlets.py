@@ -151,7 +151,7 @@ with other.mutex(path):
     for _ in range(3):
         assert zk.mutex(path).acquire(blocking=False) is False
 until(lambda: sum("held by another" in line for _, line in lines) == 3)
-# What is said of a session comes from another thread of the system's.
+# Reports about a session come from another real thread.
 until(lambda: sum("session opened" in line for _, line in lines) == 2)
 assert {thread for thread, _ in lines} == {os.getpid()}, lines
 """
@@ -366,7 +366,7 @@ Run = typing.Callable[[str], None]
 
 
 def runner(start: Start, hosts: str, path: str, options: tuple[str, ...]) -> Run:
-    """Runs a program to its end, which is to be a good one."""
+    """Runs a program to its end, which must be a success."""
 
     def run(text: str) -> None:
         ended = start(text, hosts, path, options=options).finish(within=55)

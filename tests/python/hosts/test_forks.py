@@ -134,7 +134,7 @@ if __name__ == "__main__":
 
 
 def test_a_child_has_all_that_its_parent_had(start: Start, hosts: str, path: str) -> None:
-    # Losses are told and lines are logged by threads, which the child has to make anew; and asyncio has its own way.
+    # Threads report losses and log lines, and the child has to start them again. asyncio has its own way.
     text = """
 class Lines(logging.Handler):
     def emit(self, record):

@@ -66,7 +66,7 @@ def test_threads_of_the_pool(run: Run) -> None:
 
 
 def test_a_program_that_uses_it_only_in_threads_of_the_pool(run: Run) -> None:
-    # What is called is called on threads of the system's then.
+    # Then callbacks are called on real threads.
     text = greenlets.REAL_THREADS.format(run_in_a_thread="gevent.get_hub().threadpool.apply")
     clients = "\ndef begin():\n    global zk\n    zk = zklock.Client(hosts, session_timeout=4)\n    zk.connect()\n"
     clients += "gevent.get_hub().threadpool.apply(begin)\n"
@@ -156,6 +156,6 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("end", ["", "sys.exit(0)\n", "other.close()\nzk.close()\n"], ids=["", "exit", "closed"])
 def test_the_end_of_the_interpreter(start: Start, ground: Ground, hosts: str, path: str, end: str) -> None:
     ended = start(BEGIN + greenlets.LEFT_AT_THE_END + end, hosts, path, options=()).finish(within=55)
-    # A client that is closed loses its holds, and those who wait are told, in greenlets that the end finds there.
+    # A client that is closed loses its holds, and those that wait are told, in greenlets that the end finds there.
     assert ended.status == 0 and (end.startswith("other") or ended[:3] == WELL)
     assert ground.children(path) == []

@@ -20,7 +20,7 @@ import zklock
 
 hosts, path, file = (os.environ[name] for name in ("HOSTS", "LOCK", "NUMBER"))
 
-# What is checked when it is loaded: in the master, with --preload.
+# A check when it is loaded: in the master, with --preload.
 with zklock.Client(hosts, session_timeout=4) as first, first.mutex(path + "-loaded") as hold:
     assert hold.confirm() > 0
 

@@ -30,7 +30,7 @@ def test_workers_take_turns(zk: zklock.Client, ground: Ground, path: str) -> Non
         await asyncio.to_thread(lock.release)
 
     async def main() -> None:
-        # As many threads as workers, or those who wait could keep the holder from a thread to release on.
+        # As many threads as workers. Otherwise waiting threads could leave the holder no thread on which to release.
         asyncio.get_running_loop().set_default_executor(concurrent.futures.ThreadPoolExecutor(WORKERS + 1))
         first = asyncio.ensure_future(work())
         while not inside.all and not first.done():

@@ -37,7 +37,7 @@ def test_contenders_of_a_semaphore_and_of_a_set(
         ground.expect_children(f"{at}/locks", 1)
         holder, *others = lock.contenders()
         assert holder.holds and holder.node == hold.node
-        # Who is at the head of the queue may have put its permit behind the others already.
+        # The first in the queue may already have put its permit behind the others.
         assert not any(waiter.holds for waiter in others)
         assert others[-1].node.startswith(f"{at}/locks/") and others[-1].session == other.session_id
         with zk.mutex(path) as beside:

@@ -49,7 +49,7 @@ def test_the_order_of_naming_makes_no_difference(zk: zklock.Client, path: str) -
     zk.all([one, two]).acquire()
     assert zk.all([two, one]).locked()
     assert not zk.all([two, one]).acquire(timeout=0.1)
-    # Who holds the set holds its members.
+    # The holder of the set holds its members.
     assert not one.acquire(timeout=0.1)
     zk.all(iter([two, one])).release()
     raises(zklock.NotHeld, zk.all([one, two]).release)

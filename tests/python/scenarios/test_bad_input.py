@@ -23,7 +23,7 @@ import zklock
 
 Call = typing.Callable[[], object]
 
-# No path, and what is said of it.
+# Invalid paths, and their error messages.
 BAD_PATHS = {
     "": "is empty: a path begins with /",
     "bad/relative": "is relative: a path begins with /",
@@ -120,7 +120,7 @@ def test_a_path_that_is_long_or_foreign_but_allowed_works(zk: zklock.Client, gro
 )
 def test_hosts_that_are_none_are_named(hosts: str) -> None:
     said = raises(zklock.InvalidInput, lambda: zklock.Client(hosts)).says("write host:port,host:port")
-    # As it was given, with what cannot be seen made visible.
+    # As it was given, with invisible characters made visible.
     said.says(hosts.replace("\0", "\\0"))
 
 
@@ -161,7 +161,7 @@ def test_lists_of_hosts_that_are_none_are_named() -> None:
     raises(zklock.InvalidInput, lambda: client(["zk1", ""])).says("write host:port,host:port")
     raises(zklock.InvalidInput, lambda: client(["/app"])).says("write host:port,host:port")
     raises(zklock.InvalidInput, lambda: client([("", 2181)])).says("write host:port,host:port")
-    raises(zklock.InvalidInput, lambda: client(["zk1/app", "zk2"])).says("after the last of them")
+    raises(zklock.InvalidInput, lambda: client(["zk1/app", "zk2"])).says("must come after the last host")
 
     def broken() -> typing.Iterator[str]:
         yield "zk1"
@@ -174,7 +174,7 @@ def test_lists_of_hosts_that_are_none_are_named() -> None:
 def test_bad_options_are_named_one_by_one(hosts: str) -> None:
     make = zklock.Client
     for wrong in (None, *NO_TEXTS):
-        # A list of hosts is allowed, and this is none of a host.
+        # A list of hosts is allowed, but this is not a host.
         if wrong == ["/list"]:
             continue
         is_type_error(lambda: make(wrong), "hosts is a string")
@@ -361,7 +361,7 @@ def test_a_chroot_that_is_missing_is_named_and_not_made(hosts: str, ground: Grou
     for client, chroot in (
         (zklock.Client(hosts, chroot="/bad-chroot/none"), "/bad-chroot/none"),
         (zklock.Client(f"{hosts}/bad-chroot"), "/bad-chroot"),
-        # That of the argument replaces that of the hosts.
+        # The argument replaces the chroot in the hosts.
         (zklock.Client(f"{hosts}/bad-chroot", chroot="/bad-chroot/other"), "/bad-chroot/other"),
     ):
         for call in (client.connect, client.mutex("/below").acquire, client.mutex("/below").hold):

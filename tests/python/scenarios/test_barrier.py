@@ -25,7 +25,7 @@ def gone(ground: Ground, at: str) -> None:
 
 def test_who_comes_waits_until_it_is_removed(zk: zklock.Client, other: zklock.Client, at: str) -> None:
     barrier, its = zk.barrier(at), other.barrier(at)
-    # There is none yet.
+    # It does not exist yet.
     assert barrier.wait() is True and its.is_set() is False and barrier.remove() is False
     assert barrier.set() is True
     assert its.set() is False

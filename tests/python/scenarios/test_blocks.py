@@ -161,12 +161,12 @@ def test_a_stack_that_takes_over_ends_what_is_left(zk: zklock.Client, path: str)
 def test_a_release_within_a_block_costs_no_other_block_its_hold(zk: zklock.Client, path: str) -> None:
     lock = zk.semaphore(path, 3)
     first, second = by_generator(lock), by_generator(lock)
-    # What this thread acquired last.
+    # The hold that this thread acquired last.
     lock.release()
     assert is_held(first.hold) and not is_held(second.hold)
     second.end()
     assert is_held(first.hold)
-    # What was acquired in the place of that is released.
+    # The hold that was acquired in its place is released.
     third = by_generator(lock)
     lock.release()
     assert lock.acquire(timeout=SOON)

@@ -132,7 +132,7 @@ def test_the_error_says_who_is_in_the_way(
         times_out(other.mutex(path), 3 * A_WHILE).says(path, says)
         raised = raises(zklock.Timeout, other.mutex(path, timeout=3 * A_WHILE).__enter__).says(path, says)
         assert isinstance(raised.error, TimeoutError)
-        # Where the answer is only False, the log says why.
+        # If the answer is only False, the log says why.
         with caplog.at_level(logging.INFO, "zklock"):
             assert not other.mutex(path).acquire(timeout=3 * A_WHILE)
             eventually(lambda: any(says in record.getMessage() for record in caplog.records))
@@ -162,7 +162,7 @@ def test_a_timeout_of_zero_tries_once(other: zklock.Client, connect_far: Connect
     assert lock.acquire(blocking=False)
     lock.release()
 
-    # It waits for an answer, but for no longer than the try timeout, a second; and no answer is not an answer.
+    # It waits for an answer, but only for the try timeout, a second; and no answer is not an answer.
     proxy("freeze", "both")
     with Lateness() as late:
         begun = time.monotonic()

@@ -83,7 +83,7 @@ def test_a_closed_client_says_so_and_does_nothing(far: Far, ground: Ground, path
     raises(zklock.Closed, zk.__enter__).says(SAYS)
     assert zk.session_id is None and zk.session_timeout is None
     assert zk.stats().owed == 0 and "closed" in repr(zk)
-    # What is wrong is told first.
+    # A wrong argument is reported first.
     raises(zklock.InvalidInput, lambda: zk.mutex("relative"))
     assert heard(proxy, "request:") == 0
     assert ground.children(path) == []
@@ -189,7 +189,7 @@ def test_a_close_while_connecting_ends_that(ground: Ground, path: str) -> None:
     for attempt in (connecting, acquiring):
         error = attempt.error()
         assert type(error) is zklock.Closed and SAYS in str(error)
-    # Nobody keeps the session.
+    # Nothing keeps the session open.
     eventually(lambda: proxy("connections") == "0")
     assert ground.children(path) == []
 

@@ -22,7 +22,7 @@ SESSION_LOST, CLOSED = ConnectionState.SESSION_LOST, ConnectionState.CLOSED
 
 
 class Listener:
-    """Keeps what it is told."""
+    """Keeps what is reported."""
 
     def __init__(self, client: zklock.Client | zklock.AsyncClient) -> None:
         self._states: queue.Queue[ConnectionState] = queue.Queue()
@@ -47,7 +47,7 @@ def test_an_outage_is_told_and_its_end(far: Far) -> None:
         proxy("refuse", "off")
         assert listener.next() is CONNECTED
         assert zk.connection_state is CONNECTED
-    # One that is too short to be seen as it happens is not left out.
+    # An outage that is too short to be seen while it lasts is still reported.
     proxy("reset")
     assert listener.next() is DISCONNECTED
     assert listener.next() is CONNECTED
@@ -82,7 +82,7 @@ def test_a_client_that_connects_later_tells_of_that(ground: Ground) -> None:
     with zk:
         assert listener.next() is CONNECTED
         assert zk.connection_state is CONNECTED
-        # Somebody who comes later is told how it is now.
+        # A callback that is added later gets the current state.
         late = Listener(zk.aio)
         assert late.next() is CONNECTED
         expire(proxy)
@@ -100,7 +100,7 @@ def test_the_last_that_is_told_is_that_the_client_is_closed(zk: zklock.Client) -
     zk.close()
     assert listener.next() is CLOSED
     assert zk.connection_state is CLOSED
-    # Once more to somebody who did not know, and to nobody else.
+    # Once more for a callback that did not know, and for no other.
     assert Listener(zk).next() is CLOSED
     assert listener.has_heard_nothing()
 
@@ -113,7 +113,7 @@ def test_a_client_that_was_closed_before_it_connected_tells_that(hosts: str) -> 
     assert zk.connection_state is CLOSED
     raises(zklock.Closed, zk.connect)
     zk.close()
-    # Once more to somebody who did not know, and to nobody else.
+    # Once more for a callback that did not know, and for no other.
     assert Listener(zk.aio).next() is CLOSED
     assert listener.has_heard_nothing()
 

@@ -24,7 +24,7 @@ class Watching:
         return self.told[-1]
 
     def until(self, token: typing.Optional[int]) -> None:
-        """Waits until it is told of this one."""
+        """Waits until this one is reported."""
         while self.next() != token:
             assert len(self.told) < 10, self.told
 
@@ -129,6 +129,6 @@ def test_the_end_of_an_observer(zk: zklock.Client, connect: Connect, path: str) 
     assert isinstance(waiting.error(), zklock.Closed)
     raises(zklock.Closed, lambda: next(observer))
     raises(zklock.InvalidInput, lambda: observer.next(timeout=-1))
-    # Nobody has to read one to its end.
+    # An observer need not be read to its end.
     zk.election(path).observe().next()
     eventually(lambda: zk.stats().owed == 0)

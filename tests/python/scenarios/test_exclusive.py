@@ -110,7 +110,7 @@ def test_connections_that_break_all_the_time_let_nobody_in_beside_the_holder(
             try:
                 hold.release()
             except zklock.LockLost:
-                # A hold may be lost to a fault, and is told so then.
+                # A hold may be lost to a fault, and must then report it.
                 assert hold.state is zklock.HoldState.LOST
 
     for attempt in [Attempt(functools.partial(work, number)) for number in range(8)]:
@@ -153,7 +153,7 @@ def test_a_holder_whose_session_was_ended_is_not_held_beside(
     first = far.mutex(path).hold(timeout=SOON)
     register.enter(first)
     attempt = Attempt(lambda: zk.mutex(path).hold(timeout=SOON))
-    # As an operator does, who declares it dead: the servers free its lock before it can know.
+    # As an operator does who declares it dead: the servers free its lock before it can know.
     expire(proxy)
     assert first.lost.wait(SOON)
     second = attempt.result()

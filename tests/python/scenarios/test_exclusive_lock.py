@@ -36,7 +36,7 @@ def test_the_same_client_twice(zk: zklock.Client, path: str) -> None:
     with zk.exclusive(path):
         assert not zk.exclusive(path).acquire(timeout=0.1)
         assert not Attempt(lambda: zk.exclusive(path).acquire(blocking=False)).result()
-        # That of the mutex of this path is another queue.
+        # The mutex of this path has another queue.
         assert not zk.mutex(path).locked()
     again = zk.exclusive(path, reentrant=True)
     with again as outer, again as inner:

@@ -88,7 +88,7 @@ def test_a_loss_does_not_hide_what_the_block_raises(
                 raise raised
         assert caught.value is raised and raised.__context__ is None
         eventually(lambda: logging.WARNING in levels(caplog, path))
-        # Nobody is to trust what the block did before.
+        # Nobody may trust what the block did before.
         (note,) = notes(raised)
         assert path in note and "lost: its node was deleted" in note
     # The next block adds its own, and one that has not lost anything none.

@@ -119,7 +119,7 @@ def test_threads_of_one_client_are_served_in_the_order_of_their_arrival(
         with lock as first:
             for place in range(30):
                 attempts.append(Attempt(functools.partial(work, place)))
-                # Nobody can see who is in the queue of a process: it has had the time to come there.
+                # The queue inside a process is invisible, so give it time to get there.
                 assert not attempts[-1].wait(0.02)
             ground.expect_children(path, 2)
         for attempt in attempts:
@@ -146,6 +146,6 @@ def test_a_release_wakes_one_of_many_threads(zk: zklock.Client, path: str) -> No
             held = [attempt for attempt in attempts if attempt.wait(0.05)]
         assert len(held) == 1 and len(attempts) == left
         attempts.remove(held[0])
-        # Nobody else comes in while it is held.
+        # Nobody else gets in while it is held.
         assert not any(attempt.wait(0.005) for attempt in attempts)
         held[0].result().release()

@@ -10,7 +10,7 @@ from scenes import SOON, Attempt, ConnectFar, Far, Stat, expire, hook, lose, rai
 
 import zklock
 
-# What ZooKeeper's own protocol takes for any version; a version of a node it is not.
+# ZooKeeper's protocol takes it for any version. No node has it as its version.
 NO_VERSIONS = [-1, -2, -(2**31)]
 
 
@@ -110,7 +110,7 @@ def test_a_guarded_write_is_refused_when_an_operator_has_deleted_the_node(
         raises(zklock.LockLost, hold.guarded().set_data(state, b"stale").commit).says(path)
         assert Stat.of(ground, state).version == 0 and hold.valid_for() == 0
     assert hold.state is zklock.HoldState.LOST and hold.lost.reason is zklock.LossReason.NODE_DELETED
-    # Who has the lock next can write; the lost one cannot, be it that its writes were begun before.
+    # The next holder can write. The lost one cannot, even if its writes were begun earlier.
     stale = hold.guarded().set_data(state, b"stale")
     with lock as following:
         following.guarded().set_data(state, b"next").commit()
@@ -244,7 +244,7 @@ def test_guarded_writes_that_cannot_be_are_named_and_nothing_is_written(
         raises(zklock.InvalidInput, much.commit).says("512 KiB")
         assert ground(f"exists {state}") == "false"
         assert hold.state is zklock.HoldState.HELD
-        # What fits.
+        # As much as fits.
         hold.guarded().create(state).create(f"{state}-much", b"x" * (511 * 1024)).commit()
         assert len(data(ground, f"{state}-much")) == 511 * 1024
 

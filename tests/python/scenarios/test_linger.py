@@ -134,7 +134,7 @@ def test_a_holder_learns_that_others_wait_however_it_listens(
     theirs = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
     assert waits.result() and wanted and hold.wanted.is_set() and hold.wanted.wait(0) and hold.wanted.wait()
     assert [told.get(timeout=SOON), told.get(timeout=SOON)] == ["first", "second"]
-    # Who asks later is told at once.
+    # A program that asks later is told at once.
     hold.on_wanted(lambda: told.put("late"))
     assert told.get(timeout=SOON) == "late"
     hold.release()

@@ -172,7 +172,7 @@ def test_what_is_owed_is_counted_from_the_moment_that_the_caller_has_its_answer(
         for _ in range(20):
             gate = hook(far.proxy, "hold-request", "delete", path)
             assert not lock.acquire(timeout=0.01)
-            # Who ends its process when nothing is owed relies on this.
+            # A program that ends its process when nothing is owed relies on this.
             assert far.zk.stats().owed == 1 or gate.has_fired()
             gate.wait()
             assert far.zk.stats().owed == 1
@@ -249,7 +249,7 @@ def test_a_hold_that_is_over_is_forgotten_without_a_word(zk: zklock.Client, grou
     assert hold.lost.wait(SOON)
     del hold
     with zk.mutex(path) as hold:
-        # That of a block belongs to the block.
+        # The hold of a block belongs to the block.
         del hold
         gc.collect()
         assert len(ground.children(path)) == 1
@@ -338,7 +338,7 @@ def test_threads_that_come_and_go_leave_no_node(connect_far: ConnectFar, ground:
         clients[round % 3].proxy("reset" if round % 2 else "cut")
     is_over.set()
     granted = sum(attempt.result() for attempt in attempts)
-    # A grant may have come just too late for its caller; it is none of theirs then, and no node either.
+    # A grant may come just too late for its caller. Then the caller has no hold, and no node stays.
     assert 0 < granted <= sum(zk.stats().grants for zk, _ in clients)
     for zk, _ in clients:
         settled(zk)

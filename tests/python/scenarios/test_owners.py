@@ -85,7 +85,7 @@ def test_another_thread_waits_for_a_reentrant_lock_like_anybody(
     for _ in range(20):
         raises(zklock.NotOwner, lambda: elsewhere(hold.release))
         assert not elsewhere(lambda: lock.acquire(blocking=False))
-    # Nobody can release it any more, but the garbage collector.
+    # Nobody can release it any more, except the garbage collector.
     with pytest.warns(ResourceWarning, match="never released"):
         del hold, other
         gc.collect()
@@ -158,7 +158,7 @@ def test_a_wait_for_oneself_is_logged_and_no_other_is(
         (line,) = told()
         assert "waits for it again" in line and "unless another thread" in line and "release it first" in line
         assert "reentrant" not in line
-    # Where holds go from thread to thread, as they do from here on, there is nothing to say any more.
+    # If holds go from thread to thread, as they do from here on, there is nothing to warn about.
     hold = lock.hold(timeout=SOON)
     elsewhere(hold.release)
     with lock:
@@ -245,7 +245,7 @@ def test_an_inner_section_is_not_entered_when_the_outer_hold_is_lost(
     lock = zk.mutex(path, reentrant=True)
     outer, inner = lock.hold(timeout=SOON), lock.hold(timeout=SOON)
     lose(ground, outer)
-    # Also when all has been cleared away, but for the holds that the thread has still.
+    # Even when everything has been cleared away, except for the holds that the thread still has.
     eventually(lambda: zk.stats().losses == 1)
     settled(zk)
     for enter in (
@@ -298,7 +298,7 @@ def test_the_current_hold_is_that_of_this_thread(zk: zklock.Client, path: str) -
         assert elsewhere(lambda: (lock.locked(), lock.current)) == (True, None)
         value = lock.hold()
         hold.release()
-        # What is kept as a value belongs to whoever has it.
+        # A hold that is kept as a value belongs to whichever thread has it.
         assert lock.current is None and lock.locked()
         value.release()
     assert lock.current is None and not lock.locked()

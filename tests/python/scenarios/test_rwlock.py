@@ -75,7 +75,7 @@ def test_a_reader_that_alone_can_release_and_wants_to_write_is_told_that_it_woul
             raises(zklock.Deadlock, write.acquire).says(path, "read side", "release that first")
             raises(zklock.Deadlock, lambda: write.hold(timeout=SOON))
             assert write.acquire(blocking=False) is False
-    # What any thread may release is waited for.
+    # A hold that any thread may release is waited for.
     with zk.read(path), zk.read(path) as second:
         raises(zklock.Timeout, lambda: zk.write(path).hold(timeout=0.1)).says(path, "itself")
         assert len(zk.read(path).contenders()) == 2 and second.valid_for() > 0

@@ -73,7 +73,7 @@ def test_several_permits_at_once(zk: zklock.Client, other: zklock.Client, ground
         ground.expect_children(f"{at}/leases", 3)
         with one:
             assert not one.acquire(blocking=False)
-            # What is held three at a time is not given back one by one.
+            # Permits that are held three at a time are not given back one by one.
             raises(zklock.NotHeld, zk.semaphore(at, 4).release)
     first, second = one.hold(), one.hold()
     assert not three.acquire(timeout=0.1)
@@ -104,7 +104,7 @@ def test_the_limit_can_change_while_others_wait(
     zk: zklock.Client, other: zklock.Client, ground: Ground, at: str
 ) -> None:
     limit_at = f"{at}-limit"
-    # As long as the node is not there, what was said here counts.
+    # As long as the node does not exist, the limit given here counts.
     lock = zk.semaphore(at, 1, limit_at=limit_at)
     first = lock.hold()
     assert not lock.acquire(blocking=False)

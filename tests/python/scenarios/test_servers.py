@@ -28,7 +28,7 @@ def test_a_lock_is_held_on_an_old_server(old: Ground, version: tuple[int, int] |
     ) as other:
         with zk.mutex(path) as hold:
             assert hold.valid_for() > 0 and hold.confirm() > 0
-            # What is given up leaves the connection as it is.
+            # Giving up leaves the connection as it is.
             raises(zklock.Timeout, lambda: other.mutex(path).hold(timeout=0.1))
         other.mutex(path).hold(timeout=SOON).release()
         assert other.stats().sessions == 1

@@ -78,7 +78,7 @@ class Ears:
 
 
 def stays_lost(hold: zklock.Hold, reason: zklock.LossReason) -> None:
-    """Whatever is tried: it is told at once, and told again by the release."""
+    """Whatever is tried, the loss is reported at once, and again by the release."""
 
     def says_why(error: zklock.Error) -> None:
         assert isinstance(error, zklock.LockLost) and error.reason is reason
@@ -270,7 +270,7 @@ def test_work_goes_on_as_long_as_the_lock_is_not_lost(zk: zklock.Client, ground:
     assert done == 3
     with zk.mutex(path) as hold:
         hold.release()
-        # One that was released has not been lost.
+        # A hold that was released is not lost.
         assert not hold.lost
 
 

@@ -1,4 +1,4 @@
-"""What is said of the embedded server is so."""
+"""The documentation of the embedded server is true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong is said at once, with an error that tells what to do."""
+"""Wrong arguments are reported at once, with an error that says what to do."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_address_that_is_not_ours() -> None:
 
 def test_children_that_do_not_come(server: Server) -> None:
     server.put("/a/b")
-    with pytest.raises(zklock.Timeout, match=re.escape('/a has not got 2 children within 0.05 s, but these: ["b"]')):
+    with pytest.raises(zklock.Timeout, match=re.escape('/a does not have 2 children after 0.05 s, but these: ["b"]')):
         server.wait_for_children("/a", 2, timeout=0.05)
     with pytest.raises(TimeoutError):
         server.wait_for_children("/a", 0, timeout=0)

@@ -190,7 +190,7 @@ def test_digest_authentication(kazoo: typing.Any, connect: Connect) -> None:
     wrong = connect(auth_data=[("digest", "user:guess")])
     with pytest.raises(NoAuthError):
         wrong.get("/mine")
-    # Who proves it later may from then on.
+    # A client that logs in later may do so from then on.
     kazoo.add_auth("digest", "user:secret")
     assert kazoo.get("/mine")[0] == b"x"
     knows.set_acls("/mine", OPEN_ACL_UNSAFE)
@@ -399,7 +399,7 @@ def test_session_that_expires(kazoo: typing.Any, server: Server) -> None:
 
 
 def test_lost_reply(kazoo: typing.Any, server: Server) -> None:
-    """What kazoo cannot know: the node is there, but it is told that the connection was lost."""
+    """What kazoo cannot know: the node exists, but kazoo only learns that the connection was lost."""
     injected = server.inject("cut-before-reply", "create", below="/a")
     with pytest.raises(ConnectionLoss):
         kazoo.create("/a")

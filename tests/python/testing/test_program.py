@@ -79,7 +79,7 @@ def test_says_what_is_wrong_with_an_order(run: Run) -> None:
     assert program("expire 7") == "error there is no such session"
     assert program("fault freeze everything").startswith("error there is no kind of message")
     assert program("wait /a 1 0.01") == "error there are 0"
-    # An empty line is none.
+    # An empty line is not an order.
     assert program("\nput /a") == "ok"
     assert program.finish() == (0, "", "")
 
@@ -103,7 +103,7 @@ def test_quits(run: Run) -> None:
 def test_ends_at_ctrl_c(run: Run, is_waiting: bool) -> None:
     program = run()
     if is_waiting:
-        # One that takes an hour.
+        # An order that takes an hour.
         Attempt(lambda: program("wait /a 1 3600"))
         # Not before this is in the midst of it, or at least will be: a node that comes would end it.
         with zklock.Client(program.hosts):

@@ -79,7 +79,7 @@ def workers_of(number: int) -> dict[str, int]:
     # Its main thread has started them.
     for child in pathlib.Path(f"/proc/{number}/task/{number}/children").read_text().split():
         words = pathlib.Path(f"/proc/{child}/cmdline").read_text().split("\0")
-        # One that was killed has none any more.
+        # A process that was killed has no command line.
         if "--worker" in words:
             found[words[words.index("--worker") + 1]] = int(child)
     return found
@@ -107,7 +107,7 @@ def test_fails_when_it_is_not_as_promised() -> None:
 def test_ctrl_c_leaves_no_worker(moment: str) -> None:
     process, _ = start_until(moment)
     workers = workers_of(process.pid)
-    # Who was first is through, and who was killed is gone; the others are there.
+    # The first worker has finished, and the killed one is gone. The others are there.
     assert len(workers) >= 2
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)

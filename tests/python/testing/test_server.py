@@ -342,7 +342,7 @@ def test_many_leave_no_thread() -> None:
     for _ in range(30):
         with Server() as server, zklock.Client(server.hosts) as zk, zk.mutex(PATH):
             pass
-    # Those of the client stay: there is one set for the process.
+    # The client's threads stay: there is one set for the process.
     eventually(lambda: threading_count() <= before + 4)
 
 

@@ -26,7 +26,7 @@ async fn it_is_created_with_the_nodes_above_it_and_stays() {
         let stat = operator().stat(node).expect("it stays");
         assert_eq!(stat.ephemeral_owner, 0, "{node}");
     }
-    // One that is there is used as it is.
+    // A chroot that exists is used as it is.
     let stranger = BOB.options(&shared().connect_string(), Access::Open).create_chroot(true);
     let client = Client::connect(stranger.chroot("/chroot-made/deep").unwrap()).await.unwrap();
     assert_eq!(soon(client.mutex("/root").unwrap().contenders()).await.unwrap().len(), 0);

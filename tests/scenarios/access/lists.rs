@@ -41,7 +41,7 @@ fn exclusive(client: &Client, path: &str) -> Lock {
     client.exclusive(&format!("{path}/lock")).unwrap()
 }
 
-/// What is to stand in the access list of what Ann creates.
+/// The access list that Ann's nodes must have.
 fn wanted(access: &Access) -> Vec<Acl> {
     match access {
         Access::Open => vec![world(Permission::ALL)],

@@ -46,7 +46,7 @@ async fn a_file_is_read_anew_for_each_connection() {
     let list = operator.acl("/access-rotated/two").await;
     assert!(list.len() == 2 && list.contains(&NEW_ANN.may_all()), "{list:?}");
 
-    // As long as nothing can be read there is no session, and then there is one again.
+    // As long as the file cannot be read there is no session, and afterwards there is one again.
     std::fs::remove_file(&file).unwrap();
     expire_session(&proxy);
     let lock = client.mutex("/access-rotated/two").unwrap();

@@ -53,7 +53,7 @@ fn nodes(what: &str) -> &'static [&'static str] {
     }
 }
 
-/// Where the node is of which a row speaks, below the path.
+/// The position, below the path, of the node that a row is about.
 fn place(row: &Row) -> &'static str {
     match &*row.node {
         "its node" | "the node above its node" => "",

@@ -25,7 +25,7 @@ async fn a_node_that_its_holder_may_not_read_any_more_is_held_and_ends_no_other_
     // Of this one newer servers do not say whether it is the same, which its name does not tell.
     let is_told = [HoldState::Held, HoldState::Lost(LossReason::NodeDeleted)].contains(&single.state());
     assert!(is_told, "{:?}", single.state());
-    // What is deleted is told all the same.
+    // A deletion is still reported.
     for gone in [last, secret] {
         operator().delete(gone.node());
         assert_eq!(soon(gone.lost()).await, Some(LossReason::NodeDeleted));

@@ -166,7 +166,7 @@ async fn a_password_that_is_changed_matters_to_the_next_connection() {
     soon(hold.guarded().create("/sasl-changed/written", b"").commit()).await.unwrap();
     assert_eq!(client.stats().sessions, 1);
 
-    // On the servers alone: it is over, and it is said why there is no other, until the file is right.
+    // Only on the servers: the session is over, and the error says why there is no other, until the file is right.
     let other = held(&client.mutex("/sasl-changed-other").unwrap()).await;
     block_in_place(|| ensemble.server(0).stop());
     let release = tokio::spawn(async move { other.release().await });

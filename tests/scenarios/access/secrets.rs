@@ -13,7 +13,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 use zklock_core::{Access, Client, Credentials, Error};
 
-/// All that is said, at every level, by any crate.
+/// Everything that is logged, at every level, by any crate.
 #[derive(Clone, Default)]
 struct Collect(Arc<Mutex<String>>);
 

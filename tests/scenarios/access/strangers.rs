@@ -1,4 +1,4 @@
-//! Clients that lack a right: they are told which, on which node, and leave nothing.
+//! Clients that lack a right: they learn which right, on which node, and leave nothing behind.
 
 use crate::support::queue::{acquire, granted, held};
 use crate::support::users::{ANN, BOB};
@@ -23,7 +23,7 @@ async fn a_stranger_is_refused_by_every_kind_and_leaves_nothing() {
         let (owner, seer) = (ANN.client(access.clone()).await, ANN.operator().await);
         let path = format!("/access-strangers-{access}");
         let hold = held(&owner.mutex(&path).unwrap()).await;
-        // What only belongs to the set is open, so that it is this one queue that refuses.
+        // Nodes that only belong to the set are open, so that this one queue refuses.
         operator().create_all(&format!("{path}-other"), "");
         for stranger in [client().await, BOB.client(Access::CreatorAll).await] {
             for lock in locks(&stranger, &path) {
@@ -67,7 +67,7 @@ async fn a_stranger_is_refused_by_every_kind_and_leaves_nothing() {
     }
 }
 
-/// One that sees not all queues of a set takes it for a holder, and asks it. Others still see that it waits.
+/// A client that does not see all queues of a set takes the set for a holder, and asks it. Others still see that it waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_set_that_is_asked_while_it_waits_is_not_seen_as_holding() {
     let path = |name: &str| format!("/access-set-asked/{name}");

@@ -81,7 +81,7 @@ async fn one_who_gives_up_or_tries_leaves_nothing_and_waiters_queue_again() {
     let path = "/undeletable-waits";
     no_deletions(&operator, &[path]).await;
     let hold = held(&ann.mutex(path).unwrap()).await;
-    // One that waits for another lock in the same session.
+    // A waiter for another lock in the same session.
     let elsewhere = held(&ann.mutex("/undeletable-elsewhere").unwrap()).await;
     let patient = acquire(&bob.mutex("/undeletable-elsewhere").unwrap());
     operator.wait_for_children("/undeletable-elsewhere", 2).await;

@@ -126,7 +126,7 @@ async fn a_set_that_waits_elsewhere_keeps_its_place() {
 async fn who_comes_to_hold_an_exclusive_lock_meanwhile_keeps_it() {
     let (operator, holder, next) = (operator(), client().await, client().await);
     let (admin, proxy) = proxied_client().await;
-    // What is held up: the last answer of the listing, or the look at the node just before it is deleted.
+    // The message to hold up: the last answer of the listing, or the check of the node just before it is deleted.
     for (case, trigger) in [
         ("listed", Trigger::reply(Kind::GetData).path("/lock")),
         ("looks", Trigger::request(Kind::Exists).path("/lock")),

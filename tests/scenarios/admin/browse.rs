@@ -1,4 +1,4 @@
-//! What nodes there are.
+//! Listing the nodes.
 
 use crate::support::{client, operator, soon};
 use ground::wire::Mode;

@@ -1,4 +1,4 @@
-//! Who is in the queue, of whatever kind and library.
+//! The contenders in the queue, of any kind and library.
 
 use crate::support::queue::{Waiter, acquire, granted, held, nodes};
 use crate::support::{SOON, client, expire_session, operator, options, says, soon};
@@ -110,7 +110,7 @@ async fn of_a_semaphore_permits_come_first_and_then_those_who_wait() {
     operator.wait_for_children(&format!("{path}/locks"), 0, SOON);
     let waiting = named("w3").await;
     let waiter = acquire(&waiting.semaphore(path, 2).unwrap());
-    // Whoever is at the head of the queue has made its permit.
+    // The head of the queue has created its permit.
     operator.wait_for_children(&format!("{path}/leases"), 3, SOON);
     let second = named("w4").await;
     let _behind = acquire(&second.semaphore(path, 2).unwrap());

@@ -107,7 +107,7 @@ async fn nothing_is_evicted_but_contenders_of_the_lock() {
         );
     }
     assert!(operator.stat("/evict/input/settings").is_some());
-    // One that could be one, but is not there.
+    // A node that could be a contender, but does not exist.
     assert!(!soon(lock.evict(&format!("/evict/input/{inside}"))).await.unwrap());
     // Only of the exclusive lock the node `lock` is one.
     let single = client.exclusive("/evict/input").unwrap();

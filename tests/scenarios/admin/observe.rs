@@ -1,4 +1,4 @@
-//! Who leads, without taking part.
+//! Observing who leads, without taking part.
 
 use crate::support::leader::Leader;
 use crate::support::queue::{A_WHILE, Waiter, granted, held};
@@ -15,7 +15,7 @@ fn next(observer: &mut Observer) -> impl Future<Output = Option<QueuedContender>
     async move { next.await.unwrap() }
 }
 
-/// Nothing is told for a while.
+/// Nothing is reported for a while.
 async fn is_silent(observer: &mut Observer) {
     let told = tokio::time::timeout(A_WHILE / 2, observer.next()).await;
     assert!(told.is_err(), "nothing has changed: {told:?}");
@@ -145,12 +145,12 @@ async fn an_observer_outlives_its_session_and_breaks_of_its_connection() {
     let mut observer = watching.election(path).unwrap().observe().unwrap();
     assert!(next(&mut observer).await.is_some());
     expire_session(&proxy);
-    // The same leader is no news.
+    // The same leader is not reported again.
     is_silent(&mut observer).await;
     assert!(until(SOON, || watching.stats().sessions == 2));
     soon(lead.release()).await.unwrap();
     assert_eq!(next(&mut observer).await, None);
-    // What changes while it is away.
+    // Changes while it is disconnected.
     expire_session(&proxy);
     proxy.refuse(true);
     let lead = held(&leader.election(path).unwrap()).await;

@@ -18,7 +18,7 @@ const ALL: u32 = 1000;
 /// Of the semaphores.
 const PERMITS: u32 = 3;
 
-/// What is guarded, and by what: a register for each path.
+/// The guarded resource, and its locks: a register for each path.
 struct Ground {
     root: &'static str,
     registers: Vec<Arc<Register>>,
@@ -37,7 +37,7 @@ impl Ground {
         Arc::new(Self::with(root, registers))
     }
 
-    /// Where operators take nodes away: until it is told of that, one whose node is gone takes itself for a holder.
+    /// Operators take nodes away here: until a holder learns that its node is gone, it believes that it holds the lock.
     fn unguarded(root: &'static str) -> Arc<Self> {
         Arc::new(Self::with(root, Vec::new()))
     }
@@ -101,7 +101,7 @@ impl Ground {
         }
     }
 
-    /// All of it is held, and by nobody else.
+    /// This client holds all of it, and no other does.
     fn check(&self, hold: &Arc<Hold>, paths: &[usize], weights: &[u32]) {
         for (path, weight) in paths.iter().zip(weights) {
             if let Some(register) = self.registers.get(*path) {
@@ -154,7 +154,8 @@ async fn fifty_clients_with_random_sets_of_ten_locks_neither_deadlock_nor_hold_a
     }
     let begun = std::time::Instant::now();
     let (time, mut before) = (run_time(Duration::from_secs(8)), 0);
-    // What is judged below comes by chance: on a slow machine it takes longer until all of it has been seen.
+    // The outcomes that are judged below come by chance: on a slow machine it takes longer until all of them have been
+    // seen.
     let is_all_seen = || {
         let most = |path: usize| ground.registers[path].most();
         let is_used = |path: usize| ground.registers[path].count() > 20;

@@ -167,7 +167,7 @@ async fn who_comes_later_waits_behind_a_set_that_waits() {
     let set = client().await;
     let waiting = acquire(&pair(&set, root));
     operator.wait_for_children(&format!("{root}/a"), 1, SOON);
-    // Nobody holds a; but its place is the set's.
+    // Nobody holds a; but its place belongs to the set.
     let single = Waiter::behind(1, &operator, "/all/behind/a", |it| it.mutex("/all/behind/a").unwrap()).await;
     assert!(!ground::until(A_WHILE / 2, || single.task.is_finished()));
     soon(b.release()).await.unwrap();

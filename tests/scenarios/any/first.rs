@@ -25,7 +25,7 @@ async fn all_held(root: &str, names: &[&str]) -> (Client, Vec<Hold>) {
     (other, holds)
 }
 
-/// How many nodes there are to be in each of these queues.
+/// How many nodes there must be in each of these queues.
 fn are(root: &str, names: &[&str], counts: &[usize]) {
     for (name, count) in names.iter().zip(counts) {
         operator().wait_for_children(&format!("{root}/{name}"), *count, SOON);

@@ -66,7 +66,7 @@ async fn one_that_the_caller_holds_is_busy_and_a_reentrant_one_is_given_once_mor
     let reader = soon(reader.try_acquire()).await.unwrap().expect("it is the writer's");
     soon(reader.release()).await.unwrap();
     soon(writer.release()).await.unwrap();
-    // What only its owner can release is waited for by nobody who could wait for another.
+    // A caller that could wait for another lock does not wait for one that only its owner can release.
     let other = crate::support::client().await;
     let busy = held(&other.mutex("/any/own/b").unwrap()).await;
     let in_vain = soon(choice.acquire_timeout(A_WHILE)).await.unwrap_err();

@@ -46,7 +46,7 @@ async fn more_than_one_request_takes_is_refused_before_anything_is_sent() {
     says(&error, ErrorKind::InvalidInput, &["too many for one request", "/all/many/0"]);
     assert!(error.to_string().len() < 1000, "the message names 2,000 paths");
     assert!(operator().stat("/all/many").is_none());
-    // What stands before each path for the servers counts as well.
+    // The prefix of each path on the servers counts as well.
     let chroot = format!("/{}", "d".repeat(1000));
     operator().create_all(&chroot, "");
     let options = options(&shared().connect_string()).chroot(&chroot).unwrap();
@@ -77,7 +77,7 @@ async fn who_holds_one_of_a_set_waits_for_itself() {
     let overlapping = client.all(&[b, client.mutex("/all/self/c").unwrap()]).unwrap();
     itself(soon(overlapping.acquire_timeout(A_WHILE)).await.unwrap_err());
     soon(both.release()).await.unwrap();
-    // What only its owner can release it does not wait for.
+    // It does not wait for a lock that only its owner can release.
     let reentrant = client.lock(&client.all_of(&[a]).unwrap().reentrant(true)).unwrap();
     let one = soon(reentrant.acquire()).await.unwrap();
     says(&soon(set.acquire()).await.unwrap_err(), ErrorKind::Deadlock, &["/all/self/a", "reentrant"]);

@@ -1,4 +1,4 @@
-//! What is wrong is named where it comes in, with what to do about it, and leaves nothing on the server.
+//! Wrong arguments are reported where they come in, with what to do about them, and leave nothing on the server.
 
 use crate::support::strangers::restricted;
 use crate::support::{SOON, client, on_a_thread, operator, options, proxied_client, says, settled, soon};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use zklock_core::{Client, ClientOptions, Error, ErrorKind, blocking};
 use zookeeper_client::Permission;
 
-/// What is on the shared server there and below.
+/// All nodes on the shared server at this path and below.
 fn tree(below: &str) -> BTreeSet<String> {
     operator().tree(below)
 }
@@ -108,7 +108,7 @@ async fn bad_options_are_named_one_by_one() {
     }
 }
 
-/// One that accepts connections, and answers what is sent with `answer`.
+/// A server that accepts connections, and answers every message with `answer`.
 fn impostor(answer: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -169,7 +169,7 @@ async fn a_chroot_that_is_missing_is_named_and_not_made() {
     says(&error, ErrorKind::Refused, &["/bad-chroot does not exist"]);
     assert!(tree("/bad-chroot").is_empty());
 
-    // One that is deleted later is not made by an acquire.
+    // If it is deleted later, an acquire does not create it.
     let admin = operator();
     admin.create("/bad-chroot-gone", "");
     let client = soon(Client::connect(options(&hosts).chroot("/bad-chroot-gone").unwrap())).await.unwrap();
@@ -259,7 +259,7 @@ async fn an_access_list_that_forbids_it_is_named() {
     settled(&client).await;
     assert_eq!(admin.tree("/bad-acl").len(), 1);
 
-    // One that may create and delete but not list is to leave no node.
+    // A client that may create and delete but not list must leave no node behind.
     restricted("/bad-acl-list", Permission::CREATE | Permission::DELETE).await;
     let error = soon(client.mutex("/bad-acl-list").unwrap().acquire()).await.unwrap_err();
     says(&error, ErrorKind::Refused, &["the right READ in the access list of /bad-acl-list"]);

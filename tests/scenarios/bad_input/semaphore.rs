@@ -1,4 +1,4 @@
-//! What can be no semaphore is said at once.
+//! Invalid arguments for a semaphore are reported at once.
 
 use crate::support::{client, says, soon};
 use zklock_core::{Dialect, ErrorKind, LockSpec};

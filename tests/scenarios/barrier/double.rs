@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use zklock_core::{ErrorKind, LossReason, Member};
 
-/// Lets pass whoever would, before it is said that nobody does.
+/// Gives every member the time to pass, before the test says that none does.
 async fn still_waits<T>(task: &JoinHandle<T>) {
     tokio::time::sleep(Duration::from_millis(150)).await;
     assert!(!task.is_finished());

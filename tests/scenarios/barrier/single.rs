@@ -13,7 +13,7 @@ fn waits(client: &Client, path: &str) -> JoinHandle<Result<(), Error>> {
     tokio::spawn(async move { barrier.wait().await })
 }
 
-/// Lets pass whoever would, before it is said that nobody does.
+/// Gives every waiter the time to pass, before the test says that none does.
 async fn still_waits<T>(task: &JoinHandle<T>) {
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(!task.is_finished());

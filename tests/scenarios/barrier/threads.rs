@@ -132,7 +132,7 @@ async fn a_wait_that_is_ended_leaves_nothing() {
         assert_eq!(call.fetch().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
         is_empty(&operator, path);
 
-        // One that was not fetched has left when its call is dropped.
+        // A member that was not fetched has left once its call is dropped.
         let one = client.double_barrier(path, 1).unwrap();
         let (ready, rung) = bell();
         let call = one.start(None, ready).unwrap();

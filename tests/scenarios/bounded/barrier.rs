@@ -96,7 +96,7 @@ async fn a_frozen_network_delays_nobody_whichever_way() {
     }
 }
 
-/// Nobody knows then what the others do.
+/// It is then unknown what the others do.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outage_is_not_called_a_barrier() {
     let (client, proxy) = proxied_client().await;

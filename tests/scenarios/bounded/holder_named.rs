@@ -115,7 +115,7 @@ async fn one_question_serves_all_that_give_up_together() {
             record.iter().filter(|message| message.side == Side::Request && message.kind == Kind::GetData);
         let reads = reads.filter(|message| !message.watch).count();
         assert!(reads <= CALLERS / 10, "{reads} questions");
-        // Where the machine is late, all deadlines may be over before any question.
+        // If the machine is late, all deadlines may be over before any question.
         if reads > 0 {
             break;
         }

@@ -12,8 +12,8 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 use zklock_core::{Client, ClientOptions, Error, ErrorKind, Lock, blocking};
 
-/// Runs what is to be over within `timeout` beside plain sleeps of that length, in a task and in a thread: by as much
-/// as these are late, the machine is late and not the lock.
+/// Runs what must be over within `timeout` beside plain sleeps of that length, in a task and in a thread. If these are
+/// late, it is the machine that is late, by as much, and not the lock.
 async fn in_time<T>(timeout: Duration, call: impl Future<Output = T>) -> T {
     let start = Instant::now();
     let task = tokio::spawn(async move {
@@ -32,7 +32,7 @@ async fn in_time<T>(timeout: Duration, call: impl Future<Output = T>) -> T {
     result
 }
 
-/// The time was over: which of these it is called is told by `an_outage_is_not_called_contention`.
+/// The time ran out. `an_outage_is_not_called_contention` tests which of these errors it is.
 fn is_late(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unreachable)
 }
@@ -235,7 +235,7 @@ async fn a_timeout_of_zero_tries_once() {
     operator().wait_for_children(path, 1, SOON);
     soon(hold.release()).await.unwrap();
 
-    // It waits for an answer, but for no longer than the try timeout, which is a second unless it is told.
+    // It waits for an answer, but only for the try timeout, which is a second by default.
     let client = Client::connect(patient(&proxy.connect_string())).await.unwrap();
     proxy.freeze(Direction::Both);
     let lock = client.mutex(path).unwrap();
@@ -246,7 +246,7 @@ async fn a_timeout_of_zero_tries_once() {
     operator().wait_for_children(path, 0, SOON);
 }
 
-/// One that would be connecting for longer than any test lasts.
+/// A client that would be connecting for longer than any test lasts.
 fn patient(hosts: &str) -> ClientOptions {
     options(hosts).connect_timeout(Duration::from_secs(3600))
 }

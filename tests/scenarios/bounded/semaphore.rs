@@ -19,7 +19,7 @@ async fn a_network_that_freezes_at_a_later_step_delays_nobody() {
         let (client, proxy) = proxied_client().await;
         let path = format!("/semaphore/bounded-{direction:?}");
         let lock = semaphore(&client, &path, 3, 3);
-        // As the head, with permits that are too many.
+        // As the head of the queue, with more permits than are free.
         let hold = soon(semaphore(&holder, &path, 3, 1).acquire()).await.unwrap();
         let waits = proxy.on(Trigger::reply(Kind::Exists).path(format!("{path}/locks")));
         let waiter = tokio::spawn(async move { (times_out(&lock).await, lock) });

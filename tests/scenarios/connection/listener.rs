@@ -26,7 +26,7 @@ async fn an_outage_is_reported_and_its_end() {
         assert_eq!(next(&mut connection).await, Some(Connected));
         assert_eq!(client.connection_state(), Connected);
     }
-    // One that is too short to be seen as it happens is not left out.
+    // An outage that is too short to be seen while it lasts is still reported.
     proxy.reset();
     assert_eq!(next(&mut connection).await, Some(Disconnected));
     assert_eq!(next(&mut connection).await, Some(Connected));
@@ -75,7 +75,7 @@ async fn the_last_report_is_that_the_client_is_closed() {
     assert_eq!(next(&mut connection).await, None);
     assert_eq!(of_closed.connection_state(), Closed);
 
-    // Nobody has it any more: to follow its connection does not keep it open.
+    // Nothing refers to it any more: following its connection does not keep it open.
     let of_dropped: Client = client().await;
     let mut connection = of_dropped.connection();
     assert_eq!(next(&mut connection).await, Some(Connected));

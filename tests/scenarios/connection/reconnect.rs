@@ -25,7 +25,7 @@ async fn a_reply_that_never_comes_on_a_connection_that_lives_is_given_up() {
         let hold = hold.expect("the request is given up").unwrap();
         assert!(swallowed.fired());
         println!("{kind:?} swallowed: acquired after {:?} of a session of {SESSION:?}", start.elapsed());
-        // That of the request's own node, and no other.
+        // The node of the request itself, and no other.
         assert_eq!(operator().children(path).len(), 1);
         let swallowed = proxy.on(Trigger::reply(Kind::Delete).path(path).then(Action::Swallow));
         soon(hold.release()).await.unwrap();

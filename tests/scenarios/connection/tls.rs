@@ -30,7 +30,7 @@ fn strict() -> &'static Ensemble {
     STRICT.get_or_init(|| builder().start())
 }
 
-/// The same with TLS 1.3, in which a server judges a client after the client has said its last word.
+/// With TLS 1.3, where a server judges a client only after the client has sent its last message.
 fn modern() -> &'static Ensemble {
     static MODERN: OnceLock<Ensemble> = OnceLock::new();
     MODERN.get_or_init(|| {
@@ -167,7 +167,7 @@ async fn an_answer_of_many_records_is_read_whole() {
     }
 }
 
-/// No session can be had so, and that is said at once.
+/// No session is possible like this, and the error comes at once.
 async fn is_told_at_once(options: ClientOptions, parts: &[&str]) {
     let error = soon(Client::connect(options.connect_timeout(AGES))).await.map(drop).unwrap_err();
     says(&error, ErrorKind::Unreachable, parts);
@@ -189,7 +189,7 @@ async fn one_side_that_speaks_tls_alone_is_told() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let hosts = silent.local_addr().unwrap().to_string();
     is_told(options(&hosts).tls(known(strict())), &["does not answer the TLS handshake"]).await;
-    // Where one of them may be right, it is waited for.
+    // If one of the servers may be right, it is waited for.
     let hosts = format!("{hosts},{}", strict().tls_connect_string());
     is_told(options(&hosts), &["opens no session", "does the port expect TLS"]).await;
 }

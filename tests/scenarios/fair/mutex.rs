@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
 use zklock_core::{Client, Foreign, Lock, LockSpec};
 
-/// What was granted, in the order of the grants.
+/// The grants, in order.
 type Grants<T> = Arc<Mutex<Vec<T>>>;
 
 /// Waits, notes its grant, and releases.

@@ -28,7 +28,7 @@ async fn groups_of_readers_and_writers_take_their_turns_in_the_order_of_their_ar
     let mut contenders = JoinSet::new();
     let mut queued = 1;
     for (number, (side, count)) in groups.iter().enumerate() {
-        // Nobody leaves before all of the group are there: so they are there together.
+        // Nobody leaves before all of the group are there, so they are there at the same time.
         let together = Arc::new(Barrier::new(*count));
         for _ in 0..*count {
             let client = &clients[queued];

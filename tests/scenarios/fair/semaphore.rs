@@ -95,7 +95,7 @@ async fn permits_are_granted_in_the_order_of_arrival_also_to_who_wants_many() {
     }
     soon(waiters.join_all()).await;
     let grants = grants.lock().unwrap();
-    // Who can have permits together may note that in any order, so the order is that of the tokens.
+    // Holders that can have permits at the same time may record that in any order, so the order is that of the tokens.
     let mut in_order = grants.clone();
     in_order.sort_unstable();
     assert_eq!(

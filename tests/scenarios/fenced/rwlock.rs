@@ -63,7 +63,7 @@ async fn a_write_guarded_by_either_side_is_refused_once_that_is_lost() {
     assert_eq!(operator.data("/rwlock/guarded-state"), b"3");
 }
 
-/// One that waits in the queue, behind a proxy of its own.
+/// A waiter in the queue, behind its own proxy.
 struct Queued {
     _client: Client,
     proxy: Proxy,
@@ -117,7 +117,7 @@ async fn the_later_of_two_readers_may_have_the_smaller_token_and_no_writer_has_o
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_grow_between_readers_and_writers_both_ways_in_a_contest() {
     const ROUNDS: usize = 40;
-    /// What a writer weighs, and a reader 1.
+    /// The weight of a writer. That of a reader is 1.
     const ALL: u32 = 100;
     let (path, register) = ("/rwlock/tokens-contest", Register::of(ALL));
     let mut contenders = JoinSet::new();

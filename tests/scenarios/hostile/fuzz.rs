@@ -150,7 +150,7 @@ fn pem_and_passwords() {
     const ALPHABET: [&str; 9] =
         ["-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----", "-", "\n", "\r", "=", "A", "é", "\u{0}"];
     let (certificate, key) = &certificate();
-    // Those of its bytes that are not in every key: behind what says of which kind it is.
+    // Its bytes that are not the same in every key: those after the part that says which kind it is.
     let secret: String = key.lines().filter(|line| !line.starts_with('-')).collect();
     let secrets: Vec<&str> = (48..secret.len() - 12).map(|at| &secret[at..at + 12]).collect();
     let tells = |text: &str| secrets.iter().any(|secret| text.contains(secret));

@@ -1,4 +1,4 @@
-//! Replies of a real server that were changed on their way: each ends its connection, and nothing else.
+//! Replies of a real server that were changed on their way: each ends its connection, and has no other effect.
 
 use crate::support::fake::panics;
 use crate::support::queue::{acquire, granted, nodes};

@@ -14,7 +14,8 @@ const TRIED: Duration = Duration::from_millis(700);
 const CONNECTING: Duration = Duration::from_secs(2);
 /// In that time: the connection that shows that somebody is there and the one that is used, with the pauses in between.
 const CONNECTIONS: usize = 20;
-/// What the kernels on both sides may hold of an endless stream, and more. A client that reads all of it reads several times that.
+/// More than the kernels on both sides can buffer of an endless stream. A client that reads all of it reads several times
+/// that.
 const BYTES: usize = 16 << 20;
 
 const TOO_LONG: &str = "a message is too long";
@@ -25,7 +26,7 @@ fn options_of(fake: &Fake) -> ClientOptions {
 }
 
 /// No session comes of it, in time, and not by trying all the time or reading all there is.
-/// And that is told.
+/// And the error says so.
 async fn none_comes_of(fake: &Fake, options: ClientOptions, name: &str, telling: &str) {
     let error = soon(Client::connect(options)).await.map(drop).expect_err(name);
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{name}: {error}");
@@ -35,10 +36,10 @@ async fn none_comes_of(fake: &Fake, options: ClientOptions, name: &str, telling:
     assert!(error.to_string().contains(&telling), "{name}: {error}");
 }
 
-/// What is told where nothing is known to be wrong with the protocol.
+/// The message if no violation of the protocol is known.
 const SILENT: &str = "accepts connections but opens no session: is it ZooKeeper";
 
-/// Where this is wrong with it.
+/// The message if this violates the protocol.
 fn broken(how: &str) -> String {
     format!("sends what is not ZooKeeper's protocol ({how})")
 }
@@ -73,7 +74,7 @@ async fn no_session_comes_of_a_server_that_breaks_the_protocol() {
     .await;
 }
 
-/// What is looked at is the same, and where that is done is not.
+/// The same checks over TLS, where they are made at another place.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_session_comes_of_a_server_that_breaks_the_protocol_over_tls() {
     let huge = [&[0x7f; 4][..], &[0; 1 << 16]].concat();

@@ -39,7 +39,7 @@ async fn it_is_taken_by_nobody_here_when_another_may_have_the_lock() {
                             Duration::ZERO => dead += 1,
                             lease => good_until = now + lease,
                         }
-                        // If it is lost by now, that is told.
+                        // If it is lost by now, it says so.
                         let _ = hold.release().await;
                     }
                     Err(error) => assert!(is_not_in_time(&error), "{error}"),

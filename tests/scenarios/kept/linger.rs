@@ -137,7 +137,7 @@ async fn what_ends_it_while_nobody_has_it_lets_nobody_take_it() {
     let (before, node) = (held(&lock).await, operator().children("/linger/ends").remove(0));
     soon(before.release()).await.unwrap();
     operator().delete(&format!("/linger/ends/{node}"));
-    // Within a heartbeat it may still be taken. The one who has it then is told.
+    // Within a heartbeat it may still be acquired. That holder is then told of the loss.
     let hold = soon(async {
         loop {
             let hold = lock.acquire().await.unwrap();
@@ -190,7 +190,7 @@ async fn a_rival_that_comes_while_the_connection_is_broken_is_seen_after_it() {
     soon(granted(rival).await.release()).await.unwrap();
 }
 
-/// As a caller that has the write side and takes the read side within: it goes on reading while nobody writes.
+/// A caller that has the write side and acquires the read side within it: it goes on reading while nobody writes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_within_its_own_writer_keeps_the_next_writer_of_the_process_out() {
     for turns in [1, 8] {

@@ -122,7 +122,7 @@ async fn of_every_kind_by_those_who_ask_in_its_node() {
         assert!(soon(hold.wanted()).await, "{kind}");
         soon(hold.release()).await.unwrap();
 
-        // What else is written to the node asks for nothing.
+        // Other data written to the node asks for nothing.
         let hold = held(&lock).await;
         assert!(!is_told(&hold).await);
         curator.set(hold.node(), "__REVOKE__ not");

@@ -20,7 +20,7 @@ const CONTENDED: [(Kind, Side); 9] = [
     (Kind::Multi, Side::Reply),
 ];
 
-/// Those of an acquire whose lock's node is not there yet.
+/// The steps of an acquire if the lock's node does not exist yet.
 const FRESH: [(Kind, Side, usize); 6] = [
     (Kind::Create, Side::Reply, 1),
     (Kind::CreateContainer, Side::Request, 1),
@@ -30,7 +30,7 @@ const FRESH: [(Kind, Side, usize); 6] = [
     (Kind::GetChildren, Side::Reply, 2),
 ];
 
-/// Those of the search for a node whose reply was lost.
+/// The steps of the search for a node whose reply was lost.
 const RECOVERY: [(Kind, Side, usize); 6] = [
     (Kind::Multi, Side::Request, 1),
     (Kind::Multi, Side::Reply, 1),
@@ -73,7 +73,7 @@ impl Queue {
         hook
     }
 
-    /// The hold has one node on the server, and its token is that node's; released, there is none.
+    /// The hold has one node on the server, and its token is that of the node. After the release there is no node.
     async fn is_one(&self, hold: Hold, what: &str) {
         let Scene { client, admin, .. } = &self.scene;
         let nodes = admin.children(hold.path());

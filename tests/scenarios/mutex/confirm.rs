@@ -10,7 +10,7 @@ use zklock_core::{Client, Error, ErrorKind, Hold, Lock, LockSpec, LossReason};
 
 const ROUNDS: u64 = 300;
 
-/// What a task is told that goes on asking, when it is not told any more that the lock is held.
+/// The answer that ends a task that keeps asking: the first that does not say that the lock is held.
 fn asks(hold: &Arc<Hold>) -> JoinHandle<Error> {
     let hold = hold.clone();
     tokio::spawn(async move {
@@ -22,7 +22,7 @@ fn asks(hold: &Arc<Hold>) -> JoinHandle<Error> {
     })
 }
 
-/// The same of a task that goes on writing, to nothing.
+/// The same for a task that keeps committing empty lists of writes.
 fn writes(hold: &Arc<Hold>) -> JoinHandle<Error> {
     let hold = hold.clone();
     tokio::spawn(async move {

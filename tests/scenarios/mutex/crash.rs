@@ -47,7 +47,7 @@ impl Holder {
         Self(process)
     }
 
-    /// The next line, which is to be about the hold: its word, how long the hold is valid, its state.
+    /// The next line, which must be about the hold: its word, how long the hold is valid, its state.
     #[track_caller]
     fn look(&self) -> (String, Duration, String) {
         let line = self.0.line();

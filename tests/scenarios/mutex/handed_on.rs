@@ -41,7 +41,7 @@ impl Queue {
     }
 }
 
-/// As [`join`], for an owner of its own.
+/// Like [`join`], for a separate owner.
 async fn join_boxed(lock: Lock) -> Acquire {
     join(&lock).await
 }
@@ -50,7 +50,7 @@ async fn join_boxed(lock: Lock) -> Acquire {
 async fn who_went_away_owes_nothing_once_its_place_is_anothers() {
     let (path, operator) = ("/handed-on/owed", operator());
     let Queue { hold, mut waiters, client, proxy, .. } = Queue::of(2, LockSpec::mutex(path).unwrap()).await;
-    // Nothing that is sent now can settle anything, but for the end of the session.
+    // Nothing that is sent now can settle anything, except the end of the session.
     proxy.freeze(Direction::Both);
     drop(waiters.remove(0));
     assert!(until(SESSION / 2, || client.stats().owed == 0), "{:?}", client.stats());
@@ -207,8 +207,8 @@ impl Round {
     }
 }
 
-/// With every client in the queue while another holds, the numbers of their nodes go round. Whoever queued again
-/// because another left would come in another place of the round.
+/// If every client is in the queue while another holds the lock, the numbers of their nodes go round. A client that queued
+/// again because another left would come at another place in the round.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_is_overtaken_because_another_gives_up_whenever_that_is() {
     let clients = clients(&shared().connect_string(), CLIENTS).await;

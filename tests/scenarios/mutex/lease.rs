@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use zklock_core::{Client, Hold, HoldState, LossReason};
 
 const TICK: Duration = Duration::from_millis(500);
-/// As short as can be had, two ticks, so that every touch counts.
+/// As short as possible, two ticks, so that every touch counts.
 const SHORT: Duration = Duration::from_secs(1);
 /// Long enough to outlive an election.
 const LONG: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ async fn client_with(hosts: &str, session: Duration) -> Client {
     client
 }
 
-/// One that holds, under observation, and one that waits for it elsewhere.
+/// A holder under observation, and a waiter elsewhere.
 struct Pair {
     client: Client,
     hold: Arc<Hold>,

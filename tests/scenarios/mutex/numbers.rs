@@ -1,4 +1,4 @@
-//! Where the sequence numbers of a directory come to their end there is one holder at a time all the same, and it goes on.
+//! When the sequence numbers of a directory come to their end, there is still only one holder at a time, and it goes on.
 
 use crate::support::{SESSION, SOON, client_of, says, settled, soon};
 use ground::wire::{Admin, Mode};

@@ -1,4 +1,4 @@
-//! Reads of a hold: what is to be decided by after an uncertain write.
+//! Reads of a hold, which are the basis for decisions after an uncertain write.
 
 use crate::support::strangers::restricted;
 use crate::support::{

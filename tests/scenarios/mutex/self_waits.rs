@@ -30,7 +30,7 @@ fn collect() {
     ONCE.call_once(|| log_to(Collect).unwrap());
 }
 
-/// How often it was told that somebody waits for what he holds at this path.
+/// How often a warning was logged that a caller waits for what it holds itself at this path.
 fn told(path: &str) -> usize {
     let path = format!("path={path:?}");
     let is_it = |line: &&String| line.contains(&path) && line.contains("waits for it again");
@@ -98,8 +98,8 @@ async fn an_ordinary_wait_is_not_told_of() {
     assert_eq!(told(path), 0);
 }
 
-/// One task acquires for all, and each hold is released by another: there is nothing wrong with that, so it is told of
-/// before the first release alone.
+/// One task acquires for all, and another one releases each hold. There is nothing wrong with that, so the warning is only
+/// logged before the first release.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dispatcher_hands_each_hold_to_a_worker() {
     collect();
@@ -166,7 +166,7 @@ async fn a_reader_behind_a_write_hold_of_its_own_is_told_of() {
     hold.release().await.unwrap();
 }
 
-/// What only its owner can release is another matter, whichever lock it wants.
+/// A lock that only its owner can release is another matter, whichever lock it wants.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_only_it_can_release_it_does_not_wait_for() {
     collect();
@@ -186,7 +186,7 @@ async fn what_only_it_can_release_it_does_not_wait_for() {
     soon(lock.acquire()).await.unwrap().release().await.unwrap();
 }
 
-/// What anybody may release may be in other hands: to take part in it would put two inside.
+/// A lock that anybody may release may be in other hands: joining it would put two inside.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reentrant_lock_takes_no_part_in_what_anybody_may_release() {
     collect();

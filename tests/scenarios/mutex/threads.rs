@@ -27,7 +27,7 @@ fn two_hundred_threads_hold_one_after_the_other() {
     let (done, ended) = mpsc::channel();
     for _ in 0..200 {
         let (lock, register, done) = (lock.clone(), register.clone(), done.clone());
-        // Nobody joins them: a thread that never comes back is to fail the test, not to hang it.
+        // They are not joined: a thread that never returns must fail the test, not hang it.
         thread::spawn(move || {
             let hold = Arc::new(lock.acquire().unwrap());
             assert!(register.enter(&hold, 1));

@@ -102,7 +102,7 @@ fn a_loss_is_told_to_those_who_still_watch() {
     inner.release().unwrap();
     operator.delete(outer.node());
     assert_eq!(told.recv_timeout(SOON).unwrap(), ("outer", LossReason::NodeDeleted));
-    // One that comes too late is told at once; and by then the others would have been.
+    // A ticket that comes too late is told at once; and by then the others would have been.
     let _late = watch(&outer, "late");
     assert_eq!(told.recv_timeout(SOON).unwrap(), ("late", LossReason::NodeDeleted));
     assert!(told.try_recv().is_err());

@@ -77,7 +77,7 @@ async fn contend(clients: &[Client], path: &str, work: impl Future<Output = ()>)
                 while !ended.load(Ordering::Relaxed) {
                     turn(&locks[random.below(3)], &registers, &mut random).await;
                 }
-                // Nobody who went away has left a queue stuck.
+                // No client that went away has left a queue stuck.
                 for lock in locks {
                     let _ = lock.acquire().await.unwrap().release().await;
                 }

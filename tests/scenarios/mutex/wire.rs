@@ -1,4 +1,4 @@
-//! What a lock costs on the wire, counted where it goes by.
+//! The cost of a lock on the wire, counted where it passes.
 
 use crate::support::{SESSION, SOON, client, operator, proxied_client, soon};
 use ground::{Action, Gate, Kind, Message, Side, Trigger, one_flight};
@@ -11,7 +11,7 @@ async fn round(lock: &Lock) {
     soon(lock.acquire()).await.unwrap().release().await.unwrap();
 }
 
-/// What was asked. A short hold may last until its first beat is due where the machine is busy: that is no cost of it.
+/// The requests. On a busy machine, a short hold may last until its first heartbeat is due: that is not part of its cost.
 fn asked(record: &[Message]) -> Vec<Kind> {
     let mut created = None;
     let mut kinds = Vec::new();
@@ -130,7 +130,7 @@ async fn a_hold_is_proved_every_heartbeat_while_it_lasts_and_disturbs_nobody() {
 
     hold.release().await.unwrap();
     let held = soon(waiter).await.unwrap().unwrap();
-    // After the long wait it proves its own node before it holds, and looks at nothing else.
+    // After the long wait it confirms its own node before it holds, and checks nothing else.
     assert!(waiting.counts().asked[3..].iter().all(|kind| *kind == Kind::Multi));
     assert!(waiting.counts().requests(Kind::Multi) > 0);
     assert_eq!(waiting.counts().replies(Kind::Event), 1);

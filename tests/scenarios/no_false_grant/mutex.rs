@@ -35,7 +35,7 @@ async fn let_pass(time: Duration) {
 async fn late_answer(path: &str, kind: Kind, delay: Duration, expires: bool) {
     let ((client, proxy), operator) = (proxied_client().await, operator());
     operator.create_all(path, "");
-    // What the opening of the session proved, for a whole timeout, is not to help.
+    // The proof by the opening of the session, good for a whole timeout, must not help.
     let_pass(SESSION).await;
     just_after_a_ping(&proxy);
     let gate = Gate::new();

@@ -21,7 +21,7 @@ const WAITS: [(Kind, Side); 8] = [
     (Kind::GetData, Side::Reply),
 ];
 
-/// Those of one who comes last and opens it.
+/// The steps of a member that comes last and opens the barrier.
 const OPENS: [(Kind, Side); 4] = [
     (Kind::Create, Side::Reply),
     (Kind::GetChildren, Side::Reply),
@@ -29,7 +29,7 @@ const OPENS: [(Kind, Side); 4] = [
     (Kind::Multi, Side::Reply),
 ];
 
-/// Those of one who comes to a barrier that is not there.
+/// The steps of a member that comes to a barrier that does not exist.
 const FRESH: [(Kind, Side, usize); 5] = [
     (Kind::Create, Side::Reply, 1),
     (Kind::CreateContainer, Side::Request, 1),
@@ -38,7 +38,7 @@ const FRESH: [(Kind, Side, usize); 5] = [
     (Kind::Create, Side::Reply, 2),
 ];
 
-/// Those of one who leaves alone, with another within.
+/// The steps of a member that leaves, with another one inside.
 const LEAVES: [(Kind, Side); 6] = [
     (Kind::GetChildren, Side::Request),
     (Kind::GetChildren, Side::Reply),
@@ -48,7 +48,7 @@ const LEAVES: [(Kind, Side); 6] = [
     (Kind::Event, Side::Reply),
 ];
 
-/// Those of the last one, who takes `ready` away.
+/// The steps of the last member, which deletes `ready`.
 const LAST: [(Kind, Side); 4] = [
     (Kind::GetChildren, Side::Reply),
     (Kind::GetData, Side::Reply),

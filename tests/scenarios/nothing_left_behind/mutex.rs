@@ -131,7 +131,7 @@ async fn what_is_owed_is_counted_from_the_moment_that_the_caller_has_its_answer(
         let held =
             proxy.on(Trigger::request(Kind::Delete).path(path).then(Action::Freeze(Direction::ToServer)));
         let error = soon(lock.acquire_timeout(Duration::from_millis(10))).await.unwrap_err();
-        // Whoever ends its process when nothing is owed relies on this.
+        // A program that ends its process when nothing is owed relies on this.
         assert!(client.stats().owed == 1 || held.fired(), "round {round}: {error}, and nothing is owed");
         assert!(held.wait(SOON));
     }

@@ -8,7 +8,7 @@ use ground::Side::{Reply, Request};
 const LOCKS: &str = "/locks";
 const LEASES: &str = "/leases";
 
-/// One that finds a stranger before it in the queue, and takes its permit when that is gone.
+/// A client that finds a stranger ahead in the queue, and takes its permit when that is gone.
 const ONE: Subject = Subject {
     name: "one",
     lock: |client, path| semaphore(client, path, 3, 1),
@@ -88,7 +88,7 @@ const HEAD: Subject = Subject {
 
 const LOST: Step = (Multi, Request, 1, LEASES);
 
-/// As the first, but its three permits come in one transaction.
+/// Like the first one, but its three permits come in one transaction.
 const THREE: Subject = Subject {
     name: "three",
     lock: |client, path| semaphore(client, path, 3, 3),
@@ -117,8 +117,8 @@ const THREE: Subject = Subject {
     ..ONE
 };
 
-/// As the head, with three permits. The first transaction with them is that of their creation. (Where the server does
-/// not tell what that has created, the second counting comes before the wait.)
+/// Like the head, with three permits. The first transaction with them is that of their creation. (If the server does not
+/// report what that created, the second counting comes before the wait.)
 const HEAD_OF_THREE: Subject = Subject {
     name: "head-of-three",
     lock: THREE.lock,

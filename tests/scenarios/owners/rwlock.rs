@@ -1,4 +1,4 @@
-//! What an owner holds within one process: reentrancy, and the waits that could never end.
+//! What an owner holds within one process: reentrancy, and waits that could never end.
 
 use crate::support::deadline::A_WHILE;
 use crate::support::{SOON, client, operator, proxied_client, says, soon};
@@ -23,7 +23,7 @@ async fn a_reader_that_alone_can_release_and_wants_to_write_is_told_at_once_that
             let error = soon(write.acquire_timeout(timeout)).await.unwrap_err();
             says(&error, ErrorKind::Deadlock, &[path, "read side", "release"]);
         }
-        // A try is told that it is busy.
+        // A try finds it busy.
         assert!(soon(write.try_acquire()).await.unwrap().is_none());
     }
     let created = proxy.counts().requests(Kind::Create);

@@ -72,7 +72,7 @@ async fn a_writer_reads_at_once_and_lets_other_readers_in_but_no_writer() {
     assert!(!read.valid_for().is_zero() && !reader.valid_for().is_zero(), "they read together");
     assert_eq!((read.state(), write.state()), (HoldState::Held, HoldState::Released));
     soon(reader.release()).await.unwrap();
-    // What it would have looked at by now has been looked at.
+    // Everything that it would have checked by now has been checked.
     assert!(soon(client.write(path).unwrap().try_acquire()).await.unwrap().is_none());
     assert!(!next.is_finished(), "a writer beside {read:?}");
     soon(read.release()).await.unwrap();
@@ -249,7 +249,7 @@ const STEPS: [Step; 4] = [
     (Kind::GetChildren, Side::Reply, 1, ""),
 ];
 
-/// Those of the search for a reader whose reply was lost.
+/// The steps of the search for a reader whose reply was lost.
 const RECOVERY: [Step; 5] = [
     (Kind::Multi, Side::Request, 1, ""),
     (Kind::Multi, Side::Reply, 1, ""),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use zklock_core::{Client, Dialect, ErrorKind, Hold, Lock, LockSpec, blocking};
 
-/// The task that is given the hold writes until it is told to stop, and says whether it was alone until then.
+/// The task that gets the hold writes until it is told to stop, and reports whether it was alone until then.
 fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>) {
     let (stop, stopped) = oneshot::channel();
     let writes = tokio::spawn(async move {

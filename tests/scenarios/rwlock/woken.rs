@@ -20,7 +20,7 @@ async fn two_hundred_readers_behind_three_writers_are_woken_by_the_last_of_these
     let ensemble = Ensemble::builder().max_session_timeout(PATIENT).start();
     let (server, path) = (ensemble.server(0), "/woken");
     let operator = Admin::connect(server.address());
-    // Who waits for the directory itself leaves a watch that would be counted.
+    // A client that waits for the directory itself leaves a watch that would be counted.
     operator.create(path, "");
     let clients = patient_clients(&ensemble.connect_string(), READERS + 3).await;
     let (writers, readers) = clients.split_at(3);
@@ -44,7 +44,7 @@ async fn two_hundred_readers_behind_three_writers_are_woken_by_the_last_of_these
         let hold = soon(writer).await.unwrap();
         assert!(until(SOON, || watched(server) == READERS + 2 - number), "{} watches", watched(server));
         soon(hold.release()).await.unwrap();
-        // What a release wakes is counted with the deletion.
+        // The effects of a release are counted with the deletion.
         releases.push(fired(server) - before);
         before = fired(server);
     }

@@ -1,4 +1,4 @@
-//! What becomes of the others when the head of the queue comes to grief.
+//! What happens to the others when the head of the queue fails.
 
 use crate::support::permits::{Waiter, has, semaphore, take};
 use crate::support::queue::nodes;
@@ -36,7 +36,7 @@ impl Scene {
         nodes(&self.operator, &format!("{}/leases", self.path))
     }
 
-    /// Everybody gets what he wants: first the one who is first now.
+    /// Everybody gets what they want, starting with the one who is first now.
     async fn goes_on(self, head_is_first: bool) {
         let Self { operator, path, hold, head, next, .. } = self;
         soon(hold.release()).await.unwrap();
@@ -87,7 +87,7 @@ async fn the_directories_deleted_by_an_operator_stop_nobody() {
         let scene = Scene::new(&format!("directory-{what}"), 1).await;
         let directory = format!("{}/{what}", scene.path);
         scene.operator.delete_tree(directory.trim_end_matches('/'));
-        // Whoever held is lost where its permits went; else it holds on.
+        // A holder whose permits were deleted has lost. Any other holds on.
         if what == "locks" {
             soon(scene.hold.release()).await.unwrap();
         } else {

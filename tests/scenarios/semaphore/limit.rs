@@ -1,4 +1,4 @@
-//! The node that says how many permits there are: whoever waits notices when it changes.
+//! The node with the number of permits: waiters notice when it changes.
 
 use crate::support::permits::has;
 use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
@@ -13,7 +13,7 @@ fn told(client: &Client, name: &str, permits: u32) -> Lock {
     client.lock(&spec.permits(permits).limit_at(&format!("/limits/{name}"))).unwrap()
 }
 
-/// One that waits at the head until the permits or their limit change.
+/// A waiter at the head, until the permits or their limit change.
 async fn waits(name: &str, permits: u32) -> JoinHandle<(Hold, Proxy)> {
     let (client, proxy) = proxied_client().await;
     let lock = told(&client, name, permits);
@@ -103,7 +103,7 @@ async fn a_node_that_says_something_else_is_refused_and_named() {
     settled(&client).await;
     says(&soon(lock.try_acquire()).await.unwrap_err(), ErrorKind::Refused, &["/limits/bad"]);
     has(&operator, "/semaphore/limit-bad", 0, 0);
-    // Nor does it go bad under a waiter without his being told.
+    // Nor does it become invalid under a waiter without the waiter being told.
     soon(client.set_limit("/limits/bad", 1)).await.unwrap();
     let hold = soon(lock.acquire()).await.unwrap();
     let (other, proxy) = proxied_client().await;
@@ -115,7 +115,7 @@ async fn a_node_that_says_something_else_is_refused_and_named() {
     says(&soon(waiter).await.unwrap().unwrap_err(), ErrorKind::Refused, &["/limits/bad"]);
     has(&operator, "/semaphore/limit-bad", 0, 1);
     soon(hold.release()).await.unwrap();
-    // Less than none is none.
+    // A negative number counts as none.
     operator.set("/limits/bad", (-1_i32).to_be_bytes());
     assert!(soon(lock.try_acquire()).await.unwrap().is_none());
 }

@@ -1,4 +1,4 @@
-//! What takes a creation in a transaction cannot be had of a server of 3.4. That is said before anything is sent, and the
+//! Servers of 3.4 do not support what needs a creation in a transaction. The error comes before anything is sent, and the
 //! session goes on.
 
 use super::{old_client, old_operator, old_proxied};

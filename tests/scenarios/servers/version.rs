@@ -120,7 +120,7 @@ async fn what_an_old_and_silent_server_cannot_do_is_refused_by_name_if_it_comes_
         let locks = ["/old/first-set/a", "/old/first-set/b"].map(|path| client.mutex(path).unwrap());
         client.all(&locks).unwrap().acquire().await.unwrap_err()
     };
-    // Where the directories are there, and where they are not.
+    // Both if the directories exist, and if they do not.
     for _ in 0..2 {
         let error = first_refusal(set, &["/old/first-set/a", "/old/first-set/b"]).await;
         is_refused(&error, "a set of locks", "one by one");

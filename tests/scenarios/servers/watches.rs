@@ -36,7 +36,7 @@ async fn one_that_is_given_up_costs_no_connection_and_the_next_is_told_all_the_s
     old_operator().wait_for_children(path, 2, SOON);
     soon(hold.release()).await.unwrap();
     let hold = soon(waiter).await.unwrap().unwrap();
-    // The same node's path is watched anew after what was kept for it has fired.
+    // The path of the same node is watched again after what was kept for it has fired.
     soon(hold.release()).await.unwrap();
     is_undisturbed(&client, &proxy, accepted);
 }
@@ -73,7 +73,7 @@ async fn one_whose_reply_comes_when_nobody_waits_any_more_is_kept() {
     call.abort();
     assert!(soon(call).await.unwrap_err().is_cancelled());
     gate.open();
-    // What would be sent on account of that goes before this.
+    // Everything that would be sent because of that is sent before this.
     let is_answered = proxy.on(Trigger::reply(Kind::Ping).nth(2));
     assert!(is_answered.wait(SOON));
     soon(hold.release()).await.unwrap();

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 use zklock_core::ClientOptions;
 
-/// What stands before each line that a child means for us: the test harness prints too.
+/// The mark before each line that a child means for us, since the test harness prints too.
 const MARK: &str = "@child ";
 const HOSTS: &str = "ZKLOCK_CHILD_HOSTS";
 const PATH: &str = "ZKLOCK_CHILD_PATH";
@@ -48,7 +48,7 @@ impl Process {
         Self::start_with(test, hosts, path, session, &[])
     }
 
-    /// The same with this in its environment as well.
+    /// The same, with additions to its environment.
     pub(crate) fn start_with(
         test: &str,
         hosts: &str,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use zklock_core::{Client, Lock};
 
-/// What is contended for, and by whom.
+/// The resource of a contest, and its contenders.
 pub(crate) struct Contest {
     pub(crate) path: &'static str,
     /// The directories of its nodes, below the path.

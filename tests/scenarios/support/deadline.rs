@@ -1,4 +1,4 @@
-//! What is over when its time is.
+//! Calls that must be over when their time is.
 
 use crate::support::kinds::LockKind;
 use crate::support::{GRACE, SOON, client, operator, proxied_client, settled, soon};

@@ -27,7 +27,7 @@ pub(crate) fn acquiring(lock: Lock) -> Acquiring {
     })
 }
 
-/// What must be so of a hold that was just delivered.
+/// What must hold for a hold that was just delivered.
 #[track_caller]
 pub(crate) fn is_live(kind: &LockKind, hold: &Hold, client: &Client, operator: &Admin) {
     assert_eq!(hold.state(), HoldState::Held);
@@ -41,7 +41,7 @@ pub(crate) fn is_live(kind: &LockKind, hold: &Hold, client: &Client, operator: &
     }
 }
 
-/// One that waits through a proxy for the holder of a rival.
+/// A client that waits, through a proxy, for a rival to release.
 pub(crate) struct Wait {
     pub(crate) path: String,
     pub(crate) first: Hold,

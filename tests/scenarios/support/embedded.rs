@@ -62,13 +62,13 @@ pub(crate) fn text(text: &str) -> Vec<u8> {
     [&(text.len() as i32).to_be_bytes(), text.as_bytes()].concat()
 }
 
-/// What follows the header of a request to create a node that anybody may use.
+/// The fields after the header of a request to create a node that anybody may use.
 pub(crate) fn creation(path: &str, flags: i32) -> Vec<u8> {
     let rights = [1_i32.to_be_bytes(), 31_i32.to_be_bytes()].concat();
     [text(path), text("data"), rights, text("world"), text("anyone"), flags.to_be_bytes().to_vec()].concat()
 }
 
-/// What follows the header of a request to read something, perhaps with a watch.
+/// The fields after the header of a request to read something, perhaps with a watch.
 pub(crate) fn reading(path: &str, watch: bool) -> Vec<u8> {
     [text(path), vec![u8::from(watch)]].concat()
 }
@@ -169,7 +169,7 @@ impl Raw {
         self.answer_within(SOON).expect("an answer")
     }
 
-    /// The next answer, or notification; `None` when there is none by `bound`, or the connection has ended.
+    /// The next answer or notification; `None` if there is none by `bound`, or the connection has ended.
     pub(crate) fn answer_within(&mut self, bound: Duration) -> Option<Answer> {
         let frame = self.frame_in(bound).ok()??;
         let int = |at: usize| i32::from_be_bytes(frame[at..at + 4].try_into().unwrap());

@@ -20,7 +20,7 @@ pub(crate) fn frame(parts: &[&[u8]]) -> Vec<u8> {
     [&(body.len() as u32).to_be_bytes(), &body[..]].concat()
 }
 
-/// What a server says to a new session.
+/// The greeting for a new session.
 pub(crate) fn greeting(timeout: i32, session: i64) -> Vec<u8> {
     frame(&[&[0; 4], &timeout.to_be_bytes(), &session.to_be_bytes(), &[0, 0, 0, 16], &[7; 16], &[0]])
 }
@@ -35,7 +35,7 @@ pub(crate) fn reply(number: i32, error: i32, body: &[u8]) -> Vec<u8> {
 pub(crate) struct Request {
     pub(crate) number: i32,
     pub(crate) operation: i32,
-    /// What it is about, if that is one path.
+    /// Its path, if it has exactly one.
     pub(crate) path: Vec<u8>,
 }
 
@@ -49,7 +49,7 @@ impl Request {
     }
 }
 
-/// What it says.
+/// Its answer.
 #[derive(Clone)]
 pub(crate) enum Says {
     Once(Vec<u8>),
@@ -74,7 +74,7 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    /// One that greets so, and answers each request.
+    /// A server with this greeting, which answers each request.
     pub(crate) fn start(
         over: Over,
         greeting: &[u8],
@@ -109,7 +109,7 @@ impl Fake {
         fake
     }
 
-    /// One that is well behaved until something is asked of it.
+    /// A server that behaves well until something is requested.
     pub(crate) fn that_opens(
         over: Over,
         answer: impl Fn(&Request) -> Says + Send + Sync + Clone + 'static,
@@ -124,7 +124,7 @@ impl Fake {
         self.address.to_string()
     }
 
-    /// Those of its clients.
+    /// The options for its clients.
     pub(crate) fn options(&self) -> ClientOptions {
         let options = super::options(&self.connect_string());
         match self.over {
@@ -155,7 +155,7 @@ pub(crate) fn certificate() -> (String, String) {
     (certificate.to_owned(), key.to_owned())
 }
 
-/// Who all of them are over TLS.
+/// The identity of all of them over TLS.
 struct Identity {
     certificate: String,
     server: Arc<ServerConfig>,
@@ -190,7 +190,7 @@ fn serve(
         let says = if &length == b"srvr" {
             Says::Endlessly(vec![b'x'; 4096])
         } else {
-            // Nobody who speaks to a server sends more at once.
+            // No client sends more than this at once.
             let length = usize::try_from(i32::from_be_bytes(length)).ok().filter(|length| *length < LONGEST);
             let mut request = vec![0; length.ok_or(io::ErrorKind::InvalidData)?];
             stream.read_exact(&mut request)?;

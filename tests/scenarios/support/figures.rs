@@ -1,4 +1,4 @@
-//! What a server tells of its watches. The figures are those of the whole server: it must be the test's own.
+//! A server's figures about watches. They are about the whole server, so it must belong to the test.
 
 use ground::Server;
 

@@ -10,7 +10,7 @@ use zklock_core::{Client, Lock};
 pub(crate) struct LockKind {
     pub(crate) name: &'static str,
     pub(crate) lock: fn(&Client, &str) -> Lock,
-    /// One that excludes it.
+    /// A lock that excludes it.
     pub(crate) rival: fn(&Client, &str) -> Lock,
     /// The directories of its nodes, below the path: the queue, and where permits are.
     pub(crate) places: &'static [&'static str],

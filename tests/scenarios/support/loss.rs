@@ -45,12 +45,12 @@ pub(crate) fn just_after_a_heartbeat(proxy: &Proxy) {
     assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON), "no heartbeat");
 }
 
-/// The holder is told within a heartbeat, by polling and by waiting, and for good.
+/// The holder learns of it within a heartbeat, by polling and by waiting, and for good.
 pub(crate) async fn told_of(kind: &LockKind, blow: Blow) {
     told_within(kind, None, blow).await;
 }
 
-/// The same for a hold within another of the same owner.
+/// The same for a hold within another hold of the same owner.
 pub(crate) async fn told_within(kind: &LockKind, outer: Option<fn(&Client, &str) -> Lock>, blow: Blow) {
     let ((client, proxy), operator) = (proxied_client().await, operator());
     let within = if outer.is_some() { "within-" } else { "" };
@@ -84,7 +84,7 @@ pub(crate) async fn told_within(kind: &LockKind, outer: Option<fn(&Client, &str)
     assert_eq!(hold.valid_for(), Duration::ZERO);
     let mut losses = 1;
     if let Some(outer) = outer {
-        // Only what has happened to its own node is told of a hold.
+        // A hold is only told of what happened to its own node.
         let is_fine = soon(outer.release()).await.is_ok();
         assert_eq!(is_fine, blow == Blow::NodeDeleted, "{path}");
         losses += u64::from(!is_fine);

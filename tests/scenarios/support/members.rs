@@ -1,4 +1,4 @@
-//! Members of double barriers, and what is to be said of any of them.
+//! Members of double barriers, and checks for any of them.
 
 use crate::support::{SOON, client, soon};
 use ground::wire::Admin;
@@ -21,7 +21,7 @@ pub(crate) fn leaves(member: Member) -> JoinHandle<Result<(), Error>> {
 
 /// Tells when the member, whose client is behind this proxy, has begun to wait for the other to leave.
 pub(crate) fn waits_to_leave(proxy: &Proxy, member: &Member, other: &Member) -> Hook {
-    // Whose name comes first keeps his node. The other deletes his own, and has read all nodes before.
+    // The one whose name comes first keeps its node. The other deletes its own, and has read all nodes before.
     let nth = if member.node() < other.node() { 1 } else { 2 };
     proxy.on(Trigger::reply(Kind::GetData).nth(nth).path(other.node()))
 }
@@ -54,7 +54,7 @@ pub(crate) fn there(operator: &Admin, path: &str, members: usize) -> Vec<String>
     seen
 }
 
-/// Nobody is left, and nothing that would let the next in.
+/// Nobody is left, and nothing that would let the next member in.
 #[track_caller]
 pub(crate) fn is_empty(operator: &Admin, path: &str) {
     operator.wait_for_children(path, 0, SOON);

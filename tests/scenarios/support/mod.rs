@@ -1,4 +1,4 @@
-//! What most scenarios need.
+//! Helpers for most scenarios.
 
 pub(crate) mod child;
 pub(crate) mod contest;
@@ -33,7 +33,7 @@ pub(crate) const SESSION: Duration = Duration::from_secs(4);
 pub(crate) const HEARTBEAT: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 10);
 /// How long anything may take that takes no time on an idle machine.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
-/// What promise 4 allows beyond the deadline.
+/// The delay beyond the deadline that promise 4 allows.
 pub(crate) const GRACE: Duration = Duration::from_millis(50);
 
 /// In a closed ensemble (see [`secured`]) those of one who is let in, and keeps what it creates to itself.

@@ -1,4 +1,4 @@
-//! What most of these scenarios need: a semaphore, and its two directories.
+//! Helpers for most of these scenarios: a semaphore, and its two directories.
 
 use crate::support::{SOON, proxied_client, soon};
 use ground::wire::Admin;
@@ -19,7 +19,7 @@ pub(crate) async fn take(client: &Client, path: &str, limit: u32, count: usize) 
     holds
 }
 
-/// One that waits, behind a proxy of its own.
+/// A waiter behind its own proxy.
 pub(crate) struct Waiter {
     pub(crate) client: Client,
     pub(crate) proxy: Proxy,
@@ -27,7 +27,7 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// At the head of the queue it waits for permits, behind it for whoever is before it.
+    /// At the head of the queue it waits for permits; behind the head, it waits for the contender ahead of it.
     pub(crate) async fn new(path: &str, is_head: bool, limit: u32, permits: u32) -> Self {
         let (client, proxy) = proxied_client().await;
         let lock = semaphore(&client, path, limit, permits);

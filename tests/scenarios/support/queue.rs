@@ -1,4 +1,4 @@
-//! What most of these scenarios need: acquiring in a task, and the nodes of a queue.
+//! Helpers for most of these scenarios: acquiring in a task, and the nodes of a queue.
 
 use crate::support::timing::Noise;
 use crate::support::{SOON, client, soon};
@@ -48,7 +48,7 @@ pub(crate) async fn join(lock: &Lock) -> Acquire {
     acquire
 }
 
-/// One that waits, with a client of its own: once it is in the queue of `path`, behind `ahead` nodes.
+/// A waiter with its own client, once it is in the queue of `path`, behind `ahead` nodes.
 pub(crate) struct Waiter {
     pub(crate) client: Client,
     pub(crate) task: JoinHandle<Result<Hold, Error>>,
@@ -75,7 +75,7 @@ pub(crate) fn nodes(operator: &Admin, directory: &str) -> Vec<String> {
     names.iter().map(|name| format!("{directory}/{name}")).collect()
 }
 
-/// Waits until the hold is told that it is lost, within a heartbeat of `since`.
+/// Waits until the hold is reported as lost, within a heartbeat of `since`.
 pub(crate) async fn told(hold: &Hold, client: &Client, since: Instant, noise: &Noise) -> LossReason {
     let reason = soon(hold.lost()).await.expect("it is lost, and not released");
     let heartbeat = client.session_timeout().expect("a session") / 10;
@@ -85,7 +85,7 @@ pub(crate) async fn told(hold: &Hold, client: &Client, since: Instant, noise: &N
     reason
 }
 
-/// What does not happen is waited for this long: several heartbeats.
+/// How long to wait to see that nothing happens: several heartbeats.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(1000);
 
 /// How long the run of what has no end of its own is.

@@ -1,4 +1,4 @@
-//! What the lock guards. It knows who is in it, and panics when more are than may be.
+//! The resource that the lock guards. It knows who is inside, and panics if there are more than are allowed.
 
 use crate::support::{options, soon};
 use ground::{Direction, Proxy, shared};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zklock_core::{Client, ClientOptions, ErrorKind, Hold, HoldState, Lock, blocking};
 
-/// What the register looks at, of either face.
+/// The part of a hold that the register checks, blocking or not.
 pub(crate) trait Held: Send + Sync {
     fn token(&self) -> u64;
     fn is_valid(&self) -> bool;
@@ -112,7 +112,7 @@ impl Register {
         self.assert_ordered(|before, token| before < token);
     }
 
-    /// The same where holders of one process may have a token together.
+    /// The same where several holders of one process may share a token.
     #[track_caller]
     pub(crate) fn assert_never_smaller(&self) {
         self.assert_ordered(|before, token| before <= token);
@@ -138,7 +138,7 @@ impl Register {
         self.enter(&hold, weight);
         tokio::time::sleep(lasts).await;
         self.leave();
-        // A hold may be lost to a fault, and is told so then.
+        // A hold may be lost to a fault, and must then report it.
         match hold.release().await.map_err(|error| error.kind()) {
             Ok(()) | Err(ErrorKind::Lost(_) | ErrorKind::Timeout) => {}
             Err(kind) => panic!("the release failed: {kind:?}"),
@@ -152,7 +152,7 @@ impl Entries {
         self.holds.retain(|(hold, _)| hold.upgrade().is_some_and(|hold| !hold.is_released()));
         let mut valid: Vec<_> =
             self.holds.iter().filter_map(|(hold, weight)| Some((hold.upgrade()?, *weight))).collect();
-        // Those that are valid in both looks were so, all of them, between the two.
+        // Those that are valid in both checks were all valid between the two.
         valid.retain(|(hold, _)| hold.is_valid());
         valid.retain(|(hold, _)| hold.is_valid());
         self.most = self.most.max(valid.len());

@@ -15,7 +15,7 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_millis(200);
 /// A message of an acquire: its kind, who sends it, which of them it is, and of which directory.
 pub(crate) type Step = (Kind, Side, usize, &'static str);
 
-/// What is swept.
+/// The subject of a sweep.
 pub(crate) struct Subject {
     pub(crate) name: &'static str,
     pub(crate) lock: fn(&Client, &str) -> Lock,
@@ -30,7 +30,7 @@ pub(crate) struct Subject {
     pub(crate) after: &'static [Step],
     /// The messages after the grant, which nobody can cancel any more.
     pub(crate) granted: &'static [Step],
-    /// What is asked for where the nodes may have been created, but no reply came: what created them, then these.
+    /// The requests when the nodes may have been created, but no reply came: those that created them, then these.
     pub(crate) recoveries: &'static [(Step, &'static [Step])],
     /// The messages of an acquire for which no directory is there yet.
     pub(crate) fresh: &'static [Step],
@@ -105,10 +105,10 @@ impl Scene {
         assert_eq!(left, expected, "{what}");
     }
 
-    /// The hold has its nodes on the server, and no others are there; released, there are none.
+    /// The hold has its nodes on the server, and there are no others. After the release there are none.
     async fn is_one(&self, subject: &Subject, path: &str, hold: Hold, what: &str) {
         for (place, count) in subject.places {
-            // Who has its permits makes way in the queue a moment later.
+            // A holder of permits leaves the queue a moment later.
             self.admin.wait_for_children(&format!("{path}{place}"), *count, SOON);
         }
         assert_eq!(hold.nodes().count(), subject.places.iter().map(|(_, count)| count).sum::<usize>());
@@ -136,7 +136,7 @@ pub(crate) async fn drop_at<T>(call: JoinHandle<Result<T, Error>>, held: &Hook, 
     assert!(stopped.is_err_and(|error| error.is_cancelled()), "{what}: the call was over");
 }
 
-/// What the hold is worth is not looked at: its session is short.
+/// How long the hold is valid is not checked: its session is short.
 pub(crate) fn acquire(lock: Lock) -> JoinHandle<Result<Hold, Error>> {
     tokio::spawn(async move { lock.acquire().await })
 }
@@ -242,7 +242,7 @@ async fn granted(
     scene.is_one(subject, path, hold, path).await;
 }
 
-/// Those before the wait, and those after it.
+/// The steps before the wait, and those after it.
 fn steps(subject: &Subject) -> impl Iterator<Item = (Step, bool)> {
     let before = subject.before.iter().map(|step| (*step, false));
     before.chain(subject.after.iter().map(|step| (*step, true)))

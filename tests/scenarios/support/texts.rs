@@ -1,4 +1,4 @@
-//! What users are told, and the page of the documentation that has it word for word.
+//! Messages for users, and the page of the documentation that has each word for word.
 
 use zklock_core::Error;
 

@@ -27,8 +27,8 @@ impl Noise {
         Duration::from_micros(self.worst.load(Ordering::Relaxed))
     }
 
-    /// What to add to a bound: several threads, the proxy's and the server's among them, run one after the other, and
-    /// the server may be slower than we are.
+    /// An addition to a time limit: several threads, among them those of the proxy and the server, run one after the other,
+    /// and the server may be slower than we are.
     pub(crate) fn allowance(&self) -> Duration {
         Duration::from_millis(100) + self.worst() * 4
     }
@@ -42,7 +42,7 @@ impl Drop for Noise {
     }
 }
 
-/// What can be polled.
+/// Anything that can be polled.
 pub(crate) trait Observed: Send + Sync + 'static {
     fn seen(&self) -> (HoldState, Duration);
 }
@@ -143,14 +143,14 @@ impl Observer {
     }
 }
 
-/// A thread that does something again and again, until it is told to end.
+/// A thread that repeats something until it is told to end.
 struct Thread {
     ended: Arc<AtomicBool>,
     handle: JoinHandle<()>,
 }
 
 impl Thread {
-    /// `work` is told by how much it is called too late.
+    /// `work` gets the time by which it is called too late.
     fn repeat(pause: Duration, mut work: impl FnMut(Duration) + Send + 'static) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let end = ended.clone();

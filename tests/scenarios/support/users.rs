@@ -23,7 +23,7 @@ pub(crate) const ANN: User = User {
     in_base64: "czNjcmV0LW9mLWFu",
     id: "ann:kYo25pPOT0HKGgdUmL8MxA259qk=",
 };
-/// The same with another password: to the servers, another user.
+/// The same user with another password, which to the servers is another user.
 pub(crate) const NEW_ANN: User = User {
     name: "ann",
     password: "n3w-of-ann",
@@ -47,7 +47,7 @@ impl User {
         Credentials::sasl(self.name, self.password).unwrap()
     }
 
-    /// As it stands in a file of credentials.
+    /// A line for a file of credentials.
     pub(crate) fn line(self) -> String {
         format!("{}:{}\n", self.name, self.password)
     }
@@ -61,7 +61,7 @@ impl User {
         Client::connect(self.options(&shared().connect_string(), access)).await.unwrap()
     }
 
-    /// What stands in an access list if this user may do everything.
+    /// An entry of an access list that allows this user everything.
     pub(crate) fn may_all(self) -> Acl {
         self.may(Permission::ALL)
     }
@@ -70,7 +70,7 @@ impl User {
         Acl::new(permission, AuthId::new("digest", self.id))
     }
 
-    /// The same for one who is logged in by SASL.
+    /// The same for a user that is logged in by SASL.
     pub(crate) fn may_all_by_sasl(self) -> Acl {
         Acl::new(Permission::ALL, AuthId::new("sasl", self.name))
     }
@@ -87,7 +87,7 @@ impl User {
         self.operator_at(&shared().connect_string()).await
     }
 
-    /// The same of these servers.
+    /// The same for these servers.
     pub(crate) async fn operator_at(self, hosts: &str) -> Operator {
         let line = self.line();
         let connector = zookeeper_client::Client::connector().with_auth("digest", line.trim_end().as_bytes());
@@ -95,7 +95,7 @@ impl User {
     }
 }
 
-/// Who may do so much, whatever the user.
+/// An entry that allows everyone this much.
 pub(crate) fn world(permission: Permission) -> Acl {
     Acl::new(permission, AuthId::anyone())
 }

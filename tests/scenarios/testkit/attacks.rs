@@ -1,4 +1,4 @@
-//! What would bring a careless server down, or one client to harm the others.
+//! Attacks that would bring down a careless server, or let one client harm the others.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -27,7 +27,7 @@ fn each_of_a_thousand_events_may_end_the_next_session() {
     const SESSIONS: usize = 1000;
     let server = manual();
     server.put("/n-0", "").unwrap();
-    // As a queue is: each watches the node before its own.
+    // As in a queue: each watches the node before its own.
     let mut queue = Vec::new();
     for index in 1..=SESSIONS {
         let mut raw = Raw::open(&server);

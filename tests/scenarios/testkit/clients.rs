@@ -163,7 +163,7 @@ async fn a_waiter_whose_news_is_cut_off_is_granted_all_the_same() {
         let lock = waiter.mutex(PATH).unwrap();
         let waiting = tokio::spawn(async move { lock.acquire().await });
         queue_of(&server, PATH, 2);
-        // Who has no watch yet is not told by one.
+        // A client without a watch is not told by one.
         soon(async {
             while watches(&server) == 0 {
                 tokio::time::sleep(Duration::from_millis(5)).await;

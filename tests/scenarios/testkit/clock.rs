@@ -10,7 +10,7 @@ use zklock_testkit::Server;
 const HALF_A_MINUTE: Duration = Duration::from_secs(30);
 const PATH: &str = "/locks/report";
 
-/// What a lock guards: it keeps the greatest token that it has seen, and refuses what comes with a smaller one.
+/// The resource that a lock guards: it keeps the largest token that it has seen, and refuses smaller ones.
 #[derive(Default)]
 struct Register {
     greatest: Option<Token>,
@@ -51,7 +51,7 @@ async fn a_frozen_holder_believes_in_its_lease_when_the_next_has_the_lock_and_it
     assert!(!register.write(hold.token(), "late"), "the late write is refused");
     assert_eq!(register.written, ["first", "second"]);
 
-    // Back in touch, it is told, and a write that ZooKeeper itself guards is refused.
+    // Once it is connected again, it learns of the loss, and ZooKeeper itself refuses a guarded write.
     server.thaw();
     assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
     let refused = soon(hold.guarded().create("/late", b"").commit()).await.unwrap_err();

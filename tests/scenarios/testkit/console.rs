@@ -8,7 +8,7 @@ use crate::testkit::words::ask;
 use zklock_testkit::Server;
 use zklock_testkit::console::{self, Console};
 
-/// What the server answers to one order.
+/// The server's answer to one order.
 fn order(server: &Server, order: &str) -> String {
     let mut answers = Vec::new();
     assert!(!Console::default().run(server, Cursor::new(format!("{order}\n")), &mut answers).unwrap());
@@ -134,7 +134,7 @@ fn orders_for_faults() {
     let server = manual();
     let ping = |raw: &mut Raw| raw.send(-2, operation::PING, &[]);
     for what in ["lose-request", "cut-before-reply", "cut-after-reply", "expire"] {
-        // Numbers begin anew with each who gives orders.
+        // Numbers start again with each console.
         let mut raw = Raw::open(&server);
         assert_eq!(order(&server, &format!("fault {what} ping")), "ok 1\n");
         ping(&mut raw);

@@ -130,7 +130,7 @@ fn a_session_that_ends_as_it_comes_back_is_refused() {
     assert_eq!((injected.strikes(), server.sessions()), (1, vec![]));
 }
 
-/// What asks for each kind: the number of the operation, and what follows its header.
+/// A request of each kind: the number of the operation, and the fields after its header.
 fn requests() -> Vec<(Kind, i32, Vec<u8>)> {
     let check =
         [13_i32.to_be_bytes().as_slice(), &[0], &(-1_i32).to_be_bytes(), &text("/"), &[255; 4]].concat();

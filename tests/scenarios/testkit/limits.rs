@@ -1,4 +1,4 @@
-//! What one client cannot do to the server, or to others.
+//! Harm that one client cannot do to the server, or to others.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -30,7 +30,7 @@ fn a_frame_beyond_the_limit_closes_its_connection_alone() {
         let frame = [head, reading(&path, false)].concat();
         assert_eq!(frame.len(), 1000);
         raw.stream.write_all(&u32::to_be_bytes(length)).unwrap();
-        // What is beyond the limit is refused for what it announces.
+        // A message beyond the limit is refused because of the length that it announces.
         let _ = raw.stream.write_all(if is_taken { &frame } else { &[] });
         if is_taken {
             assert_eq!(raw.answer().error, -101);
@@ -55,7 +55,7 @@ fn what_is_announced_and_does_not_come_costs_no_memory() {
         stream
     };
     let mut connections: Vec<TcpStream> = (0..300).map(announce).collect();
-    // What is too long is refused; the others, which came in between, are waited for.
+    // Messages that are too long are refused; the others, which came in between, are waited for.
     for (number, stream) in connections.iter_mut().enumerate().filter(|(number, _)| number % 3 > 0) {
         assert!(matches!(stream.read(&mut [0]), Ok(0)), "{number}");
     }

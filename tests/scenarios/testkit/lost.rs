@@ -18,7 +18,7 @@ fn delete(raw: &mut Raw, path: &str) -> i32 {
     raw.ask(2, operation::DELETE, &[text(path), vec![255; 4]].concat()).error
 }
 
-/// What a client is told of a node.
+/// What a client learns of a node.
 fn told(raw: &mut Raw, path: &str) -> Vec<u8> {
     let answer = raw.ask(3, operation::EXISTS, &reading(path, false));
     assert_eq!(answer.error, 0, "{path}");

@@ -1,4 +1,4 @@
-//! The server as a program: how it begins, is ordered about, and ends with whoever has started it.
+//! The server as a program: how it begins, takes orders, and ends with the program that started it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

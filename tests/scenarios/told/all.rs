@@ -1,4 +1,4 @@
-//! What becomes of a set when one of its nodes goes.
+//! What happens to a set when one of its nodes is gone.
 
 use crate::support::queue::{A_WHILE, acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;

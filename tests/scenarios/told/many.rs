@@ -1,4 +1,4 @@
-//! Of many holds a heartbeat names a few; the others are watched. Each is told all the same.
+//! If there are many holds, a heartbeat names a few of them, and the others are watched. Each is still told of a loss.
 
 use crate::support::loss::just_after_a_heartbeat;
 use crate::support::timing::{Noise, Observer};
@@ -72,7 +72,7 @@ async fn what_is_deleted_while_the_connection_is_gone_is_told_on_the_next() {
     }
     settle(&proxy);
     assert!(kept.iter().all(|hold| hold.state() == HoldState::Held), "{:?}", client.stats());
-    // The watches that were left anew tell as well.
+    // Watches that were set again report as well.
     operator.delete(kept[0].node());
     assert_eq!(soon(kept[0].lost()).await, Some(LossReason::NodeDeleted));
     assert!(until(SOON, || client.stats().losses == lost.len() as u64 + 1), "{:?}", client.stats());
@@ -126,7 +126,7 @@ async fn a_hold_that_is_watched_is_asked_in_its_node_and_goes_on() {
     settle(&proxy);
     assert!(holds.iter().all(|hold| hold.state() == HoldState::Held && !hold.valid_for().is_zero()));
     assert_eq!(client.stats().losses, 0);
-    // They are watched anew.
+    // They are watched again.
     operator.delete(holds[0].node());
     assert_eq!(soon(holds[0].lost()).await, Some(LossReason::NodeDeleted));
     for hold in &holds[1..] {
@@ -158,7 +158,7 @@ async fn what_is_written_to_and_deleted_in_the_same_moment_is_told() {
     assert!(kept.iter().all(|hold| hold.state() == HoldState::Held), "{:?}", client.stats());
 }
 
-/// As newer servers do to those who may not read the node any more. A heartbeat names two that are watched, in turn.
+/// As newer servers do for clients that may no longer read the node. A heartbeat names two that are watched, in turn.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_no_server_tells_is_found_out_in_turn() {
     let ((client, proxy), operator) = (proxied_client().await, operator());

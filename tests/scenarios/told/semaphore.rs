@@ -1,4 +1,4 @@
-//! Promise 6: whoever loses one of his permits is told within one heartbeat, and keeps none of the others.
+//! Promise 6: a holder that loses one of its permits learns of it within one heartbeat, and keeps none of the others.
 
 use crate::support::loss::just_after_a_heartbeat;
 use crate::support::permits::{Waiter, has, semaphore};

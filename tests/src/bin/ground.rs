@@ -1,7 +1,8 @@
-//! The ground for tests that are not written in Rust: one command a line on stdin, one answer a line on stdout.
+//! Starts and controls servers for tests that are not written in Rust: one command per line on stdin, one answer per
+//! line on stdout.
 //!
-//! An answer is `ok …` or `error …`. The end of stdin ends everything, and so does the end of this process, whatever
-//! its cause. `help` lists the commands.
+//! An answer is `ok …` or `error …`. Everything ends with stdin, and with this process, however it ends. `help` lists
+//! the commands.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -35,7 +36,7 @@ create PATH [DATA]; set PATH [DATA]; delete PATH; delete-tree PATH; exists PATH;
 children PATH; wait-children PATH N MS; help";
 
 fn main() {
-    // The answer tells it all; a trace on stderr would only frighten.
+    // The answer has the whole message. A backtrace on stderr would only confuse.
     std::panic::set_hook(Box::new(|_| ()));
     let mut ground = Ground::default();
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
@@ -54,12 +55,12 @@ fn main() {
     }
 }
 
-/// An answer, or what is wrong.
+/// An answer, or an error.
 type Answer = Result<String, String>;
 
 #[derive(Debug, Default)]
 struct Ground {
-    // In the order in which they are to end.
+    // In the order in which they must be dropped.
     talk: Option<Talk>,
     admins: BTreeMap<SocketAddr, Admin>,
     proxies: Vec<Proxy>,
@@ -234,7 +235,7 @@ impl Ground {
 
     fn operate(&mut self, command: &str, rest: &str, words: &Words<'_>) -> Answer {
         let path = words.at(0)?;
-        // The rest of the line, so that data may have spaces in it.
+        // The rest of the line, so that data may contain spaces.
         let data =
             rest.trim_start().strip_prefix(path).map_or("", |data| data.strip_prefix(' ').unwrap_or(data));
         let admin = self.admin()?;
@@ -270,7 +271,7 @@ impl Ground {
         }
     }
 
-    /// An operator on the leader: what it reads is the latest.
+    /// An operator on the leader, so that it reads the latest state.
     fn admin(&mut self) -> Result<&Admin, String> {
         let address = self.ensemble()?.leader().address();
         Ok(match self.admins.entry(address) {
@@ -298,7 +299,7 @@ impl Ground {
     }
 }
 
-/// What follows a command.
+/// The arguments of a command.
 struct Words<'a>(Vec<&'a str>);
 
 impl<'a> Words<'a> {

@@ -1,7 +1,8 @@
-//! Where the ways from the other servers to one part.
+//! A single address for an etcd server, which separates connections from different servers.
 //!
-//! An etcd server has one address for all the others, so a proxy there would cut it off from all of them. A crossing looks who dials, and
-//! leads each over the proxy of that pair. Not all that servers send says who they are, so it looks to which process the other end of the connection belongs.
+//! An etcd server has one address for all other servers, so a proxy at that address would cut it off from all of them.
+//! A crossing finds out which server dials, and forwards the connection to the proxy of that pair. Not everything that
+//! servers send identifies the sender, so it looks up the process that owns the other end of the connection.
 
 use std::fs;
 use std::io;
@@ -24,18 +25,19 @@ impl Crossing {
         Ok(Self { listener, address })
     }
 
-    /// What the others dial.
+    /// The address that the other servers dial.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Leads them on: who has this index, to that address. Its threads end with their connections; the one that listens, with the process.
+    /// Forwards connections: those of the server with this index go to that address. Its threads end with their
+    /// connections; the thread that listens ends with the process.
     pub(super) fn serve(self, members: Weak<Vec<Member>>, ways: Vec<(usize, SocketAddr)>) {
         thread::spawn(move || {
             for dialled in self.listener.incoming().map_while(Result::ok) {
                 let from = members.upgrade().and_then(|members| who(&dialled, self.address, &members));
                 let way = ways.iter().find(|(at, _)| Some(*at) == from);
-                // One that has ended meanwhile is nobody's.
+                // The process has ended meanwhile, so the connection belongs to no server.
                 let Some((_, way)) = way else { continue };
                 if let Ok(on) = TcpStream::connect(way) {
                     let _ = lead(dialled, on);
@@ -45,7 +47,7 @@ impl Crossing {
     }
 }
 
-/// The index of the server to whose process the other end belongs.
+/// The index of the server whose process owns the other end.
 fn who(dialled: &TcpStream, own: SocketAddr, members: &[Member]) -> Option<usize> {
     let socket = format!("socket:[{}]", inode(dialled.peer_addr().ok()?, own)?);
     let has = |member: &&Member| {
@@ -56,7 +58,7 @@ fn who(dialled: &TcpStream, own: SocketAddr, members: &[Member]) -> Option<usize
     members.iter().find(has).map(Member::index)
 }
 
-/// The number of the socket that has these ends.
+/// The number of the socket with these two ends.
 fn inode(local: SocketAddr, remote: SocketAddr) -> Option<String> {
     let (local, remote) = (hexadecimal(local)?, hexadecimal(remote)?);
     let table = fs::read_to_string("/proc/net/tcp").ok()?;
@@ -67,21 +69,21 @@ fn inode(local: SocketAddr, remote: SocketAddr) -> Option<String> {
     })
 }
 
-/// An address as the kernel's table has it.
+/// An address in the format of the kernel's table.
 fn hexadecimal(address: SocketAddr) -> Option<String> {
     let SocketAddr::V4(address) = address else { return None };
     let bytes = u32::from_ne_bytes(SocketAddrV4::ip(&address).octets());
     Some(format!("{bytes:08X}:{:04X}", address.port()))
 }
 
-/// Carries bytes both ways, and the end.
+/// Copies bytes both ways, and the end of the stream.
 fn lead(one: TcpStream, other: TcpStream) -> io::Result<()> {
     one.set_nodelay(true)?;
     other.set_nodelay(true)?;
     let back = (other.try_clone()?, one.try_clone()?);
     for (mut from, mut to) in [(one, other), back] {
         thread::spawn(move || {
-            // After an error the way back is of no use either.
+            // After an error, the other direction is of no use either.
             let how = if io::copy(&mut from, &mut to).is_ok() { Shutdown::Write } else { Shutdown::Both };
             let _ = to.shutdown(how);
             if how == Shutdown::Both {

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Posts a request, or gets a page where there is none, and gives the answer's body.
+/// Posts a request, or gets a page if there is no request body, and returns the body of the answer.
 pub(super) fn ask(
     address: SocketAddr,
     path: &str,
@@ -14,7 +14,7 @@ pub(super) fn ask(
     let end = Instant::now() + within;
     let mut stream = TcpStream::connect_timeout(&address, within)?;
     let (method, body) = request.map_or(("GET", ""), |body| ("POST", body));
-    // By this old version of HTTP the answer comes in one piece, and then the connection ends.
+    // With this old version of HTTP the answer comes in one piece, and then the connection ends.
     let text = format!("{method} {path} HTTP/1.0\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     stream.write_all(text.as_bytes())?;
     let (mut answer, mut chunk) = (Vec::new(), [0; 4096]);
@@ -48,7 +48,7 @@ pub(super) fn texts<'a>(json: &'a str, name: &str) -> impl Iterator<Item = &'a s
     })
 }
 
-/// The text that is this in base64.
+/// The text with this base64 encoding.
 pub(super) fn decoded(text: &str) -> Option<String> {
     const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (mut bits, mut count, mut bytes) = (0_u32, 0, Vec::new());

@@ -1,4 +1,4 @@
-//! One etcd server of a cluster: what a test may do to it, and what it may ask it.
+//! One etcd server of a cluster: how a test controls and queries it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,11 +23,11 @@ pub struct Member {
     _peers: Port,
     home: PathBuf,
     process: Mutex<Jvm>,
-    /// For those who cannot wait while it is being ended.
+    /// For threads that cannot wait while it is being ended.
     pid: AtomicI32,
 }
 
-/// What a server says of itself.
+/// The status that a server reports.
 #[derive(Debug)]
 pub(super) struct Status {
     pub(super) id: u64,
@@ -54,7 +54,7 @@ impl Member {
         self.index
     }
 
-    /// Where clients reach it.
+    /// The address for clients.
     pub fn address(&self) -> SocketAddr {
         self.port.address()
     }
@@ -107,10 +107,10 @@ impl Member {
         answer.is_ok_and(|answer| texts(&answer, "health").next() == Some("true"))
     }
 
-    /// What it says of itself; `None` when it does not answer.
+    /// The status that it reports; `None` if it does not answer.
     pub(super) fn status(&self) -> Option<Status> {
         let answer = ask(self.address(), "/v3/maintenance/status", Some("{}"), WORD).ok()?;
-        // What is 0 may be left out.
+        // A value of 0 may be left out.
         let number = |name| texts(&answer, name).next().map_or(Some(0), |text| text.parse().ok());
         Some(Status {
             id: number("member_id")?,

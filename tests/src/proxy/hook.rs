@@ -1,4 +1,4 @@
-//! Faults at a chosen message: which message, what happens then, and how a test learns that it has.
+//! Faults that strike at a chosen message: which message, what happens then, and how a test learns of it.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::message::{Kind, Message, Side};
 use super::shared::Shared;
 
-/// A way through the proxy, as seen from the client.
+/// A direction through the proxy, as seen from the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// From the client to the server.
@@ -28,19 +28,19 @@ impl Direction {
     }
 }
 
-/// Changes the bytes of a message, its header included, its length not.
+/// Changes the bytes of a message, including its header, but not its length.
 pub type Rewriter = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
-/// What happens at the chosen message.
+/// The action at the chosen message.
 pub enum Action {
-    /// Nothing: the hook only tells that the message has passed.
+    /// Nothing: the hook only reports that the message has passed.
     Pass,
-    /// The server executes the request, its reply is swallowed, and the client's connection is reset. On a trigger
-    /// for a request the hook fires when its reply is swallowed.
+    /// The server executes the request, its reply is dropped, and the client's connection is reset. On a trigger for a
+    /// request, the hook fires when its reply is dropped.
     DropReplyAndReset,
-    /// The message is swallowed, and the client's connection is reset. A request never reaches the server.
+    /// The message is dropped, and the client's connection is reset. A request never reaches the server.
     DropAndReset,
-    /// The message is swallowed, and the connection goes on as if nothing were.
+    /// The message is dropped, and the connection goes on as if nothing had happened.
     Swallow,
     /// [`Proxy::freeze`](super::Proxy::freeze) just before the message: frozen in its direction, it is held as well.
     Freeze(Direction),
@@ -48,9 +48,9 @@ pub enum Action {
     Cut,
     /// [`Proxy::reset`](super::Proxy::reset); the message does not pass.
     Reset,
-    /// The message, and all behind it in its direction, is held until the gate is opened.
+    /// The message, and everything after it in its direction, is held until the gate is opened.
     Pause(Gate),
-    /// Every byte behind the header is inverted.
+    /// Every byte after the header is inverted.
     Corrupt,
     /// The message is changed on its way.
     Rewrite(Rewriter),
@@ -73,19 +73,19 @@ impl fmt::Debug for Action {
     }
 }
 
-/// A message to wait for, and what is to happen to it.
+/// A message to wait for, and the action when it comes.
 #[derive(Debug)]
 #[must_use = "give it to Proxy::on"]
 pub struct Trigger {
-    /// What the request is, or the request that the reply answers.
+    /// The kind of the request, or of the request that the reply answers.
     pub kind: Kind,
     /// The request itself, or its reply.
     pub side: Side,
-    /// Which of those that match, from now on: 1 is the next.
+    /// Which of the matching messages, from now on: 1 is the next.
     pub nth: usize,
     /// A part of the path, of the request or of the one that the reply answers.
     pub path: Option<String>,
-    /// What happens then.
+    /// The action when it comes.
     pub action: Action,
 }
 
@@ -112,7 +112,7 @@ impl Trigger {
         self
     }
 
-    /// What happens then.
+    /// Sets the action when it comes.
     pub fn then(mut self, action: Action) -> Self {
         self.action = action;
         self
@@ -126,7 +126,7 @@ impl Trigger {
     }
 }
 
-/// What a [`Action::Pause`]d message waits for. Clones are the same gate.
+/// The gate at which a [`Action::Pause`]d message waits. Clones are the same gate.
 #[derive(Debug, Clone, Default)]
 pub struct Gate(Arc<Mutex<GateState>>);
 
@@ -142,7 +142,7 @@ impl Gate {
         Self::default()
     }
 
-    /// Lets through what waits at it, for good.
+    /// Opens the gate for good.
     pub fn open(&self) {
         let waiting = {
             let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -164,7 +164,7 @@ impl Gate {
     }
 }
 
-/// Tells whether a [`Trigger`]'s message has come. It fires once; dropping it leaves the trigger set.
+/// Reports whether a [`Trigger`]'s message has come. It fires once. Dropping it does not remove the trigger.
 #[derive(Debug, Clone)]
 pub struct Hook {
     pub(super) id: u64,
@@ -173,8 +173,8 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// Waits until the message has come and its action is done; `false` when `timeout` comes first. It blocks: in a
-    /// task, call it through `spawn_blocking`.
+    /// Waits until the message has come and its action is done; `false` if `timeout` comes first. It blocks: in a task,
+    /// call it through `spawn_blocking`.
     #[must_use = "a fault that did not happen tests nothing"]
     pub fn wait(&self, timeout: Duration) -> bool {
         let end = Instant::now() + timeout;
@@ -203,15 +203,15 @@ impl Hook {
         self.outcome.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until the proxy has finished what it is at. A client may feel an action a moment before the hook says
-    /// so, or the other way round; whoever asks after this sees both.
+    /// Waits until the proxy has finished its current work. A client may notice an action a moment before or after the
+    /// hook reports it; after this call, both have happened.
     fn settle(&self) {
         if let Some(proxy) = self.proxy.upgrade() {
             proxy.change(|_| ());
         }
     }
 
-    /// Withdraws the trigger, if it has not fired.
+    /// Removes the trigger, if it has not fired.
     pub fn cancel(&self) {
         if let Some(proxy) = self.proxy.upgrade() {
             proxy.change(|state| state.rules.disarm(self.id));

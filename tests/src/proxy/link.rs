@@ -1,4 +1,4 @@
-//! One connection through a proxy: two sockets, and a lane of messages each way between them.
+//! One connection through a proxy: two sockets, and a queue of messages in each direction between them.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -14,11 +14,11 @@ use super::message::{Kind, Message, Namer, Side, greeting};
 use super::rules::{Rules, Verdict};
 use super::shared::Fault;
 
-/// Beyond this, four bytes are not the length of a message but a four letter word.
+/// A larger number in the first four bytes is not the length of a message, but a four-letter word.
 const LONGEST: usize = 64 << 20;
 
-/// How long a server between servers is tried again. A follower is there before its leader listens, and tries
-/// again when it is refused; a connection that we accept and then reset would send it back into the election.
+/// How long to retry a server behind a server. A follower is there before its leader listens, and tries again when it
+/// is refused. If we accepted its connection and then reset it, the follower would go back into the election.
 const PATIENCE: Duration = Duration::from_secs(2);
 const REDIAL: Duration = Duration::from_millis(20);
 
@@ -28,26 +28,26 @@ pub(super) struct Link {
     number: u64,
     client: Arc<TcpStream>,
     server: Upstream,
-    /// Until when a server that refuses us is tried again.
+    /// Until when to retry a server that refuses us.
     patience: Instant,
     /// By the side that sends: what the client has sent, what the server has sent.
     lanes: [Lane; 2],
-    /// `None` where the bytes are none of ZooKeeper's messages.
+    /// `None` if the bytes are not ZooKeeper's messages.
     namer: Option<Namer>,
     over: bool,
 }
 
 #[derive(Debug)]
 enum Upstream {
-    /// Not tried yet, for a freeze, or tried in vain; to be tried at that time.
+    /// Not tried yet because of a freeze, or tried in vain; to be tried at that time.
     Awaited(Instant),
     Dialled(Arc<TcpStream>),
     Open(Arc<TcpStream>),
-    /// Taken away, without a word to the client.
+    /// Cut without telling the client.
     Gone,
 }
 
-/// What one side has sent, on its way to the other.
+/// The data that one side has sent, on its way to the other.
 #[derive(Debug, Default)]
 struct Lane {
     /// The beginning of a message whose end has not come.
@@ -78,7 +78,7 @@ enum Cargo {
     Reset,
 }
 
-/// A fault that a message of this link has set off for all links, and whom to tell when it is done.
+/// A fault that a message of this link has triggered for all links, and the hook to notify when it is done.
 pub(super) type Strike = (Fault, Vec<Outcome>, Box<Message>);
 
 impl Link {
@@ -119,7 +119,7 @@ impl Link {
         Side::BOTH.into_iter().filter_map(interest).collect()
     }
 
-    /// When there is something to do though no socket is ready.
+    /// When there is something to do even if no socket is ready.
     pub(super) fn deadline(&self, rules: &Rules) -> Option<Instant> {
         let dues = Side::BOTH.into_iter().filter_map(|side| {
             let lane = self.lane(side);
@@ -134,7 +134,7 @@ impl Link {
         dues.chain(redial).min()
     }
 
-    /// Takes in what a side has sent.
+    /// Reads what a side has sent.
     pub(super) fn read(&mut self, side: Side, rules: &mut Rules) {
         let Some(mut socket) = self.socket(side).map(|socket| &**socket) else { return };
         let mut chunk = [0; 16 << 10];
@@ -193,7 +193,7 @@ impl Link {
         }
     }
 
-    /// Sends on all that may pass now.
+    /// Sends everything that may pass now.
     pub(super) fn pump(&mut self, rules: &mut Rules, upstream: SocketAddr) -> Option<Strike> {
         self.dial(rules, upstream);
         for side in Side::BOTH {
@@ -205,7 +205,7 @@ impl Link {
         None
     }
 
-    /// Gets on with connecting to the server.
+    /// Continues to connect to the server.
     fn dial(&mut self, rules: &Rules, upstream: SocketAddr) {
         if let Upstream::Awaited(time) = self.server {
             if self.lane(Side::Request).ended {
@@ -222,7 +222,7 @@ impl Link {
             if server.peer_addr().is_ok() {
                 self.server = Upstream::Open(Arc::clone(server));
             } else if matches!(server.take_error(), Ok(None)) {
-                // Still under way.
+                // Still in progress.
             } else if Instant::now() < self.patience {
                 self.server = Upstream::Awaited(Instant::now() + REDIAL);
             } else {
@@ -282,7 +282,7 @@ impl Link {
         out.extend(body);
     }
 
-    /// Hands the receiver what has passed. Whether more may pass.
+    /// Passes data on to the receiver. Returns whether more may pass.
     fn drain(&mut self, side: Side) -> bool {
         if matches!((&self.server, side), (Upstream::Gone, Side::Request)) {
             self.lane_mut(side).out.clear();
@@ -388,7 +388,7 @@ fn dial(upstream: SocketAddr) -> io::Result<TcpStream> {
         Err(error) => return Err(error.into()),
     }
     let stream = TcpStream::from(socket);
-    // A proxy that waits for more bytes would add a delay that nobody asked for.
+    // A proxy that waits for more bytes would add an unwanted delay.
     let _ = stream.set_nodelay(true);
     Ok(stream)
 }

@@ -1,4 +1,4 @@
-//! What went through a proxy: ZooKeeper's messages, named, and in order.
+//! Recorded messages of ZooKeeper, named and in order.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::wire::codec::{Reader, opcode, xid};
 
-/// What a message is about. A reply has the kind of its request.
+/// The kind of a message. A reply has the kind of its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the names are ZooKeeper's own")]
 pub enum Kind {
@@ -28,9 +28,9 @@ pub enum Kind {
     Close,
     /// A watch that fired; a reply to no request.
     Event,
-    /// Any operation that has no name here, by its number.
+    /// Any other operation, by its number.
     Other(i32),
-    /// In a trigger: every kind save [`Kind::Ping`].
+    /// In a trigger: every kind except [`Kind::Ping`].
     Any,
 }
 
@@ -88,7 +88,7 @@ impl FromStr for Kind {
     }
 }
 
-/// Who sent a message.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// The client.
@@ -111,37 +111,37 @@ impl Side {
 /// One message on its way through the proxy.
 #[derive(Debug, Clone)]
 pub struct Message {
-    /// Which connection, in the order of their opening, from 1.
+    /// The connection, numbered from 1 in the order in which they were opened.
     pub connection: u64,
-    /// Who sent it.
+    /// The side that sent it.
     pub side: Side,
-    /// What it is about.
+    /// Its kind.
     pub kind: Kind,
-    /// The path it names, or that the request it answers named; those of a multi joined by commas.
+    /// The path in it or, for a reply, in its request. For a multi, all paths, joined by commas.
     pub path: String,
-    /// In a multi, what its operations are.
+    /// For a multi, the kinds of its operations.
     pub operations: Vec<Kind>,
     /// Whether a read asks for a watch.
     pub watch: bool,
     /// The number that ties a reply to its request.
     pub xid: i32,
-    /// In a reply: the transaction that the server had come to.
+    /// For a reply: the transaction that the server had reached.
     pub zxid: i64,
-    /// In a reply: ZooKeeper's error number, 0 for success.
+    /// For a reply: ZooKeeper's error number, 0 for success.
     pub error: i32,
     /// Its length on the wire.
     pub length: usize,
     /// When it came in.
     pub time: Instant,
-    /// Which read of the client's or the server's socket brought its end; messages of one read came together.
+    /// The read of the client's or the server's socket that brought its end. Messages of one read came together.
     pub read: u64,
-    /// Its place in the order of all that the proxy did, when it came in.
+    /// Its place in the order of everything that the proxy did, when it came in.
     pub seen: u64,
-    /// Its place in that order when it was sent on; `None` when it was swallowed, or not yet sent.
+    /// Its place in that order when it was passed on; `None` if it was dropped, or not yet passed on.
     pub passed: Option<u64>,
 }
 
-/// What a session needs to be taken over: its id, its password, its timeout in milliseconds.
+/// What it takes to take over a session: its id, its password, its timeout in milliseconds.
 pub(super) type Greeting = (i64, Vec<u8>, i32);
 
 /// A request whose reply has not passed.
@@ -159,7 +159,7 @@ pub(super) struct Namer {
 }
 
 impl Namer {
-    /// Names a message; `None` where it is none of ZooKeeper's. The places in the order are for the caller to fill.
+    /// Names a message; `None` if it is not one of ZooKeeper's. The caller fills in the places in the order.
     pub(super) fn name(&mut self, side: Side, body: &[u8]) -> Option<Message> {
         let mut message = Message {
             connection: 0,
@@ -227,7 +227,7 @@ fn describe(message: &mut Message, mut reader: Reader<'_>) {
     match message.kind {
         Kind::Multi => {
             let mut paths = Vec::new();
-            // Where the list cannot be understood, what was found so far has to do.
+            // If the list cannot be parsed, use what was found so far.
             while let Some((kind, path)) = operation(&mut reader) {
                 message.operations.push(kind);
                 paths.push(path);
@@ -283,9 +283,9 @@ fn operation(reader: &mut Reader<'_>) -> Option<(Kind, String)> {
 /// How many messages of each kind went by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// What the clients asked, in their order of coming; without pings.
+    /// The requests of the clients, in order of arrival; without pings.
     pub asked: Vec<Kind>,
-    /// What the servers answered or told, in their order of coming; without pings.
+    /// The replies and events of the servers, in order of arrival; without pings.
     pub answered: Vec<Kind>,
     /// How many pings the clients sent.
     pub pings: usize,
@@ -296,12 +296,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// How many requests of a kind; [`Kind::Any`] counts all save pings.
+    /// How many requests of a kind; [`Kind::Any`] counts all except pings.
     pub fn requests(&self, kind: Kind) -> usize {
         count(&self.asked, kind, self.pings)
     }
 
-    /// How many replies of a kind; [`Kind::Any`] counts all save pings.
+    /// How many replies of a kind; [`Kind::Any`] counts all except pings.
     pub fn replies(&self, kind: Kind) -> usize {
         count(&self.answered, kind, 0)
     }

@@ -1,4 +1,4 @@
-//! What a proxy does to what goes through it: the faults in force and the triggers set.
+//! What a proxy does with the data that passes: the active faults and the triggers.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::hook::{Action, Armed, Direction, Gate, Outcome, Trigger};
 use super::message::{Greeting, Kind, Message, Recorder, Side};
 use super::shared::{Fault, Shared};
 
-/// The faults in force, for all connections of a proxy.
+/// The active faults, for all connections of a proxy.
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) recorder: Recorder,
@@ -22,7 +22,7 @@ pub(super) struct Rules {
     proxy: Weak<Shared>,
 }
 
-/// A request whose reply is to be swallowed.
+/// A request whose reply is to be dropped.
 #[derive(Debug)]
 struct Doomed {
     connection: u64,
@@ -31,16 +31,16 @@ struct Doomed {
     outcome: Outcome,
 }
 
-/// What is to become of a message.
+/// What to do with a message.
 #[derive(Debug)]
 pub(super) enum Verdict {
     Pass,
-    /// Back into the queue, until the direction is thawed or the gate is open.
+    /// Put it back into the queue, until the direction is thawed or the gate is open.
     Hold(Option<Gate>),
     Swallow,
-    /// Swallow it and reset the client.
+    /// Drop it and reset the client.
     HangUp,
-    /// Swallow it and strike all connections.
+    /// Drop it and strike all connections.
     Strike(Fault),
 }
 
@@ -106,14 +106,14 @@ impl Rules {
         self.last_read
     }
 
-    /// The next place in the order of all that the proxy does.
+    /// The next place in the order of everything that the proxy does.
     pub(super) fn place(&mut self) -> u64 {
         self.last_place += 1;
         self.last_place
     }
 
-    /// Decides on a message that is about to pass, once for each message save those that a freeze holds. The second
-    /// value is whom to tell when the verdict has been carried out.
+    /// Decides on a message that is about to pass: once for each message, not counting those that a freeze holds. The
+    /// second value is the hook to notify when the decision has been carried out.
     pub(super) fn judge(&mut self, message: &Message, body: &mut Vec<u8>) -> (Verdict, Vec<Outcome>) {
         let mut verdict = Verdict::Pass;
         let mut told = Vec::new();
@@ -146,7 +146,7 @@ impl Rules {
                 });
                 continue;
             }
-            // Where several hooks strike at one message, the first that stops it decides.
+            // If several hooks strike at one message, the first that stops it decides.
             match (self.act(armed.trigger.action, message, body), &verdict) {
                 (Verdict::Pass, _) => {}
                 (stopped, Verdict::Pass) => verdict = stopped,

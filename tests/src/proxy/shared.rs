@@ -25,7 +25,7 @@ pub(super) enum Fault {
     HalfOpen,
 }
 
-/// What a proxy, its thread, its hooks and its gates have in common.
+/// State that a proxy shares with its thread, its hooks and its gates.
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
@@ -60,7 +60,7 @@ impl Shared {
         })
     }
 
-    /// Carries out an order, with all that follows from it.
+    /// Carries out an order, and everything that follows from it.
     pub(super) fn change<T>(&self, order: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let result = order(&mut state);
@@ -150,7 +150,7 @@ impl State {
                     self.links.push(Link::new(self.accepted, client, self.framed));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Nobody waits; or somebody has gone again, and the next poll tells if more do.
+                // Nobody waits, or a client has already gone, and the next poll shows whether there are more.
                 Err(_) => return,
             }
         }

@@ -1,7 +1,7 @@
-//! The operator: looks at the tree and meddles with it, while the library under test works on it.
+//! The operator, which looks at the tree and changes it while the library under test works on it.
 //!
-//! It has a session of its own that a thread keeps alive, and it connects again by itself, so that a test can keep
-//! one `Admin` over kills and pauses of the server.
+//! It has a separate session that a thread keeps alive, and it reconnects by itself, so that a test can keep one
+//! `Admin` across kills and pauses of the server.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -16,11 +16,11 @@ use crate::wait::until;
 /// How long an operation goes on trying to reach the server.
 const BOUND: Duration = Duration::from_secs(15);
 
-/// What is asked for; a server with small ticks grants less.
+/// The session timeout to ask for. A server with small ticks grants less.
 const SESSION: Duration = Duration::from_secs(30);
 
-/// An operator with a connection of its own to one server. Methods panic where the server cannot be reached or says
-/// no, since a test could do nothing else; the `try_` forms give the failure.
+/// An operator with a separate connection to one server. Methods panic if the server cannot be reached or refuses,
+/// since a test could do nothing else. The `try_` forms return the failure.
 #[derive(Debug)]
 pub struct Admin {
     address: SocketAddr,
@@ -29,7 +29,7 @@ pub struct Admin {
     _pinging: Sender<()>,
 }
 
-/// The server's answer to who may not read a node.
+/// The server's answer to a client that may not read a node.
 const NO_AUTH: i32 = -102;
 
 impl Admin {
@@ -37,13 +37,13 @@ impl Admin {
     ///
     /// # Panics
     ///
-    /// When the server does not answer within 15 s.
+    /// If the server does not answer within 15 s.
     #[track_caller]
     pub fn connect(address: SocketAddr) -> Self {
         Self::try_connect(address).unwrap_or_else(|error| panic!("connecting to {address}: {error}"))
     }
 
-    /// [`Admin::connect`] with the failure as a value.
+    /// Like [`Admin::connect`], but returns the failure.
     pub fn try_connect(address: SocketAddr) -> Result<Self, Failure> {
         let connection = Arc::new(Mutex::new(None));
         let (pinging, ended) = channel();
@@ -78,28 +78,28 @@ impl Admin {
         self.create_mode(path, data, Mode::Persistent);
     }
 
-    /// Creates a node of any mode and gives the path it got. An ephemeral one lives as long as this `Admin` stays
+    /// Creates a node of any mode and returns its path. An ephemeral node lives as long as this `Admin` stays
     /// connected.
     #[track_caller]
     pub fn create_mode(&self, path: &str, data: impl AsRef<[u8]>, mode: Mode) -> String {
         self.must("create", path, self.try_create(path, data, mode))
     }
 
-    /// [`Admin::create_mode`] with the failure as a value.
+    /// Like [`Admin::create_mode`], but returns the failure.
     pub fn try_create(&self, path: &str, data: impl AsRef<[u8]>, mode: Mode) -> Result<String, Failure> {
         self.run(|connection, again| match connection.create(path.as_bytes(), data.as_ref(), mode) {
-            // The first try may have been executed, only its answer was lost.
+            // The first try may have been executed, with only its answer lost.
             Err(Failure::Server(code::NODE_EXISTS)) if again => Ok(path.to_owned()),
             other => other,
         })
     }
 
-    /// Tries a path of any bytes, also such as are no UTF-8. ZooKeeper refuses those (-8, bad arguments).
+    /// Tries a path of any bytes, even invalid UTF-8. ZooKeeper refuses that (-8, bad arguments).
     pub fn create_raw(&self, path: &[u8], data: impl AsRef<[u8]>) -> Result<String, Failure> {
         self.run(|connection, _| connection.create(path, data.as_ref(), Mode::Persistent))
     }
 
-    /// Creates a node and the persistent parents that it lacks; a node that is there already is left alone.
+    /// Creates a node and its missing persistent parents. A node that already exists is left alone.
     #[track_caller]
     pub fn create_all(&self, path: &str, data: impl AsRef<[u8]>) {
         let slashes = path.match_indices('/').map(|(at, _)| at).filter(|&at| at > 0);
@@ -118,7 +118,7 @@ impl Admin {
         self.must("delete", path, self.try_delete(path));
     }
 
-    /// [`Admin::delete`] with the failure as a value.
+    /// Like [`Admin::delete`], but returns the failure.
     pub fn try_delete(&self, path: &str) -> Result<(), Failure> {
         self.run(|connection, again| match connection.delete(path) {
             Err(Failure::Server(code::NO_NODE)) if again => Ok(()),
@@ -126,13 +126,13 @@ impl Admin {
         })
     }
 
-    /// Deletes a node and all below it; it need not exist, and others may create in it meanwhile.
+    /// Deletes a node and everything below it. It need not exist, and others may create nodes in it meanwhile.
     #[track_caller]
     pub fn delete_tree(&self, path: &str) {
         self.must("delete_tree", path, self.try_delete_tree(path));
     }
 
-    /// [`Admin::delete_tree`] with the failure as a value.
+    /// Like [`Admin::delete_tree`], but returns the failure.
     pub fn try_delete_tree(&self, path: &str) -> Result<(), Failure> {
         loop {
             for child in self.try_children(path)?.unwrap_or_default() {
@@ -153,13 +153,13 @@ impl Admin {
         children.unwrap_or_else(|| panic!("children {path}: no such node"))
     }
 
-    /// The names of a node's children, sorted; none where there is no such node.
+    /// The names of a node's children, sorted; empty if there is no such node.
     #[track_caller]
     pub fn children_or_empty(&self, path: &str) -> Vec<String> {
         self.must("children", path, self.try_children(path)).unwrap_or_default()
     }
 
-    /// The names of a node's children, sorted, or `None` where there is no such node.
+    /// The names of a node's children, sorted, or `None` if there is no such node.
     pub fn try_children(&self, path: &str) -> Result<Option<Vec<String>>, Failure> {
         self.run(|connection, _| children(connection, path, false))
     }
@@ -170,7 +170,7 @@ impl Admin {
         self.must("data", path, self.try_data(path)).unwrap_or_else(|| panic!("data {path}: no such node"))
     }
 
-    /// A node's data, or `None` where there is no such node.
+    /// A node's data, or `None` if there is no such node.
     pub fn try_data(&self, path: &str) -> Result<Option<Vec<u8>>, Failure> {
         self.run(|connection, _| match connection.data(path, false) {
             Ok((data, _)) => Ok(Some(data)),
@@ -179,13 +179,13 @@ impl Admin {
         })
     }
 
-    /// A node's metadata, or `None` where there is no such node.
+    /// A node's metadata, or `None` if there is no such node.
     #[track_caller]
     pub fn stat(&self, path: &str) -> Option<Stat> {
         self.must("stat", path, self.try_stat(path))
     }
 
-    /// [`Admin::stat`] with the failure as a value.
+    /// Like [`Admin::stat`], but returns the failure.
     pub fn try_stat(&self, path: &str) -> Result<Option<Stat>, Failure> {
         self.run(|connection, _| connection.exists(path, false))
     }
@@ -196,7 +196,7 @@ impl Admin {
         self.must("set", path, self.try_set(path, data))
     }
 
-    /// [`Admin::set`] with the failure as a value.
+    /// Like [`Admin::set`], but returns the failure.
     pub fn try_set(&self, path: &str, data: impl AsRef<[u8]>) -> Result<Stat, Failure> {
         self.run(|connection, _| connection.set(path, data.as_ref()))
     }
@@ -207,12 +207,12 @@ impl Admin {
         self.must("sync", path, self.run(|connection, _| connection.sync(path)));
     }
 
-    /// Waits, by a watch, until the node has exactly `count` children (a missing node has none), and gives their
+    /// Waits, with a watch, until the node has exactly `count` children (a missing node has none), and returns their
     /// names, sorted.
     ///
     /// # Panics
     ///
-    /// When that is not so by `bound`.
+    /// If that is not so by `bound`.
     #[track_caller]
     pub fn wait_for_children(&self, path: &str, count: usize, bound: Duration) -> Vec<String> {
         let seen = self.must("wait_for_children", path, self.try_wait_for_children(path, count, bound));
@@ -220,8 +220,8 @@ impl Admin {
         seen
     }
 
-    /// [`Admin::wait_for_children`] without the panic: what the children are when there are `count` of them, or at
-    /// the bound.
+    /// Like [`Admin::wait_for_children`] without the panic: the children when there are `count` of them, or at the time
+    /// limit.
     pub fn try_wait_for_children(
         &self,
         path: &str,
@@ -233,14 +233,14 @@ impl Admin {
             loop {
                 let seen = match children(connection, path, true)? {
                     Some(seen) => seen,
-                    // It may have been created between the two looks; then look again.
+                    // It may have been created between the two checks. Then check again.
                     None if connection.exists(path, true)?.is_some() => continue,
                     None => Vec::new(),
                 };
                 if seen.len() == count || Instant::now() >= end {
                     return Ok(seen);
                 }
-                // Short waits, so that the session gets its pings. Any event is a reason to look.
+                // Short waits, so that the session gets its pings. Any event is a reason to check again.
                 while Instant::now() < end {
                     let pause = (Instant::now() + connection.timeout() / 4).min(end);
                     if connection.event(pause)?.is_some() {
@@ -256,7 +256,7 @@ impl Admin {
     ///
     /// # Panics
     ///
-    /// When that is not so by `bound`.
+    /// If that is not so by `bound`.
     #[track_caller]
     pub fn wait_for_node(&self, path: &str, there: bool, bound: Duration) {
         let fine = until(bound, || self.stat(path).is_some() == there);
@@ -270,7 +270,7 @@ impl Admin {
         let mut open = vec![path.to_owned()];
         while let Some(path) = open.pop() {
             let names = match self.try_children(&path) {
-                // Another test may have a node that nobody else may read.
+                // Another test may have a node that only it may read.
                 Err(Failure::Server(NO_AUTH)) => Some(Vec::new()),
                 names => self.must("tree", &path, names),
             };
@@ -281,8 +281,8 @@ impl Admin {
         found
     }
 
-    /// Runs an operation on a live connection, again on a new one when that one fails. The operation is told whether
-    /// it runs again: then its first run may have been executed.
+    /// Runs an operation on a live connection, and again on a new one if that fails. The operation is told when it runs
+    /// again, since its first run may have been executed.
     fn run<T>(
         &self,
         mut operation: impl FnMut(&mut Connection, bool) -> Result<T, Failure>,
@@ -320,7 +320,7 @@ impl Admin {
 impl Drop for Admin {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // Best effort, and not at the price of a wait: the server may be paused.
+            // Best effort, but without waiting: the server may be paused.
             connection.farewell();
         }
     }

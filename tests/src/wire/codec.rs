@@ -1,9 +1,8 @@
-//! ZooKeeper's encoding ("jute"), as little of it as tests need.
+//! ZooKeeper's encoding ("jute"), as far as tests need it.
 //!
-//! By hand, and not through the client under test: a ground that shares code with what it tests would share its
-//! errors too.
+//! It is written by hand, and does not use the client under test: shared code would also share its errors.
 
-/// Reads fields off the front of a message; `None` where it ends early.
+/// Reads fields off the front of a message; `None` if it ends early.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
@@ -92,7 +91,7 @@ pub(crate) mod opcode {
     pub(crate) const CLOSE_SESSION: i32 = -11;
 }
 
-/// Transaction ids with a meaning of their own.
+/// Transaction ids with a special meaning.
 pub(crate) mod xid {
     pub(crate) const WATCH_EVENT: i32 = -1;
     pub(crate) const PING: i32 = -2;

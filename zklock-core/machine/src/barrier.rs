@@ -1,21 +1,22 @@
-//! Who may go on at a double barrier, and for whom a leaver waits: pure functions of the children of its node.
+//! Who may go on at a double barrier, and whom a leaver waits for: pure functions of the children of its node.
 //!
-//! A member is an ephemeral child; `ready`, which outlives its creator, says that the barrier is open. That it is
-//! there says little: the members of a round that crashed leave it behind, and a lone newcomer would be let in.
-//! What counts is which was created first, it or the members: **a round goes on as long as there is a member that is
-//! older than `ready`**. A member that joins a round that goes on creates `ready` anew, so that this holds for it as well.
+//! A member is an ephemeral child. The child `ready`, which outlives its creator, says that the barrier is open. That
+//! it exists means little: the members of a round that crashed leave it behind, and a lone newcomer would be let in.
+//! What counts is which was created first, `ready` or the members: **a round goes on as long as there is a member that
+//! is older than `ready`**. A member that joins a running round creates `ready` again, so that this is true for it too.
 //!
 //! One race is left, and only with more members than it takes to open the barrier. The last member of a round deletes
-//! `ready` with its own node. If another joins the round after the last has looked and before it deletes, no node says
-//! any more that the other is within. Members that come after that may wait for each other in two rounds. ZooKeeper has
-//! no check that would let the transaction fail: what was created anew has the version of what was there before.
+//! `ready` together with its own node. If another joins the round after the last one has looked and before it deletes,
+//! no node shows any more that the other is inside. Members that come after that may wait for each other in two rounds.
+//! ZooKeeper has no check that would make the transaction fail, because a node that was created again has the same
+//! version as the one before.
 
 use std::collections::BTreeSet;
 
 /// The child that says that the barrier is open.
 pub const READY: &str = "ready";
 
-/// More nodes are not checked in the transaction that opens a barrier: it has to fit into a request.
+/// The most nodes to check in the transaction that opens a barrier, which has to fit into a request.
 const GUARDS_AT_MOST: usize = 100;
 
 /// A child, with the transaction that created it.
@@ -30,18 +31,20 @@ pub struct Seen<'a> {
 /// What `ready` means to a member that wants to enter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ready<'a> {
-    /// It is not there.
+    /// It does not exist.
     Missing,
-    /// It was created while our node was there: the barrier is open for us.
+    /// It was created while our node existed: the barrier is open for us.
     Newer,
-    /// It was there before us, and so was this member, whose round goes on.
+    /// It existed before us, and so did this member, whose round goes on.
     OfRound(&'a str),
-    /// It was there before us, and nobody is left of its round.
+    /// It existed before us, and nobody is left of its round.
     LeftBehind,
 }
 
 impl<'a> Ready<'a> {
-    /// What it means to the owner of `own`.
+    /// What `ready` means to the owner of `own`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use zklock_machine::barrier::{Ready, Seen};
@@ -64,25 +67,27 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// What a member that wants to enter is to do.
+/// What a member that wants to enter must do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Entrance<'a> {
-    /// Its node is not there: nobody counts it.
+    /// Its node does not exist, so nobody counts it.
     Absent,
     /// Go on.
     Passes,
-    /// Create `ready` if these members are there, and go on.
+    /// Create `ready` if these members exist, and go on.
     Opens {
         /// The members, itself among them.
         guards: Vec<&'a str>,
-        /// Whether there is a `ready` that has to be deleted with that.
+        /// Whether there is a `ready` that has to be deleted in the same transaction.
         replaces: bool,
     },
     /// Wait for `ready` to change.
     Waits,
 }
 
-/// What the owner of `own` is to do, where `members` are enough to open the barrier.
+/// What the owner of `own` must do, if `members` are enough to open the barrier.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::barrier::{Entrance, Ready, entrance};
@@ -109,31 +114,31 @@ pub fn entrance<'a>(children: &'a [String], own: &'a str, members: usize, ready:
     }
 }
 
-/// The members beside the owner of `own`.
+/// The members other than the owner of `own`.
 pub fn others<'a>(children: &'a [String], own: &str) -> impl Iterator<Item = &'a str> {
     children.iter().map(String::as_str).filter(move |child| *child != own && *child != READY)
 }
 
-/// The members that were there when the barrier was opened, or joined the round after that.
+/// The members that were inside when the barrier was opened, or joined the round after that.
 pub fn insiders<'a>(seen: &[Seen<'a>]) -> impl Iterator<Item = &'a str> {
     let opened = opened(seen).unwrap_or(i64::MIN);
     let members = seen.iter().filter(move |child| child.name != READY && child.czxid < opened);
     members.map(|member| member.name)
 }
 
-/// Whether the owner of `own` keeps its node until the others are gone. One member has to, to delete `ready` in the end.
-/// As in Curator, it is the member whose name comes first.
+/// Whether the owner of `own` keeps its node until the others are gone. One member has to, to delete `ready` in the
+/// end. As in Curator, it is the member whose name sorts first.
 pub fn stays_to_the_end(children: &[String], own: &str) -> bool {
     others(children, own).all(|other| own < other)
 }
 
-/// For whom a leaver waits.
+/// Whom a leaver waits for.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Others {
-    /// Those that were there when it went on: they went on as well, or will.
+    /// The members that existed when it went on. They went on too, or will.
     pub entered: BTreeSet<String>,
-    /// Those that were there when it began to leave. Those that come later are of the next round, which may be
-    /// waiting for this very leaver: to wait for them would be a deadlock.
+    /// The members that existed when it began to leave. Later ones belong to the next round, which may be waiting for
+    /// this very leaver: waiting for them would be a deadlock.
     pub stayed: BTreeSet<String>,
 }
 
@@ -143,8 +148,8 @@ impl Others {
         children.iter().any(|child| self.stayed.contains(child) && !self.entered.contains(child))
     }
 
-    /// Forgets those that have not entered. One whose session ended may have come again by the time that it was listed,
-    /// and may be waiting for the next round.
+    /// Forgets the members that have not entered. A member whose session ended may have come again before it was
+    /// listed, and may be waiting for the next round.
     pub fn correct(&mut self, seen: &[Seen<'_>]) {
         if opened(seen).is_some() {
             let inside: BTreeSet<_> = insiders(seen).collect();
@@ -153,7 +158,9 @@ impl Others {
         }
     }
 
-    /// For whom a leaver still waits. Without the transactions, for whom it waits in any case.
+    /// Whom a leaver still waits for. Without known transactions, whom it waits for in any case.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use zklock_machine::barrier::{Others, Seen};
@@ -174,14 +181,14 @@ impl Others {
     }
 }
 
-/// Which of the awaited members to watch: if many leave at once, each hears of few.
+/// Which of the awaited members to watch, chosen so that each leaver is woken by few when many leave at once.
 ///
-/// The member that stays to the end waits for the last of them, all others for the first, which goes last.
+/// The member that stays to the end waits for the last of them. All others wait for the first, which goes last.
 pub fn whom_to_watch<'a>(awaited: &[&'a str], stays: bool) -> Option<&'a str> {
     if stays { awaited.iter().max().copied() } else { awaited.iter().min().copied() }
 }
 
-/// Whether nobody of the round would be left without the owner of `own`, so that `ready` goes with it.
+/// Whether the owner of `own` is the only one left of the round, so that `ready` must go with it.
 pub fn is_last(seen: &[Seen<'_>], own: &str) -> bool {
     let mut inside = insiders(seen);
     inside.next() == Some(own) && inside.next().is_none()
@@ -265,7 +272,7 @@ mod tests {
         let others = Others { entered: set(&["a"]), stayed: set(&["a", "missed"]) };
         assert_eq!(others.awaited(&seen(&["a", "missed", "next"])), ["a"]);
         assert_eq!(others.awaited(&seen(&["missed", "next"])), [""; 0]);
-        // What is left behind makes nobody a member.
+        // A `ready` that was left behind makes nobody a member.
         assert_eq!(others.awaited(&seen(&[READY, "missed", "next"])), [""; 0]);
         assert!(others.is_in_doubt(&named(&["missed"])));
         assert!(!others.is_in_doubt(&named(&["a", "next"])));

@@ -1,12 +1,14 @@
-//! What an attempt is after: the places in which it queues, and how.
+//! What an attempt wants: the places in which it queues, and how.
 //!
-//! A kind of lock is no more than its claims. A mutex claims one place in one queue; a set of locks
-//! has a claim for each, and they are made in one transaction; a semaphore claims permits beside.
+//! A kind of lock is nothing but its claims. A mutex claims one place in one queue. A set of locks
+//! has a claim for each, all made in one transaction. A semaphore also claims permits.
 
 use super::name::{Dialect, Role, Scheme};
 use std::sync::Arc;
 
 /// A place in one queue.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::claim::Claim;
@@ -19,17 +21,17 @@ use std::sync::Arc;
 pub struct Claim {
     /// The node whose children are the queue.
     pub directory: Arc<str>,
-    /// What our node is called, and so what we want.
+    /// The naming scheme of our node, which also says what we want.
     pub scheme: Scheme,
     /// What to do about a contender that cannot see ours.
     pub foreign: Foreign,
     /// What to watch while others are ahead.
     pub watching: Watching,
-    /// What our node says to those who read it.
+    /// The data of our node.
     pub data: Arc<[u8]>,
-    /// The permits that are taken when it is our turn.
+    /// The permits to take when it is our turn.
     pub permits: Option<Permits>,
-    /// The writer of the same owner, below whose node a reader may stand at once.
+    /// The node of the same owner's writer. A reader does not wait for it.
     pub within: Option<String>,
 }
 
@@ -42,21 +44,23 @@ pub struct Permits {
     pub count: u32,
     /// How many there are.
     pub limit: u32,
-    /// The node that says how many there are, if it exists.
+    /// The node that stores how many there are, if it exists.
     pub limit_at: Option<Arc<str>>,
-    /// What each permit says to those who read it.
+    /// The data of each permit's node.
     pub data: Arc<[u8]>,
 }
 
 crate::listed! {
-    /// What to do about a contender that cannot see ours: the two could both believe that they hold.
+    /// What to do about a contender that cannot see ours. Both could believe that they hold the
+    /// lock.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     #[non_exhaustive]
     pub enum Foreign {
-        /// Fail, and name it: better no lock than a false one.
+        /// Fail, and name it: no lock is better than a false one.
         #[default]
         Refuse,
-        /// Wait for it as for any other. Right if it is certain to see ours all the same.
+        /// Wait for it like for any other. That is right only if it is certain to see ours all the
+        /// same.
         GoAhead,
     }
 }
@@ -66,16 +70,17 @@ crate::listed! {
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     #[non_exhaustive]
     pub enum Watching {
-        /// The one node whose end can make it its turn.
+        /// The one node whose deletion can make it the waiter's turn.
         #[default]
         Nearest,
-        /// All children: every waiter is woken by every change. The simple way, to be compared with.
+        /// All children, so that every change wakes every waiter. This is the simple way, for
+        /// comparison.
         Children,
     }
 }
 
 impl Claim {
-    /// A claim without permits, with the defaults. Its node says nothing.
+    /// A claim without permits, with the defaults, whose node has no data.
     pub fn new(directory: &str, scheme: Scheme) -> Self {
         Self {
             directory: directory.into(),
@@ -88,7 +93,7 @@ impl Claim {
         }
     }
 
-    /// The scheme for this role in this dialect, if it has one.
+    /// The scheme for this role in this dialect; `None` if it has none.
     pub const fn scheme(role: Role, dialect: Dialect) -> Option<Scheme> {
         match (dialect, role) {
             (Dialect::Curator, Role::Exclusive) => Some(Scheme::Mutex),
@@ -101,7 +106,7 @@ impl Claim {
         }
     }
 
-    /// Whether there is a queue, and not one node for all.
+    /// Whether the lock has a queue, not just one node for all.
     pub fn has_queue(&self) -> bool {
         self.scheme != Scheme::Single
     }
@@ -122,7 +127,7 @@ mod tests {
                 continue;
             };
             assert_eq!(scheme.dialect(), dialect);
-            // A writer of kazoo's is called as its lock is.
+            // kazoo's writers have the same names as its locks.
             let is_writer_of_kazoos = (dialect, role) == (Dialect::Kazoo, Role::Write);
             assert_eq!(scheme.role(), if is_writer_of_kazoos { Role::Exclusive } else { role });
         }

@@ -1,16 +1,15 @@
 //! One attempt to hold a lock, from the creation of its node to its deletion.
 //!
-//! The simple way, a function that creates, lists and waits, loses its node wherever it is
-//! interrupted: a reply that never comes, a caller that gives up between two lines, a session that
-//! ends while a request is under way. So the attempt is a state machine that knows at every moment
-//! whether a node of its own is there, may be there, or is not there, and that is not
-//! [gone](Machine::is_gone) before the node is.
+//! The simple way, a function that creates, lists and waits, loses its node wherever it is interrupted: by a reply
+//! that never comes, a caller that gives up between two lines, or a session that ends while a request is under way.
+//! So the attempt is a state machine. It knows at every moment whether a node of its own exists, may exist, or does
+//! not exist, and it is not [gone](Machine::is_gone) before the node is.
 //!
-//! There is one machine for all kinds that have a queue: an attempt has one claim or several, a mutex is a set of one.
+//! One machine serves all kinds that have a queue. An attempt has one or more claims, and a mutex is a set of one.
 //!
 //! * `enter`: how an attempt gets its nodes, and finds them again
 //! * `turn`: how it waits for its turn in each queue, takes permits, and is granted
-//! * `nodes`: which nodes are there, may be there, or are to be
+//! * `nodes`: which nodes exist, may exist, or should exist
 //! * `notice`: how a holder learns that others wait or ask
 //! * `busy`: what a try that found the lock busy leaves behind
 //! * `renew`: what to do if a directory has no numbers left
@@ -36,17 +35,17 @@ use nodes::Nodes;
 use notice::Notice;
 use std::time::Duration;
 
-/// What the contender is about to send, or is waiting for the replies to. Numbers are those of claims.
+/// What the contender is about to send, or waits for replies to. Numbers are indexes of claims.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Step {
     Enter,
     CreateParents(Phase),
     /// The reply to a creation was lost.
     Recover(Phase),
-    /// Who owns the nodes that were found again, and where they stand.
+    /// Ask who owns the nodes that were found again, and where they stand.
     Adopt(Phase),
     Look(usize),
-    /// The second before us is gone: see whether the nearest is the last, and watch it in the same flight.
+    /// The second before us is gone: see whether the nearest is the last one, and watch it in the same flight.
     LookAhead {
         claim: usize,
         nearest: String,
@@ -61,18 +60,18 @@ enum Step {
     Renew(usize),
     /// See who is still in a directory whose numbers are used up.
     Drain(usize),
-    /// See whether there are permits, before a try waits for its turn to take them.
+    /// See whether there are enough permits, before a try waits for its turn to take them.
     Peek(usize),
     /// Create the permits and count.
     Take,
     Count(usize),
-    /// Prove the own nodes and renew the lease, before a grant that could be stale.
+    /// Prove our nodes and renew the lease, before a grant that could be stale.
     Check,
     /// Leave the queues of semaphores whose permits we hold.
     Unqueue,
     /// See who waits for what we hold.
     Notice,
-    /// Leave, to enter again.
+    /// Delete our nodes, to enter again.
     Clear,
     Leave,
 }
@@ -104,25 +103,27 @@ enum Turn {
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum State {
-    /// There is no session to work with, and so no node.
+    /// There is no session to work in, and so no node.
     Idle,
     Ready(Step),
     InFlight(Step),
-    /// After an outcome that is unknown again.
+    /// After repeated unknown outcomes.
     Paused(Step, Moment),
-    /// Until the watch fires. If it fires because the watched node is gone, it is our turn in the queue of the claim
-    /// `our_turn_in`.
+    /// Waits for the watch to fire. If it fires because the watched node is gone, it is our turn in the queue of the
+    /// claim `our_turn_in`.
     Waiting {
         our_turn_in: Option<usize>,
         look: Step,
     },
     Held,
-    /// Held, and a watch tells when others come.
+    /// Held, with a watch that fires when others come.
     Noticing,
     Gone,
 }
 
 /// One attempt to hold a lock.
+///
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
@@ -154,7 +155,7 @@ enum State {
 pub struct Contender {
     claims: Vec<Claim>,
     patience: Patience,
-    /// Whether the caller still wants the lock: wants to get it, or has it.
+    /// Whether the caller still wants to get the lock, or to keep it.
     wanted: bool,
     state: State,
     session: i64,
@@ -164,7 +165,7 @@ pub struct Contender {
     permits: Nodes,
     /// Where we stand in the queue of each claim.
     turns: Vec<Turn>,
-    /// The claims of which there are permits for us.
+    /// The claims that there are enough permits for.
     counted: Vec<usize>,
     /// The claim whose directory has no numbers left for us.
     used_up: Option<usize>,
@@ -178,7 +179,8 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// An attempt that waits for its first session. There is at least one claim; one within a writer is the only one.
+    /// An attempt that waits for its first session. There must be at least one claim; a claim within a writer must
+    /// be the only one.
     pub fn new(claims: Vec<Claim>, patience: Patience) -> Self {
         let (queue, permits) = (Nodes::default(), Nodes::default());
         Self {
@@ -203,7 +205,7 @@ impl Contender {
         }
     }
 
-    /// After a clearing and after a leaving alike: the next step enters again, unless the caller is gone.
+    /// Called after clearing and after leaving. The next step enters again, unless the caller is gone.
     fn on_deleted(&mut self, step: Step, outcomes: &[Outcome], now: Now) {
         if outcomes.iter().all(is_deleted) {
             let used_up = self.used_up;
@@ -214,8 +216,8 @@ impl Contender {
         }
     }
 
-    /// Not all deletions were done. If one was refused, the driver closes the session. An attempt that is still to
-    /// be granted fails: it might have the same before it in the next.
+    /// Not all deletions were done. If one was refused, the driver closes the session. An attempt that has not been
+    /// granted yet then fails: the same might happen to it in the next session.
     fn delete_again(&mut self, step: Step, outcomes: &[Outcome], now: Now) {
         let refused = outcomes.iter().find_map(Outcome::refusal);
         if let Some(refusal) = refused.filter(|_| !self.answered) {
@@ -233,8 +235,8 @@ impl Contender {
         self.clean_up();
     }
 
-    /// A node of ours is gone for good: queue again. What is left of us would be in the way: to queue
-    /// behind it in one queue and before it in another is what makes others wait for ever.
+    /// A node of ours is gone for good, so queue again. First delete our other nodes: being behind others in one
+    /// queue and ahead of them in another makes everybody wait for ever.
     fn enter_again(&mut self) {
         if self.queue.is_gone() && self.permits.is_gone() {
             self.forget();
@@ -244,8 +246,8 @@ impl Contender {
         }
     }
 
-    /// No node of ours is there, nor will be. What comes next has other names: numbers begin again where a
-    /// directory was deleted, and a contender that watched a deleted node must not find it again behind its own.
+    /// No node of ours exists, or will exist. New nodes get other names: numbers begin again if the directory was
+    /// deleted, and a contender that watched a deleted node must not find a node of that name behind its own.
     fn forget(&mut self) {
         self.mark_with(self.uuid.next());
     }
@@ -267,7 +269,7 @@ impl Contender {
         }
     }
 
-    /// Goes on with that step, or with the cleaning, but not before that time.
+    /// Goes on with this step, or with cleaning up, but not before this time.
     fn go_at(&mut self, step: Step, at: Option<Moment>) {
         self.go(step);
         if let (State::Ready(step), Some(at)) = (&self.state, at) {
@@ -275,13 +277,13 @@ impl Contender {
         }
     }
 
-    /// After an outcome that is unknown.
+    /// Tries again after an unknown outcome.
     fn retry(&mut self, step: Step, now: Now) {
         let at = self.failures.next_try(now.moment);
         self.go_at(step, at);
     }
 
-    /// What is left to do for a caller that is gone.
+    /// Chooses what is left to do after the caller has gone.
     fn clean_up(&mut self) {
         self.state = if self.queue.is_create_in_doubt() {
             State::Ready(Step::Recover(Phase::Queue))
@@ -385,7 +387,7 @@ impl Machine for Contender {
     fn handle_end(&mut self) {
         self.wanted = false;
         match self.state {
-            // What is under way decides what is left to do.
+            // The outcome of the flight under way decides what is left to do.
             State::InFlight(_) | State::Gone => {}
             State::Paused(Step::Leave | Step::Recover(_), _) => {}
             _ => self.clean_up(),
@@ -415,7 +417,7 @@ impl Machine for Contender {
     fn handle_watch(&mut self, event: WatchEvent, now: Now) {
         match &self.state {
             State::Waiting { our_turn_in, look } => match (event, our_turn_in) {
-                // Names never come back, so what is deleted stays away; and no other contender was ahead.
+                // Names never come back, so a deleted node stays away, and no other contender was ahead.
                 (WatchEvent::Deleted, Some(claim)) => self.our_turn(*claim, now),
                 _ => self.state = State::Ready(look.clone()),
             },

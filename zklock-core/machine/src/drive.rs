@@ -1,21 +1,21 @@
-//! What a driver runs: an algorithm that sends requests, and hears what becomes of them.
+//! What a driver runs: an algorithm that sends requests and gets their outcomes.
 
 use crate::Moment;
 use crate::name::Uuid;
 use crate::protocol::{Now, Operation, Outcome, WatchEvent};
 use std::time::Duration;
 
-/// An algorithm as a state machine, for one loop that runs them all.
+/// An algorithm as a state machine. One loop runs them all.
 ///
-/// The driver gives it sessions, replies, watch events and the time through `handle_*`, in the order in which they
-/// happen. After each call it asks [`poll_verdict`](Self::poll_verdict), [`poll_flight`](Self::poll_flight) and
-/// [`poll_timeout`](Self::poll_timeout) what follows. The operations of a flight are sent back to back on one session,
-/// and their outcomes come back together. There is never more than one flight under way.
+/// The driver passes it sessions, replies, watch events and the time through `handle_*`, in the order in which they happen.
+/// After each call it asks [`poll_verdict`](Self::poll_verdict), [`poll_flight`](Self::poll_flight) and
+/// [`poll_timeout`](Self::poll_timeout) what to do next. The operations of a flight are sent back to back on one session, and
+/// their outcomes come back together. There is never more than one flight under way.
 pub trait Machine {
-    /// What the caller is told.
+    /// The machine's answer to its caller.
     type Verdict;
 
-    /// Whether nothing is left to do: no node of this machine is there, nor will be.
+    /// Whether nothing is left to do: no node of this machine exists or will exist.
     fn is_gone(&self) -> bool;
 
     /// Whether it is waiting for a session.
@@ -24,17 +24,16 @@ pub trait Machine {
     /// Whether it waits for others.
     fn is_waiting(&self) -> bool;
 
-    /// The mark of the nodes that are there, or may be. Nodes with an earlier one are gone.
+    /// The mark of the nodes that exist, or may exist. Nodes with an earlier mark are gone.
     fn mark(&self) -> Uuid;
 
-    /// What the caller is to be told; it comes once.
+    /// The answer for the caller. It comes once.
     fn poll_verdict(&mut self) -> Option<Self::Verdict>;
 
-    /// What to send now. Unless the machine [keeps it](Self::keeps_watch), a watch that was left before is of no use
-    /// any more.
+    /// What to send now. Unless the machine [keeps it](Self::keeps_watch), an earlier watch can be dropped now.
     fn poll_flight(&mut self) -> Option<Vec<Operation>>;
 
-    /// Whether the watch of an earlier flight still counts, beside those of the flight that has just been polled.
+    /// Whether the watch of an earlier flight still counts, in addition to those of the flight that has just been polled.
     fn keeps_watch(&self) -> bool {
         false
     }
@@ -42,25 +41,25 @@ pub trait Machine {
     /// When to call [`handle_timeout`](Self::handle_timeout).
     fn poll_timeout(&self) -> Option<Moment>;
 
-    /// A session is there: begin in it.
+    /// There is a session to begin in.
     ///
     /// `heartbeat` is the interval at which holders prove their nodes; `uuid` must be new.
     fn handle_session(&mut self, session: i64, heartbeat: Duration, uuid: Uuid);
 
-    /// The session is over, and its nodes with it. A machine that still wants something begins again in the next.
+    /// The session is over, and its nodes are gone. A machine that still wants something begins again in the next session.
     fn handle_session_over(&mut self);
 
-    /// The nodes are not wanted any more: the caller gave up, its time is over, or what it had was released or lost.
+    /// The nodes are no longer wanted: the caller gave up, its time is up, or what it had was released or lost.
     fn handle_end(&mut self);
 
-    /// The holder is to be told when others wait for what it holds, or ask for it.
+    /// The holder wants to be told when others wait for what it holds, or ask for it.
     fn handle_notice(&mut self) {}
 
-    /// The caller has found busy before what it tries to get.
+    /// The caller has found busy before what it now tries to get.
     fn handle_tried_before(&mut self) {}
 
-    /// Of a machine that is gone: since when the watch that is left says, as long as it is silent, that what the caller tried
-    /// to get is busy; if there is one. See [`memory`](crate::memory).
+    /// For a machine that is gone: since when a remaining watch, while it is silent, has meant that what the caller tried to
+    /// get is busy; `None` without such a watch. See [`memory`](crate::memory).
     fn busy_since(&self) -> Option<Moment> {
         None
     }

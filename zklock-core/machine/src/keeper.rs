@@ -1,23 +1,23 @@
-//! What the holds of one session rest on: their proofs, when the next is due, and when they are lost.
+//! The holds of one session: what proves them, when the next proof is due, and when they are lost.
 //!
-//! One check of nodes, every twelfth of the session's timeout, covers all holds of a session. It is a write that the
-//! quorum commits, because nothing less proves anything. It changes no node and wakes nobody. It fails if an operator has
-//! deleted a node, so the holder learns of that as well.
+//! One check of nodes, every twelfth of the session timeout, covers all holds of a session. It is a write that the quorum
+//! commits, because nothing less proves anything. It changes no node and wakes nobody. It fails if an operator has
+//! deleted a node, so the holder learns of that too.
 //!
 //! A lease that lapses does not end its holds at once. A process that was asleep may find its session alive, and two
-//! checks of a hold's own nodes restore it. But the holder must learn of a loss within a heartbeat, so that is how long a
-//! hold may go without a lease before it is lost.
+//! checks of a hold's own nodes restore it. But the holder must learn of a loss within a heartbeat, so a hold may go
+//! without a lease only for that long before it is lost.
 //!
 //! # Many holds
 //!
-//! A check that names every node grows with them, and the servers write it to their logs. So only a few are named. Each
-//! of the others, when its first check is due, is watched instead. On one connection, a server tells what its watches
-//! have seen before it answers what came later. So a watch that was there when a check was sent, and is silent when the
-//! answer is heard, proves as much as if its node had been named. It does not matter how far that server lags behind the
-//! others: before it answers a check it has done all that was committed before the check. A watch ends with its
-//! connection. Then its node is named again, or watched anew.
+//! A check that names every node grows with their number, and the servers write it to their logs. So only a few are
+//! named. Each of the others is watched instead when its first check is due. On one connection, a server reports what its
+//! watches have seen before it answers later requests. So if a watch was set when a check was sent, and is still silent
+//! when the answer arrives, that proves as much as naming its node would have. It does not matter how far that server
+//! lags behind the others: before it answers a check, it has applied everything that was committed before the check. A
+//! watch ends with its connection. Then its node is named again, or watched anew.
 //!
-//! So the driver must hand over every event that came before the answer to a check, and only then the answer.
+//! So the driver must pass on every event that came before the answer to a check, and only then the answer.
 
 mod lapses;
 mod proof;
@@ -34,18 +34,20 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 use watching::{Proving, Watching};
 
-/// Of paths in one request: a quarter of what servers take by default.
+/// The most bytes of paths in one request: a quarter of what servers take by default.
 const BYTES_AT_MOST: usize = 256 * 1024;
-/// What a check takes beside its path.
+/// The bytes that a check takes besides its path.
 const CHECK_BYTES: usize = 32;
 
 /// The holds of one session, and its lease.
 ///
-/// Its driver tells it what happens by the `handle_` methods, and asks in this order: [`poll_lost`](Self::poll_lost) until
+/// Its driver reports events through the `handle_` methods, and polls in this order: [`poll_lost`](Self::poll_lost) until
 /// there is none, [`poll_watch`](Self::poll_watch), [`poll_beat`](Self::poll_beat), [`poll_timeout`](Self::poll_timeout).
-/// It asks when the time of the last has come, and after what may bring something forward: a grant, a proof, watches that
-/// are left or tell, the end of the session, a server that is asked or has granted the session again. A write and a
-/// release can but put off what is due.
+/// It polls when the time that the last one returned has come, and after everything that may bring something forward: a
+/// grant, a proof, watches that are set or fire, the end of the session, a server that is asked or has granted the
+/// session again. A write or a release can only put off what is due.
+///
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
@@ -68,28 +70,28 @@ pub struct Keeper {
     lease: Lease,
     has_heartbeat: bool,
     holds: BTreeMap<HoldId, Record>,
-    /// Those that are named in checks, by when they were proven.
+    /// The holds that are named in checks, by when they were proven.
     named: BTreeSet<(Moment, HoldId)>,
-    /// Those that are watched, by when they were last named.
+    /// The holds that are watched, by when they were last named.
     watched: BTreeSet<(Moment, HoldId)>,
     watching: Watching,
     lapses: Lapses,
     next: HoldId,
     /// Whether a beat is on its way.
     is_beating: bool,
-    /// No beat before this: the last one came to nothing.
+    /// There is no beat before this, because the last one failed.
     earliest: Moment,
     over: Option<LossReason>,
     /// Not reported yet.
     lost: VecDeque<(HoldId, LossReason)>,
 }
 
-/// What is kept of one hold.
+/// What is known about one hold.
 #[derive(Clone, Hash, Debug)]
 struct Record {
     nodes: Vec<HeldNode>,
     share: Share,
-    /// When the latest write was sent that proved the nodes by name.
+    /// When the latest write that proved the nodes by name was sent.
     proven: Moment,
     proving: Proving,
     /// When it was noticed that it has no lease.
@@ -97,7 +99,7 @@ struct Record {
 }
 
 impl Keeper {
-    /// Of a session that was asked for at `asked`, and is granted `now` with this timeout.
+    /// The keeper of a session that was asked for at `asked`, and is granted `now` with this timeout.
     pub fn new(timeout: Duration, asked: Moment, now: Moment) -> Self {
         let mut lease = Lease::new(timeout, asked);
         lease.attach(asked, timeout, now);
@@ -117,15 +119,15 @@ impl Keeper {
         }
     }
 
-    /// With a check that names no more than so many holds, while others can be watched.
+    /// Limits how many holds a check names while others can be watched.
     #[must_use]
     pub fn naming_at_most(mut self, holds: usize) -> Self {
         self.watching.named_at_most = holds;
         self
     }
 
-    /// Without a heartbeat: nothing proves the holds but what their holders have checked, so they lapse without being lost.
-    /// All are watched.
+    /// Without a heartbeat, nothing proves the holds except the checks that their holders ask for, so they lapse without
+    /// being lost. All are watched.
     #[must_use]
     pub fn without_heartbeat(mut self) -> Self {
         self.watching.named_at_most = 0;
@@ -133,7 +135,7 @@ impl Keeper {
         self
     }
 
-    /// Whether it makes beats.
+    /// Whether it sends beats.
     pub fn has_heartbeat(&self) -> bool {
         self.has_heartbeat
     }
@@ -143,12 +145,12 @@ impl Keeper {
         &self.lease
     }
 
-    /// For how long from `now` the hold can be relied upon; zero if it is not kept any more.
+    /// How long from `now` the hold can be relied on; zero if it is no longer kept.
     pub fn valid_for(&self, hold: HoldId, now: Moment) -> Duration {
         self.holds.get(&hold).map_or(Duration::ZERO, |record| record.share.valid_for(&self.lease, now))
     }
 
-    /// Whether two heartbeats have gone by without a proof of the hold. Without heartbeats it is never late.
+    /// Whether two heartbeats have passed without a proof of the hold. Without heartbeats it is never late.
     pub fn is_late(&self, hold: HoldId, now: Moment) -> bool {
         let late = self.lease.heartbeat() * 2;
         let is_late =
@@ -156,7 +158,7 @@ impl Keeper {
         is_late && self.has_heartbeat
     }
 
-    /// Keeps a new hold, which has these nodes; they were proven by a write that was sent at `proven`.
+    /// Adds a new hold with these nodes, which were proven by a write that was sent at `proven`.
     pub fn handle_grant(&mut self, nodes: Vec<HeldNode>, proven: Moment) -> HoldId {
         let hold = self.next;
         self.next = HoldId(hold.0 + 1);
@@ -171,7 +173,7 @@ impl Keeper {
         hold
     }
 
-    /// Keeps the hold no longer: it is being released, or was found to be lost by other means.
+    /// Removes the hold: it is being released, or was found to be lost by other means.
     pub fn handle_release(&mut self, hold: HoldId) {
         self.remove(hold);
     }
@@ -198,12 +200,12 @@ impl Keeper {
         holds.into_iter().for_each(|hold| self.lose(hold, reason));
     }
 
-    /// A check of this hold alone, for a holder that asks; `None` if it is not kept any more.
+    /// A check of this hold alone, because its holder asks for it; `None` if it is no longer kept.
     pub fn prove(&self, hold: HoldId, now: Moment) -> Option<Proof> {
         self.holds.contains_key(&hold).then(|| self.proof_of(&[hold], now, false))
     }
 
-    /// What became of a proof.
+    /// The outcome of a proof.
     pub fn handle_proof(&mut self, proof: &Proof, check: &Check, now: Moment) {
         if proof.is_beat {
             self.is_beating = false;
@@ -216,7 +218,7 @@ impl Keeper {
                 missing.iter().filter_map(|node| proof.owner(*node)).for_each(|hold| {
                     self.lose(hold, LossReason::NodeDeleted);
                 });
-                // A check that found nothing but missing nodes proves nothing.
+                // A check that found only missing nodes proves nothing.
                 if missing.len() < proof.nodes.len() {
                     self.renew(proof, now);
                 }
@@ -226,7 +228,7 @@ impl Keeper {
         }
     }
 
-    /// A hold that is lost, and why. It is not kept any more.
+    /// A hold that is lost, and why. It is no longer kept.
     pub fn poll_lost(&mut self, now: Moment) -> Option<(HoldId, LossReason)> {
         self.lapses.look(&self.lease, &mut self.holds, now);
         let (ends, heartbeat) = (self.has_heartbeat, self.lease.heartbeat());
@@ -237,7 +239,7 @@ impl Keeper {
         self.lost.pop_front()
     }
 
-    /// The next check, if it is due. There is one on its way at a time.
+    /// The next check, if it is due. Only one is under way at a time.
     pub fn poll_beat(&mut self, now: Moment, is_connected: bool) -> Option<Proof> {
         let due = self.due(now)?;
         if self.is_beating || !is_connected || now < due {
@@ -247,7 +249,7 @@ impl Keeper {
         Some(self.proof_of(&self.most_urgent(now), now, true))
     }
 
-    /// When to poll again, though nothing happens; `None` if there is nothing to keep.
+    /// When to poll again even if nothing happens; `None` if there is nothing to keep.
     pub fn poll_timeout(&self, now: Moment, is_connected: bool) -> Option<Moment> {
         let Some(due) = self.due(now) else { return self.watch_due(is_connected) };
         let loss =
@@ -256,8 +258,8 @@ impl Keeper {
         [Some(loss), beat, self.watch_due(is_connected)].into_iter().flatten().min()
     }
 
-    /// When the next check is due; at once if it can restore a hold that has no lease. `None` without a hold,
-    /// or a heartbeat.
+    /// When the next check is due; at once if it can restore a hold that has no lease. `None` without a hold or a
+    /// heartbeat.
     fn due(&self, now: Moment) -> Option<Moment> {
         if self.holds.is_empty() || !self.has_heartbeat {
             return None;
@@ -268,10 +270,10 @@ impl Keeper {
         } else {
             let beaten = self.watching.beaten;
             let named = self.named.first().map(|(proven, _)| *proven + beat);
-            // The next of many would be due right after this.
+            // The next of many holds would be due right after this one.
             let named = named.map(|due| if self.is_crowded() { due.max(beaten + beat / 2) } else { due });
             let others = (self.named.len() < self.holds.len()).then(|| beaten + beat);
-            // These were due when they came to be watched.
+            // These were due when they began to be watched.
             let new = (!self.watching.is_all_covered()).then(|| beaten + beat / 2);
             [named, others, new].into_iter().flatten().min()?
         };
@@ -283,13 +285,13 @@ impl Keeper {
         self.holds.get(&hold).is_some_and(|record| record.proving != Proving::Asked)
     }
 
-    /// Those that were proven longest ago come first. There are as many as fit into one request, or few, if the others
-    /// can be watched; but the first is there in any case. One that is too large for the rest is the first as soon as the
-    /// others are proven, and so has its turn as they do. Some that are watched are named all the same, in turn:
-    /// nothing is built on silence for ever.
+    /// The holds that were proven longest ago come first: as many as fit into one request, or a few if the others can be
+    /// watched, but always the first. A hold that is too large to fit with others becomes the first as soon as the others
+    /// are proven, and so has its turn too. Some watched holds are named all the same, in turn, because we never rely on
+    /// silence for ever.
     fn most_urgent(&self, now: Moment) -> Vec<HoldId> {
         let few = self.watching.named_at_most.max(1);
-        // Many at once are watched one flight after the other. Those that wait for it too long are named.
+        // Many new holds are watched one flight after the other. Those that wait too long for that are named.
         let is_late = |(proven, _): &(Moment, HoldId)| now.since(*proven) > self.lease.heartbeat();
         let are_watched_in_time = !self.named.first().is_some_and(is_late);
         let is_to_be_watched = self.is_crowded() && self.lapses.is_empty() && are_watched_in_time;
@@ -302,7 +304,7 @@ impl Keeper {
             is_first || bytes <= BYTES_AT_MOST
         };
         let mut holds: Vec<_> = self.named.iter().filter(fits).take(at_most).map(|(_, hold)| *hold).collect();
-        // Mostly all of those few are named, and there would be no room.
+        // Usually all of those few are named, and there would be no room.
         let room = few.saturating_sub(holds.len()).max(few / 4);
         holds.extend(self.watched.iter().take(room).map(|(_, hold)| *hold));
         if holds.is_empty() { self.holds.keys().next().copied().into_iter().collect() } else { holds }
@@ -342,10 +344,10 @@ impl Keeper {
         self.restore(proof, now);
     }
 
-    /// The proof counts for the holds without a lease that it covers.
+    /// Counts the proof for the holds without a lease that it covers.
     fn restore(&mut self, proof: &Proof, now: Moment) {
         let named: BTreeSet<_> = proof.holds.iter().map(|(hold, _)| *hold).collect();
-        // Without a heartbeat there may be many, and no proof covers but its own.
+        // Without a heartbeat there may be many, and a proof covers only the holds that it names.
         let may_cover: Vec<_> =
             if proof.watches == 0 { named.iter().copied().collect() } else { self.lapses.holds().collect() };
         for hold in may_cover {

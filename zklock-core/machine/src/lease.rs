@@ -1,64 +1,66 @@
-//! For how long a holder may rely on its hold without hearing from the ensemble again.
+//! How long a holder may rely on its hold without hearing from the ensemble again.
 //!
-//! A reply, a ping or a read shows that some server is alive; it shows nothing about what the leader
-//! thinks of the session, and a follower cut off from its leader goes on answering them while the
-//! leader gives the lock to the next in the queue. Only acknowledged quorum writes prove something,
-//! and a single one proves little: the leader may commit it a moment before it ends the session,
-//! since a write that comes through a follower does not prolong the session.
+//! A reply, a ping or a read shows that some server is alive. It shows nothing about what the leader
+//! thinks of the session, and a follower cut off from its leader goes on answering them while the leader
+//! gives the lock to the next in the queue. Only acknowledged quorum writes prove something, and a single
+//! one proves little: the leader may commit it a moment before it ends the session, since a write that
+//! comes through a follower does not prolong the session.
 //!
-//! Let T be the session's timeout. What prolongs it are the follower's answers to the leader's pings,
-//! which come every half tick, with a server's usual limits at most T/4 apart, and which name the
-//! sessions that the follower has heard of. Links keep their order. Now let a write be acknowledged,
-//! and let k be the latest that had been acknowledged when it was sent:
+//! Let T be the session timeout. What prolongs the session is the followers' answers to the leader's
+//! pings. Pings come every half tick, which with a server's usual limits is at most T/4, and the answers
+//! name the sessions that the follower has heard from. Links keep their order. Now let a write be
+//! acknowledged, and let k be the latest write that had been acknowledged when it was sent:
 //!
-//! * The leader has sent a ping in the T/4 before k. The follower had answered it when it handed on
-//!   the acknowledgement of k, so the leader has read the answer before it committed the write. Let j
-//!   be the latest write that had been acknowledged T/4 before k was sent: the follower knew of j
-//!   when it answered. So the leader expires the session no earlier than T after the sending of j.
-//! * Where there is no such j, the session still lives a quarter of T after the sending of k: by then
-//!   the client would have given up a connection over which it had heard nothing. This is true of a
-//!   connection that has stood for three quarters of T, so that a ping has been answered since something
-//!   was heard on it: of a younger one the leader may know no more than that it was opened, and the
-//!   opening may be answered late.
-//! * The opening of the session is the leader's own doing: it counts for T.
+//! * The leader sent a ping in the T/4 before k. The follower had answered it by the time it passed on
+//!   the acknowledgement of k, so the leader read the answer before it committed the write. Let j be the
+//!   latest write that had been acknowledged T/4 before k was sent: the follower knew of j when it
+//!   answered. So the leader expires the session no earlier than T after the sending of j.
+//! * If there is no such j, the session still lives a quarter of T after the sending of k: by then the
+//!   client would have given up a connection on which it had heard nothing. This is true of a connection
+//!   that has existed for three quarters of T, so that a ping has been answered since something was heard
+//!   on it. About a younger one, the leader may know no more than that it was opened, and the opening may
+//!   be answered late.
+//! * The opening of the session is done by the leader itself, so it counts for T.
 //!
-//! An observer that follows the leader is a follower in all this. One that follows an observer master
-//! (since ZooKeeper 3.6) is pinged by that, which answers the leader's pings in its place: two half
-//! ticks. There "T/4 apart" holds for sessions of four ticks or more; servers allow two.
+//! An observer that follows the leader counts as a follower here. One that follows an observer master
+//! (since ZooKeeper 3.6) is pinged by the master, which answers the leader's pings in its place: two half
+//! ticks. Then "at most T/4" holds for sessions of four ticks or more; servers allow two.
 //!
-//! No more than T/2 after the sending of a write is ever claimed, which a holder that writes every
-//! T/12 can claim always: what is left is for what nobody thought of. A session that was idle needs
-//! two writes, one after the other, before it proves anything.
+//! The lease never claims more than T/2 after the sending of a write, which a holder that writes every
+//! T/12 can always claim. The rest is a reserve for whatever nobody thought of. A session that was idle
+//! needs two writes, one after the other, before it proves anything.
 //!
 //! # Reconnecting
 //!
-//! A connection that breaks is followed by another, perhaps to another server, which asks for the
-//! session anew. That changes two things:
+//! A connection that breaks is followed by another, perhaps to another server, which asks for the session
+//! again. That changes two things:
 //!
-//! * The server grants a timeout of its own, T', and has the leader count from then on as if the
-//!   session had been touched with T'. Where T' is smaller than T, this *shortens* the session's life.
-//!   So what had been claimed is cut to T' after the request was sent. Until the answer is there T' is
-//!   not known, and the leader may act on it already: no more than T/5 after the first unanswered
-//!   request is claimed. That supposes that no server of an ensemble grants less than a fifth of what
-//!   another one granted. (By default they grant 4 to 40 s; of a session of 10 s they would have to
-//!   take away more than 8.) When T' is known and is no smaller, the earlier claims hold again.
-//! * "Links keep their order" is true of each follower by itself. What had been acknowledged through
-//!   one says nothing about the pings that the next has answered, so the history begins anew. In its
-//!   place the request for the session counts as the opening does, because the leader touches a
-//!   session that it is asked about. But a leader that has been deposed and does not know it answers as
-//!   well. So the request counts only after a write sent on the new connection has been acknowledged:
-//!   a follower that changes its leader closes its connections, therefore the leader of that write is the
-//!   one that was asked. A write that was sent before proves nothing any more.
+//! * The server grants a timeout of its own, T', and has the leader count from then on as if the session
+//!   had been touched with T'. If T' is smaller than T, this *shortens* the session's life. So earlier
+//!   claims are cut to T' after the request was sent. Until the answer arrives, T' is unknown, and the
+//!   leader may already act on it: no more than T/5 after the first unanswered request is claimed. This
+//!   assumes that no server of an ensemble grants less than a fifth of what another one granted. (By
+//!   default they grant 4 to 40 s; from a session of 10 s they would have to take away more than 8.) When
+//!   T' is known and is no smaller, the earlier claims hold again.
+//! * "Links keep their order" is true of each follower by itself. Acknowledgements through one say
+//!   nothing about the pings that the next one has answered, so the history begins again. In its place,
+//!   the request for the session counts like the opening does, because the leader touches a session that
+//!   it is asked about. But a deposed leader that does not know it answers too. So the request counts
+//!   only after a write sent on the new connection has been acknowledged: a follower that changes its
+//!   leader closes its connections, so the leader of that write is the one that was asked. A write that
+//!   was sent earlier proves nothing any more.
 //!
 //! T only ever gets smaller within a session, even if a later connection is granted more: a leader that
-//! is elected later begins with the timeout of the session's creation, and a connection that was given
-//! up may have left bytes on the way, for which its server touches the session with the old timeout.
+//! is elected later begins with the timeout from the session's creation, and a connection that was given
+//! up may have bytes still on their way, for which its server touches the session with the old timeout.
 
 use super::Moment;
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// What the acknowledged writes of one session prove.
+///
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
@@ -75,20 +77,20 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Lease {
-    /// The smallest that was granted.
+    /// The smallest timeout that was granted.
     timeout: Duration,
-    /// When the session was asked for on the present connection.
+    /// When the session was asked for on the current connection.
     opened: Moment,
     /// When the answer came.
     answered: Moment,
-    /// Acknowledged writes of the last T on the present connection, oldest first: not all, but enough.
+    /// Acknowledged writes of the last T on the current connection, oldest first: not all, but enough.
     writes: VecDeque<Write>,
     claimed: Moment,
-    /// The end of the least that could have been granted, until it is known what was.
+    /// The end of the shortest timeout that could have been granted, until the granted one is known.
     cap: Option<Moment>,
     /// Whether a server is asked for the session and has not answered.
     is_asked: bool,
-    /// How often a write was acknowledged only after the lease had lapsed.
+    /// How many times a write was acknowledged only after the lease had lapsed.
     gaps: u64,
 }
 
@@ -117,7 +119,7 @@ impl Lease {
         lease
     }
 
-    /// The session's timeout: the smallest that a server has granted.
+    /// The session timeout: the smallest that a server has granted.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
@@ -143,18 +145,19 @@ impl Lease {
         !self.is_asked && sent >= self.opened
     }
 
-    /// When the latest write was sent that has been acknowledged on the present connection, or one shortly before it.
+    /// When the latest write acknowledged on the current connection was sent, or one shortly before it.
     pub fn latest_write(&self) -> Option<Moment> {
         self.writes.back().map(|write| write.sent)
     }
 
-    /// Which of its terms is running `now`, if one is: a new one begins when it has lapsed.
+    /// The term of the lease that is running `now`; `None` if it has lapsed. After a lapse, a new term
+    /// begins.
     pub fn term(&self, now: Moment) -> Option<u64> {
         (self.until() > now).then_some(self.gaps)
     }
 
-    /// Notes that a server is asked for the session, on a new connection, by a request sent at `sent`. On
-    /// earlier connections nothing is sent any more.
+    /// Notes that a server is asked for the session, on a new connection, by a request sent at `sent`.
+    /// Nothing more is sent on earlier connections.
     pub fn ask(&mut self, sent: Moment) {
         let cap = sent + (self.timeout / 5).saturating_sub(self.timeout / 50);
         self.cap = Some(self.cap.map_or(cap, |earlier| earlier.min(cap)));
@@ -163,7 +166,7 @@ impl Lease {
 
     /// Notes that a server has granted the session with this timeout, as it was asked for at `sent`; it is `now`.
     ///
-    /// Only a write that is sent after this, and acknowledged, makes it count.
+    /// This counts only after a write that is sent later has been acknowledged.
     pub fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment) {
         if timeout < self.timeout {
             self.timeout = timeout;
@@ -176,8 +179,8 @@ impl Lease {
 
     /// Notes that a quorum write which was sent at `sent` has been acknowledged by `now`.
     ///
-    /// `sent` is to be taken before the request is handed to anything that could delay it.
-    /// One that was sent on an earlier connection proves nothing.
+    /// Take `sent` before the request is passed to anything that could delay it. A write that was sent on
+    /// an earlier connection proves nothing.
     pub fn acknowledge(&mut self, sent: Moment, now: Moment) {
         if sent < self.opened {
             return;
@@ -209,13 +212,13 @@ impl Lease {
         self.claimed = self.claimed.max(claimed.before(self.timeout / 50));
     }
 
-    /// When the latest write was sent that had been acknowledged this long before `moment`.
+    /// When the latest write that had been acknowledged this long before `moment` was sent.
     fn latest_acknowledged_by(&self, moment: Moment, earlier: Duration) -> Option<Moment> {
         let in_time = |write: &&Write| write.acknowledged + earlier <= moment;
         self.writes.iter().filter(in_time).map(|write| write.sent).max()
     }
 
-    /// An older write in the place of a newer proves less, never more: so not all are kept.
+    /// An older write in place of a newer one proves less, never more. So not all are kept.
     fn remember(&mut self, write: Write) {
         let crowded = self.writes.back().is_some_and(|last| write.sent < last.sent + self.timeout / 64);
         if !crowded {
@@ -229,10 +232,10 @@ impl Lease {
 
 /// One hold's part in the lease of its session.
 ///
-/// A lease that lapsed may be renewed for the session, but by then its holders have learned that they
-/// can rely on nothing. A hold takes part again only after two checks of its own node, both sent after
-/// the lapse: a live node of that name proves that it was never lost, and two writes prove more than
-/// one.
+/// A lease that lapsed may be renewed for the session, but by then its holders have learned that they can
+/// rely on nothing. A hold shares in the lease again only after two checks of its own node, both sent
+/// after the lapse: an existing node with that name proves that it was never lost, and two writes prove
+/// more than one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Share {
     gaps: u64,
@@ -240,20 +243,20 @@ pub struct Share {
 }
 
 impl Share {
-    /// The part of a hold that is granted now.
+    /// The share of a hold that is granted now.
     pub fn new(lease: &Lease) -> Self {
         Self { gaps: lease.gaps, fresh: 0 }
     }
 
-    /// For how long from `now` the hold can be relied upon.
+    /// How long from `now` the hold can be relied on.
     pub fn valid_for(&self, lease: &Lease, now: Moment) -> Duration {
         if self.gaps == lease.gaps { lease.until().since(now) } else { Duration::ZERO }
     }
 
-    /// Notes that a check of the hold's own node was acknowledged; `lease` knows of it already.
+    /// Notes that a check of the hold's own node was acknowledged; `lease` already knows of it.
     ///
-    /// `term` is that of the lease that was running when the check was sent: so in its own the hold could still be relied
-    /// upon then.
+    /// `term` is the lease's term when the check was sent. If it is the hold's own term, the hold could
+    /// still be relied on then.
     pub fn checked(&mut self, lease: &Lease, term: Option<u64>) {
         if self.gaps == lease.gaps || term == Some(self.gaps) {
             self.fresh = 0;
@@ -275,7 +278,7 @@ mod tests {
         Moment::at(Duration::from_millis(millis))
     }
 
-    /// A lease of a session that has been idle for long, as its first write is acknowledged.
+    /// The lease of a session that has been idle for long, as its first write is acknowledged.
     fn idle() -> Lease {
         let mut lease = Lease::new(TIMEOUT, at(0));
         lease.acknowledge(at(100_000), at(100_001));
@@ -336,7 +339,7 @@ mod tests {
         }
     }
 
-    /// A lease in full, whose session has just been asked for anew.
+    /// A full lease, whose session has just been asked for again.
     fn asked() -> Lease {
         let mut lease = Lease::new(TIMEOUT, at(0));
         lease.acknowledge(at(5_000), at(5_001));
@@ -352,7 +355,7 @@ mod tests {
         assert_eq!(lease.until(), at(7_800));
         // Another try does not make it longer.
         lease.ask(at(6_500));
-        // Nor does a reply on the connection before, which came in time and was heard late.
+        // Neither does a reply on the connection before, which came in time and was heard late.
         lease.acknowledge(at(5_800), at(6_505));
         assert_eq!(lease.until(), at(7_800));
         lease.attach(at(6_500), TIMEOUT, at(6_510));
@@ -386,7 +389,7 @@ mod tests {
             lease.acknowledge(at(sent), at(sent + 1));
         }
         assert_eq!(lease.until(), at(15_800));
-        // Three quarters of T later two writes prove a quarter, as ever.
+        // Three quarters of T later, two writes prove a quarter, as always.
         for sent in [22_500, 22_600] {
             lease.acknowledge(at(sent), at(sent + 1));
         }

@@ -1,37 +1,36 @@
 //! The lock algorithm as pure state machines.
 //!
-//! Nothing here knows a clock, randomness, a task, a log or a connection: time comes in as a
-//! [`Moment`], replies come in as [`Outcome`](protocol::Outcome)s, requests go out as
-//! [`Operation`](protocol::Operation)s. So the very code that ships can be driven through every
-//! order of events by a model checker, and a failure replays exactly. A lock written straight
-//! against a client library can only be tested by luck: the interesting orders (a reply lost, a
-//! session expired between two lines) are the ones that a real server hardly ever produces.
+//! Nothing here knows a clock, randomness, a task, a log or a connection. Time comes in as a [`Moment`], replies
+//! come in as [`Outcome`](protocol::Outcome)s, and requests go out as [`Operation`](protocol::Operation)s. So a
+//! model checker can drive the very code that ships through every order of events, and a failure replays exactly.
+//! A lock written directly against a client library can only be tested by luck: the interesting orders (a reply
+//! lost, a session expired between two lines) are those that a real server hardly ever produces.
 //!
-//! * [`name`]: what the children of a lock's node are called, and in which order they stand
-//! * [`claim`]: what an attempt is after: the places in which it queues, and how
-//! * [`queue`]: who holds and whom to watch, a pure function of the children
-//! * [`drive`]: what one loop can run: the face of each algorithm
+//! * [`name`]: the names of the children of a lock's node, and their order
+//! * [`claim`]: what an attempt wants: the places in which it queues, and how
+//! * [`queue`]: who holds, and which node to watch: a pure function of the children
+//! * [`drive`]: the interface of every machine, so that one loop can run them all
 //! * [`contender`]: one attempt to hold a lock that has a queue, from the creation of its node to its deletion
 //! * [`single`]: one attempt to hold a lock that is one node
 //! * [`member`]: one member of a double barrier
-//! * `readiness`: whether a grant may be delivered; `retry`: what to do about outcomes that are unknown
-//! * [`protocol`]: the words in which a machine and its driver talk
-//! * [`lease`]: for how long acknowledged writes prove a session to be alive
-//! * [`keeper`]: the holds of a session: when each is to be proven, and when it is lost
-//! * [`memory`]: that a lock was busy, for those who try again
-//! * [`turns`]: who may have a node next that is passed on within a process, and when it is given up
-//! * [`status`]: what becomes of a hold, and why it is lost
-//! * [`marks`]: by what a node is recognised that no attempt knows of
+//! * `readiness`: whether a grant may be delivered; `retry`: what to do about unknown outcomes
+//! * [`protocol`]: the language between a machine and its driver
+//! * [`lease`]: how long acknowledged writes prove that a session is alive
+//! * [`keeper`]: the holds of a session: when each must be proven, and when it is lost
+//! * [`memory`]: remembers that a lock was busy, for callers that try again
+//! * [`turns`]: who may next take a node that is passed on within a process, and when it is given up
+//! * [`status`]: the states of a hold, and why it is lost
+//! * [`marks`]: how to recognise a node that no attempt knows of
 //! * [`barrier`]: who may go on at a double barrier, and who waits for whom
 //!
-//! A crate of its own, so that the compiler keeps everything else out, and so that it can be checked from outside
-//! as it ships. It serves `zklock-core` alone and promises no stable API.
+//! It is a crate of its own, so that the compiler keeps everything else out, and so that it can be checked from
+//! outside in the form in which it ships. It serves only `zklock-core`, and promises no stable API.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::disallowed_macros)]
 
-/// An enum, and the list of its values. With that other crates, which must expect further values, can check when they are
-/// compiled that they know every one.
+/// Defines an enum together with the list of its values. Other crates must expect further values; with the list
+/// they can check at compile time that they know every one.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! listed {
@@ -40,7 +39,7 @@ macro_rules! listed {
         pub enum $Enum { $($(#[$doc])* $Value $(($Inner))?,)+ }
 
         impl $Enum {
-            /// Every value; of those that contain another, one.
+            /// Every value. For a variant that contains another enum, only one value.
             #[doc(hidden)]
             pub const ALL: &'static [Self] = &[$(Self::$Value $(($Inner::ALL[0]))?),+];
         }
@@ -71,6 +70,8 @@ use std::time::Duration;
 
 /// A point in time, counted from an origin that only the caller knows.
 ///
+/// # Examples
+///
 /// ```
 /// use std::time::Duration;
 /// use zklock_machine::Moment;
@@ -89,12 +90,12 @@ impl Moment {
         Self(since_origin)
     }
 
-    /// The moment this long before; the origin at the earliest.
+    /// The moment this long before this one, but not before the origin.
     pub fn before(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(duration))
     }
 
-    /// How long after `earlier` this moment is; zero if it is not after it.
+    /// How long after `earlier` this moment is; zero if it is earlier.
     pub fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
@@ -103,7 +104,7 @@ impl Moment {
 impl Add<Duration> for Moment {
     type Output = Self;
 
-    /// Saturates: a timeout that is too large to count never comes.
+    /// Saturates, so that a timeout that is too large to count never comes.
     fn add(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(duration))
     }

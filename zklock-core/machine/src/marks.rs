@@ -1,14 +1,16 @@
-//! The marks of one session's attempts, by which a node that none of them knows is recognised.
+//! The marks of one session's attempts. They show which nodes none of the attempts knows.
 //!
-//! A node of ours may be there although its deletion was confirmed: an ensemble that loses its newest transactions in
-//! a change of leaders brings back what they had deleted. Nobody would delete it again, and it would block its queue
-//! for as long as the session lives. So all marks of a session have something in common, and a node with such a
-//! mark that no attempt has is deleted by the session that lists it.
+//! A node of ours may exist although its deletion was confirmed: an ensemble that loses its newest transactions when
+//! the leader changes brings back what they had deleted. Nobody would delete the node again, and it would block its
+//! queue as long as the session lives. So all marks of a session have something in common, and if a session lists a
+//! node with such a mark that belongs to no attempt, it deletes the node.
 
 use super::name::{Name, Uuid};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The marks of one session's attempts.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::marks::Marks;
@@ -27,37 +29,37 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Marks {
-    /// What they have in common.
+    /// The part that they have in common.
     session: u64,
     begun: u64,
     /// The marks of the attempts that may have nodes.
     live: BTreeMap<u64, Uuid>,
-    /// Those that nobody looks after any more, although they may have nodes.
+    /// The marks that nobody looks after any more, although they may have nodes.
     abandoned: BTreeSet<Uuid>,
     listings: u64,
     /// The listings that are under way.
     under_way: BTreeSet<Listing>,
-    /// The marks that have ended while listings were under way, and how many listings had begun by then.
+    /// The marks that ended while listings were under way, each with the number of listings that had begun by then.
     ended: VecDeque<(u64, Uuid)>,
 }
 
-/// One listing, from before it is sent. What it shows may be gone by the time it is there.
+/// One listing, from before it is sent. The nodes it shows may be gone by the time it arrives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Listing(u64);
 
-/// What a session knows of a node in a queue.
+/// What a session knows about a node in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Neighbour {
-    /// It is that of an attempt of the session, with this mark.
+    /// It belongs to an attempt of the session, with this mark.
     Here(Uuid),
-    /// It was that of an attempt of the session, and is gone.
+    /// It belonged to an attempt of the session, and is gone.
     Gone,
-    /// Nothing: it is that of another session, or nobody looks after it.
+    /// Nothing: it belongs to another session, or nobody looks after it.
     Elsewhere,
 }
 
 impl Marks {
-    /// Those of a session with this number, which must be random.
+    /// The marks of a session with this number, which must be random.
     pub fn new(random: u64) -> Self {
         let session = Uuid::of_attempt(random, 0).session();
         Self {
@@ -79,7 +81,7 @@ impl Marks {
         mark
     }
 
-    /// The attempt has another mark now: its nodes with an earlier one are gone.
+    /// The attempt has a new mark, and its nodes with an earlier one are gone.
     pub fn renew(&mut self, mark: Uuid) {
         let earlier = self.live.insert(mark.attempt(), mark);
         self.note_end(earlier);
@@ -91,19 +93,19 @@ impl Marks {
         self.note_end(earlier);
     }
 
-    /// Nobody looks after the attempt any more, and it may have nodes.
+    /// Nobody looks after the attempt any more, but it may have nodes.
     pub fn abandon(&mut self, mark: Uuid) {
         self.end(mark);
         self.abandoned.insert(mark);
     }
 
-    /// These are there although they are of no attempt.
+    /// These nodes exist although they belong to no attempt.
     pub fn disown(&mut self, orphans: &[String]) {
         let marks: Vec<_> = orphans.iter().filter_map(|orphan| self.of_session(orphan)).collect();
         self.abandoned.extend(marks);
     }
 
-    /// What the session knows of a node in a queue.
+    /// What the session knows about a node in a queue.
     pub fn neighbour(&self, child: &str) -> Neighbour {
         match self.of_session(child) {
             Some(mark) if self.is_live(mark) => Neighbour::Here(mark),
@@ -136,7 +138,7 @@ impl Marks {
         listing
     }
 
-    /// The listing has come, or will never come.
+    /// The listing has arrived, or never will.
     pub fn end_listing(&mut self, listing: Listing) {
         self.under_way.remove(&listing);
         let oldest = self.under_way.first().map_or(u64::MAX, |listing| listing.0);
@@ -145,7 +147,7 @@ impl Marks {
         }
     }
 
-    /// The children that bear marks of this session, and of no attempt that had nodes when the listing began.
+    /// The children that have marks of this session, but of no attempt that had nodes when the listing began.
     pub fn orphans<'a>(&self, listing: Listing, children: &'a [String]) -> impl Iterator<Item = &'a String> {
         let was_there = move |mark: Uuid| {
             self.is_live(mark)

@@ -1,7 +1,7 @@
 //! One member of a double barrier, from the creation of its node to its deletion.
 //!
-//! A member comes, waits until the barrier is open, is within, and leaves. It is not [gone](Machine::is_gone) before its
-//! node is. Who may go on and who waits for whom is decided in [`barrier`](crate::barrier).
+//! A member comes, waits until the barrier is open, is inside, and leaves. It is not [gone](Machine::is_gone) before
+//! its node is. [`barrier`](crate::barrier) decides who may go on and who waits for whom.
 //!
 //! * `enter`: how a member gets its node and waits until the barrier is open
 //! * `leave`: how it waits for the others, and how its node goes
@@ -21,13 +21,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A session timeout has so many heartbeats.
+/// The number of heartbeats in a session timeout.
 const HEARTBEATS: u32 = 10;
 
-/// What the member is about to send, or is waiting for the replies to.
+/// What the member is about to send, or waits for replies to.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Step {
-    /// Create the node if it is not there, and look around.
+    /// Create the node if it does not exist, and list the children.
     Come,
     CreateParents,
     /// See whether `ready` is newer than our node. These children have been listed.
@@ -35,17 +35,17 @@ enum Step {
         children: Vec<String>,
     },
     Survey(Purpose),
-    /// Create `ready` if the guards are there, and go in with these.
+    /// Create `ready` if the guards exist, and go in together with these.
     Open {
         guards: Vec<String>,
         replaces: bool,
         entered: BTreeSet<String>,
     },
-    /// See who is there at the beginning of a leave.
+    /// List who is inside at the beginning of a leave.
     Depart,
-    /// See who is still there.
+    /// List who is still inside.
     Look,
-    /// Watch one of those for whom we wait.
+    /// Watch one of the members that we wait for.
     Watch {
         name: String,
     },
@@ -54,57 +54,57 @@ enum Step {
     Remove,
 }
 
-/// What the children are read for, each with the transaction that created it.
+/// Why the children are read, each with the transaction that created it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Purpose {
-    /// To tell what `ready` means. These children have been listed.
+    /// To find out what `ready` means. These children have been listed.
     Entering { children: Vec<String> },
-    /// To tell for whom we wait. These children have been listed.
+    /// To find out whom we wait for. These children have been listed.
     Awaiting { children: Vec<String> },
-    /// To tell whether `ready` goes with us.
+    /// To find out whether `ready` goes with us.
     Removing,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum State {
-    /// There is no session to work with, and so no node.
+    /// There is no session to work in, and so no node.
     Idle,
     Ready(Step),
     InFlight(Step),
     Paused(Step, Moment),
-    /// Until the watch fires. An operator may delete our node, which no watch tells, and a notification may be lost: so
-    /// until then at the latest.
+    /// Waits for the watch to fire, but no longer than until this time: an operator may delete our node, which no watch
+    /// reports, and a notification may be lost.
     Waiting(Step, Moment),
     Within,
     Gone,
 }
 
-/// What the caller is after.
+/// What the caller wants.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Aim {
     Enter,
     Stay,
-    /// To wait for the others. Whether its node stays until they have left.
+    /// To leave and wait for the others. `stays` says whether its node stays until they have left.
     Leave {
         stays: bool,
     },
-    /// Nothing but that the node goes.
+    /// Only that the node is deleted.
     Nothing,
 }
 
-/// What the caller gets to hear: once how it entered, and once how it left.
+/// The answers to the caller: one for how it entered, and one for how it left.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Answer {
-    /// It is within, by this node.
+    /// It is inside, with this node.
     Entered {
         /// Its path.
         node: String,
     },
-    /// The barrier is not open, and it was not to wait.
+    /// The barrier is not open, and the member did not want to wait.
     NotOpen,
     /// It has left, and so have all others.
     Left,
-    /// It leaves. Others are still within, and it was not to wait for them.
+    /// It leaves. Others are still inside, and it did not want to wait for them.
     OthersWithin,
     /// Its node was gone before it left, so the others may have gone on without it.
     Lost,
@@ -113,6 +113,8 @@ pub enum Answer {
 }
 
 /// One member of a double barrier.
+///
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
@@ -141,9 +143,9 @@ pub enum Answer {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Member {
     directory: Arc<str>,
-    /// How many open the barrier.
+    /// How many members it takes to open the barrier.
     members: usize,
-    /// What its node says, and `ready` if it opens the barrier.
+    /// The data of its node, and of `ready` if it opens the barrier.
     data: Arc<[u8]>,
     patience: Patience,
     aim: Aim,
@@ -153,29 +155,30 @@ pub struct Member {
     mark: Uuid,
     /// The name of the node, or of the last one.
     name: String,
-    /// Whether the node is there, as far as we know.
+    /// Whether the node exists, as far as we know.
     created: bool,
-    /// Whether it may be there.
+    /// Whether the node may exist.
     may_be_there: bool,
     /// The transaction that created it, if the server said so.
     czxid: Option<i64>,
-    /// Whether the server may be behind what we know, or what we did.
+    /// Whether the server may lag behind what we know or did.
     in_doubt: bool,
-    /// Whether a watch has fired since we looked.
+    /// Whether a watch has fired since our last look.
     woken: bool,
-    /// Whether a deletion may have been executed whose reply has not come.
+    /// Whether a deletion whose reply has not come may have been executed.
     delete_in_doubt: bool,
-    /// For whom we wait before we have left.
+    /// Whom we wait for before we have left.
     others: Others,
     failures: Failures,
     parents: Parents,
-    /// How often the barrier could not be opened.
+    /// How many times the barrier could not be opened.
     not_opened: u32,
     answer: Option<Answer>,
 }
 
 impl Member {
-    /// One that waits for its first session. So many `members` open the barrier. The nodes that it creates are to say that.
+    /// A member that waits for its first session. It takes this many `members` to open the barrier. The nodes that it
+    /// creates get this `data`.
     pub fn new(directory: &str, members: usize, data: Arc<[u8]>, patience: Patience) -> Self {
         Self {
             directory: directory.into(),
@@ -201,11 +204,12 @@ impl Member {
         }
     }
 
-    /// The member that is within leaves. The answer comes when all others have, or at once if it is not to wait.
+    /// Makes a member that is inside leave. The answer comes when all others have left, or at once if it does not want
+    /// to wait.
     pub fn handle_leave(&mut self, patience: Patience) {
         if self.state == State::Within {
             self.patience = patience;
-            // What it is to be is found out first.
+            // Whether it stays is found out first.
             self.aim = Aim::Leave { stays: true };
             self.state = State::Ready(Step::Depart);
         }
@@ -221,7 +225,7 @@ impl Member {
         }
     }
 
-    /// Tells that, and lets the node go.
+    /// Gives the caller this answer, and then deletes the node.
     fn end_with(&mut self, answer: Answer) {
         self.tell(answer);
         self.aim = Aim::Nothing;
@@ -232,7 +236,7 @@ impl Member {
         self.end_with(Answer::Failed(refusal));
     }
 
-    /// Goes on with that step, or with the removal if nothing else is wanted any more.
+    /// Goes on with this step, or with the removal if nothing else is wanted any more.
     fn go(&mut self, step: Step) {
         if self.aim == Aim::Nothing && !step.removes() {
             self.clean_up();
@@ -241,7 +245,7 @@ impl Member {
         }
     }
 
-    /// The same, but not before that time.
+    /// The same, but not before this time.
     fn go_at(&mut self, step: Step, at: Option<Moment>) {
         self.go(step);
         if let (State::Ready(step), Some(at)) = (&self.state, at) {
@@ -254,7 +258,7 @@ impl Member {
         self.go_at(step, at);
     }
 
-    /// Waits for the watch. If it has fired since we looked, that is over already.
+    /// Waits for the watch. If it has already fired since our last look, goes on at once.
     fn wait(&mut self, step: Step, now: Now) {
         if self.aim == Aim::Nothing || self.woken {
             self.go(step);
@@ -263,13 +267,13 @@ impl Member {
         }
     }
 
-    /// What is left to do when nothing is wanted any more.
+    /// Chooses what is left to do when nothing is wanted any more.
     fn clean_up(&mut self) {
         self.state =
             if self.may_be_there { State::Ready(Step::Survey(Purpose::Removing)) } else { State::Gone };
     }
 
-    /// The next node has this mark.
+    /// Gives the next node this mark.
     fn name_after(&mut self, mark: Uuid) {
         (self.mark, self.name) = (mark, mark.to_string());
     }
@@ -281,12 +285,12 @@ impl Member {
 }
 
 impl Step {
-    /// Whether it is on the way to the deletion of the node.
+    /// Whether it leads to the deletion of the node.
     fn removes(&self) -> bool {
         matches!(self, Self::Survey(Purpose::Removing) | Self::RemoveBoth | Self::Remove)
     }
 
-    /// Whether it looks closer at something that is watched already.
+    /// Whether it only takes a closer look at something that is already watched.
     fn keeps_watch(&self) -> bool {
         match self {
             Self::Compare { .. } | Self::Watch { .. } => true,
@@ -333,7 +337,7 @@ impl Machine for Member {
                 vec![Operation::Open { guards, path: ready, replaces: *replaces, data: self.data.clone() }]
             }
             Step::Depart => vec![Operation::List { directory }],
-            // A member that enters late makes itself known by a new `ready`.
+            // A member that enters late announces itself by a new `ready`.
             Step::Look => vec![Operation::InspectAndWatch { path: ready }, Operation::List { directory }],
             Step::Watch { name } => vec![Operation::Watch { path: self.path_of(name) }],
             Step::RemoveBoth => vec![Operation::DeleteAll { paths: vec![self.path_of(&self.name), ready] }],
@@ -364,7 +368,7 @@ impl Machine for Member {
         self.look_again_after = heartbeat * HEARTBEATS;
         self.mark = uuid;
         self.state = match self.aim {
-            // The node is gone already. What is left is to wait.
+            // The node is already gone. Only the waiting is left.
             Aim::Leave { .. } => State::Ready(Step::Look),
             _ => {
                 self.name_after(uuid);
@@ -381,7 +385,7 @@ impl Machine for Member {
         self.failures.clear();
         self.state = match self.aim {
             Aim::Enter => State::Idle,
-            // Nobody knows yet that it was within.
+            // Nobody knows yet that it was inside.
             Aim::Stay if self.answer.is_some() => {
                 (self.aim, self.answer) = (Aim::Enter, None);
                 State::Idle
@@ -398,7 +402,7 @@ impl Machine for Member {
     fn handle_end(&mut self) {
         self.aim = Aim::Nothing;
         match &self.state {
-            // What is under way decides what is left to do.
+            // The outcome of the flight under way decides what is left to do.
             State::InFlight(_) | State::Gone => {}
             State::Paused(step, _) if step.removes() => {}
             _ => self.clean_up(),
@@ -445,7 +449,7 @@ impl Machine for Member {
     }
 }
 
-/// The children in the words of the barrier.
+/// The children in the form that `barrier` takes.
 fn seen(children: &[Node]) -> Vec<Seen<'_>> {
     let czxid = |child: &Node| child.origin.map_or(i64::MAX, |origin| origin.czxid);
     children.iter().map(|child| Seen { name: &child.name, czxid: czxid(child) }).collect()

@@ -1,18 +1,20 @@
-//! That a lock is busy, as a try has found it, for those who try again.
+//! Remembers that a try found a lock busy, for callers that try again.
 //!
-//! Programs that try many locks again and again would otherwise write a node and delete it for each "busy". So a try may
-//! leave a watch on what is in its way, and while that is silent, the next is told so without a request. "Free" is never
-//! remembered.
+//! Programs that try many locks again and again would otherwise write and delete a node for each "busy". So a try may
+//! leave a watch on the contender in its way, and while that is silent, the next try is answered without a request. "Free"
+//! is never remembered.
 //!
-//! A watch is only as current as the server that serves it, and silence is also what one says that is cut off. But a write that the
-//! quorum has answered on the same connection proves that its server had seen by then whatever had been committed when the
-//! write was sent, and had told of it before the answer. So the memory counts for a heartbeat from the latest such write,
-//! whoever has sent it. The rest is forgotten by the first who asks.
+//! A watch is only as current as its server, and a server that is cut off is silent too. But when the quorum answers a
+//! write on the same connection, that proves that the server had seen by then everything committed before the write was
+//! sent, and had reported it before the answer. So the memory counts for a heartbeat from the latest such write, whoever
+//! sent it. After that, the first caller that asks forgets it.
 
 use crate::Moment;
 use crate::lease::Lease;
 
 /// What is remembered of one lock.
+///
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
@@ -31,28 +33,28 @@ use crate::lease::Lease;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Memory {
-    /// When the request was sent that left the watch.
+    /// When the request that set the watch was sent.
     since: Moment,
     is_told: bool,
 }
 
 impl Memory {
-    /// Of a lock that was busy when a request was answered that was sent at `since`, and has left a watch.
+    /// The memory of a lock that was busy when the servers answered a request, which was sent at `since` and set a watch.
     pub fn new(since: Moment) -> Self {
         Self { since, is_told: false }
     }
 
-    /// The watch has told of something.
+    /// The watch has reported something.
     pub fn handle_watch(&mut self) {
         self.is_told = true;
     }
 
-    /// Whether the lock may be taken for busy. `lease` is that of the session that is open now.
+    /// Whether the lock may be taken for busy. `lease` belongs to the session that is open now.
     pub fn is_good(&self, lease: &Lease, now: Moment) -> bool {
         // A watch does not outlive its connection.
         let is_watched = !self.is_told && lease.is_connected_since(self.since);
         let is_current = lease.latest_write().is_some_and(|sent| now < sent + lease.heartbeat());
-        // Nothing is built on silence for ever: a server may keep what it would tell from those who may not read the node.
+        // Silence is never trusted for ever: a server may withhold a report from a client that may not read the node.
         is_watched && is_current && now < self.since + lease.timeout()
     }
 }

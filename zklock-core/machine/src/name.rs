@@ -1,8 +1,7 @@
-//! What contenders' nodes are called: the dialects, and the order of the sequence numbers.
+//! The names of contenders' nodes: the dialects, and the order of the sequence numbers.
 //!
-//! A lock shares its directory with contenders of other libraries, so every dialect is recognised.
-//! The order is that of the numbers the server appended, never that of the strings: prefixes differ,
-//! and a number may be negative.
+//! A lock shares its directory with contenders of other libraries, so every dialect is recognised. The order is that
+//! of the numbers that the server appended, never that of the strings: prefixes differ, and a number may be negative.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -12,9 +11,11 @@ pub const SINGLE_NAME: &str = "lock";
 
 /// A sequence number: 32 bits, signed.
 ///
-/// Servers before 3.6 go on after the largest with the smallest. Later ones stay at the largest, so names repeat, and
-/// creations that are in flight together get numbers from the smallest on. What order there is then is that of the
-/// transactions alone, which the names do not tell. So a number near the end is [used up](Self::is_used_up).
+/// After the largest number, servers before 3.6 continue with the smallest. Later ones stay at the largest, so names
+/// repeat, and creations that are in flight together get numbers from the smallest on. The only order is then that of
+/// the transactions, which the names do not show. So a number near the end is [used up](Self::is_used_up).
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::name::Sequence;
@@ -39,13 +40,14 @@ impl Sequence {
     pub fn parse(text: &str) -> Option<Self> {
         let value: i32 = text.parse().ok()?;
         let width = if value <= -1_000_000_000 { 11 } else { 10 };
-        // The parser takes `+` for a sign, and `-` before nothing but zeros.
+        // The parser also accepts `+`, and `-` before zeros alone.
         let is_signed = text.starts_with(['+', '-']);
         (text.len() == width && is_signed == (value < 0)).then_some(Self(value))
     }
 
-    /// Whether a contender may not hold or wait with this number: it is so near to the end that others could get the
-    /// same, or one that seems to be before it. The distance is that of the creations that may be in flight together.
+    /// Whether a contender may not hold or wait with this number, because it is so near the end that others could get
+    /// the same number, or one that seems to be before it. The distance is the number of creations that may be in
+    /// flight together.
     pub const fn is_used_up(self) -> bool {
         self.0 < 0 || self.0 > i32::MAX - (1 << 20)
     }
@@ -57,7 +59,7 @@ impl Sequence {
 
     /// Whether the server gave out this number before `other`.
     ///
-    /// Right as long as the two are less than 2³¹ creations apart, and one of them is not used up.
+    /// This is right as long as the two are less than 2³¹ creations apart, and one of them is not used up.
     pub const fn is_before(self, other: Self) -> bool {
         other.0.wrapping_sub(self.0) > 0
     }
@@ -69,7 +71,9 @@ impl fmt::Display for Sequence {
     }
 }
 
-/// The mark by which an attempt finds its own node again when the reply to its creation was lost.
+/// The mark by which an attempt finds its own node again after the reply to its creation was lost.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::name::Uuid;
@@ -81,12 +85,12 @@ impl fmt::Display for Sequence {
 pub struct Uuid(uuid::Uuid);
 
 impl Uuid {
-    /// Makes 128 random bits a version 4 UUID.
+    /// Turns 128 random bits into a version 4 UUID.
     pub const fn from_random(bits: u128) -> Self {
         Self(uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid())
     }
 
-    /// The first mark of an attempt, counted from 0, among those of the session with this random number.
+    /// The first mark of the attempt with this number, counted from 0, in the session with this random number.
     pub(crate) const fn of_attempt(session: u64, attempt: u64) -> Self {
         Self::from_random((session as u128) << 64 | (attempt << BITS_OF_MARKS) as u128)
     }
@@ -96,24 +100,24 @@ impl Uuid {
         Self::from_random(self.0.as_u128().wrapping_add(1))
     }
 
-    /// What the marks of one session share, and no other's have.
+    /// The part that the marks of one session share, and no other session's have.
     pub const fn session(self) -> u64 {
         self.0.as_u64_pair().0
     }
 
-    /// What the marks of one attempt share within the session.
+    /// The part that the marks of one attempt share within the session.
     pub(crate) const fn attempt(self) -> u64 {
         (self.0.as_u64_pair().1 & (u64::MAX >> 2)) >> BITS_OF_MARKS
     }
 
-    /// Reads one as it stands in a name, with dashes or without.
+    /// Reads a mark in a name, with or without dashes.
     fn parse(text: &str) -> Option<Self> {
-        // Longer ones are in braces or a URN: no library names a node so.
+        // Longer forms have braces or are URNs; no library names a node like that.
         (text.len() <= 36).then(|| uuid::Uuid::try_parse(text).ok().map(Self)).flatten()
     }
 }
 
-/// Of the marks of one attempt, which has a new one whenever it enters anew.
+/// The bits that count the marks of one attempt, which takes a new mark whenever it enters again.
 const BITS_OF_MARKS: u32 = 20;
 
 impl fmt::Display for Uuid {
@@ -158,7 +162,7 @@ crate::listed! {
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     #[non_exhaustive]
     pub enum Role {
-        /// The whole lock: a mutex, or the lead.
+        /// The whole lock: a mutex, or the leadership of an election.
         Exclusive,
         /// The read side of a read/write lock.
         Read,
@@ -178,28 +182,28 @@ impl fmt::Display for Role {
 }
 
 impl Role {
-    /// Whether two contenders cannot hold at the same time.
+    /// Whether two contenders with these roles cannot hold at the same time.
     pub const fn excludes(self, other: Self) -> bool {
         !matches!((self, other), (Self::Read, Self::Read))
     }
 }
 
-/// What a node is called: the dialect, and what in it tells the roles apart.
+/// How a node is named: the dialect, and the part that tells the roles apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Scheme {
-    /// A mutex of Curator's. Also the queue of its semaphore.
+    /// A Curator mutex. Also the queue of its semaphore.
     Mutex,
-    /// A reader of Curator's.
+    /// A Curator reader.
     Read,
-    /// A writer of Curator's.
+    /// A Curator writer.
     Write,
-    /// A participant of an election of Curator's.
+    /// A participant of a Curator election.
     Latch,
-    /// A permit of a semaphore of Curator's.
+    /// A permit of a Curator semaphore.
     Lease,
-    /// A lock or a writer of kazoo's.
+    /// A kazoo lock or writer.
     KazooLock,
-    /// A reader of kazoo's.
+    /// A kazoo reader.
     KazooRead,
     /// ZooKeeper's own `WriteLock`.
     WriteLock,
@@ -208,7 +212,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// In the order in which a name is tried.
+    /// The schemes, in the order in which a name is tried.
     const OF_CONTENDERS: [Self; 7] = [
         Self::Read,
         Self::Write,
@@ -219,7 +223,7 @@ impl Scheme {
         Self::WriteLock,
     ];
 
-    /// What stands between a contender's own mark and its sequence number.
+    /// The text between a contender's own mark and its sequence number.
     const fn infix(self) -> &'static str {
         match self {
             Self::Mutex => "-lock-",
@@ -256,14 +260,14 @@ impl Scheme {
         }
     }
 
-    /// Whether a contender of this scheme takes a node of the other for a contender.
+    /// Whether a contender of this scheme recognises a node of the other scheme as a contender.
     ///
-    /// Where it does not, exclusion cannot be mutual. The libraries of the same name are meant: zklock sees
-    /// them all, but cannot tell its own nodes from theirs.
+    /// If it does not, exclusion cannot be mutual. This is about the libraries with these schemes: zklock recognises
+    /// all of them, but cannot tell its own nodes from theirs.
     pub const fn sees(self, other: Self) -> bool {
         match self {
             Self::Read | Self::Write => matches!(other, Self::Read | Self::Write),
-            // A lock and a writer of kazoo's have the same name; the writer sees readers.
+            // kazoo's locks and writers have the same name; the writer sees readers.
             Self::KazooLock | Self::KazooRead => matches!(other, Self::KazooLock | Self::KazooRead),
             Self::WriteLock => matches!(other, Self::WriteLock | Self::Mutex | Self::Latch),
             Self::Mutex => matches!(other, Self::Mutex),
@@ -273,14 +277,14 @@ impl Scheme {
         }
     }
 
-    /// Whether one that has this node may leave a reader in its place when it goes.
+    /// Whether a contender with this node may leave a reader in its place when it goes.
     ///
-    /// A writer of Curator's that takes the read side before it lets go of the write side does, and so does ours.
+    /// A Curator writer does so if it takes the read side before it releases the write side, and so does ours.
     pub const fn may_leave_a_reader(self) -> bool {
         matches!(self, Self::Write | Self::KazooLock)
     }
 
-    /// The part of a name that the contender chooses: the server appends the sequence number, but for
+    /// The part of a name that the contender chooses. The server appends the sequence number, except for
     /// [`Single`](Self::Single).
     pub fn prefix(self, uuid: Uuid, session: i64) -> String {
         let infix = self.infix();
@@ -292,7 +296,7 @@ impl Scheme {
         }
     }
 
-    /// Whether `mark` is what a contender of this scheme puts in front of its infix.
+    /// Whether `mark` is something that a contender of this scheme puts before its infix.
     fn has_mark(self, mark: &str) -> bool {
         match self.dialect() {
             Dialect::Curator => mark.strip_prefix("_c_").is_some_and(|id| !id.is_empty()),
@@ -303,6 +307,8 @@ impl Scheme {
 }
 
 /// A child of a lock's node that is a contender.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::name::{Name, Role, Scheme, Sequence};
@@ -316,7 +322,7 @@ impl Scheme {
 pub struct Name<'a> {
     /// The whole name, as the server lists it.
     pub text: &'a str,
-    /// How it is written, and so what the contender wants.
+    /// Its naming scheme, which also says what the contender wants.
     pub scheme: Scheme,
     /// Its place in the queue.
     pub sequence: Sequence,
@@ -328,13 +334,15 @@ impl<'a> Name<'a> {
         Self::parse_as(text, &Scheme::OF_CONTENDERS)
     }
 
-    /// Whether this child is a holder of kazoo's `Semaphore`, which has no number, and sees no lock at its path.
+    /// Whether this child is a holder of kazoo's `Semaphore`. It has no number, and does not see locks at its path.
     pub fn is_holder_of_kazoos_semaphore(text: &str) -> bool {
         text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
     }
 
-    /// Whether this child is a contender for one of several locks under one node, `<name>_lock_<sequence>`: its rivals are
-    /// those with the same name, so it sees no other contender, and what lock it wants is not for us to tell.
+    /// Whether this child is a contender for one of several locks under one node, `<name>_lock_<sequence>`. Only
+    /// contenders with the same name are its rivals, so it sees no others, and we cannot tell what lock it wants.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use zklock_machine::name::Name;
@@ -360,27 +368,27 @@ impl<'a> Name<'a> {
         })
     }
 
-    /// The mark in it, if it is one like ours.
+    /// The mark in it, if it has one in our form.
     pub fn uuid(&self) -> Option<Uuid> {
         let front = self.text.strip_suffix(&self.sequence.to_string())?.strip_suffix(self.scheme.infix())?;
         match self.scheme.dialect() {
             Dialect::Curator => Uuid::parse(front.strip_prefix("_c_")?),
             Dialect::Kazoo => Uuid::parse(front),
-            // What is before it is the session, which may be negative.
+            // The session comes before it, and may be negative.
             Dialect::WriteLock => Uuid::parse(front.get(front.len().checked_sub(36)?..)?),
         }
     }
 
     /// The order of the queue.
     pub fn compare(&self, other: &Self) -> Ordering {
-        // Right to left gives `Greater` where left to right gives `Less`: the numbers wrap.
+        // The numbers wrap, so `Greater` is found by comparing in the other direction.
         other.sequence.is_before(self.sequence).cmp(&self.sequence.is_before(other.sequence))
     }
 }
 
-/// What stands before a sequence number, and the number, in each way in which the text can be read.
+/// The text before the sequence number, and the number, for each way in which the text can be read.
 fn with_number(text: &str) -> impl Iterator<Item = (&str, Sequence)> {
-    // `%010d` makes 10 characters of all numbers but those of -1,000,000,000 and below.
+    // `%010d` makes 10 characters of all numbers except -1,000,000,000 and below.
     [10, 11].into_iter().filter_map(|width| {
         let (front, digits) = text.split_at_checked(text.len().checked_sub(width)?)?;
         Some((front, Sequence::parse(digits)?))

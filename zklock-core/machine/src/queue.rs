@@ -1,7 +1,7 @@
-//! Who holds, and whom to watch: a pure function of the children of the lock's node.
+//! Who holds, and which node to watch: a pure function of the children of the lock's node.
 //!
-//! Every decision about ownership goes through [`standing`]. It is asked again with a new listing
-//! after every wait, except where nothing but the one watched node could stand in the way.
+//! Every decision about ownership goes through [`standing`]. It is called again with a new listing after every wait,
+//! except if only the watched node could have been in the way.
 
 use super::claim::{Claim, Foreign};
 use super::name::{Name, Role};
@@ -9,20 +9,20 @@ use super::name::{Name, Role};
 /// Where a contender stands among the children.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing<'a> {
-    /// Its node is not there: it can neither hold nor wait.
+    /// Its node does not exist, so it can neither hold nor wait.
     Absent,
     /// Nobody is in its way.
     Holds,
     /// It waits.
     Waits {
-        /// The nearest contender in the way: it goes last.
+        /// The nearest contender in the way, which goes last.
         nearest: &'a str,
-        /// The one before that. When it is gone, the nearest holds, unless somebody has given up.
+        /// The one before the nearest. When it is gone, the nearest holds, unless somebody has given up.
         second: Option<&'a str>,
-        /// Whether nobody is in the way when the nearest is gone.
+        /// Whether nobody else is in the way once the nearest is gone.
         alone: bool,
     },
-    /// A contender is there that cannot see this one: the two could both believe that they hold.
+    /// There is a contender that cannot see this one. Both could believe that they hold.
     Foreign {
         /// The name of its node.
         name: &'a str,
@@ -31,8 +31,10 @@ pub enum Standing<'a> {
 
 /// Where the contender with the node `own` stands among `children`.
 ///
-/// Readers wait for the last writer before them, so that a writer that leaves wakes only those that can go on. They look for
-/// no second, or every writer would wake them all. All others wait for the nearest contender before them.
+/// Readers wait for the last writer before them, so that a writer that leaves wakes only contenders that can go on. They
+/// have no second, or every writer would wake them all. All others wait for the nearest contender before them.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::claim::Claim;
@@ -50,7 +52,7 @@ pub enum Standing<'a> {
 /// ```
 pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standing<'a> {
     let role = claim.scheme.role();
-    // Read once: they may be thousands.
+    // Parsed once, because there may be thousands.
     let names = names_in(children);
     let contenders = || names.iter().copied();
     let Some(me) = contenders().find(|name| name.text == own) else {
@@ -77,7 +79,7 @@ fn names_in(children: &[String]) -> Vec<Name<'_>> {
     children.iter().filter_map(|child| Name::parse(child)).collect()
 }
 
-/// Those that exclude the contender with the node `own`. A writer lets its own reader in.
+/// The contenders that exclude the one with the node `own`. A writer lets its own reader in.
 fn rivals<'a>(names: &[Name<'a>], own: &str, claim: &Claim) -> impl Iterator<Item = Name<'a>> {
     names.iter().copied().filter(move |other| {
         other.text != own
@@ -86,14 +88,16 @@ fn rivals<'a>(names: &[Name<'a>], own: &str, claim: &Claim) -> impl Iterator<Ite
     })
 }
 
-/// Those of them that are before `me`. One that shares our number was there before us: only a node that reuses the number of
-/// its own writer can (a reader after a downgrade).
+/// The rivals that are ahead of `me`. A rival that shares our number was there before us: only a reader that reuses the
+/// number of its own writer (after a downgrade) can share one.
 fn ahead<'a>(names: &[Name<'a>], me: &Name<'_>, claim: &Claim) -> impl Iterator<Item = Name<'a>> {
     rivals(names, me.text, claim).filter(|other| !me.sequence.is_before(other.sequence))
 }
 
-/// The one that has been in the way of the node `own` for longest. As long as it stands, whoever comes is behind it. The
-/// nearest would tell as much, but it may be no more than another one's try.
+/// The contender that has been in the way of the node `own` for longest. While it exists, every newcomer is behind it. The
+/// nearest one would show as much, but it may only be somebody's short try.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::claim::Claim;
@@ -110,7 +114,9 @@ pub fn oldest_ahead<'a>(children: &'a [String], own: &str, claim: &Claim) -> Opt
     ahead(&names_in(children), &me, claim).min_by(Name::compare).map(|oldest| oldest.text)
 }
 
-/// The contenders that the one with the node `own` waits for, the first of them first; without a node, all that it would wait for.
+/// The contenders that the one with the node `own` waits for, in their order; without a node, all that it would wait for.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::claim::Claim;
@@ -133,7 +139,9 @@ pub fn in_the_way<'a>(children: &'a [String], own: Option<&str>, claim: &Claim) 
     rivals.into_iter().map(|name| name.text).collect()
 }
 
-/// How many are in the way of the node `own`; `None` if it is not there.
+/// How many contenders are in the way of the node `own`; `None` if it does not exist.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::claim::Claim;
@@ -147,7 +155,7 @@ pub fn in_the_way<'a>(children: &'a [String], own: Option<&str>, claim: &Claim) 
 /// assert_eq!(count_ahead(&children[1..], &children[0], &claim), None);
 /// ```
 pub fn count_ahead(children: &[String], own: &str, claim: &Claim) -> Option<usize> {
-    // The free lock, which is to cost nothing.
+    // A free lock, which should cost nothing.
     if let [only] = children {
         return (only == own).then_some(0);
     }
@@ -156,8 +164,10 @@ pub fn count_ahead(children: &[String], own: &str, claim: &Claim) -> Option<usiz
     Some(ahead(&names, &me, claim).count())
 }
 
-/// Whether a contender among `children` waits for the one with the node `own`, which holds; or, if that has left the queue
-/// with its permits, for a permit.
+/// Whether a contender among `children` waits for the one with the node `own`, which holds. If that one has left the queue
+/// with its permits, whether a contender waits for a permit.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::claim::Claim;
@@ -172,7 +182,7 @@ pub fn count_ahead(children: &[String], own: &str, claim: &Claim) -> Option<usiz
 pub fn is_wanted(children: &[String], own: &str, claim: &Claim) -> bool {
     let me = Name::parse(own);
     let waits = |other: Name<'_>| match &me {
-        // One with our number is the reader that its writer let in.
+        // A contender with our number is the reader that its writer let in.
         Some(me) => {
             claim.scheme.role().excludes(other.scheme.role()) && me.sequence.is_before(other.sequence)
         }
@@ -181,8 +191,10 @@ pub fn is_wanted(children: &[String], own: &str, claim: &Claim) -> bool {
     children.iter().filter_map(|child| Name::parse(child)).any(waits)
 }
 
-/// Whether one that queued now would wait. It would see all who are in its way: otherwise it finds out what is wrong with
-/// them if it does queue.
+/// Whether a contender that queued now would wait, provided that it sees everybody in its way. If it does not, it learns
+/// that when it does queue.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::claim::Claim;
@@ -203,8 +215,8 @@ pub fn is_taken(children: &[String], claim: &Claim) -> bool {
     is_any && is_seen
 }
 
-/// One among the children of a lock's path that holds or wants something of that path, and takes no part in any queue of
-/// ours: a holder of kazoo's semaphore, or a contender for one of several locks that share this node.
+/// A child of a lock's path that holds or wants something at that path, but is not part of any of our queues: a holder of
+/// kazoo's semaphore, or a contender for one of several locks that share this node.
 pub(crate) fn stranger_without_a_queue(children: &[String]) -> Option<&str> {
     children
         .iter()
@@ -229,13 +241,13 @@ mod tests {
         format!("_c_{mark}-__WRIT__{sequence:010}")
     }
 
-    /// Where this child stands, which wants what its name says.
+    /// Where this child stands, if it wants what its name says.
     fn stands<'a>(children: &'a [String], own: &str) -> Standing<'a> {
         let scheme = Name::parse(own).unwrap().scheme;
         standing(children, own, &Claim::new("/a", scheme))
     }
 
-    /// Waits for this one, with no second.
+    /// Waits for this contender, with no second.
     fn waits(nearest: &str, alone: bool) -> Standing<'_> {
         Standing::Waits { nearest, second: None, alone }
     }
@@ -281,7 +293,7 @@ mod tests {
     fn a_writer_that_could_leave_a_reader_in_its_place_is_never_alone_for_a_writer() {
         let children = [writer("w", 1), writer("v", 2), reader("r", 2)];
         assert_eq!(stands(&children[..2], &children[1]), waits(&children[0], false));
-        // A reader lets such a reader be.
+        // A reader does not wait for such a reader.
         assert_eq!(
             stands(&[writer("w", 1), reader("r", 2)], "_c_r-__READ__0000000002"),
             waits(&children[0], true)

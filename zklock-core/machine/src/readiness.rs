@@ -1,14 +1,14 @@
-//! Whether a grant may be delivered now, which takes more than that it is our turn.
+//! Whether a grant may be delivered now. It is not enough that it is our turn.
 //!
-//! The nodes must be proven within the last heartbeat, so that the holder learns in time if an operator deletes one.
-//! And the lease must not have almost run out.
+//! The nodes must have been proven within the last heartbeat, so that the holder learns in time if an operator
+//! deletes one. And the lease must not be about to run out.
 
 use crate::Moment;
 use crate::protocol::Now;
 use crate::retry::FIRST_PAUSE;
 use std::time::Duration;
 
-/// How many checks are made for a longer lease: more than it takes to renew one that has lapsed.
+/// How many checks are made to get a longer lease: more than it takes to renew one that has lapsed.
 const SCANT_AT_MOST: u32 = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -18,10 +18,10 @@ pub(crate) struct Readiness {
     scant: u32,
 }
 
-/// What follows on a check that the nodes have passed.
+/// What to do after a check that the nodes have passed.
 pub(crate) enum Checked {
     Ready,
-    /// Check again, then or at once.
+    /// Check again at this time, or at once.
     Again(Option<Moment>),
 }
 
@@ -38,13 +38,13 @@ impl Readiness {
 
     pub(crate) fn after_check(&mut self, now: Now) -> Checked {
         self.scant += 1;
-        // Where the network is so slow that there is never more, less has to do; even an old check.
+        // If the network is so slow that there is never more, less has to do, and even an old check.
         let will_do = self.scant > SCANT_AT_MOST && now.moment < now.lease_until;
         if self.is_ample(now) || will_do {
             return Checked::Ready;
         }
-        // One check soon after the other is what renews a lease that has lapsed: no pause but a short one, where many
-        // were in vain.
+        // One check right after the other is what renews a lease that has lapsed. So there is no pause, except a
+        // short one after many checks have failed.
         Checked::Again((self.scant > SCANT_AT_MOST).then_some(now.moment + FIRST_PAUSE))
     }
 
@@ -52,7 +52,7 @@ impl Readiness {
         self.scant = 0;
     }
 
-    /// Whether what is left of the lease is enough to begin with.
+    /// Whether enough of the lease is left to begin with.
     fn is_ample(&self, now: Now) -> bool {
         now.lease_until.since(now.moment) >= self.heartbeat
     }
@@ -64,7 +64,7 @@ mod tests {
 
     const HEARTBEAT: Duration = Duration::from_secs(1);
 
-    /// At ten seconds, with so much of the lease left.
+    /// At ten seconds, with this much of the lease left.
     fn with(left: u64) -> Now {
         let moment = Moment::at(Duration::from_secs(10));
         Now { moment, lease_until: moment + Duration::from_millis(left) }

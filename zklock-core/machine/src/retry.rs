@@ -1,23 +1,23 @@
-//! What every machine does about outcomes that are unknown, and about a directory that is missing.
+//! What every machine does about unknown outcomes, and about a missing directory.
 
 use crate::Moment;
 use crate::protocol::{Outcome, Refusal};
 use std::time::Duration;
 
-/// Before the first try that is not made at once.
+/// The pause before the first try that is not made at once.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(640);
-/// How often parents are created again before the machine fails: the server may reap an empty container between two of
-/// our requests, but not for ever.
+/// How many times parents are created again before the machine fails: the server may reap an empty container between
+/// two of our requests, but not for ever.
 const PARENTS_AT_MOST: u32 = 16;
 
-/// Unknown outcomes since the last that was known.
+/// The number of unknown outcomes since the last known one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Failures(u32);
 
 impl Failures {
-    /// Counts one more, and says when to try again. `None` means at once: the driver waits for the connection. Later
-    /// tries are spaced, so that a sick server is not asked in a loop.
+    /// Counts one more, and returns when to try again. `None` means at once, because the driver waits for the
+    /// connection. Later tries are spaced out, so that a sick server is not asked in a tight loop.
     pub(crate) fn next_try(&mut self, now: Moment) -> Option<Moment> {
         self.0 += 1;
         let doublings = self.0.checked_sub(2)?.min(16);
@@ -29,11 +29,11 @@ impl Failures {
     }
 }
 
-/// How often parents have been created since a node was there.
+/// How many times parents have been created since a node last existed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Parents(u32);
 
-/// What came of the creation of parents.
+/// The outcome of creating parents.
 pub(crate) enum Parented {
     Created,
     Failed(Refusal),

@@ -1,4 +1,4 @@
-//! What becomes of a hold, and why it is lost.
+//! The states of a hold, and why it is lost.
 //!
 //! ```text
 //!         +-------- lose -------> Lost
@@ -9,13 +9,15 @@
 //!                                   +-- refuse --> Stuck ---- end ----> Freed
 //! ```
 //!
-//! Lost, released and freed are final: a holder that has been told of a loss must not find the hold alive again.
+//! Lost, released and freed are final. A holder that has been told of a loss must never find the hold alive again.
 
 use crate::protocol::Outcome;
 use std::fmt;
 
 crate::listed! {
     /// Why a hold was lost.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # use zklock_machine::status::LossReason;
@@ -26,18 +28,18 @@ crate::listed! {
     pub enum LossReason {
         /// The ensemble ended the session.
         SessionExpired,
-        /// Somebody deleted the hold's node.
+        /// The hold's node was deleted, by an operator for example.
         NodeDeleted,
-        /// The ensemble could not be heard from in time, so others may hold the lock by now.
+        /// The ensemble could not confirm the hold in time, so others may hold the lock by now.
         LeaseLapsed,
         /// The client was closed.
         ClientClosed,
-        /// The client closed the session, to be rid of a node that it may not delete: give it that right.
+        /// The client closed the session to get rid of a node that it may not delete. Give the client that right.
         SessionClosed,
-        /// A contender came that cannot see the hold, so both may hold the lock: let both sides use one dialect and one kind
-        /// of lock.
+        /// A contender that cannot see the hold came into the queue, so both may hold the lock. Let both sides use the
+        /// same dialect and the same kind of lock.
         ForeignContender,
-        /// This process was forked from the holder, which goes on holding.
+        /// This process was forked from the holder, which still has the hold.
         Forked,
     }
 }
@@ -58,9 +60,11 @@ impl fmt::Display for LossReason {
     }
 }
 
-/// What became of a hold.
+/// The state of a hold.
 ///
 /// Each method makes one transition, and returns whether it changed anything.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::status::{LossReason, Status};
@@ -76,23 +80,23 @@ pub enum Status {
     Held,
     /// Its node is being deleted.
     Releasing,
-    /// The ensemble refuses to delete its node: the session is being closed.
+    /// The ensemble refuses to delete its node, so the session is being closed.
     Stuck,
     /// Its node is gone.
     Released,
-    /// Its node has gone with the session, since the ensemble refused to delete it.
+    /// Its node is gone with the session, because the ensemble refused to delete it.
     Freed,
     /// Others may hold the lock.
     Lost(LossReason),
 }
 
 impl Status {
-    /// The hold is lost. One that is being released has ended for its holder already.
+    /// Marks the hold as lost, unless it is being released: then it has already ended for its holder.
     pub fn lose(&mut self, reason: LossReason) -> bool {
         self.change(*self == Self::Held, Self::Lost(reason))
     }
 
-    /// The holder lets go.
+    /// The holder releases it.
     pub fn release(&mut self) -> bool {
         self.change(*self == Self::Held, Self::Releasing)
     }
@@ -102,8 +106,8 @@ impl Status {
         self.change(*self == Self::Releasing, Self::Stuck)
     }
 
-    /// Nothing is left at the servers. `deletion` is what the first deletion of a node of the hold came to, `over` why
-    /// the session is over, if it is.
+    /// Nothing is left at the servers. `deletion` is the outcome of the first deletion of a node of the hold, `over`
+    /// why the session is over, if it is.
     pub fn end(&mut self, deletion: Option<&Outcome>, over: Option<LossReason>) -> bool {
         let over = over.map(Self::Lost);
         match self {
@@ -114,9 +118,9 @@ impl Status {
                 match (deletion, over) {
                     (Some(Outcome::NoNode), _) => Self::Lost(LossReason::NodeDeleted),
                     (Some(Outcome::Done), _) => Self::Released,
-                    // There was nothing of ours to be deleted any more.
+                    // Nothing of ours was left to delete.
                     (None, None) => Self::Lost(LossReason::NodeDeleted),
-                    // Whether the node was still there was not heard.
+                    // No reply said whether the node was still there.
                     (_, over) => over.unwrap_or(Self::Released),
                 },
             ),
@@ -124,7 +128,7 @@ impl Status {
         }
     }
 
-    /// Nobody looks after the hold any more: the client is gone.
+    /// The client is gone, so nobody looks after the hold any more.
     pub fn abandon(&mut self) -> bool {
         let is_open = matches!(self, Self::Held | Self::Releasing | Self::Stuck);
         self.change(is_open, Self::Lost(LossReason::ClientClosed))
@@ -171,7 +175,7 @@ mod tests {
         let expired = S::Lost(L::SessionExpired);
         let table = [
             (Some(Outcome::Done), None, S::Released),
-            // Before the session was over it was there.
+            // The node was still there before the session ended.
             (Some(Outcome::Done), Some(L::SessionExpired), S::Released),
             (Some(Outcome::NoNode), None, S::Lost(L::NodeDeleted)),
             (Some(Outcome::NoNode), Some(L::SessionExpired), S::Lost(L::NodeDeleted)),
@@ -195,7 +199,7 @@ mod tests {
             assert!(ended.end(Some(&refused), Some(over)));
             assert_eq!(ended, S::Freed);
         }
-        // It was allowed to after all.
+        // The deletion was allowed after all.
         let mut ended = S::Stuck;
         assert!(ended.end(Some(&refused), None));
         assert_eq!(ended, S::Released);

@@ -1,16 +1,18 @@
-//! Who may have a node next that is passed on within a process, and when it is given up.
+//! Who may next take a node that is passed on within a process, and when the node is given up.
 //!
-//! A lock that was released is most likely wanted again by the same process. So its node may stay: the next of the process
-//! takes it over without a request. Nobody holds it meanwhile, and nobody else waits: as soon as somebody does, the
-//! node has but the turns that are left to it, and none if nobody has it.
+//! A lock that was released is most likely wanted again by the same process. So its node may stay, and the next caller of
+//! the process takes it over without a request. Meanwhile nobody holds it, and nobody else waits. As soon as somebody else
+//! does, the node has only the turns that are left to it, or none if nobody uses it.
 
 use crate::Moment;
 use std::time::Duration;
 
-/// So often at most it is looked at whether a node that is held has become idle.
+/// The shortest interval at which a held node is checked for having become idle.
 const SHORTEST_LOOK: Duration = Duration::from_millis(50);
 
 /// How a node is passed on within its process.
+///
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
@@ -21,9 +23,9 @@ const SHORTEST_LOOK: Duration = Duration::from_millis(50);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Passing {
-    /// For how long a node stays that nobody has.
+    /// How long a node stays that nobody uses.
     pub linger: Duration,
-    /// How many of the process have a node in a row, while others wait. There is at least one.
+    /// How many callers of the process use a node in a row while others wait, at least one.
     pub turns: u32,
 }
 
@@ -42,6 +44,8 @@ impl Passing {
 
 /// The holders of a node that is passed on, one after the other or together.
 ///
+/// # Examples
+///
 /// ```
 /// use std::time::Duration;
 /// use zklock_machine::Moment;
@@ -58,23 +62,23 @@ impl Passing {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Turns {
     passing: Passing,
-    /// Whether several can have it at once.
+    /// Whether several can use it at the same time.
     is_shared: bool,
     holders: usize,
-    /// How many may yet take it, since others wait.
+    /// How many more may take it, once others wait.
     left: Option<u32>,
-    /// Since when nobody has it.
+    /// Since when nobody has used it.
     idle: Option<Moment>,
     is_over: bool,
 }
 
 impl Turns {
-    /// Of a node that has just been granted to one.
+    /// The turns of a node that has just been granted to its first holder.
     pub fn new(passing: Passing, is_shared: bool) -> Self {
         Self { passing, is_shared, holders: 1, left: None, idle: None, is_over: false }
     }
 
-    /// Whether those of the process who want the lock have to queue for another node.
+    /// Whether callers of the process have to queue for another node.
     pub fn is_spent(&self) -> bool {
         self.is_over || self.left == Some(0)
     }
@@ -84,12 +88,12 @@ impl Turns {
         self.left.is_some()
     }
 
-    /// Whether nobody has it.
+    /// Whether nobody uses it.
     pub fn is_idle(&self) -> bool {
         !self.is_over && self.holders == 0
     }
 
-    /// Whether anybody has it.
+    /// Whether anybody uses it.
     pub fn has_holders(&self) -> bool {
         self.holders > 0
     }
@@ -99,7 +103,7 @@ impl Turns {
         !self.is_spent() && (self.is_shared || self.holders == 0)
     }
 
-    /// Another of the process takes it, if it may.
+    /// Another caller of the process takes it, if it may.
     pub fn take(&mut self) -> bool {
         let may_take = self.may_take();
         if may_take {
@@ -110,8 +114,8 @@ impl Turns {
         may_take
     }
 
-    /// One who had it lets go. Whether it is to be given up; if not, and one of the process `awaits` it, that one takes it
-    /// next.
+    /// A holder releases it. Returns whether the node must be given up. If not, and a caller of the process `awaits` it,
+    /// that one takes it next.
     pub fn give_back(&mut self, awaits: bool, now: Moment) -> bool {
         self.holders = self.holders.saturating_sub(1);
         if self.holders == 0 && !self.is_over {
@@ -122,7 +126,8 @@ impl Turns {
         self.is_over
     }
 
-    /// The one for whom it stayed does not take it, and no other of the process awaits it. Whether it is to be given up.
+    /// The caller that it stayed for does not take it, and no other caller of the process awaits it. Returns whether the
+    /// node must be given up.
     pub fn handle_untaken(&mut self) -> bool {
         self.end_if(self.holders == 0 && !self.may_linger())
     }
@@ -132,14 +137,14 @@ impl Turns {
         !self.is_wanted() && !self.passing.linger.is_zero()
     }
 
-    /// Others wait. Whether it is to be given up at once.
+    /// Others wait. Returns whether the node must be given up at once.
     pub fn handle_wanted(&mut self) -> bool {
-        // The one who has it has its turn.
+        // The current holder keeps its turn.
         self.left = self.left.or(Some(self.passing.turns.saturating_sub(1)));
         self.end_if(self.holders == 0)
     }
 
-    /// The node is gone, or is to be given up by the one who has it.
+    /// The node is gone, or its holder is about to give it up.
     pub fn handle_end(&mut self) {
         self.is_over = true;
     }
@@ -149,23 +154,23 @@ impl Turns {
         self.idle.filter(|_| !self.is_over).map(|idle| idle + self.passing.linger)
     }
 
-    /// Whether it stays when nobody has it.
+    /// Whether it stays when nobody uses it.
     pub fn lingers(&self) -> bool {
         !self.passing.linger.is_zero()
     }
 
-    /// When to look again whether it has lingered: hardly later than it is due, whenever it becomes idle.
+    /// When to check again whether it has lingered: hardly later than that is due, whenever it becomes idle.
     pub fn next_look(&self, now: Moment) -> Moment {
         self.poll_timeout().unwrap_or_else(|| now + self.passing.linger.max(SHORTEST_LOOK))
     }
 
-    /// Whether it is to be given up: nobody has taken it for so long.
+    /// Returns whether the node must be given up because nobody has used it for too long.
     pub fn handle_timeout(&mut self, now: Moment) -> bool {
         let is_due = self.poll_timeout().is_some_and(|due| now >= due);
         self.end_if(is_due)
     }
 
-    /// Whether it has come to its end with that.
+    /// Ends it if `ends`, and returns whether that is new.
     fn end_if(&mut self, ends: bool) -> bool {
         let changes = ends && !self.is_over;
         self.is_over |= ends;
@@ -214,7 +219,7 @@ mod tests {
     fn while_others_wait_so_many_have_it_in_a_row() {
         for turns in 1..5 {
             let mut node = Turns::new(Passing { turns, ..Passing::default() }, false);
-            // As often as they like, as long as nobody else waits.
+            // As often as they like, while nobody else waits.
             for _ in 0..9 {
                 assert!(!node.give_back(true, at(0)));
                 assert!(node.take());

@@ -1,4 +1,4 @@
-//! One entry of an access list: who, and what they may do.
+//! One entry of an access list: who it names, and what they may do.
 
 use crate::error::{Error, ErrorKind};
 use std::fmt;
@@ -6,10 +6,12 @@ use std::net::IpAddr;
 use std::ops::BitOr;
 use std::str::FromStr;
 
-/// The base64 of a SHA-1 sum has so many characters.
+/// The number of characters in the base64 of a SHA-1 sum.
 const LENGTH_OF_HASH: usize = 28;
 
-/// What somebody may do with a node.
+/// What an access entry allows with a node.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_core::Rights;
@@ -30,14 +32,14 @@ impl Rights {
     pub const DELETE: Self = Self(8);
     /// Set its access list.
     pub const ADMIN: Self = Self(16);
-    /// All of that.
+    /// All of these.
     pub const ALL: Self = Self(31);
 
     /// In the order in which they are written.
     const LETTERS: [(char, Self); 5] =
         [('c', Self::CREATE), ('d', Self::DELETE), ('r', Self::READ), ('w', Self::WRITE), ('a', Self::ADMIN)];
 
-    /// Whether all of the others are among these.
+    /// Whether all the rights of `others` are among these.
     pub fn contains(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
@@ -71,7 +73,10 @@ impl fmt::Display for Rights {
     }
 }
 
-/// One entry of an access list: whom it names, by a scheme and an id, and what they may do.
+/// One entry of an access list. A scheme and an id say who it names, and the rights say what they
+/// may do.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_core::{AccessEntry, Rights};
@@ -89,33 +94,36 @@ pub struct AccessEntry {
 }
 
 impl AccessEntry {
-    /// Everyone.
+    /// Everybody.
     pub fn world(rights: Rights) -> Self {
         Self { scheme: "world".into(), id: "anyone".into(), rights }
     }
 
-    /// Everyone whom the client that creates the node is logged in as.
+    /// Every identity that the client has when it creates the node.
     pub fn creator(rights: Rights) -> Self {
         Self { scheme: "auth".into(), id: "".into(), rights }
     }
 
-    /// A user with a password, by their hash: the base64 of the SHA-1 sum of `user:password`, as
-    /// `printf %s user:password | openssl dgst -sha1 -binary | base64` prints it.
+    /// A user with a password, given by its hash: the base64 of the SHA-1 sum of `user:password`,
+    /// as `printf %s user:password | openssl dgst -sha1 -binary | base64` prints it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if the user is empty, or the hash is not one.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # use zklock_core::{AccessEntry, Rights};
     /// assert!(AccessEntry::digest("ann", "kYo25pPOT0HKGgdUmL8MxA259qk=", Rights::READ).is_ok());
     /// assert!(AccessEntry::digest("ann", "the password itself", Rights::READ).is_err());
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if it is no user, or no hash.
     pub fn digest(user: &str, hash: &str, rights: Rights) -> Result<Self, Error> {
         Self::new("digest", &format!("{user}:{hash}"), rights)
     }
 
-    /// A user of SASL: of `DIGEST-MD5` its name, of Kerberos its principal as the servers shorten it.
+    /// A SASL user: for `DIGEST-MD5` the user's name, for Kerberos the principal as the servers
+    /// shorten it.
     ///
     /// # Errors
     ///
@@ -128,12 +136,13 @@ impl AccessEntry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if it is none.
+    /// [`ErrorKind::InvalidInput`] if it is neither.
     pub fn ip(address: &str, rights: Rights) -> Result<Self, Error> {
         Self::new("ip", address, rights)
     }
 
-    /// Whom a client certificate names, such as `CN=billing,O=Shop`, written as the servers do.
+    /// The subject of a client certificate, such as `CN=billing,O=Shop`, written as the servers
+    /// write it.
     ///
     /// # Errors
     ///
@@ -142,12 +151,12 @@ impl AccessEntry {
         Self::new("x509", name, rights)
     }
 
-    /// An entry of any scheme, also one that only these servers have.
+    /// An entry of any scheme, even one that only your servers have.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if the id is not what the scheme takes, or the scheme is not of small letters, digits and
-    /// hyphens.
+    /// [`ErrorKind::InvalidInput`] if the id does not fit the scheme, or the scheme contains
+    /// anything but lowercase letters, digits and hyphens.
     pub fn new(scheme: &str, id: &str, rights: Rights) -> Result<Self, Error> {
         let entry = Self { scheme: scheme.into(), id: id.into(), rights };
         match entry.problem() {
@@ -161,7 +170,7 @@ impl AccessEntry {
         &self.scheme
     }
 
-    /// Whom it names.
+    /// The id: who it names within the scheme.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -175,17 +184,20 @@ impl AccessEntry {
         &*self.scheme == "auth"
     }
 
-    /// What it takes in a request.
+    /// Its bytes in a request.
     pub(super) fn bytes(&self) -> usize {
         self.scheme.len() + self.id.len() + 12
     }
 
-    /// What is wrong with it. It does not quote the id, which may be a password by mistake.
+    /// What is wrong with it, if anything. The text does not quote the id, which may be a password
+    /// by mistake.
     fn problem(&self) -> Option<String> {
         let scheme = &*self.scheme;
         let fits = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
         if scheme.is_empty() || !scheme.chars().all(fits) {
-            return Some("the scheme is to be of small letters, digits and hyphens, such as sasl".to_owned());
+            return Some(
+                "the scheme must consist of lowercase letters, digits and hyphens, such as sasl".to_owned(),
+            );
         }
         let problem = if self.id.contains('\0') {
             "there is a NUL in it: leave it out"

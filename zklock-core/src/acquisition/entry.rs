@@ -1,4 +1,4 @@
-//! What is said of an attempt that has a node: how many were ahead of it, and what it waits behind.
+//! Reports on an attempt that has a node: how many contenders were ahead of it, and what it waits behind.
 
 use crate::machine::claim::Claim;
 use crate::machine::protocol::{Operation, Outcome};
@@ -19,7 +19,7 @@ pub(super) fn ahead(claims: &[Claim], flight: &[Operation], outcomes: &[Outcome]
         let (Operation::List { directory }, Outcome::Children(children)) = (operation, outcome) else {
             return None;
         };
-        // Permits are taken in the same way, and listed in a directory of their own.
+        // Permits are created in the same way, but listed in their own directory.
         let number = claims.iter().position(|claim| claim.directory == *directory)?;
         count_ahead(children, &nodes.get(number)?.name, &claims[number])
     });
@@ -32,7 +32,7 @@ pub(super) fn created(outcomes: &[Outcome]) -> Vec<String> {
     nodes.iter().map(|node| node.name.clone()).collect()
 }
 
-/// Tells the log of the nodes that a flight has created, and of what it watches to learn that it is its turn.
+/// Logs the nodes that a flight has created, and which node it watches.
 pub(super) fn log(
     path: &str,
     ahead: Option<usize>,
@@ -59,7 +59,7 @@ pub(super) fn log(
     }
 }
 
-/// Where one of the nodes was created.
+/// The directory in which one of the nodes was created.
 fn directory(operation: &Operation, number: usize) -> &str {
     let above = |path: &'_ str| path.rfind('/').unwrap_or(0);
     match operation {

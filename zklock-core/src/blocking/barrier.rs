@@ -10,7 +10,9 @@ use crate::wait::Wait;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A [`Barrier`](crate::Barrier) for threads.
+/// A [`Barrier`](crate::Barrier) whose calls block the calling thread.
+///
+/// # Examples
 ///
 /// ```no_run
 /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
@@ -33,7 +35,7 @@ impl Barrier {
         Ok(Self { core, path })
     }
 
-    /// The barrier of the core.
+    /// The core's barrier.
     #[doc(hidden)]
     pub fn core(&self) -> &Lazy<crate::Barrier> {
         &self.core
@@ -44,39 +46,77 @@ impl Barrier {
         &self.path
     }
 
-    /// See [`Barrier::set`](crate::Barrier::set).
+    /// Sets the barrier, and returns when that is done, with `false` if it was already set. See
+    /// [`Barrier::set`](crate::Barrier::set).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Barrier::set`](crate::Barrier::set) does, and as [the module](super#errors) says. A
+    /// client that has not connected yet also fails like [`Client::connect`](super::Client::connect)
+    /// does.
     pub fn set(&self) -> Result<bool, Error> {
         self.core.wait(Wait::Forever, None, crate::Barrier::set)
     }
 
-    /// See [`Barrier::remove`](crate::Barrier::remove).
+    /// Removes the barrier, and returns when that is done, with `false` if it was not set. See
+    /// [`Barrier::remove`](crate::Barrier::remove).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`set`](Self::set) does.
     pub fn remove(&self) -> Result<bool, Error> {
         self.core.wait(Wait::Forever, None, crate::Barrier::remove)
     }
 
-    /// See [`Barrier::is_set`](crate::Barrier::is_set).
+    /// Asks the ensemble whether the barrier is set. See [`Barrier::is_set`](crate::Barrier::is_set).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`set`](Self::set) does.
     pub fn is_set(&self) -> Result<bool, Error> {
         self.core.wait(Wait::Forever, None, crate::Barrier::is_set)
     }
 
-    /// See [`Barrier::wait`](crate::Barrier::wait).
+    /// Blocks until the barrier is not set. While no server answers, it goes on waiting. See
+    /// [`Barrier::wait`](crate::Barrier::wait).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Barrier::wait`](crate::Barrier::wait) does, and as [the module](super#errors) says.
+    /// A client that has not connected yet also fails like [`Client::connect`](super::Client::connect)
+    /// does.
     pub fn wait(&self) -> Result<(), Error> {
         self.wait_within(Wait::Forever, None)
     }
 
-    /// See [`Barrier::wait_timeout`](crate::Barrier::wait_timeout).
+    /// Blocks until the barrier is not set, but no longer than `timeout`. Zero looks once. See
+    /// [`Barrier::wait_timeout`](crate::Barrier::wait_timeout).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`wait`](Self::wait) does. When the time is up it fails with
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if the barrier is still set, and with
+    /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer.
     pub fn wait_timeout(&self, timeout: Duration) -> Result<(), Error> {
         self.wait_within(timeout, None)
     }
 
-    /// As [`wait_timeout`](Self::wait_timeout), or with `None` for ever, until the interrupt is triggered.
+    /// Like [`wait_timeout`](Self::wait_timeout), but also ends when the interrupt is triggered.
+    /// Without a time it waits for ever.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`wait_timeout`](Self::wait_timeout) does; and with
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered first.
     pub fn wait_within(&self, wait: impl Into<Wait>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
         let wait = wait.into();
         self.core.wait(wait, interrupt, |barrier| barrier.wait_within(wait))
     }
 }
 
-/// A [`DoubleBarrier`](crate::DoubleBarrier) for threads.
+/// A [`DoubleBarrier`](crate::DoubleBarrier) whose calls block the calling thread.
+///
+/// # Examples
 ///
 /// ```no_run
 /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
@@ -94,7 +134,7 @@ pub struct DoubleBarrier {
 }
 
 impl DoubleBarrier {
-    /// The double barrier of the core.
+    /// The core's double barrier.
     #[doc(hidden)]
     pub fn core(&self) -> &Lazy<crate::DoubleBarrier> {
         &self.core
@@ -113,22 +153,44 @@ impl DoubleBarrier {
         &self.path
     }
 
-    /// How many members open it.
+    /// How many members it takes to open the barrier.
     pub fn members(&self) -> u32 {
         self.members
     }
 
-    /// See [`DoubleBarrier::enter`](crate::DoubleBarrier::enter).
+    /// Enters the barrier, blocks until it is open, and returns the member. While no server answers, it
+    /// goes on waiting. See [`DoubleBarrier::enter`](crate::DoubleBarrier::enter).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`DoubleBarrier::enter`](crate::DoubleBarrier::enter) does, and as [the
+    /// module](super#errors) says. A client that has not connected yet also fails like
+    /// [`Client::connect`](super::Client::connect) does.
     pub fn enter(&self) -> Result<Member, Error> {
         self.enter_within(Wait::Forever, None)
     }
 
-    /// See [`DoubleBarrier::enter_timeout`](crate::DoubleBarrier::enter_timeout).
+    /// Like [`enter`](Self::enter), but blocks no longer than `timeout`. With zero it goes in only if
+    /// the barrier is open, or opens with this member. See
+    /// [`DoubleBarrier::enter_timeout`](crate::DoubleBarrier::enter_timeout).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`enter`](Self::enter) does. When the time is up it fails with
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if the barrier has not opened, and with
+    /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer. The
+    /// member then leaves in the background.
     pub fn enter_timeout(&self, timeout: Duration) -> Result<Member, Error> {
         self.enter_within(timeout, None)
     }
 
-    /// As [`enter_timeout`](Self::enter_timeout), or with `None` for ever, until the interrupt is triggered.
+    /// Like [`enter_timeout`](Self::enter_timeout), but also ends when the interrupt is triggered.
+    /// Without a time it waits for ever.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`enter_timeout`](Self::enter_timeout) does; and with
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered first.
     pub fn enter_within(
         &self,
         wait: impl Into<Wait>,
@@ -138,9 +200,11 @@ impl DoubleBarrier {
         self.core.wait(wait, interrupt, |barrier| barrier.enter_within(wait)).and_then(Member::here)
     }
 
-    /// As [`enter_timeout`](Self::enter_timeout), and returns at once. `ready` is called when there is a result: on the I/O
-    /// thread, so it must not block. Dropping the call withdraws, and leaves if the barrier had opened and the member was not
-    /// fetched.
+    /// Like [`enter_timeout`](Self::enter_timeout), but returns at once. The I/O thread calls `ready`
+    /// when there is a result, so `ready` must not block. Dropping the call withdraws. If the barrier
+    /// had opened and the member was not fetched, the member leaves.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # fn example(barrier: &zklock_core::blocking::DoubleBarrier) -> Result<(), zklock_core::Error> {
@@ -167,7 +231,8 @@ impl DoubleBarrier {
     }
 }
 
-/// A [`Member`](crate::Member) for threads.
+/// A [`Member`](crate::Member) whose calls block the calling thread. Dropping it leaves in the
+/// background, without waiting for the others.
 #[derive(Debug)]
 #[must_use = "a member is within the barrier only as long as it is kept: dropping it leaves"]
 pub struct Member {
@@ -179,7 +244,7 @@ impl Member {
         Ok(Self { core: ForkSafe::here(member)? })
     }
 
-    /// The member of the core.
+    /// The core's member.
     #[doc(hidden)]
     pub fn core(&self) -> &ForkSafe<crate::Member> {
         &self.core
@@ -190,22 +255,26 @@ impl Member {
         self.core.fixed().path()
     }
 
-    /// The path of the node that stands for this member.
+    /// The path of the node that represents this member.
     pub fn node(&self) -> &str {
         self.core.fixed().node()
     }
 
-    /// See [`Member::loss`](crate::Member::loss).
+    /// Why the member is lost; `None` if it is not. It does not wait. See
+    /// [`Member::loss`](crate::Member::loss).
     pub fn loss(&self) -> Option<LossReason> {
         self.core.look(Some(LossReason::Forked), crate::Member::loss)
     }
 
-    /// Waits until the member is lost, and says why. See [`Member::lost`](crate::Member::lost).
+    /// Blocks until the member is lost, but no longer than `timeout`, and returns the reason. Without a
+    /// timeout it waits for ever. See [`Member::lost`](crate::Member::lost).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if it is not by then,
-    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted), [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    /// * [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if it is not lost by then;
+    /// * [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered;
+    /// * [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the member belongs to the parent process;
+    /// * [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback.
     pub fn lost(
         &self,
         timeout: Option<Duration>,
@@ -214,18 +283,40 @@ impl Member {
         self.core.wait(Wait::at_most(timeout), interrupt, |member| async { Ok(member.lost().await) })
     }
 
-    /// See [`Member::leave`](crate::Member::leave).
+    /// Leaves, and blocks until all members that are inside now have left. See
+    /// [`Member::leave`](crate::Member::leave).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Member::leave`](crate::Member::leave) does; with
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the member belongs to the parent process, and
+    /// with [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback. In these two cases
+    /// nothing changes.
     pub fn leave(&self) -> Result<(), Error> {
         self.leave_within(Wait::Forever, None)
     }
 
-    /// See [`Member::leave_timeout`](crate::Member::leave_timeout).
+    /// Leaves, and blocks until all members that are inside now have left, but no longer than
+    /// `timeout`. Zero waits for nobody. See [`Member::leave_timeout`](crate::Member::leave_timeout).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`leave`](Self::leave) does. When the time is up it fails with
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if others are still inside, and with
+    /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer. The
+    /// member has left all the same, or leaves in the background.
     pub fn leave_timeout(&self, timeout: Duration) -> Result<(), Error> {
         self.leave_within(timeout, None)
     }
 
-    /// As [`leave_timeout`](Self::leave_timeout), or with `None` for ever, until the interrupt is triggered: the member has
-    /// left all the same.
+    /// Like [`leave_timeout`](Self::leave_timeout), but also ends when the interrupt is triggered.
+    /// Without a time it waits for ever.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`leave_timeout`](Self::leave_timeout) does; and with
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered first.
+    /// The member leaves all the same.
     pub fn leave_within(&self, wait: impl Into<Wait>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
         let wait = wait.into();
         // A thread that must not wait must not change anything.

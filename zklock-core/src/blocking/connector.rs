@@ -1,4 +1,4 @@
-//! Connecting when it is first needed.
+//! Connects the client when it is first needed.
 
 use super::hold::Watch;
 use crate::connection::{Connection, ConnectionState};
@@ -20,48 +20,48 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
 
-/// What is connected: the client of the core.
+/// A connected client of the core.
 pub(super) type Connected = ForkSafe<crate::Client>;
 
-/// Connects when that is first needed. If many threads need it at the same time, it connects once.
+/// Connects when the client is first needed. If many threads need it at the same time, it connects once.
 #[derive(Clone)]
 pub(super) struct Connector(Arc<Shared>);
 
 struct Shared {
     options: ClientOptions,
     state: Mutex<ConnectorState>,
-    /// The process in which it was first needed. No other looks at the state.
+    /// The process in which it was first needed. No other process reads the state.
     home: Home,
-    /// Notified when it is connected or closed, or nobody has it any more.
+    /// Notified when it is connected or closed, and when its last owner drops it.
     settled: Arc<Notify>,
     listener: Option<StateListener>,
 }
 
 type ConnectResult = Result<Connected, Error>;
 
-/// What is called with the state of the connection.
+/// A callback that receives the state of the connection.
 pub(super) type StateListener = Arc<dyn Fn(ConnectionState) + Send + Sync>;
 
 enum ConnectorState {
     Unconnected,
     Connecting {
-        /// In the order of their arrival: so they go on in that order.
+        /// In the order of arrival, which is the order in which they go on.
         waiting: Vec<oneshot::Sender<ConnectResult>>,
         _task: AbortOnDrop,
     },
     Connected(Connected),
-    /// With what was connected.
+    /// With the client that was connected, if any.
     Closed(Option<Connected>),
 }
 
 impl Connector {
-    /// Does nothing yet.
+    /// Makes a connector that does nothing yet.
     pub(super) fn new(options: ClientOptions, listener: Option<StateListener>) -> Self {
         let state = Mutex::new(ConnectorState::Unconnected);
         Self(Arc::new(Shared { options, state, home: Home::new(), settled: Arc::default(), listener }))
     }
 
-    /// The same with a listener, if nobody has used it.
+    /// The same with a listener. Call it before anybody has used the connector.
     pub(super) fn with_listener(self, listener: StateListener) -> Self {
         Self::new(self.0.options.clone(), Some(listener))
     }
@@ -83,7 +83,7 @@ impl Connector {
         }
     }
 
-    /// Whether it was used in a process from which this one was forked, and so is of no use here.
+    /// Whether it was used by a process from which this one was forked. It is useless here then.
     pub(super) fn is_forked(&self) -> bool {
         self.0.home.is_forked()
     }
@@ -96,7 +96,7 @@ impl Connector {
         }
     }
 
-    /// What was done and is owed, also after it was closed.
+    /// The client's counters, even after it was closed.
     pub(super) fn stats(&self) -> Stats {
         match self.state().as_deref() {
             Some(ConnectorState::Connected(client) | ConnectorState::Closed(Some(client))) => {
@@ -106,13 +106,13 @@ impl Connector {
         }
     }
 
-    /// What the client says of itself, if it is connected.
+    /// Asks the client for something, if it is connected.
     pub(super) fn look<R>(&self, look: impl FnOnce(&crate::Client) -> Option<R>) -> Option<R> {
         look(self.connected()?.fixed())
     }
 
-    /// The client. Connects first if necessary, for as long as `wait` says, and never for longer than the
-    /// [connect timeout](ClientOptions::connect_timeout).
+    /// Returns the client. Connects first if necessary, within `wait_for`, and never for longer than the [connect
+    /// timeout](ClientOptions::connect_timeout).
     pub(super) fn connect(&self, wait_for: Wait, interrupt: Option<&Interrupt>) -> Result<Connected, Error> {
         // A thread that must not wait must not begin anything.
         refuse_to_block()?;
@@ -134,8 +134,8 @@ impl Connector {
         }
     }
 
-    /// Begins a call of the client, and connects first if necessary, for as long as `wait` says. Every error but that of a
-    /// forked child comes with the result.
+    /// Starts a call of the client, and connects first if necessary, within `wait`. Every error comes with the result,
+    /// except that of a forked child.
     pub(super) fn start<R, F>(
         &self,
         ready: impl FnOnce() + Send + 'static,
@@ -147,7 +147,7 @@ impl Connector {
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
         self.refuse_forked()?;
-        // Nothing would connect if the caller dropped the client meanwhile.
+        // Kept, because nothing would connect if the caller dropped the client meanwhile.
         let connector = self.clone();
         match self.begin(wait) {
             Ok((io, connecting)) => {
@@ -175,7 +175,8 @@ impl Connector {
         Ok((io, connecting))
     }
 
-    /// Calls `listener` with each state of the connection, from the first connect on. The client is this process's from now on.
+    /// Calls `listener` with each state of the connection, from the first connect on. From now on the client belongs to
+    /// this process.
     pub(super) fn follow(
         &self,
         mut listener: impl FnMut(ConnectionState) + Send + 'static,
@@ -186,13 +187,13 @@ impl Connector {
         let following = async move {
             loop {
                 let mut change = pin!(settled.notified());
-                // What comes after the look at the state is not missed.
+                // Registered before the state is read, so that no later change is missed.
                 change.as_mut().enable();
                 match shared.upgrade().map(|shared| settled_as(&lock_ignoring_poison(&shared.state))) {
                     Some(Some(Some(connection))) => return follow(connection, listener).await,
                     Some(Some(None)) => return listener(ConnectionState::Closed),
                     Some(None) => change.await,
-                    // Nobody has the client any more, so it never connects.
+                    // The client has been dropped, so it never connects.
                     None => return,
                 }
             }
@@ -200,14 +201,14 @@ impl Connector {
         Ok(Watch::new(io.spawn(following), io.process()))
     }
 
-    /// Closes the client, if there is one. From now on there is none.
+    /// Closes the client, if there is one, for good.
     pub(super) fn close(&self) -> Result<(), Error> {
         // A thread that must not wait must not change anything.
         refuse_to_block()?;
         self.shut()?.map_or(Ok(()), |client| client.wait(Wait::Forever, None, crate::Client::begin_close))
     }
 
-    /// Begins what [`close`](Self::close) does.
+    /// Starts [`close`](Self::close) in the background.
     pub(super) fn start_close(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<()>, Error> {
         if let Some(client) = self.shut()? {
             return client.start(ready, |client| client.begin_close());
@@ -216,7 +217,7 @@ impl Connector {
         Ok(Call::over(Ok(())))
     }
 
-    /// From now on there is no client. Returns what was connected, which is to be closed.
+    /// Forgets the client for good, and returns what was connected, for the caller to close.
     fn shut(&self) -> Result<Option<Connected>, Error> {
         self.0.home.settle()?;
         let mut state = lock_ignoring_poison(&self.0.state);
@@ -240,7 +241,7 @@ impl Connector {
         Ok(client)
     }
 
-    /// What comes of connecting, which is begun if it has not been.
+    /// Waits for the outcome of connecting, which is started unless it is already under way.
     fn outcome(&self, io: &Io) -> Result<impl Future<Output = ConnectResult> + Send + use<>, Error> {
         self.0.home.settle()?;
         let (sender, receiver) = oneshot::channel();
@@ -268,7 +269,7 @@ impl Connector {
 impl Drop for Connector {
     fn drop(&mut self) {
         if self.is_forked() {
-            // It is the parent's, and was perhaps just being changed.
+            // The parent owns it, and another of its threads may have been changing it.
             std::mem::forget(self.0.clone());
         }
     }
@@ -280,7 +281,7 @@ impl Drop for Shared {
     }
 }
 
-/// A task that has nothing to do when this is gone.
+/// Aborts a task when it is dropped.
 struct AbortOnDrop(AbortHandle);
 
 impl Drop for AbortOnDrop {
@@ -289,7 +290,7 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// `None` as long as it may yet connect; then its connection, or nothing if it was closed before.
+/// `None` as long as it may still connect. Then its connection, or `Some(None)` if it was closed before it had one.
 fn settled_as(state: &ConnectorState) -> Option<Option<Connection>> {
     match state {
         ConnectorState::Connected(client) => Some(Some(client.fixed().connection())),
@@ -305,21 +306,21 @@ async fn follow(mut connection: Connection, mut listener: impl FnMut(ConnectionS
     }
 }
 
-/// How much longer a thread waits for what the I/O thread bounds, so that it hears what was wrong. That thread may be
-/// kept from all work.
+/// How much longer a thread waits than the I/O thread does, so that it can report what the I/O thread found wrong. The I/O
+/// thread itself may be starved.
 const GRACE: Duration = Duration::from_millis(250);
 
 async fn open(io: Io, options: ClientOptions) -> ConnectResult {
     match crate::Client::connect(options).await {
         Ok(client) => Ok(ForkSafe::new(client, io)),
-        // One that is new is not closed: a task of it has panicked, for want of something.
+        // A new client cannot be closed already: one of its tasks has panicked, for lack of some resource.
         Err(error) if error.kind() == ErrorKind::Closed => Err(wanting()),
         Err(error) => Err(error),
     }
 }
 
 fn wanting() -> Error {
-    Error::new(ErrorKind::Refused, "the system gives no threads or descriptors: raise the limits")
+    Error::new(ErrorKind::Refused, "the system has no more threads or descriptors: raise the limits")
 }
 
 fn answer(waiting: Vec<oneshot::Sender<ConnectResult>>, outcome: &ConnectResult) {
@@ -331,7 +332,7 @@ fn answer(waiting: Vec<oneshot::Sender<ConnectResult>>, outcome: &ConnectResult)
 
 /// Connects, and answers the waiters.
 struct Opening {
-    /// It ends when nobody waits any more, or has the client.
+    /// Gone when nobody waits for the client, or has it, any more.
     shared: Weak<Shared>,
     has_ended: bool,
 }
@@ -344,15 +345,15 @@ impl Opening {
             return;
         }
         if let (Ok(client), Some(listener)) = (&outcome, listener) {
-            // It ends when the client is closed, which happens by itself when nobody has it any more.
+            // It ends when the client is closed, which also happens when the client is dropped everywhere.
             io.spawn(follow(client.fixed().connection(), move |state| listener(state)));
         }
     }
 
-    /// Whether the connector takes this outcome. If it was closed meanwhile, the waiters have their answer, and the client
-    /// is dropped.
+    /// Hands over the outcome; `false` if the connector does not want it any more. If the connector was closed meanwhile,
+    /// the waiters already have their answer, and the client is dropped.
     fn end(&mut self, outcome: &ConnectResult) -> bool {
-        // The next may have begun already.
+        // The next attempt may have begun already.
         if std::mem::replace(&mut self.has_ended, true) {
             return false;
         }
@@ -374,7 +375,7 @@ impl Opening {
 
 impl Drop for Opening {
     fn drop(&mut self) {
-        // If this changes anything, the task has panicked, for want of something.
+        // If this changes anything, the task has panicked, for lack of some resource.
         self.end(&Err(wanting()));
     }
 }

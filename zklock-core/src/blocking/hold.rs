@@ -1,4 +1,4 @@
-//! The hold of a thread.
+//! A hold, for threads.
 
 use super::{Interrupt, Wanted};
 use crate::ensemble::NodeData;
@@ -12,7 +12,7 @@ use crate::wait::Wait;
 use std::time::Duration;
 use tokio::task::AbortHandle;
 
-/// A [`Hold`](crate::Hold) for threads.
+/// A [`Hold`](crate::Hold) whose calls block the calling thread. Dropping it releases the lock in the background.
 #[derive(Debug)]
 #[must_use = "a lock is held only as long as its hold is kept: dropping it releases the lock"]
 pub struct Hold {
@@ -24,43 +24,44 @@ impl Hold {
         Self { core }
     }
 
-    /// One that was granted in this process.
+    /// Wraps a hold that was granted in this process.
     pub(super) fn here(hold: crate::Hold) -> Result<Self, Error> {
         Ok(Self::new(ForkSafe::here(hold)?))
     }
 
-    /// The hold of the core.
+    /// The core's hold.
     #[doc(hidden)]
     pub fn core(&self) -> &ForkSafe<crate::Hold> {
         &self.core
     }
 
-    /// See [`Hold::token`](crate::Hold::token).
+    /// The fencing token of this grant.
     pub fn token(&self) -> Token {
         self.core.fixed().token()
     }
 
-    /// See [`Hold::path`](crate::Hold::path).
+    /// The path of the lock; see [`Lock::path`](crate::Lock::path).
     pub fn path(&self) -> &str {
         self.core.fixed().path()
     }
 
-    /// See [`Hold::node`](crate::Hold::node).
+    /// The path of the node that represents this hold. For a set of locks, and for several permits, it is the first.
     pub fn node(&self) -> &str {
         self.core.fixed().node()
     }
 
-    /// See [`Hold::state`](crate::Hold::state).
+    /// The state of the hold. In a forked child it is [lost](LossReason::Forked).
     pub fn state(&self) -> HoldState {
         self.core.look(HoldState::Lost(LossReason::Forked), crate::Hold::state)
     }
 
-    /// See [`Hold::valid_for`](crate::Hold::valid_for).
+    /// How long the lock is certain to be held, even if the ensemble is not heard from again. Zero means that others
+    /// may hold it. It costs no request. See [`Hold::valid_for`](crate::Hold::valid_for).
     pub fn valid_for(&self) -> Duration {
         self.core.look(Duration::ZERO, crate::Hold::valid_for)
     }
 
-    /// The process to which it belongs.
+    /// The process that it belongs to.
     pub fn process(&self) -> Process {
         self.core.io().process()
     }
@@ -70,8 +71,14 @@ impl Hold {
         self.core.look(false, crate::Hold::is_released)
     }
 
-    /// Calls `callback` when the hold is lost, unless it is released or the [`Watch`] dropped before: on
-    /// the I/O thread, so it must not block.
+    /// Calls `callback` when the hold is lost. It is not called if the hold is released, or the [`Watch`] dropped,
+    /// first. The I/O thread calls it, so it must not block.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the hold belongs to the parent process.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
@@ -89,8 +96,14 @@ impl Hold {
         Ok(Watch::new(task, self.process()))
     }
 
-    /// Calls `callback` when others wait for what this hold has, unless it ends or the [`Watch`] is dropped before: on the
-    /// I/O thread, so it must not block. See [`Hold::wanted`](crate::Hold::wanted).
+    /// Calls `callback` when others want what this hold has. It is not called if the hold ends, or the [`Watch`] is
+    /// dropped, first. The I/O thread calls it, so it must not block. See [`Hold::wanted`](crate::Hold::wanted).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the hold belongs to the parent process.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
@@ -108,18 +121,21 @@ impl Hold {
         Ok(Watch::new(task, self.process()))
     }
 
-    /// Whether others are known to wait for what this hold has. See [`Hold::is_wanted`](crate::Hold::is_wanted).
+    /// Whether others are known to want what this hold has. It does not wait. See
+    /// [`Hold::is_wanted`](crate::Hold::is_wanted).
     pub fn is_wanted(&self) -> bool {
         self.core.look(false, crate::Hold::is_wanted)
     }
 
-    /// Waits until others wait for what this hold has; `false` if it ends before. See [`Hold::wanted`](crate::Hold::wanted).
+    /// Blocks until others want what this hold has, but no longer than `timeout`. Returns `false` if the hold ends
+    /// first. Without a timeout it waits for ever. See [`Hold::wanted`](crate::Hold::wanted).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if nobody waits by then,
-    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted),
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    /// * [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if nobody wants it by then;
+    /// * [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered;
+    /// * [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the hold belongs to the parent process;
+    /// * [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback.
     pub fn wait_wanted(
         &self,
         timeout: Option<Duration>,
@@ -129,26 +145,37 @@ impl Hold {
         self.core.wait(wait, interrupt, |hold| async { Ok(hold.notice().come().await) })
     }
 
-    /// That others wait for what this hold has, to be asked and waited for. From now on it looks out for them: see
-    /// [`Hold::wanted`](crate::Hold::wanted) for what that costs.
+    /// Returns a value that tells whether others want what this hold has, to be polled or waited for. From now on the
+    /// hold looks out for them; see [`Hold::wanted`](crate::Hold::wanted) for what that costs.
     pub fn wanted(&self) -> Wanted {
-        // Not in a child, where its mutexes may be locked for ever.
+        // Not in a forked child, where its mutexes may be locked for ever.
         self.core.look((), crate::Hold::look_out);
         Wanted::new(self.core.adopt(self.core.fixed().unasked_notice()))
     }
 
-    /// The loss of this hold, to be waited for.
+    /// Returns the loss of this hold as a value that can be waited for, by another thread for example.
     pub fn loss(&self) -> Loss {
         Loss { core: self.core.adopt(self.core.fixed().loss()) }
     }
 
-    /// See [`Hold::confirm`](crate::Hold::confirm).
+    /// Asks the quorum whether the lock is still held, and returns how long it is certain to be held from now on. It
+    /// blocks for what is left of the lease, or for a second if that is longer. See
+    /// [`Hold::confirm`](crate::Hold::confirm).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Hold::confirm`](crate::Hold::confirm) does, and as [the module](super#errors) says.
     pub fn confirm(&self) -> Result<Duration, Error> {
         self.core.wait(Wait::Forever, None, crate::Hold::confirm)
     }
 
-    /// What is in a node, with its version; `None` if there is no such node.
-    /// See [`Hold::read`](crate::Hold::read).
+    /// Reads a node's data and its version; `None` if there is no such node. See [`Hold::read`](crate::Hold::read).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Hold::read`](crate::Hold::read) does, and as [the module](super#errors) says.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
@@ -162,8 +189,14 @@ impl Hold {
         self.core.wait(Wait::Forever, None, |hold| hold.read(path))
     }
 
-    /// Does the writes that `fill` adds if the lock is still held, all or none.
-    /// See [`Hold::guarded`](crate::Hold::guarded).
+    /// Does the writes that `fill` adds, all or none, and only if the lock is still held. Returns when they are
+    /// committed. See [`Hold::guarded`](crate::Hold::guarded).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Guarded::commit`](crate::Guarded::commit) does, and as [the module](super#errors) says.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
@@ -178,7 +211,14 @@ impl Hold {
         self.core.wait(Wait::Forever, None, |hold| fill(hold.guarded()).commit())
     }
 
-    /// See [`Hold::release`](crate::Hold::release).
+    /// Releases the lock, and returns when the ensemble has confirmed it, or after a session timeout; the release then
+    /// goes on in the background. See [`Hold::release`](crate::Hold::release).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Hold::release`](crate::Hold::release) does; with [`ErrorKind::Forked`](crate::ErrorKind::Forked) if
+    /// the hold belongs to the parent process, and with [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a
+    /// callback. In these two cases nothing changes.
     pub fn release(&self) -> Result<(), Error> {
         // A thread that must not wait must not change anything.
         match self.core.get_to_wait()?.begin_release(Owner::current())? {
@@ -187,13 +227,13 @@ impl Hold {
         }
     }
 
-    /// Releases the lock in the background, as dropping the hold does, but without a check of the owner, and even while
-    /// others have a part in it.
+    /// Releases the lock in the background, like dropping the hold does, but without checking the owner, and even while
+    /// other code still has the hold.
     pub fn let_go(&self) {
         self.core.look((), crate::Hold::let_go);
     }
 
-    /// This hold, unless it has died since it was granted.
+    /// This hold, or an error if it has been lost since it was granted.
     pub(super) fn refuse_dead(self) -> Result<Self, Error> {
         if !self.valid_for().is_zero() {
             return Ok(self);
@@ -206,7 +246,9 @@ impl Hold {
     }
 }
 
-/// The loss of a [`Hold`], to be waited for. It does not keep the hold.
+/// The loss of a [`Hold`], which can be waited for. It does not keep the hold.
+///
+/// # Examples
 ///
 /// ```no_run
 /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
@@ -221,24 +263,26 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// The loss of the core.
+    /// The core's value.
     #[doc(hidden)]
     pub fn core(&self) -> &ForkSafe<crate::hold::Loss> {
         &self.core
     }
 
-    /// Why the hold was lost, if it is.
+    /// Why the hold was lost; `None` if it is not. It does not wait.
     pub fn reason(&self) -> Option<LossReason> {
         self.core.look(Some(LossReason::Forked), crate::hold::Loss::now)
     }
 
-    /// Waits until the hold is lost, and says why; `None` if it is released instead.
+    /// Blocks until the hold is lost, but no longer than `timeout`, and returns the reason; `None` if the hold is
+    /// released instead. Without a timeout it waits for ever.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if it is still held then,
-    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted),
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    /// * [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if it is still held then;
+    /// * [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered;
+    /// * [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the hold belongs to the parent process;
+    /// * [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback.
     pub fn wait(
         &self,
         timeout: Option<Duration>,
@@ -248,7 +292,7 @@ impl Loss {
     }
 }
 
-/// As long as it is kept, a function is called when something happens. See [`Hold::on_lost`] and
+/// Keeps a callback registered. Dropping it ends that. See [`Hold::on_lost`] and
 /// [`Client::on_connection`](super::Client::on_connection).
 #[derive(Debug)]
 #[must_use = "dropping it ends the watch"]

@@ -1,4 +1,4 @@
-//! What a client makes, such as a lock, before it has connected.
+//! Values that a client makes, such as locks, before it has connected.
 
 use super::Interrupt;
 use super::connector::{Connected, Connector};
@@ -9,8 +9,8 @@ use crate::wait::Wait;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Something of a client, such as a lock, that is made of it when it has connected. A call connects the client first, in
-/// what the caller is willing to wait. So all calls are the same for a client that connects when it is first needed.
+/// A value of a client, such as a lock, which is made when the client has connected. Every call connects the client first, in
+/// the time that the caller is willing to wait. So callers need not know whether the client has connected yet.
 pub struct Lazy<T>(Arc<Made<T>>);
 
 struct Made<T> {
@@ -28,7 +28,7 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         make: impl Fn(&Connected) -> Result<T, Error> + Send + Sync + 'static,
     ) -> Result<Self, Error> {
         let made = Made { connector: connector.clone(), make: Box::new(make), value: OnceLock::new() };
-        // If there is a client, it has the last word.
+        // If the client is connected, making the value now shows whether that can fail.
         made.now()?;
         Ok(Self(Arc::new(made)))
     }
@@ -37,26 +37,26 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         &self.0.connector
     }
 
-    /// What is made by now; `None` as long as the client has not connected.
+    /// The value; `None` as long as the client has not connected.
     pub(super) fn now(&self) -> Result<Option<&ForkSafe<T>>, Error> {
         self.0.now()
     }
 
-    /// Whether the client was used in a process from which this one was forked, and so is of no use here.
+    /// Whether the client was used by a process from which this one was forked. It is useless here then.
     pub fn is_forked(&self) -> bool {
         self.0.connector.is_forked()
     }
 
-    /// What it is once this client has connected.
+    /// The value that this connected client makes.
     pub(super) fn of(&self, client: &Connected) -> Result<&ForkSafe<T>, Error> {
         self.0.of(client)
     }
 
-    /// Connects first if necessary, and then waits as [`ForkSafe::wait`] does, until the same deadline.
+    /// Connects first if necessary, and then waits like [`ForkSafe::wait`] does, until the same deadline.
     ///
     /// # Errors
     ///
-    /// Those of connecting, and of [`ForkSafe::wait`].
+    /// Fails like [`Client::connect`](super::Client::connect) and [`ForkSafe::wait`] do.
     pub fn wait<'a, R, F>(
         &'a self,
         how_long: Wait,
@@ -74,12 +74,13 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         made.wait(how_long, interrupt, call)
     }
 
-    /// Begins a call, and returns at once. It connects first if necessary, in what is left of `connecting`. `ready` is called
-    /// when there is a result: on the I/O thread, so it must not block.
+    /// Starts a call, and returns at once. It connects first if necessary, in what is left of `connecting`. The I/O thread
+    /// calls `ready` when there is a result, so `ready` must not block.
     ///
     /// # Errors
     ///
-    /// [`Forked`](crate::ErrorKind::Forked); all others come with the result.
+    /// [`Forked`](crate::ErrorKind::Forked) if the client belongs to the parent process. All other errors come with the
+    /// result.
     pub fn start<R, F>(
         &self,
         ready: impl FnOnce() + Send + 'static,

@@ -1,29 +1,30 @@
-//! The same for threads: calls that block, on one I/O thread for the whole process.
+//! The same API for threads: calls that block. One I/O thread serves the whole process.
 //!
-//! The futures are polled by the thread that waits. So the owner of a lock is that thread, its
-//! deadline is kept by its own clock even if the I/O thread should be late, and an [`Interrupt`]
-//! from any other thread ends the wait at once.
+//! The thread that waits polls the future itself. So that thread is the owner of the lock, its own clock keeps the deadline
+//! even if the I/O thread is late, and an [`Interrupt`] from any other thread ends the wait at once.
 //!
-//! These calls must not be made within an asynchronous task: they would block its thread.
+//! Do not make these calls in an asynchronous task: they would block its thread.
 //!
 //! # Errors
 //!
-//! A call has the errors of the asynchronous call of its name. Beside these it ends with [`ErrorKind::Forked`] in a child of
-//! the process that made its client, with [`ErrorKind::Interrupted`] when its [`Interrupt`] is triggered, and with
-//! [`ErrorKind::Deadlock`] in a callback of ours, which must not wait.
+//! A call fails like the asynchronous call of the same name does. It can also fail with:
+//!
+//! * [`ErrorKind::Forked`] in a child process, if the parent has used the client;
+//! * [`ErrorKind::Interrupted`] when its [`Interrupt`] is triggered;
+//! * [`ErrorKind::Deadlock`] in a callback of this crate, which must not wait.
 //!
 //! # Fork
 //!
-//! A child has a copy of what its parent made, which stays the parent's: calls on it end with
-//! [`ErrorKind::Forked`], holds say that they are lost, and dropping them changes nothing. A child that needs locks
-//! makes a client of its own, or uses a [lazy](Client::lazy) one that no process has used yet.
+//! After a fork, the child has copies of the parent's clients, locks and holds, but they still belong to the parent. Calls
+//! on them fail with [`ErrorKind::Forked`], holds report that they are lost, and dropping them changes nothing. A child
+//! that needs locks makes its own client, or uses a [lazy](Client::lazy) one that no process has used yet.
 //!
-//! That takes the feature `fork`, and stand-ins for crates of which zookeeper-client is made: the one thread for a process
-//! of two of them is missing in a child. libzklock and the Python package have both. A Rust program that takes this crate
-//! from a registry has neither, and there a child can connect only if its parent has not: later it is refused
-//! with [`ErrorKind::Forked`], and has to be started anew (exec). To have both, name the feature, take the folder
-//! `zklock-core/stand-ins` from the repository, and name what is in it in the program's `Cargo.toml`. The last is for the
-//! feature `tls`:
+//! To connect in a child of a process that has connected, a program needs the feature `fork`, and stand-ins for some
+//! crates that zookeeper-client uses, because two of these have one thread per process, which does not exist in the child.
+//! libzklock and the Python package have both. A Rust program that takes this crate from a registry has neither: there a
+//! child can connect only if its parent never has. Otherwise it is refused with [`ErrorKind::Forked`], and must be started
+//! anew (exec). To have both, enable the feature, copy the folder `zklock-core/stand-ins` from the repository, and name
+//! its crates in the program's `Cargo.toml`. The last one is for the feature `tls`:
 //!
 //! ```toml
 //! [patch.crates-io]
@@ -33,8 +34,8 @@
 //! futures-rustls = { path = "stand-ins/futures-rustls" }
 //! ```
 //!
-//! This is about `fork` in a program of several threads, for which this module is made. The asynchronous
-//! [`Client`](crate::Client) is not: a tokio runtime does not survive a fork.
+//! All this concerns `fork` in a program with several threads, for which this module is made. The asynchronous
+//! [`Client`](crate::Client) is not meant for that: a tokio runtime does not survive a fork.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -83,33 +84,37 @@ pub use self::{
 };
 pub use crate::threads::interrupt::Interrupt;
 
-/// A [`Client`](crate::Client) for threads.
+/// A [`Client`](crate::Client) whose calls block the calling thread.
 #[derive(Clone, Debug)]
 pub struct Client {
     connector: Connector,
 }
 
 impl Client {
-    /// Opens a session. See [`Client::connect`](crate::Client::connect).
+    /// Connects, and returns when a session is open. See [`Client::connect`](crate::Client::connect).
     ///
     /// # Errors
     ///
-    /// Those of the asynchronous call; [`ErrorKind::Refused`] if the system gives no threads or
-    /// descriptors; [`ErrorKind::Deadlock`] in a callback;
-    /// [`ErrorKind::Forked`].
+    /// Fails like [`Client::connect`](crate::Client::connect) does. Also:
+    ///
+    /// * [`ErrorKind::Refused`] if the system has no more threads or file descriptors;
+    /// * [`ErrorKind::Deadlock`] in a callback;
+    /// * [`ErrorKind::Forked`] in a child process that cannot connect any more.
     pub fn connect(options: ClientOptions) -> Result<Self, Error> {
         let client = Self::lazy(options);
         client.connect_within(Wait::Forever)?;
         Ok(client)
     }
 
-    /// A client that connects when it is first needed. Until then it does nothing, so a program may make one and its locks,
-    /// fork, and use them in its children, each of which then connects for itself.
+    /// Makes a client that connects when it is first needed. Until then it does nothing. So a program may make a client and
+    /// its locks, fork, and use them in its children, each of which then connects for itself.
     ///
-    /// The first call connects, in the time that the caller is willing to wait, but never for longer than the
-    /// [connect timeout](ClientOptions::connect_timeout). A try that connects may take that long, and the
-    /// [try timeout](ClientOptions::try_timeout) after it. If many threads need the client at the same time, it connects
-    /// once. A failure is reported to all of them, and the next call tries again.
+    /// The first call connects. That takes no longer than the caller is willing to wait, and never longer than the [connect
+    /// timeout](ClientOptions::connect_timeout). A try that connects may take that long, plus the [try
+    /// timeout](ClientOptions::try_timeout). If many threads need the client at the same time, it connects once. A failure
+    /// is reported to all of them, and the next call tries again.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use zklock_core::{ClientOptions, blocking::Client};
@@ -126,15 +131,22 @@ impl Client {
         Self { connector: Connector::new(options, None) }
     }
 
-    /// Has `listener` called as [`on_connection`](Self::on_connection) does, in the process in which the client is first needed.
-    /// If it is closed before it has connected, the closing thread calls it.
+    /// Calls `listener` like [`on_connection`](Self::on_connection) does, in the process in which the client is first
+    /// needed. If the client is closed before it has connected, the closing thread calls it.
     #[doc(hidden)]
     #[must_use]
     pub fn with_listener(self, listener: impl Fn(ConnectionState) + Send + Sync + 'static) -> Self {
         Self { connector: self.connector.with_listener(Arc::new(listener)) }
     }
 
-    /// Connects a [lazy](Self::lazy) client now, unless that has been done.
+    /// Connects a [lazy](Self::lazy) client now. Returns when it is connected, at once if it already is.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`connect`](Self::connect) does, also if `wait` ends before the [connect
+    /// timeout](ClientOptions::connect_timeout); and with [`ErrorKind::Closed`] after [`close`](Self::close).
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -146,17 +158,12 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// Those of [`connect`](Self::connect), also if the time is over before the
-    /// [connect timeout](ClientOptions::connect_timeout); [`ErrorKind::Closed`] after [`close`](Self::close).
     pub fn connect_within(&self, wait: impl Into<Wait>) -> Result<(), Error> {
         self.connector.connect(at_most(wait.into()), None).map(drop)
     }
 
-    /// Begins what [`connect_within`](Self::connect_within) does. `ready` is called when the call has its result: on the I/O
-    /// thread, so it must not block. The call gives a clone of this client.
+    /// Starts [`connect_within`](Self::connect_within) in the background. The I/O thread calls `ready` when there is a
+    /// result, so `ready` must not block. The result is a clone of this client.
     #[doc(hidden)]
     pub fn start_connecting(
         &self,
@@ -167,44 +174,52 @@ impl Client {
         self.connector.start(ready, at_most(wait.into()), |_| async { Ok(client) })
     }
 
-    /// Whether it has connected, and has not been closed since. A client whose session is lost is connected in this sense.
+    /// Whether it has connected, and has not been closed since. A client whose session is lost still counts as connected.
     #[doc(hidden)]
     pub fn has_connected(&self) -> bool {
         self.connector.connected().is_some()
     }
 
-    /// Whether it was used in a process from which this one was forked, and so is of no use here.
+    /// Whether it was used by a process from which this one was forked. It is useless here then.
     #[doc(hidden)]
     pub fn is_forked(&self) -> bool {
         self.connector.is_forked()
     }
 
-    /// See [`Client::stats`](crate::Client::stats).
+    /// The counters of this client, all zero before it has connected. See [`Client::stats`](crate::Client::stats).
     pub fn stats(&self) -> Stats {
         self.connector.stats()
     }
 
-    /// See [`Client::session_id`](crate::Client::session_id).
+    /// The session's number; `None` while there is no session, in particular before the client has connected.
     pub fn session_id(&self) -> Option<i64> {
         self.connector.look(crate::Client::session_id)
     }
 
-    /// See [`Client::session_timeout`](crate::Client::session_timeout).
+    /// The session timeout that the servers granted; `None` while there is no session, in particular before the client has
+    /// connected.
     pub fn session_timeout(&self) -> Option<Duration> {
         self.connector.look(crate::Client::session_timeout)
     }
 
-    /// See [`Client::connection_state`](crate::Client::connection_state); `None` if the client has not connected yet, or
-    /// belongs to another process.
+    /// How the client is connected now; `None` if it has not connected yet, or belongs to another process. It costs no
+    /// request.
     pub fn connection_state(&self) -> Option<ConnectionState> {
         self.connector.connection_state()
     }
 
-    /// Calls `listener` with how the client is connected now, and then with each change, until the [`Watch`] is dropped or the
-    /// client closed: on the I/O thread, so it must not block. See [`Connection`](crate::Connection).
+    /// Calls `listener` with the state of the connection now, and then with each change, until the [`Watch`] is dropped or
+    /// the client is closed. The I/O thread calls it, so it must not block. See [`Connection`](crate::Connection).
     ///
-    /// If the client has not connected yet, the first call comes when it has, or is closed. The client belongs to this process
-    /// from then on.
+    /// If the client has not connected yet, the first call comes when it has connected or is closed. From now on the client
+    /// belongs to this process.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`] if the client belongs to the parent process; [`ErrorKind::Refused`] if the
+    /// system has no more threads or file descriptors.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # fn example(client: &zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
@@ -219,20 +234,32 @@ impl Client {
         self.connector.follow(listener)
     }
 
-    /// See [`Client::close`](crate::Client::close). From then on the client does not connect again.
+    /// Closes the client, which frees every lock that it holds. Returns when the ensemble has confirmed that, or after a
+    /// second. The client does not connect again. See [`Client::close`](crate::Client::close).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`] if the client belongs to the parent process; [`ErrorKind::Deadlock`] in a callback.
     pub fn close(&self) -> Result<(), Error> {
         self.connector.close()
     }
 
-    /// Begins what [`close`](Self::close) does. `ready` is called when it is done: on the I/O thread, so it must not block; or
-    /// at once if there is nothing to close.
+    /// Starts [`close`](Self::close) in the background. `ready` is called when it is done: by the I/O thread, so it must
+    /// not block; or at once if there is nothing to close.
     #[doc(hidden)]
     pub fn start_close(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<()>, Error> {
         self.connector.start_close(ready)
     }
 
-    /// Starts a guardian, which stays until the client is closed. See [`Client::guard`](crate::Client::guard). A
-    /// [lazy](Self::lazy) client connects first.
+    /// Starts a guardian, a process that ends the session as soon as this process is dead. It stays until the client is
+    /// closed. A [lazy](Self::lazy) client connects first. See [`Client::guard`](crate::Client::guard).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Client::guard`](crate::Client::guard) does, and as [this module](self#errors) says. A client
+    /// that has not connected yet also fails like [`connect`](Self::connect) does.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use std::process::Command;
@@ -255,7 +282,7 @@ impl Client {
         client.wait(Wait::Forever, None, guarding)
     }
 
-    /// Begins what [`guard`](Self::guard) does. `ready` is called when the call has its result: on the I/O thread, so it must
+    /// Starts [`guard`](Self::guard) in the background. `ready` is called when it is done: by the I/O thread, so it must
     /// not block.
     #[doc(hidden)]
     pub fn start_guarding(
@@ -268,65 +295,113 @@ impl Client {
         self.connector.start(ready, Wait::Forever, guard)
     }
 
-    /// See [`Client::lock`](crate::Client::lock).
+    /// Makes the lock that `spec` describes. It waits for nothing, and costs no request.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Client::lock`](crate::Client::lock) does; and with [`ErrorKind::Forked`] if the client belongs to the
+    /// parent process.
     pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
         Lock::new(&self.connector, spec)
     }
 
-    /// See [`Client::mutex`](crate::Client::mutex).
+    /// Makes the mutex at `path`, without a request. See [`Client::mutex`](crate::Client::mutex).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`lock`](Self::lock) does; and with [`ErrorKind::InvalidInput`] if `path` cannot be the path of a lock.
     pub fn mutex(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::mutex(path)?)
     }
 
-    /// See [`Client::read`](crate::Client::read).
+    /// Makes the read side of the read/write lock at `path`, without a request. See [`Client::read`](crate::Client::read).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
     pub fn read(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::read(path)?)
     }
 
-    /// See [`Client::write`](crate::Client::write).
+    /// Makes the write side of the read/write lock at `path`, without a request. See
+    /// [`Client::write`](crate::Client::write).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
     pub fn write(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::write(path)?)
     }
 
-    /// See [`Client::election`](crate::Client::election).
+    /// Makes the lock whose holder leads the election at `path`, without a request. See
+    /// [`Client::election`](crate::Client::election).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
     pub fn election(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::election(path)?)
     }
 
-    /// See [`Client::exclusive`](crate::Client::exclusive).
+    /// Makes the exclusive lock at `path`, without a request. See [`Client::exclusive`](crate::Client::exclusive).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
     pub fn exclusive(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::exclusive(path)?)
     }
 
-    /// See [`Client::semaphore`](crate::Client::semaphore).
+    /// Makes the semaphore at `path` with `limit` permits, without a request. See
+    /// [`Client::semaphore`](crate::Client::semaphore).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does; and with [`ErrorKind::InvalidInput`] for a limit of zero.
     pub fn semaphore(&self, path: &str, limit: u32) -> Result<Lock, Error> {
         self.lock(&LockSpec::semaphore(path, limit)?)
     }
 
-    /// See [`Client::all`](crate::Client::all).
+    /// Makes the set of these locks, which are acquired and released together, without a request. See
+    /// [`Client::all`](crate::Client::all).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Client::all`](crate::Client::all) does; and with [`ErrorKind::Forked`] if the client belongs to the
+    /// parent process.
     pub fn all(&self, locks: &[Lock]) -> Result<Lock, Error> {
         self.lock(&self.all_of(locks)?)
     }
 
-    /// See [`Client::all_of`](crate::Client::all_of).
+    /// Like [`all`](Self::all), but returns a description, which can be given options. See
+    /// [`Client::all_of`](crate::Client::all_of).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`all`](Self::all) does.
     pub fn all_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
         let specs = self.specs_of(locks)?;
         specs.map_or_else(|others| Err(LockSpec::of_another_client(&others)), LockSpec::all)
     }
 
-    /// See [`Client::any`](crate::Client::any).
+    /// Makes the choice of any one of these locks, without a request. See [`Client::any`](crate::Client::any).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Client::any`](crate::Client::any) does; and with [`ErrorKind::Forked`] if the client belongs to the
+    /// parent process.
     pub fn any(&self, locks: &[Lock]) -> Result<Lock, Error> {
         self.lock(&self.any_of(locks)?)
     }
 
-    /// As [`any`](Self::any), as a description.
+    /// Like [`any`](Self::any), but returns a description.
     #[doc(hidden)]
     pub fn any_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
         let specs = self.specs_of(locks)?;
         specs.map_or_else(|others| Err(LockSpec::choice_of_another_client(&others)), LockSpec::any)
     }
 
-    /// Of these locks; as an error if not all of them are of this client.
+    /// The descriptions of these locks. They come as the inner error if not all of the locks belong to this client.
     fn specs_of(&self, locks: &[Lock]) -> Result<Result<Vec<LockSpec>, Vec<LockSpec>>, Error> {
         self.connector.refuse_forked()?;
         let specs = locks.iter().map(|lock| lock.spec().clone()).collect();
@@ -334,24 +409,39 @@ impl Client {
         Ok(if are_own { Ok(specs) } else { Err(specs) })
     }
 
-    /// See [`Client::barrier`](crate::Client::barrier).
+    /// Makes the barrier at `path`, without a request; it sets nothing. See [`Client::barrier`](crate::Client::barrier).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
     pub fn barrier(&self, path: &str) -> Result<Barrier, Error> {
         Barrier::new(&self.connector, path)
     }
 
-    /// See [`Client::double_barrier`](crate::Client::double_barrier).
+    /// Makes the double barrier at `path` for that many members, without a request. See
+    /// [`Client::double_barrier`](crate::Client::double_barrier).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does; and with [`ErrorKind::InvalidInput`] for zero members.
     pub fn double_barrier(&self, path: &str, members: u32) -> Result<DoubleBarrier, Error> {
         DoubleBarrier::new(&self.connector, path, members)
     }
 
-    /// See [`Client::set_limit`](crate::Client::set_limit).
+    /// Writes the number of permits to the node that semaphores name with [`limit_at`](LockSpec::limit_at), and returns
+    /// when that is done. See [`Client::set_limit`](crate::Client::set_limit).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Client::set_limit`](crate::Client::set_limit) does, and as [this module](self#errors) says. A client
+    /// that has not connected yet also fails like [`connect`](Self::connect) does.
     pub fn set_limit(&self, path: &str, limit: u32) -> Result<(), Error> {
         let client = self.connector.connect(Wait::Forever, None)?;
         client.wait(Wait::Forever, None, |client| client.set_limit(path, limit))
     }
 
-    /// Begins what [`set_limit`](Self::set_limit) does. `ready` is called when the call has its result: on the I/O thread, so
-    /// it must not block.
+    /// Starts [`set_limit`](Self::set_limit) in the background. The I/O thread calls `ready` when there is a result, so
+    /// `ready` must not block.
     #[doc(hidden)]
     pub fn start_set_limit(
         &self,
@@ -364,7 +454,7 @@ impl Client {
     }
 }
 
-/// A time of zero is over at once: there is nothing to try, as there is with a lock.
+/// A wait of zero ends at once, because connecting cannot be tried the way a lock can.
 fn at_most(wait: Wait) -> Wait {
     if wait == Wait::Once { Wait::at_most(Some(Duration::ZERO)) } else { wait }
 }

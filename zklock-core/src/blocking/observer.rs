@@ -1,4 +1,4 @@
-//! The holder of a lock, observed by threads.
+//! Observing the holder of a lock from a thread.
 
 use super::Lazy;
 use crate::contenders::QueuedContender;
@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// An [`Observer`](crate::Observer) for threads.
+/// An [`Observer`](crate::Observer) whose calls block the calling thread.
 #[derive(Clone, Debug)]
 pub struct Observer {
     pub(super) core: Lazy<Mutex<crate::Observer>>,
 }
 
 impl Observer {
-    /// Begins what [`next`](Self::next) does. `ready` is called when the call has its result: on the I/O thread, so it must
-    /// not block.
+    /// Starts [`next`](Self::next) in the background. The I/O thread calls `ready` when there is a
+    /// result, so `ready` must not block.
     #[doc(hidden)]
     pub fn start(
         &self,
@@ -27,7 +27,16 @@ impl Observer {
         self.core.start(ready, Wait::Forever, next)
     }
 
-    /// See [`Observer::next`](crate::Observer::next); for no longer than `timeout`.
+    /// Returns who holds the lock, at once the first time, and then as soon as that changes; `None`
+    /// if nobody does. It blocks no longer than `timeout`; without one it waits for ever. See
+    /// [`Observer::next`](crate::Observer::next).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Observer::next`](crate::Observer::next) does, and as [the module](super#errors)
+    /// says; and with [`ErrorKind::Timeout`] if nothing changed in that time.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
@@ -38,15 +47,11 @@ impl Observer {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// Those of the asynchronous call, and [`ErrorKind::Timeout`] if nothing changed in that time.
     pub fn next(&self, timeout: Option<Duration>) -> Result<Option<QueuedContender>, Error> {
         self.next_within(Wait::at_most(timeout))
     }
 
-    /// As [`next`](Self::next).
+    /// Like [`next`](Self::next).
     #[doc(hidden)]
     pub fn next_within(&self, wait: Wait) -> Result<Option<QueuedContender>, Error> {
         let next = self.core.wait(wait, None, |observer| async { observer.lock().await.next().await });

@@ -1,4 +1,4 @@
-//! That others wait for what a thread holds.
+//! Tells a thread that others wait for what it holds.
 
 use super::Interrupt;
 use crate::error::Error;
@@ -6,7 +6,10 @@ use crate::threads::fork_safe::ForkSafe;
 use crate::wait::Wait;
 use std::time::Duration;
 
-/// That others wait for what a [`Hold`](super::Hold) has, to be asked and waited for. It does not keep the hold.
+/// Tells whether others wait for what a [`Hold`](super::Hold) has. It can be polled or waited for.
+/// It does not keep the hold.
+///
+/// # Examples
 ///
 /// ```no_run
 /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
@@ -31,22 +34,23 @@ impl Wanted {
         Self { core }
     }
 
-    /// That of the core.
+    /// The core's value.
     #[doc(hidden)]
     pub fn core(&self) -> &ForkSafe<crate::hold::Wanted> {
         &self.core
     }
 
-    /// Whether others are known to wait. `false` once the hold has ended.
+    /// Whether others are known to wait; `false` once the hold has ended.
     pub fn is_set(&self) -> bool {
         self.core.look(false, crate::hold::Wanted::now)
     }
 
-    /// Waits until others wait; `false` if the hold ends before.
+    /// Blocks until others wait for the lock, but no longer than `timeout`. Returns `false` if the
+    /// hold ends first. Without a timeout it waits for ever.
     ///
     /// # Errors
     ///
-    /// Those of [`Hold::wait_wanted`](super::Hold::wait_wanted).
+    /// Fails like [`Hold::wait_wanted`](super::Hold::wait_wanted) does.
     pub fn wait(&self, timeout: Option<Duration>, interrupt: Option<&Interrupt>) -> Result<bool, Error> {
         self.core.wait(Wait::at_most(timeout), interrupt, |wanted| async { Ok(wanted.clone().come().await) })
     }

@@ -16,7 +16,7 @@ use crate::session::Link;
 use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
 
-/// A member is to leave.
+/// A request that the member leaves.
 pub(super) struct LeaveRequest {
     /// Whether all others have left.
     pub(super) answer: oneshot::Sender<Result<bool, Error>>,
@@ -29,7 +29,7 @@ pub(super) struct Membership {
     path: Arc<str>,
     progress: Arc<Progress>,
     held_at: Arc<HeldAt>,
-    /// The name under which `held_at` knows of it.
+    /// The name that `held_at` knows it by.
     noted: Option<Arc<str>>,
 }
 
@@ -45,7 +45,7 @@ impl Membership {
         let data = node_data::of(&client.pool().options().identity);
         let machine = Box::new(member::Member::new(&path, members, data, patience));
         let source = SessionSource::Slot(client.pool().slot().clone());
-        // What a member leaves behind is not healed by its session: its name says nothing of it.
+        // The session does not heal what a member leaves behind, because the name does not show whose it is.
         let driver = Driver::new(machine, source, Vec::new());
         let held_at = client.held_at(&path);
         Self { driver, client, path, progress, held_at, noted: None }
@@ -89,11 +89,11 @@ impl Membership {
         })
     }
 
-    /// Waits until the barrier is open, and gives the member's node; `None` if it is not to wait, and the barrier is
-    /// not open.
+    /// Waits until the barrier is open, and returns the member's node; `None` if the barrier is not open and the
+    /// member does not want to wait.
     async fn enter(&mut self) -> Result<Option<String>, Error> {
         loop {
-            // Nobody enters with a session that is over.
+            // A session that is over cannot be used to enter.
             if self.driver.loss().is_some() {
                 self.driver.machine.handle_session_over();
             }
@@ -104,7 +104,7 @@ impl Membership {
                 None => {}
             }
             self.driver.begin().await?;
-            // The last to come would be refused, while the others wait.
+            // The last member to come would be refused, while the others wait.
             if self.driver.session().is_some_and(|session| !session.creates_in_transactions()) {
                 return Err(self.refused(&Refusal::Answer(Newer::DoubleBarrier.refusal())));
             }
@@ -115,7 +115,7 @@ impl Membership {
         }
     }
 
-    /// Lets the members of this process know the name, before there is a node of it.
+    /// Tells the members of this process the name, before there is a node with it.
     fn note(&mut self) {
         let name = self.driver.machine.mark().to_string();
         if self.noted.as_deref() != Some(&name) {
@@ -132,7 +132,7 @@ impl Membership {
         }
     }
 
-    /// Waits until the member is to leave; `None` if it was dropped, or has lost its session.
+    /// Waits for the request to leave; `None` if the member was dropped, or has lost its session.
     async fn request(&mut self, request: oneshot::Receiver<LeaveRequest>) -> Option<LeaveRequest> {
         let mut link = self.driver.session()?.link();
         tokio::select! {
@@ -151,13 +151,13 @@ impl Membership {
             left = self.wait_for_others() => left,
         };
         if !matches!(left, Ok(true)) {
-            // There may be a node of ours yet.
+            // Our node may still exist.
             self.progress.owe();
         }
         let _ = answer.send(left);
     }
 
-    /// Leaves, and waits for the others. Whether all of them have left.
+    /// Leaves, and waits for the others. Returns whether all of them have left.
     async fn wait_for_others(&mut self) -> Result<bool, Error> {
         loop {
             match self.driver.machine.poll_verdict() {
@@ -178,7 +178,7 @@ impl Membership {
         }
     }
 
-    /// Stays until the node is gone.
+    /// Waits until the node is gone.
     async fn see_through(&mut self) {
         self.driver.machine.handle_end();
         self.driver.stop_watching();

@@ -1,4 +1,4 @@
-//! What the caller of a hold is told of its end.
+//! The errors that the methods of a hold return.
 
 use super::Grant;
 use crate::error::{Error, ErrorKind, LossReason};
@@ -8,7 +8,8 @@ impl Grant {
     /// An error if the hold is lost.
     pub(crate) fn told(&self) -> Result<(), Error> {
         let status = match self.holding.status() {
-            // A session that has ended tells its holds one after the other.
+            // A session that has ended marks its holds as lost one by one; this one may not have
+            // been reached yet.
             Status::Held => self.session.loss().map_or(Status::Held, Status::Lost),
             status => status,
         };
@@ -39,7 +40,7 @@ impl Grant {
         Error::new(ErrorKind::NotHeld, format!("this hold of {} has been released before", self.path))
     }
 
-    /// When a lock is free whose session was given up.
+    /// When the lock becomes free after its session was given up.
     fn later(&self) -> String {
         format!(
             "when the ensemble ends the session, which it does {:?} after it last heard of it",
@@ -47,11 +48,11 @@ impl Grant {
         )
     }
 
-    /// Nobody will hear what became of the node.
+    /// For a release of which no reply can come any more.
     pub(super) fn unconfirmed(&self) -> Error {
         let why = self.session.trouble().unwrap_or_else(|| "no server answers".to_owned());
         let message = format!(
-            "the release of {} cannot be confirmed, since its session can have no connection any more: {why}; the lock is \
+            "the release of {} cannot be confirmed, since its session can get no connection any more: {why}; the lock is \
              free {}",
             self.path,
             self.later(),
@@ -59,7 +60,7 @@ impl Grant {
         Error::new(ErrorKind::Unreachable, message)
     }
 
-    /// It takes longer than a session timeout.
+    /// For a release that takes longer than a session timeout.
     pub(super) fn unconfirmed_yet(&self) -> Error {
         let path = &self.path;
         let message =
@@ -67,7 +68,7 @@ impl Grant {
         Error::new(ErrorKind::Timeout, message)
     }
 
-    /// Why the hold has no lease: it is lost, or the ensemble was not heard from.
+    /// Why the hold has no lease: either it is lost, or the ensemble did not answer.
     pub(crate) fn unheard(&self) -> Error {
         if let Err(lost) = self.told() {
             return lost;

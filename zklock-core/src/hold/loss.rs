@@ -1,4 +1,4 @@
-//! How a holder learns that its hold is lost, and for how long it was held.
+//! How a holder learns that its hold is lost, and how long a hold lasted.
 
 use super::{Grant, Released};
 use crate::clock;
@@ -14,7 +14,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Waits for it; `None` if the hold is released instead.
+    /// Waits until the hold is lost; `None` if it is released instead.
     pub async fn come(self) -> Option<LossReason> {
         let Self { mut told, mut released } = self;
         if *released.borrow() == Released::Before {
@@ -25,14 +25,14 @@ impl Loss {
             ended = told.wait_for(|told| told.status != Status::Held) => ended.map(|told| told.status).ok()?,
             _ = released.wait_for(|released| *released != Released::No) => return None,
         };
-        // It may have been passed on before that.
+        // The node may have been passed on before that.
         if *released.borrow() == Released::Before {
             return None;
         }
         if let Status::Lost(reason) = ended { Some(reason) } else { None }
     }
 
-    /// Why the hold was lost, if it is.
+    /// Why the hold was lost; `None` if it is not.
     pub(crate) fn now(&self) -> Option<LossReason> {
         if *self.released.borrow() == Released::Before {
             return None;
@@ -42,7 +42,8 @@ impl Loss {
 }
 
 impl Grant {
-    /// Nobody has it any more. One that was lost has ended when that was found.
+    /// Counts the grant's duration when its last hold is gone. A lost grant ended when the loss was
+    /// found.
     pub(super) fn note_end(&self) {
         let lost_at = self.holding.lost_at();
         let held = lost_at.unwrap_or_else(clock::now).since(self.since);

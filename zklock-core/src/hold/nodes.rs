@@ -1,4 +1,4 @@
-//! What a hold does with other nodes than its own: guarded writes, and reads.
+//! Guarded writes, and reads, through a hold.
 
 use super::{Grant, Hold, Token};
 use crate::ask::{MOMENT, catch_up};
@@ -12,15 +12,30 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How long a read may take at least, however short the session.
+/// The least time that a read is given, however short the session timeout.
 const READ_AT_LEAST: Duration = Duration::from_secs(2);
 
 impl Hold {
-    /// What is in a node, with its version; `None` if there is no such node.
+    /// Reads a node's data and its version; `None` if there is no such node.
     ///
-    /// It is as new as anything that the ensemble had committed when this was called, and never older than a guarded write
-    /// of this hold: its outcome is certain by then. So after an [`Uncertain`](ErrorKind::Uncertain) commit, read what it was
-    /// to write, then decide. That is why it works while the client is open, also when the hold is lost or released.
+    /// The data is as new as anything that the ensemble had committed when this was called. By then the outcome of every
+    /// earlier guarded write of this hold is final, even if its reply was lost, and the data shows it. So after an
+    /// [`Uncertain`](ErrorKind::Uncertain) commit, read what it was to write, then decide. For that reason this works even
+    /// when the hold is lost or released, as long as the client is open.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Unreachable`] if the ensemble did not answer within a session timeout, or within two seconds if that
+    ///   is longer. The same if one server has ended the hold's session but the ensemble has not confirmed that by then;
+    /// * [`ErrorKind::Refused`] if the access list does not allow reading it;
+    /// * [`ErrorKind::InvalidInput`] for a bad path;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
@@ -38,14 +53,6 @@ impl Hold {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Unreachable`] if the ensemble did not answer within a session timeout, or two seconds; also if it has
-    ///   not ended the hold's session by then, though one of its servers has said so;
-    /// * [`ErrorKind::Refused`] if the access list does not allow to read it;
-    /// * [`ErrorKind::InvalidInput`] for a bad path;
-    /// * [`ErrorKind::Closed`] after the client was closed.
     pub async fn read(&self, path: &str) -> Result<Option<NodeData>, Error> {
         check_path(path)?;
         let path: Arc<str> = path.into();
@@ -57,7 +64,7 @@ impl Hold {
         })
     }
 
-    /// Until there is an answer.
+    /// Reads until there is an answer.
     async fn read_again(
         &self,
         path: &Arc<str>,
@@ -65,7 +72,8 @@ impl Hold {
     ) -> Result<Option<NodeData>, Error> {
         let grant = &self.grant;
         loop {
-            // As long as the hold's own session lives its writes may be under way, and only there they come before the read.
+            // While the hold's own session lives, its writes may still be under way, and only in that session do they come
+            // before the read.
             let session = if grant.session.is_over() {
                 grant.is_gone().await?;
                 grant.slot.session().await?
@@ -90,10 +98,10 @@ impl Hold {
         if grant.holding.name_is_reused() {
             return Err(Error::unguarded(&grant.path));
         }
-        // Before the hold is looked at: one that is released meanwhile does not pass its node on.
+        // Counted before the hold is checked, so that a hold released meanwhile does not pass its node on.
         grant.unsettled.fetch_add(1, Ordering::AcqRel);
         let committed = self.commit_unsettled(writes).await;
-        // A write that may still be under way keeps the node from the next, who would be taken for its author.
+        // A write that may still be under way keeps the node from the next holder, whose write it would seem to be.
         if committed.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::Uncertain) {
             grant.unsettled.fetch_sub(1, Ordering::AcqRel);
         }
@@ -104,7 +112,7 @@ impl Hold {
         let grant = &self.grant;
         tokio::select! {
             biased;
-            // Nothing has been sent: that is certain then.
+            // Nothing has been sent yet, so it is certain that nothing was written.
             reason = self.loss().come() => return Err(reason.map_or_else(
                 || grant.not_held(),
                 |reason| Error::lost(reason, &grant.path),
@@ -115,7 +123,7 @@ impl Hold {
             Ok(versions) => Ok(Committed { versions }),
             Err(WriteFailure::GuardGone) => {
                 grant.session.lose(&grant.holding, LossReason::NodeDeleted);
-                // Unless it was a release that deleted the node.
+                // It may also have been a release that deleted the node.
                 Err(self.unconfirmed())
             }
             Err(WriteFailure::Refused { index, path, problem }) => {
@@ -132,8 +140,9 @@ impl Hold {
 }
 
 impl Grant {
-    /// Waits until the quorum knows the nodes of the hold no more. That its session is over is one server's word: a leader that has
-    /// lost its followers ends sessions too, and those live on if another leads before anybody has committed that.
+    /// Waits until the quorum no longer has the nodes of the hold. One server's word that the session is over is not enough:
+    /// a leader that has lost its followers ends sessions too, and these live on if another server becomes the leader before
+    /// that is committed.
     pub(super) async fn is_gone(&self) -> Result<(), Error> {
         for node in &self.holding.nodes {
             while self.may_be_there(node).await? {
@@ -147,7 +156,7 @@ impl Grant {
         let session = self.slot.session().await?;
         match seen(&session, node).await {
             Ok(None) => Ok(false),
-            // There may be another one at the same path.
+            // Another node may have been created at the same path.
             Ok(Some(seen)) => Ok(!self.holding.name_is_reused() || Token::of(seen.czxid) == self.token),
             Err(ReadFailure::Refused(why)) => Err(Error::new(ErrorKind::Refused, format!("{node}: {why}"))),
             Err(ReadFailure::SessionOver) => {

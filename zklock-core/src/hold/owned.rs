@@ -14,12 +14,13 @@ impl Grant {
         self.bound
     }
 
-    /// Whether it is this owner's, and not about to be released.
+    /// Whether it belongs to this owner, and is not about to be released.
     pub(crate) fn is_in_use_by(&self, owner: Owner) -> bool {
         self.owner == owner && self.is_held() && self.holds.load(Ordering::Acquire) > 0
     }
 
-    /// A release by another than the owner shows that holds are handed over.
+    /// Notes a release by somebody other than the owner: it shows that the program hands holds
+    /// over.
     pub(super) fn note_release_by(&self, owner: Owner) {
         if owner != self.owner && self.owner.returns() {
             self.progress.set_handed_over();

@@ -20,7 +20,7 @@ fn a_hold_is_lost_a_heartbeat_after_its_lease_has_lapsed() {
         clock::sleep(Duration::from_millis(1)).await;
         assert_eq!((hold.state(), hold.valid_for()), (HoldState::AtRisk, Duration::ZERO));
         assert_eq!(hold.lost().await, Some(LossReason::LeaseLapsed));
-        // Timers are counted in milliseconds.
+        // Timers count milliseconds.
         let late = clock::now().since(start) - (lease + TIMEOUT / 10);
         assert!(late <= Duration::from_millis(1), "{late:?}");
     });
@@ -64,7 +64,8 @@ fn a_release_that_nobody_confirms_times_out_after_a_session_timeout() {
     });
 }
 
-/// What comes of a release that is under way while its session ends, and another one follows. `end` may do something later.
+/// The outcome of a release that is under way while its session ends, and another one follows. `end` may do something
+/// later.
 fn kind_after<F: Future<Output = ()> + 'static>(
     end: impl FnOnce(FakeEnsemble, Arc<Session>, String) -> F,
 ) -> Result<(), ErrorKind> {
@@ -74,7 +75,7 @@ fn kind_after<F: Future<Output = ()> + 'static>(
         let hold = ensemble.hold(&session, "/a", Owner::unique());
         let release = hold.begin_release(Owner::current()).unwrap().unwrap();
         let later = end(ensemble.clone(), session.clone(), hold.node().to_owned());
-        // As the pool and the attempt that owns the node do then.
+        // What the pool and the attempt that owns the node do then.
         hold.grant.slot.set(SlotState::Open(ensemble.session()));
         hold.grant.holding.end(None, session.loss());
         let (released, ()) = tokio::join!(release, later);

@@ -1,19 +1,25 @@
-//! How a holder learns that others wait, or ask for what it has.
+//! How a holder learns that others wait for its lock, or have asked for it.
 
 use super::{Hold, Released};
 use crate::session::{Notice, Status, Told};
 use tokio::sync::watch;
 
 impl Hold {
-    /// Waits until somebody waits for what this hold has, of whatever process and library: to finish early, or to let the
-    /// lock go between two pieces of work. `false` if the hold is released or lost instead. Somebody who has asked for it by
-    /// [`revoke`](crate::Lock::revoke), or by Curator's `Revoker`, counts as one who waits.
+    /// Waits until another contender wants what this hold has, whatever its process or library. Use it to finish early, or
+    /// to let the lock go between two pieces of work. Returns `false` if the hold is released or lost instead. A request by
+    /// [`revoke`](crate::Lock::revoke), or by Curator's `Revoker`, counts too.
     ///
-    /// The first call lists the lock's queue and reads the hold's own nodes, and leaves watches that the next who queues or asks
-    /// sets off; a hold that never asks costs nothing. Readers do not wait for readers, so they do not count beside one. It is what was seen last: it
-    /// may stay true though the other has given up meanwhile. A contender for another permit of a semaphore counts as well,
-    /// even if one is free for it. Nobody queues for an [exclusive
-    /// lock](crate::Client::exclusive), so there only those of this client are seen, and those who have asked.
+    /// The first call lists the lock's queue, reads the hold's own nodes, and sets watches that fire when the next contender
+    /// queues or asks. A hold on which this is never called costs nothing. Readers do not wait for readers, so they do not
+    /// count against a reader's hold. The answer is what was seen last: it may stay true even if the other contender has
+    /// given up. A contender for another permit of a semaphore counts too, even if a permit is free for it. Nobody queues
+    /// for an [exclusive lock](crate::Client::exclusive), so only waiters of this client, and requests, are seen there.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future may be dropped and the method called again.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
@@ -24,16 +30,15 @@ impl Hold {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Cancel safety
-    ///
-    /// May be dropped and called again.
     pub async fn wanted(&self) -> bool {
         self.notice().come().await
     }
 
-    /// Whether somebody is known to wait for what this hold has, or to have asked for it. It costs no request by itself: the first call begins to
-    /// look out, and does not wait for what is seen. See [`wanted`](Self::wanted).
+    /// Whether another contender is known to wait for what this hold has, or to have asked for it. It costs no request by
+    /// itself: the first call starts looking in the background, and does not wait for the result. See
+    /// [`wanted`](Self::wanted).
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
@@ -51,26 +56,26 @@ impl Hold {
         self.notice().now()
     }
 
-    /// As [`wanted`](Self::wanted), and does not keep the hold.
+    /// Like [`wanted`](Self::wanted), but does not keep the hold.
     pub(crate) fn notice(&self) -> Wanted {
         self.look_out();
         self.unasked_notice()
     }
 
-    /// Has the attempt look out for others.
+    /// Makes the attempt look out for other contenders.
     pub(crate) fn look_out(&self) {
         if !self.is_released() {
             self.grant.holding.ask_for_notice();
         }
     }
 
-    /// What others have asked to be told.
+    /// The same without looking out: what earlier calls have found.
     pub(crate) fn unasked_notice(&self) -> Wanted {
         Wanted { told: self.grant.holding.watch(), released: self.released.subscribe() }
     }
 }
 
-/// Tells when others wait for what a hold has.
+/// Reports that others want what a hold has.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     told: watch::Receiver<Told>,
@@ -78,7 +83,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Waits for it; `false` if the hold ends before.
+    /// Waits until others want it; `false` if the hold ends first.
     pub async fn come(self) -> bool {
         let Self { mut told, mut released } = self;
         let says = |told: &Told| told.status != Status::Held || told.notice == Notice::Given;
@@ -89,7 +94,7 @@ impl Wanted {
         }
     }
 
-    /// Whether it is known now.
+    /// Whether others are known to want it now.
     pub(crate) fn now(&self) -> bool {
         let Told { status, notice } = *self.told.borrow();
         *self.released.borrow() == Released::No && status == Status::Held && notice == Notice::Given

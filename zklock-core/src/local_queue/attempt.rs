@@ -1,4 +1,4 @@
-//! One attempt of a local queue: from the turn of a waiter until nothing of it is left at the servers.
+//! One attempt of a local queue, from the turn of a waiter until nothing of it is left at the servers.
 
 use super::kept::Kept;
 use super::waiter::Waiter;
@@ -16,7 +16,7 @@ use std::future::pending;
 use std::sync::Arc;
 use tracing::Instrument;
 
-/// An attempt, whom it serves, and what it does at the servers.
+/// An attempt, its waiter, and its work at the servers.
 pub(super) struct Beginning {
     attempt: Attempt,
     waiter: Waiter,
@@ -30,9 +30,9 @@ struct Attempt {
     /// Whether it counts against the width of the queue.
     is_counted: bool,
     entering: bool,
-    /// Since when it has held, until the deletion of its node is sent.
+    /// Since when it has held the lock, until the deletion of its node is sent.
     holds_since: Option<Moment>,
-    /// Whether it came to its end. If not, its runtime is gone, and nothing more can be started.
+    /// Whether it ran to its end. If not, its runtime is gone, and nothing more can be started.
     seen_through: bool,
     grant: Option<Arc<Grant>>,
     /// The node, if it may be passed on.
@@ -61,14 +61,14 @@ impl Beginning {
     pub(super) fn start(self) {
         let Self { attempt, waiter, acquisition } = self;
         let runtime = attempt.queue.shared.pool.runtime().clone();
-        // It ends when nothing is left of the attempt, so the hold and its release are within it.
+        // The task ends when nothing is left of the attempt, so the span covers the hold and its release.
         let span = waiter.span.clone();
         runtime.spawn(attempt.run(waiter, acquisition).instrument(span));
     }
 
-    /// As [`start`](Self::start). What it begins with is on its way when this returns, if that can be.
+    /// Like [`start`](Self::start), but sends its first requests before it returns, if it can.
     fn start_at_once(mut self) {
-        // A try first waits for releases, and servers may not know how to create several nodes.
+        // A try first waits for releases, and servers may be unable to create several nodes at once.
         let Attempt { queue, .. } = &self.attempt;
         if self.waiter.patience == Patience::Waits && queue.width == Width::Two && queue.claims.len() == 1 {
             self.acquisition.set_out();
@@ -87,8 +87,8 @@ impl Attempt {
             Ok(granted) => {
                 queue.shared.counters.count_grant();
                 let is_kept = self.is_counted && within.is_none() && queue.passing.is_on();
-                // What the reader guards has seen the token of its writer, and the next writer is queued already
-                // with one that is smaller than that of the reader's node.
+                // The resource that the reader guards has seen the token of its own writer. And the next writer may already
+                // be queued, with a token smaller than that of the reader's node.
                 let token = within.map_or(Token::of(granted.czxid), |writer| writer.grant.token());
                 let bound = reentrant && owner.returns();
                 let footing = queue.footing(granted, token, progress);
@@ -100,7 +100,7 @@ impl Attempt {
                     Grant::new(footing, owner, bound, None)
                 };
                 self.grant = Some(grant.clone());
-                // Together, or a caller that has just gone away could find itself the holder.
+                // Under one lock, or a caller that has just gone away could find that it is the holder.
                 let mut state = lock_ignoring_poison(&queue.state);
                 queue.enter(&mut state, &grant);
                 if self.is_counted && queue.width == Width::Two {
@@ -108,7 +108,7 @@ impl Attempt {
                     state.holds_back = state.was_brief && !is_kept;
                 }
                 if is_kept {
-                    // Not before, or a try would find nobody in its way. From now on only the node can owe anything.
+                    // Not earlier, or a try would find nobody in its way. From now on only the node can owe anything.
                     entering.settle();
                 }
                 if reentrant {
@@ -119,7 +119,7 @@ impl Attempt {
                     state.kept.clone_from(&self.kept);
                 }
                 queue.pass_on_from(state);
-                // If the caller is gone, it is released.
+                // If the caller is gone, the lock is released.
                 if let Err(Ok(Some(hold))) = sent {
                     hold.let_go();
                 }
@@ -142,7 +142,7 @@ impl Attempt {
                 kept.iter().for_each(|kept| kept.handle_wanted());
             };
             let deserted = queue.shared.handles.clone();
-            // Boxed: most tasks are there for a hold that is not kept, and would be larger by a kilobyte twice.
+            // Boxed, because most tasks run for holds that are not kept, and would be a kilobyte larger, twice.
             let beside: Pending<Infallible> = match &kept {
                 Some(kept) => Box::pin(kept.clone().look_after(deserted)),
                 None if lock_ignoring_poison(&queue.state).holds_back => Box::pin(queue.clone().hold_back()),
@@ -154,12 +154,12 @@ impl Attempt {
             }
             acquisition.withdraw().await;
             self.left();
-            // The next is right behind, also one who waited for the node that was kept.
+            // The next attempt follows right behind, even for a waiter that waited for the node that was kept.
             if let Some(waiter) = queue.take_next() {
                 Beginning::new(&queue, waiter, true).start_at_once();
             }
         }
-        // Not only when the node is gone: that may take as long as no server answers.
+        // Not only when the node is gone, which may take as long as no server answers.
         let lost_before = loss();
         lost_before.iter().for_each(|reason| queue.shared.counters.count_loss(*reason));
         acquisition.leave(holding).await;
@@ -174,7 +174,7 @@ impl Attempt {
         self.seen_through = true;
     }
 
-    /// Enters for this waiter, or if it goes away, for the one that takes over its place.
+    /// Enters for this waiter. If the waiter goes away, another takes over its place.
     async fn enter(
         &mut self,
         acquisition: &mut Acquisition,
@@ -206,8 +206,8 @@ impl Attempt {
         }
     }
 
-    /// Gives the place of a caller that went away to the next waiter here, which would otherwise have to queue again, behind
-    /// contenders of other processes that have come meanwhile. `false` if there is no next waiter.
+    /// Gives the place of a caller that went away to the next waiter here. Otherwise that waiter would have to queue again,
+    /// behind contenders of other processes that have come meanwhile. `false` if there is no next waiter.
     fn hand_on(&mut self, acquisition: &mut Acquisition, waiter: &mut Waiter) -> bool {
         if !self.entering || waiter.patience == Patience::TriesOnce {
             return false;
@@ -218,18 +218,18 @@ impl Attempt {
         drop(state);
         heir.progress.take_over(&waiter.progress);
         acquisition.serve(heir.progress.clone());
-        // The one that went away owes nothing any more.
+        // The caller that went away owes nothing any more.
         std::mem::replace(&mut self.progress, heir.progress.clone()).settle();
         *waiter = heir;
         true
     }
 
-    /// Keeps the node for the next of this process. From now on this attempt is nobody's but the node's.
+    /// Keeps the node for the next caller in this process. From now on this attempt belongs to the node, not to a caller.
     fn keep(&mut self, footing: Footing, acquisition: &mut Acquisition) -> Arc<Kept> {
         let progress = Progress::new(&self.queue.shared.counters);
         progress.begin();
         acquisition.serve(progress.clone());
-        // The next is to take it as long as nobody else waits.
+        // The next caller may take it only as long as nobody else waits.
         acquisition.ask_for_notice();
         self.progress = progress.clone();
         let kept = Kept::new(Footing { progress, ..footing }, &self.queue);
@@ -240,7 +240,7 @@ impl Attempt {
         kept
     }
 
-    /// It holds no more, and the deletion of its node is on its way.
+    /// It no longer holds the lock, and the deletion of its node is on its way.
     fn left(&mut self) {
         if let Some(since) = self.holds_since.take() {
             let mut state = lock_ignoring_poison(&self.queue.state);
@@ -276,8 +276,8 @@ impl Drop for Attempt {
         }
         if let Some(grant) = self.grant.take() {
             grant.abandon();
-            // One that was lost is there as long as its owner has holds of it: until they are released, no
-            // inner section is entered.
+            // A lost grant stays registered as long as its owner has holds of it. Until they are released, no inner section
+            // may be entered.
             state.grants.retain(|other| !other.is_over());
             self.queue.held_at.iter().for_each(|held_at| held_at.tidy());
         }
@@ -285,7 +285,7 @@ impl Drop for Attempt {
             drop(state);
             self.queue.start_next();
         } else {
-            // Their receivers hear of it.
+            // Their receivers notice.
             state.waiting.clear();
         }
     }

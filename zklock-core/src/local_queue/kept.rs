@@ -1,7 +1,7 @@
-//! A node that is passed on within the process, instead of one for each holder.
+//! A node that is passed on within the process, instead of creating one for each holder.
 //!
-//! The attempt that created it looks after it, and gives it up when [`Turns`] says so. One who takes it gets a grant of its own
-//! on it, without a request, as long as its lease runs. So whatever tells of its loss tells the one who has it.
+//! The attempt that created it looks after it, and gives it up when [`Turns`] says so. A caller that takes it gets its own
+//! grant on it, without a request, while its lease runs. So every report of its loss reaches the caller that has it.
 
 use super::{LocalQueue, State};
 use crate::ask::MOMENT;
@@ -18,16 +18,16 @@ use tokio::sync::{Notify, watch};
 
 pub(crate) struct Kept {
     footing: Footing,
-    /// Not the other way about: it would keep its client open.
+    /// Weak, because a node that kept its queue would keep its client open.
     queue: Weak<LocalQueue>,
     /// Locked after the state of the queue.
     turns: Mutex<Turns>,
-    /// One who waits needs a check of the node first.
+    /// Notified when a waiter needs a check of the node first.
     unproven: Notify,
 }
 
 impl Kept {
-    /// A node that has just been granted to one.
+    /// A node that has just been granted for the first time.
     pub(super) fn new(footing: Footing, queue: &Arc<LocalQueue>) -> Arc<Self> {
         let turns = Mutex::new(Turns::new(queue.passing, queue.is_shared()));
         Arc::new(Self { footing, queue: Arc::downgrade(queue), turns, unproven: Notify::new() })
@@ -49,55 +49,55 @@ impl Kept {
         !self.footing.session.valid_for(&self.footing.holding).is_zero()
     }
 
-    /// A grant on it. Its turn has been taken.
+    /// A grant on the node. The caller has taken a turn for it.
     pub(super) fn grant(self: &Arc<Self>, owner: Owner, bound: bool) -> Arc<Grant> {
         Grant::new(self.footing.clone(), owner, bound, Some(self.clone()))
     }
 
-    /// A grant for the next, if the node may be taken without a request.
+    /// A grant for the next caller, if it may take the node without a request.
     pub(super) fn take(self: &Arc<Self>, owner: Owner, bound: bool) -> Option<Arc<Grant>> {
         let takes = self.is_held() && self.is_valid() && self.turns().take();
         takes.then(|| self.grant(owner, bound))
     }
 
-    /// Whether one who waits could take it, once the quorum has said that it is there.
+    /// Whether a waiter could take it, once the quorum has confirmed that it exists.
     fn needs_a_check(&self) -> bool {
         self.is_held() && !self.is_valid() && self.turns().may_take()
     }
 
-    /// Others wait.
+    /// Others wait for the lock.
     pub(super) fn handle_wanted(&self) {
-        // Not locked any more when the queue is.
+        // Unlocked again before the queue is locked, which has to be locked first.
         let is_over = self.turns().handle_wanted();
         if is_over {
             return self.give_up();
         }
         let Some(queue) = self.queue.upgrade() else { return };
-        // Not while one who passes it on says that nobody waits.
+        // Under the lock, so that nobody who passes the node on says at the same time that nobody waits.
         let state = lock_ignoring_poison(&queue.state);
         self.footing.holding.set_wanted(true);
         drop(state);
-        // The next of this process queues behind them.
+        // The next caller of this process queues behind the others.
         queue.start_next();
     }
 
-    /// Has the attempt delete it.
+    /// Makes the attempt delete it.
     fn give_up(&self) {
         self.footing.progress.owe();
         self.footing.session.release(&self.footing.holding);
     }
 
-    /// It is gone, or about to be: nobody takes it any more.
+    /// It is gone or about to be, so nobody takes it any more.
     pub(super) fn end(&self) {
         self.turns().handle_end();
     }
 
-    /// Does what is due while it is held or idle: gives it up when it has lingered, or when the last handle of its client is
-    /// gone; has it checked for those who wait.
+    /// Does what is due while it is held or idle. Gives it up when it has lingered, or when the last handle of its client is
+    /// dropped, and has it checked for waiters.
     pub(super) async fn look_after(self: Arc<Self>, mut deserted: watch::Receiver<()>) -> Infallible {
         let mut is_deserted = false;
         loop {
-            // It may become idle at any moment, without a word.
+            // It may become idle at any moment, without notice.
             let next_look = self.turns().next_look(clock::now());
             tokio::select! {
                 () = clock::sleep_until(next_look), if self.turns().lingers() => {
@@ -116,7 +116,7 @@ impl Kept {
         }
     }
 
-    /// Has it checked until one who waits has it, or nobody waits any more, or it is lost.
+    /// Has it checked until a waiter has it, nobody waits any more, or it is lost.
     async fn prove(&self) {
         // A lapsed lease takes two checks to be restored.
         let mut checks = 0;
@@ -128,7 +128,7 @@ impl Kept {
             checks += 1;
             self.footing.session.clone().prove(&self.footing.holding).await;
         }
-        // Somebody may have gone away meanwhile.
+        // A waiter may have gone away meanwhile.
         if let Some(queue) = self.queue.upgrade() {
             queue.pass_on_from(lock_ignoring_poison(&queue.state));
         }
@@ -151,14 +151,14 @@ impl Returns for Kept {
     fn keep_for_last(&self, grant: &Grant) -> bool {
         let Some(queue) = self.queue.upgrade() else { return grant.is_in_use() };
         let state = lock_ignoring_poison(&queue.state);
-        // One that ends now waits for this lock, and finds that the node is to go.
+        // A grant that ends now waits for this lock, and then finds that the node must be deleted.
         let is_in_use = grant.is_in_use();
         if is_in_use {
             self.end();
         }
         drop(state);
         if is_in_use {
-            // Those who waited for it queue for another.
+            // The waiters queue for another node.
             queue.start_next();
         }
         is_in_use
@@ -187,8 +187,8 @@ impl Returns for Kept {
 }
 
 impl LocalQueue {
-    /// One more hold without a request and without a wait: of a node that the process has kept. `None` if there is none, or
-    /// others of the process come first.
+    /// A hold without a request and without a wait, on a node that the process has kept. `None` if there is no such node, or
+    /// other callers of the process come first.
     pub(crate) fn take(&self, owner: Owner, reentrant: bool) -> Option<Hold> {
         if !self.passing.is_on() || self.shared.pool.is_closed() {
             return None;
@@ -204,16 +204,16 @@ impl LocalQueue {
         Some(Hold::new(grant))
     }
 
-    /// Gives the node that is kept to those who wait for it, as far as there are turns; the next queues for another.
+    /// Gives the kept node to its waiters, as long as there are turns. The next waiter queues for another node.
     pub(super) fn pass_on_from(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         let undelivered = self.pass_on_to(&mut state);
         drop(state);
-        // With that they give the node back.
+        // This gives the node back.
         undelivered.iter().for_each(Hold::let_go);
         self.start_next();
     }
 
-    /// The holds of those who have just gone away are to be let go when the state is not locked any more.
+    /// Returns the holds of waiters that have just gone away. The caller must release them after it has unlocked the state.
     #[must_use]
     pub(super) fn pass_on_to(&self, state: &mut State) -> Vec<Hold> {
         let mut undelivered = Vec::new();
@@ -222,7 +222,7 @@ impl LocalQueue {
             let Some(waiter) = state.waiting.front() else { break };
             let (owner, reentrant) = (waiter.owner, waiter.reentrant);
             let Some(grant) = kept.take(owner, reentrant && owner.returns()) else {
-                // It may have been proven just now: then it is taken after all.
+                // It may have been proven just now; then it is taken after all.
                 if kept.is_held() && kept.turns().may_take() {
                     waiter.progress.set_behind_others(false);
                     kept.unproven.notify_one();
@@ -251,13 +251,13 @@ impl LocalQueue {
         undelivered
     }
 
-    /// Whether this node has to be checked for those who wait.
+    /// Whether this node must be checked for waiters.
     fn is_unproven(&self, kept: &Kept) -> bool {
         let mut state = lock_ignoring_poison(&self.state);
         state.is_latest(kept) && state.tidy_front() && kept.needs_a_check()
     }
 
-    /// Whether no handle of the client is left: nobody could take a node that is kept.
+    /// Whether the client's last handle is gone, so that nobody could take a kept node.
     fn is_deserted(&self) -> bool {
         self.shared.handles.has_changed().is_err()
     }

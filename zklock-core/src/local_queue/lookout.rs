@@ -1,7 +1,8 @@
-//! When a wait is about to end in vain, this finds out which contender is in the way, so that the error can name the holder.
+//! Shortly before a wait times out, this finds out which contender is in the way, so that the error can name the holder.
 //!
-//! The question is asked shortly before the deadline, and not after it, because a call returns by its deadline. One answer
-//! serves all callers of this client whose deadlines are near. A wait that ends in a grant asks nothing, nor does one without a deadline.
+//! The question is asked before the deadline, not after it, because a call returns by its deadline. One answer serves all
+//! callers of this client whose deadlines are near. A wait that ends in a grant asks nothing, and neither does one without a
+//! deadline.
 
 use super::{LocalQueue, Ticket, Waiter};
 use crate::ask::request;
@@ -22,11 +23,11 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// For how long an answer serves others.
+/// How long an answer serves other callers.
 const FRESH: Duration = Duration::from_millis(100);
-/// For how long it may stand in an error: from the question to the deadline, and a moment.
+/// How old an answer may be when an error uses it: the time from the question to the deadline, and a moment more.
 const TELLING: Duration = Duration::from_millis(400);
-/// How much of an identity stands in an error: others write what they like into their nodes.
+/// How much of an identity an error shows, since others may write anything into their nodes.
 const IDENTITY: usize = 80;
 
 /// The last answer.
@@ -34,19 +35,19 @@ const IDENTITY: usize = 80;
 pub(super) struct Lookout {
     /// Held by the task that asks.
     asks: tokio::sync::Mutex<()>,
-    /// When it came, and what was seen if the servers told.
+    /// When the last answer came, and what was seen, if the servers answered.
     last: Mutex<Option<(Moment, Option<Seen>)>>,
 }
 
 #[derive(Clone)]
 struct Seen {
-    /// A sentence on the holder.
+    /// A sentence about the holder.
     holder: String,
-    /// How many more are ahead of the node with which the next caller of this client waits; `None` if that is not known.
+    /// How many more are ahead of the node that the next caller of this client waits with; `None` if that is unknown.
     ahead: Option<usize>,
 }
 
-/// Those in the way of one node, in one queue.
+/// The contenders in the way of one node, in one queue.
 struct Rivals<'a> {
     directory: &'a Arc<str>,
     first: String,
@@ -55,17 +56,18 @@ struct Rivals<'a> {
 }
 
 impl LocalQueue {
-    /// Looks at the queue when the wait is nearly over, if it is behind others then.
+    /// Looks at the queue when the wait is nearly over, if it is behind others at that time.
     pub(super) async fn look_out(self: Arc<Self>, wait: Wait, progress: Arc<Progress>) -> Infallible {
         wait.nearly_over().await;
         if progress.is_behind_others() {
-            // Boxed: most waits come to an end without it.
+            // Boxed, because most waits end without it.
             Box::pin(self.see()).await;
         }
         pending().await
     }
 
-    /// Names the holder that a caller waits for, and says how many more are ahead, as a part of an error. `None` if that is not known.
+    /// Names the holder that a caller waits for, and says how many more are ahead, as part of an error. `None` if that is
+    /// unknown.
     pub(crate) fn in_the_way(&self, ticket: &Ticket) -> Option<String> {
         let (at, seen) = lock_ignoring_poison(&self.lookout.last).clone()?;
         let seen = seen.filter(|_| clock::now().since(at) <= TELLING)?;
@@ -77,7 +79,7 @@ impl LocalQueue {
         })
     }
 
-    /// How many of this client are ahead of a caller: the one with the node, and those that came before it.
+    /// How many callers of this client are ahead of a caller: the one with the node, and those that came before it.
     fn ahead_here(&self, ticket: &Ticket) -> usize {
         let state = lock_ignoring_poison(&self.state);
         let is_own = |waiter: &Waiter| Arc::ptr_eq(&waiter.progress, ticket.progress());
@@ -95,7 +97,7 @@ impl LocalQueue {
         }
     }
 
-    /// `None` if the servers do not tell.
+    /// Asks the servers; `None` if they do not answer.
     async fn ask(&self) -> Option<Seen> {
         let session = self.shared.pool.slot().current()?;
         let entering = lock_ignoring_poison(&self.state).entering.clone();
@@ -112,7 +114,7 @@ impl LocalQueue {
     }
 }
 
-/// Those in the way in the queue of this claim; `None` if the servers do not tell.
+/// The contenders in the way in the queue of this claim; `None` if the servers do not answer.
 async fn rivals<'a>(
     session: &Arc<Session>,
     claim: &'a Claim,
@@ -123,7 +125,7 @@ async fn rivals<'a>(
     let (Outcome::Children(children), _) = listed else { return None };
     let rivals = |first: String, holders, ahead| Some(Rivals { directory, first, holders, ahead });
     if claim.permits.is_some() {
-        // Our own are there before it is known whether there are enough. They have the mark of our node.
+        // Our own permits exist before it is known whether there are enough. They have the mark of our node.
         let mark = own.and_then(Name::parse).and_then(|own| own.uuid());
         let is_ours = |permit: &Name<'_>| mark.is_some() && permit.uuid() == mark;
         let permits = children.iter().filter_map(|child| Name::parse_lease(child));
@@ -157,7 +159,7 @@ fn sentence(first: &Child, is_ours: bool, holders: usize, age: Duration) -> Stri
         others => format!(" and {others} others"),
     };
     let verb = match (queues.is_empty(), holders) {
-        // A set holds when it is its turn in all of its queues.
+        // A set holds its locks only when it is its turn in all of its queues.
         (false, 1) => "is the first",
         (false, _) => "are the first",
         (true, 1) => "holds it",

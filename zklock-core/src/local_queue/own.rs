@@ -1,22 +1,23 @@
-//! What becomes of a caller that wants a lock which it holds itself.
+//! What happens to a caller that wants a lock which it already holds.
 //!
-//! Only the owner may release what was acquired by a reentrant lock. To wait for that would never end, so it is refused.
-//! Any thread or task may release any other hold, as with Python's `threading.Lock`, so its owner waits like anybody. A
-//! pool of threads lends one thread to many callers, and a dispatcher hands each hold to a worker; a refusal would break
-//! both. Since the caller may still be waiting for itself, the wait is logged.
+//! Only the owner may release a hold of a reentrant lock. Waiting for it would never end, so it is refused. Any thread
+//! or task may release any other hold, as with Python's `threading.Lock`, so there the owner waits like everybody else.
+//! A pool lends one thread to many callers, and a dispatcher hands each hold to a worker; a refusal would break both.
+//! But the caller may still be waiting for itself, so the wait is logged.
 //!
-//! The same holds for a reader beside its own writer: the writer lets it in at once only if nobody else can release it.
+//! The same goes for a reader beside its own writer. The writer lets it in at once only if nobody else can release the
+//! writer's hold.
 
 use super::LocalQueue;
 use crate::error::{Error, ErrorKind};
 use crate::machine::name::Role;
 use crate::owner::Owner;
 
-/// What an owner that is about to wait holds of the lock, for others to release.
+/// What an owner that is about to wait already holds of the lock, if others may release it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Own {
     Nothing,
-    /// It can be held beside what is wanted, unless another contender waits in between.
+    /// It can be held together with what is wanted, unless another contender waits in between.
     Beside,
     /// It excludes what is wanted.
     InTheWay,
@@ -27,10 +28,10 @@ impl LocalQueue {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Deadlock`] if that is in the way, and nobody else may release it.
+    /// [`ErrorKind::Deadlock`] if that hold is in the way and nobody else may release it.
     pub(crate) fn own(&self, owner: Owner) -> Result<Own, Error> {
         let mut own = Own::Nothing;
-        // Permits belong to nobody: one thread may take several, and another return them.
+        // Permits belong to nobody: one thread may take several, and another may return them.
         let queues = self.claims.iter().zip(&self.held_at).filter(|(claim, _)| claim.permits.is_none());
         for (claim, held_at) in queues {
             let wanted = claim.scheme.role();
@@ -45,7 +46,7 @@ impl LocalQueue {
         Ok(own)
     }
 
-    /// Whether the owner may take the read side within its own write side, so that its own node is not in the way.
+    /// Whether the owner may take the read side inside its own write side, so that its own node is not in the way.
     pub(crate) fn may_be_within(&self, owner: Owner) -> bool {
         let mut queues = self.claims.iter().zip(&self.held_at);
         let is_writer = |held: &(Role, bool)| *held == (Role::Write, true);

@@ -1,13 +1,13 @@
-//! The span of an acquire, for those who trace it: from its call until nothing is left of its attempt.
+//! The span of an acquire, for tracing: from its call until nothing is left of its attempt.
 
 use tracing::Span;
 
-/// Begins with a call.
+/// The span of a new call.
 pub(crate) fn of_call(path: &str) -> Span {
     tracing::debug_span!("acquire", path)
 }
 
-/// That of the call which is now under way, if it is traced. A span of the program's own is not kept: it would seem to last
+/// The span of the current call, if it is traced. A span of the program itself is not kept, because it would seem to last
 /// until the hold is released.
 pub(super) fn of_this_call() -> Span {
     let span = Span::current();

@@ -4,12 +4,12 @@ use crate::fake::FakeEnsemble;
 use crate::machine::name::Scheme;
 use crate::pool::{Slot, SlotState};
 
-/// A mutex, whose client has a session of this ensemble.
+/// A mutex whose client has a session of this ensemble.
 fn mutex(ensemble: &FakeEnsemble) -> Arc<LocalQueue> {
     queue(ensemble, Scheme::Mutex, Passing::default())
 }
 
-/// There is always somebody who may acquire it.
+/// There is always a handle, so somebody may acquire it.
 pub(super) fn queue(ensemble: &FakeEnsemble, scheme: Scheme, passing: Passing) -> Arc<LocalQueue> {
     let (queue, handle) = with_handle(ensemble, scheme, passing);
     std::mem::forget(handle);
@@ -33,7 +33,7 @@ pub(super) fn join(queue: &Arc<LocalQueue>, patience: Patience) -> Ticket {
     queue.join(Owner::unique(), false, patience, Wait::Forever).unwrap()
 }
 
-/// The answer, if there is one as soon as everybody has done what can be done at once.
+/// The answer, if there is one after everybody has done what can be done at once.
 pub(super) async fn answer_at_once(ticket: &mut Ticket) -> Option<Option<Hold>> {
     clock::timeout(Duration::from_millis(5), ticket.answer()).await.ok().map(Result::unwrap)
 }
@@ -48,7 +48,7 @@ fn where_holds_are_brief_the_next_queues_at_their_end_or_after_a_moment() {
         let mut wait = Duration::ZERO;
         while !tickets.is_empty() {
             let hold = answer_at_once(&mut tickets.remove(0)).await.flatten().expect("its turn");
-            // No time passes by that.
+            // This takes no time.
             for _ in 0..10 {
                 tokio::task::yield_now().await;
             }
@@ -59,7 +59,7 @@ fn where_holds_are_brief_the_next_queues_at_their_end_or_after_a_moment() {
             // Only the second hold is longer.
             wait = if queued.len() == 1 { BRIEF * 3 } else { Duration::ZERO };
         }
-        // The first in front of the queue, behind a brief one, behind a longer one, and the last.
+        // The first in the queue, one behind a brief hold, one behind a longer one, and the last.
         assert_eq!(queued, [(2, 2), (1, 2), (2, 2), (1, 1)]);
         assert_eq!(ensemble.nodes(), [""; 0]);
     });
@@ -122,7 +122,7 @@ fn a_try_is_told_at_once_that_the_lock_is_held() {
         let hold = answer_at_once(&mut join(&queue, Patience::TriesOnce)).await.flatten().unwrap();
         let start = clock::now();
         assert!(matches!(answer_at_once(&mut join(&queue, Patience::TriesOnce)).await, Some(None)));
-        // Not even behind one who waits.
+        // Not even behind a waiter.
         let waits = join(&queue, Patience::Waits);
         assert!(matches!(answer_at_once(&mut join(&queue, Patience::TriesOnce)).await, Some(None)));
         assert_eq!(clock::now(), start);
@@ -132,7 +132,7 @@ fn a_try_is_told_at_once_that_the_lock_is_held() {
     });
 }
 
-/// A try that finds the lock busy, and whether it has asked for that.
+/// A try that finds the lock busy. Returns whether it has asked for that.
 async fn asks(ensemble: &FakeEnsemble, queue: &Arc<LocalQueue>) -> bool {
     let before = ensemble.flights();
     assert!(matches!(answer_at_once(&mut join(queue, Patience::TriesOnce)).await, Some(None)));
@@ -155,7 +155,7 @@ fn tries_of_a_lock_that_was_busy_ask_no_more_until_that_may_have_changed() {
                 assert!(!asks(&ensemble, &queue).await);
             }
             assert_eq!(ensemble.watches(), 1);
-            // It is not known any more that the server is up to date.
+            // It is no longer known that the server is up to date.
             clock::sleep(crate::fake::TIMEOUT / 10).await;
             assert!(asks(&ensemble, &queue).await);
             assert!(!asks(&ensemble, &queue).await);

@@ -1,4 +1,4 @@
-//! A waiter in the local queue, and the caller's end of it: a ticket.
+//! A waiter in the local queue, and its caller's end: a ticket.
 
 use super::span;
 use crate::error::Error;
@@ -17,20 +17,21 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tracing::Span;
 
-/// The answer to a waiter: a hold, or `None` if the lock is busy and it was not to wait.
+/// The answer to a waiter: a hold, or `None` if the lock is busy and the caller did not want to
+/// wait.
 pub(crate) type Answer = Result<Option<Hold>, Error>;
 
 pub(super) struct Waiter {
     pub(super) owner: Owner,
-    /// The write side that the owner alone can release, if it wants the read side.
+    /// The owner's hold of the write side, which it alone can release, if it wants the read side.
     pub(super) within: Option<Writer>,
     pub(super) reentrant: bool,
     pub(super) patience: Patience,
-    /// Shortly before this is over it is found out what the caller waits for.
+    /// Shortly before this is over, the queue finds out what the caller waits for.
     pub(super) wait: Wait,
     pub(super) answer: oneshot::Sender<Answer>,
     pub(super) progress: Arc<Progress>,
-    /// The acquire that it is a part of, for those who trace it.
+    /// The span of the acquire that it belongs to.
     pub(super) span: Span,
 }
 
@@ -55,7 +56,7 @@ pub(crate) struct Ticket {
     receiver: oneshot::Receiver<Answer>,
     answered: bool,
     progress: Arc<Progress>,
-    /// The task that looks who is in the way, if nobody else does.
+    /// The task that finds out who is in the way, if no other caller's task does.
     lookout: Option<AbortHandle>,
 }
 
@@ -64,7 +65,8 @@ impl Ticket {
         poll_fn(|context| self.poll_answer(context)).await
     }
 
-    /// As [`answer`](Self::answer), for one who waits for several. It comes once.
+    /// Like [`answer`](Self::answer), for a caller that waits for several tickets. The answer comes
+    /// once.
     pub(crate) fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
         let answer = ready!(Pin::new(&mut self.receiver).poll(context));
         self.answered = true;
@@ -76,7 +78,7 @@ impl Ticket {
         &self.progress
     }
 
-    /// This task looks who is in the way. It ends with the ticket.
+    /// Sets the task that finds out who is in the way. It ends with the ticket.
     pub(super) fn set_lookout(&mut self, task: AbortHandle) {
         self.lookout = Some(task);
     }
@@ -86,7 +88,7 @@ impl Ticket {
         self.progress.is_behind_others()
     }
 
-    /// Whether the servers have not answered for so long.
+    /// Whether the servers have not answered for this long.
     pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
         self.progress.is_unanswered_for(patience)
     }

@@ -1,4 +1,4 @@
-//! A call that acquires a lock, from its beginning to its answer: counted, and reported to the log.
+//! A call that acquires a lock, from its beginning to its answer, for the counters and the log.
 
 use super::Lock;
 use crate::clock;
@@ -10,7 +10,7 @@ use crate::stats::AcquireOutcome;
 use std::time::Duration;
 use tracing::{Instrument, Span};
 
-/// One call, wherever it waits. If it is dropped before its answer is there, it was cancelled.
+/// One call, wherever it waits. If it is dropped before it has its answer, it counts as cancelled.
 pub(super) struct AcquireCall<'a> {
     lock: &'a Lock,
     span: Span,
@@ -25,7 +25,7 @@ impl<'a> AcquireCall<'a> {
         Self { lock, span, since: clock::now(), is_answered: false }
     }
 
-    /// Sees `acquires` through. `hold` finds the hold in what it gives.
+    /// Runs `acquires` to its end. `hold` finds the hold in its result.
     pub(super) async fn run<T>(
         mut self,
         acquires: impl Future<Output = Result<T, Error>>,
@@ -49,7 +49,7 @@ impl Drop for AcquireCall<'_> {
     }
 }
 
-/// Takes note of the answer to a call: a hold, no hold because the lock was busy, or an error.
+/// Counts and logs the answer to a call: a hold, no hold because the lock was busy, or an error.
 pub(super) fn note(lock: &Lock, answer: Result<Option<&Hold>, &Error>, waited: Duration) {
     let path = lock.path();
     let outcome = match answer {

@@ -1,12 +1,12 @@
 //! How any one of several locks is acquired.
 //!
-//! It is made of the locks as they are: a place in the local queue of each. So whatever holds for a lock alone holds here too,
-//! and a wait that ends leaves nothing, because each of its tickets leaves nothing. A machine of its own, with all nodes in one
-//! transaction, would save about half of the requests of a wait. It would have to do again what every kind of lock does, and
-//! what local queues do.
+//! It uses the locks as they are, with a place in the local queue of each. So everything that holds for one lock holds here
+//! too, and a wait that ends leaves nothing behind, because none of its tickets does. A special machine, with all nodes in one
+//! transaction, would save about half of the requests of a wait, but it would have to repeat what every kind of lock and the
+//! local queues do.
 //!
-//! Before anything is created, all queues are listed. To try each lock instead would take every free one of them for a moment,
-//! and others would find these busy.
+//! All queues are listed before anything is created. Trying each lock instead would take every free one for a moment, and
+//! others would find these busy.
 
 use super::Lock;
 use crate::any::shortened;
@@ -28,18 +28,18 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
-/// Locks of which one is to be held.
+/// Locks of which one will be held.
 pub(crate) struct Choice {
     /// At least one.
     locks: Vec<Lock>,
-    /// As messages name them.
+    /// Their names in messages.
     paths: String,
 }
 
-/// Boxed, since it acquires locks for a lock.
+/// Boxed, because a lock's future contains those of other locks.
 pub(super) type Acquiring<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// A place in the queue of one of the locks, by its number.
+/// A place in the queue of one of the locks, given by its index.
 struct Place {
     lock: usize,
     ticket: Ticket,
@@ -56,20 +56,20 @@ impl Choice {
         held.find_map(Result::transpose).transpose()
     }
 
-    /// As [`Lock::try_acquire_as`].
+    /// Like [`Lock::try_acquire_as`].
     pub(super) fn try_acquire_as(&self, owner: Owner) -> Acquiring<'_, Option<Hold>> {
         let patience = self.pool().options().try_timeout;
         Box::pin(self.try_until(owner, Wait::at_most(Some(patience))))
     }
 
-    /// As [`Lock::acquire_as`], with a wait.
+    /// Like [`Lock::acquire_as`], with a wait.
     pub(super) fn acquire_within(&self, owner: Owner, wait: Wait) -> Acquiring<'_, Hold> {
         Box::pin(async move {
             let soon = wait.no_longer_than(self.pool().options().try_timeout);
             let is_unheard = match self.try_until(owner, soon).await {
                 Ok(Some(hold)) => return Ok(hold),
                 Ok(None) => false,
-                // Then it waits for the servers as well.
+                // It waits for the servers too.
                 Err(error) if error.kind() == ErrorKind::Unreachable => true,
                 Err(error) => return Err(error),
             };
@@ -95,7 +95,7 @@ impl Choice {
         })
     }
 
-    /// Acquires one that is free; `None` if there is none.
+    /// Acquires a free lock; `None` if there is none.
     async fn try_until(&self, owner: Owner, wait: Wait) -> Result<Option<Hold>, Error> {
         if let Some(hold) = self.at_once(owner)? {
             return Ok(Some(hold));
@@ -105,7 +105,7 @@ impl Choice {
             free = self.free(owner) => free?,
             _ = wait.over() => return Err(self.unheard(wait)),
         };
-        // The first that was named; but those that all went for it, and were too late, go different ways.
+        // The lock that was named first. But callers that all tried it and were too late go on with different ones.
         let mut next = 0;
         while !free.is_empty() && !wait.is_over() {
             let lock = &self.locks[free.remove(next)];
@@ -117,23 +117,23 @@ impl Choice {
         Ok(None)
     }
 
-    /// The numbers of those of which nothing is known that is in the way.
+    /// The indexes of the locks that nothing known is in the way of.
     async fn free(&self, owner: Owner) -> Result<Vec<usize>, Error> {
         for lock in &self.locks {
-            // Otherwise it would seem to be busy because of a node that we are deleting.
+            // Otherwise it would seem busy because of a node that we are deleting.
             lock.queue.released().await;
         }
         let queues = self.locks.iter().flat_map(|lock| lock.claims().iter().flat_map(directories));
-        // What others have released before is to be seen.
+        // A barrier, so that the listings show what others have already released.
         let barrier = Operation::Barrier { directory: self.locks[0].claims()[0].directory.clone() };
         let flight: Vec<_> =
             std::iter::once(barrier).chain(queues.map(|directory| Operation::List { directory })).collect();
-        let problem = || format!("the {} could not be looked at", self.paths);
+        let problem = || format!("the {} could not be listed", self.paths);
         let listed = ask_for_ever(self.pool(), problem, |session| look(session, flight.clone())).await?;
         let mut listed = listed.iter().skip(1);
         let mut free = Vec::new();
         for (number, lock) in self.locks.iter().enumerate() {
-            // All of them, or the listings of the next would be taken for its own.
+            // Ask for every claim, or its listings would be taken for those of the next lock.
             let taken = lock.claims().iter().filter(|claim| is_busy(claim, &mut listed)).count();
             if taken == 0 || lock.queue.may_be_within(owner) {
                 free.push(number);
@@ -142,7 +142,7 @@ impl Choice {
         Ok(free)
     }
 
-    /// A place in each queue. What the owner alone can release would be waited for in vain.
+    /// Takes a place in each queue, except where the caller would wait for something that only it can release.
     fn join(&self, owner: Owner, wait: Wait) -> Result<Vec<Place>, Error> {
         let (mut places, mut deadlock) = (Vec::new(), None);
         for (number, lock) in self.locks.iter().enumerate() {
@@ -155,7 +155,7 @@ impl Choice {
         deadlock.filter(|_| places.is_empty()).map_or(Ok(places), Err)
     }
 
-    /// Why none was had in time; `is_unheard` if the first look had no answer either.
+    /// Why no lock was acquired in time. `is_unheard` says that the first look had no answer either.
     fn in_vain(&self, places: &[Place], wait: Wait, is_unheard: bool) -> Error {
         let is_silent = |place: &Place| self.locks[place.lock].is_silent(&place.ticket);
         let is_behind_others = places.iter().any(|place| place.ticket.is_behind_others());
@@ -175,7 +175,7 @@ impl Choice {
         Error::new(kind, format!("none of the {} was acquired {wait}: {trouble}", self.paths))
     }
 
-    /// The servers did not say in time which of them are free.
+    /// The error if the servers did not say in time which locks are free.
     fn unheard(&self, wait: Wait) -> Error {
         let (paths, silence) = (&self.paths, silence(self.pool()));
         Error::new(ErrorKind::Unreachable, format!("none of the {paths} was tried {wait}: {silence}"))
@@ -187,7 +187,8 @@ impl Choice {
 }
 
 impl Lock {
-    /// The place of the lock with this number. The holder of the first lock alone is asked for: hundreds of questions would be a flood.
+    /// Takes a place in the queue of the lock with this index. Only for the first lock is the holder asked for: hundreds of
+    /// questions would be a flood.
     fn place(&self, lock: usize, owner: Owner, wait: Wait) -> Result<Place, Error> {
         let wait = if lock == 0 { wait } else { Wait::Forever };
         let ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::Waits, wait)?;
@@ -195,8 +196,8 @@ impl Lock {
     }
 }
 
-/// The first in the list that has an answer, which leaves its place. What others were granted is released when their places
-/// are dropped.
+/// The first place in the list that has an answer; it is taken off the list. Locks that are granted as well are released when
+/// their places are dropped.
 async fn first_answer(places: &mut Vec<Place>) -> (usize, Answer) {
     poll_fn(|context| {
         for index in 0..places.len() {
@@ -209,24 +210,25 @@ async fn first_answer(places: &mut Vec<Place>) -> (usize, Answer) {
     .await
 }
 
-/// What is listed to see whether a place is free.
+/// The directories that show whether a place is free.
 fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
     let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
     std::iter::once(claim.directory.clone()).chain(permits)
 }
 
-/// Whether one that queued now would wait. What cannot be seen is not in the way: one that tries it learns what is wrong.
+/// Whether a contender that queued now would wait. A queue that cannot be listed does not count as busy: the caller that tries
+/// it learns what is wrong.
 fn is_busy<'a>(claim: &Claim, listed: &mut impl Iterator<Item = &'a Outcome>) -> bool {
     let mut next = || match listed.next() {
         Some(Outcome::Children(children)) => children.as_slice(),
         _ => &[],
     };
     let queue = next();
-    // In that of a semaphore nobody holds: those who are there are about to take permits, and may leave enough.
+    // Nobody holds in a semaphore's queue: its contenders are about to take permits, and may leave enough.
     let is_queued = claim.permits.is_none() && is_taken(queue, claim);
     let has_permits = claim.permits.as_ref().is_none_or(|permits| {
         let taken = next().len();
-        // The node may say another limit.
+        // The node may store another limit.
         permits.limit_at.is_some() || taken + permits.count as usize <= permits.limit as usize
     });
     is_queued || !has_permits

@@ -1,4 +1,4 @@
-//! Where the sessions of a client are, one after the other.
+//! The place of a client's current session.
 
 use crate::error::{Error, ErrorKind};
 use crate::session::Session;
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
-/// A place for one session after the other.
+/// The place for one session after the other.
 pub(crate) struct Slot {
     pub(super) state: watch::Sender<SlotState>,
-    /// What was found out about servers that are no ZooKeeper.
+    /// Why some servers seem not to be ZooKeeper.
     not_zookeeper: Mutex<BTreeMap<String, String>>,
 }
 
@@ -22,7 +22,8 @@ pub(crate) enum SlotState {
     Closed,
     /// The chroot does not exist.
     NoRoot,
-    /// The servers let the client not in, or it has nothing to show them: why.
+    /// The servers do not let the client in, or it has no credentials to show them, for this
+    /// reason.
     Refused(Arc<str>),
 }
 
@@ -31,17 +32,17 @@ impl Slot {
         Self { state: watch::Sender::new(state), not_zookeeper: Mutex::default() }
     }
 
-    /// This server is taken for something else than ZooKeeper: why.
+    /// Notes why this server seems not to be ZooKeeper.
     pub(super) fn is_not_zookeeper(&self, server: String, why: String) {
         lock_ignoring_poison(&self.not_zookeeper).insert(server, why);
     }
 
-    /// There is a session: what was found out before may have been of a moment.
+    /// Forgets that, since there is a session: the problem may have been a passing one.
     pub(super) fn is_zookeeper(&self) {
         lock_ignoring_poison(&self.not_zookeeper).clear();
     }
 
-    /// Why this server is taken for something else than ZooKeeper, if it is.
+    /// Why this server seems not to be ZooKeeper, if so.
     pub(crate) fn not_zookeeper(&self, server: &str) -> Option<String> {
         lock_ignoring_poison(&self.not_zookeeper).get(server).cloned()
     }
@@ -50,7 +51,7 @@ impl Slot {
         self.state.borrow().clone()
     }
 
-    /// The states that follow, and the present one.
+    /// The current state, and those that follow.
     pub(crate) fn watch(&self) -> watch::Receiver<SlotState> {
         self.state.subscribe()
     }

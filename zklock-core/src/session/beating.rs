@@ -1,4 +1,4 @@
-//! What the heartbeat of a session asks the ensemble, and what it makes of the answers.
+//! What the heartbeat of a session asks the ensemble, and what it concludes from the answers.
 
 use super::{Holding, Session};
 use crate::clock;
@@ -14,11 +14,11 @@ use std::sync::Arc;
 pub(crate) struct Due {
     pub(crate) beat: Option<Proof>,
     pub(crate) watches: Vec<ToWatch>,
-    /// When to look again, though nothing happens; `None` if there is nothing to look after.
+    /// When to look again even if nothing happens; `None` if there is nothing to look after.
     pub(crate) wake: Option<Moment>,
 }
 
-/// A hold whose nodes were to be watched, and the watches on them.
+/// A hold whose nodes should be watched, and the watches on them.
 pub(crate) struct Looked {
     pub(crate) hold: HoldId,
     seen: Seen,
@@ -30,7 +30,7 @@ impl Session {
         lock_ignoring_poison(&self.kept).keeper.has_heartbeat()
     }
 
-    /// Tells the holds that are lost by now, and says what is due.
+    /// Marks the holds that are lost by now, and returns what is due.
     pub(crate) fn look_after(&self) -> Due {
         self.tell_losses();
         let is_connected = self.is_connected();
@@ -50,22 +50,22 @@ impl Session {
         matches!(check, Check::Answered { .. })
     }
 
-    /// Has the nodes of a proof checked. What comes of it is to be [taken](Self::take_proof).
+    /// Checks the nodes of a proof. Pass the result to [`take_proof`](Self::take_proof).
     pub(crate) async fn check(self: Arc<Self>, proof: Proof) -> (Proof, Check) {
         let nodes = proof.nodes.clone();
         let check = self.unless_over(Check::SessionOver, |ensemble| ensemble.check(nodes)).await;
         (proof, check)
     }
 
-    /// Takes note of how long a heartbeat that was begun at `since` has waited for its answer.
+    /// Counts how long a heartbeat that began at `since` has waited for its answer.
     pub(crate) fn count_beat(&self, since: Moment, check: &Check) {
         if matches!(check, Check::Answered { .. }) {
             self.counters.count_heartbeat(clock::now().since(since));
         }
     }
 
-    /// Ends the holds whose node is gone, and relies upon the others. Whatever watches have told before must have been
-    /// [taken](Self::take_event) before.
+    /// Ends the holds whose node is gone, and proves the others. First pass on everything that watches have reported,
+    /// with [`take_event`](Self::take_event).
     pub(crate) fn take_proof(&self, proof: &Proof, check: &Check) {
         if *check == Check::SessionOver {
             self.end(LossReason::SessionExpired);
@@ -74,7 +74,7 @@ impl Session {
         self.tell_losses();
     }
 
-    /// Has nodes of holds watched. What comes of it is to be [taken](Self::take_watches).
+    /// Watches nodes of holds. Pass the result to [`take_watches`](Self::take_watches).
     pub(crate) async fn watch(self: Arc<Self>, holds: Vec<ToWatch>) -> Vec<Looked> {
         let nodes: Vec<_> = holds.iter().flat_map(|to_watch| to_watch.nodes.clone()).collect();
         let watches = self.unless_over(Vec::new(), |ensemble| ensemble.watch(nodes)).await;
@@ -88,7 +88,7 @@ impl Session {
                 _ => Seen::There,
             };
             let event = |watch| if let Watch::There(event) = watch { Some(event) } else { None };
-            // Those of a hold that is not watched as a whole are taken back.
+            // If not all nodes of a hold can be watched, the watches on the others are dropped.
             let watches = if seen == Seen::There { of_hold } else { Vec::new() };
             Looked { hold: to_watch.hold, seen, watches: watches.into_iter().filter_map(event).collect() }
         };
@@ -101,7 +101,7 @@ impl Session {
         self.tell_losses();
     }
 
-    /// A watch on a node of this hold has told.
+    /// A watch on a node of this hold has fired.
     pub(crate) fn take_event(&self, hold: HoldId, event: WatchEvent) {
         lock_ignoring_poison(&self.kept).keeper.handle_event(hold, event == WatchEvent::Deleted);
         self.tell_losses();
@@ -112,7 +112,7 @@ impl Session {
         let lost_next = || {
             let kept = &mut *lock_ignoring_poison(&self.kept);
             let (hold, reason) = kept.keeper.poll_lost(now)?;
-            // At once, so that nobody finds it held and yet not kept.
+            // At once, so that nobody finds it held but no longer kept.
             let lost =
                 kept.holdings.remove(&hold).filter(|holding| holding.change(|status| status.lose(reason)));
             Some((lost, reason))

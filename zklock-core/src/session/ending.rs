@@ -1,31 +1,31 @@
-//! How a session ends, and what is known of its nodes then.
+//! How a session ends, and what is then known about its nodes.
 
 use super::{Link, Session};
 use crate::error::LossReason;
 use crate::sync::lock_ignoring_poison;
 
-/// What became of the nodes of a session.
+/// What happened to the nodes of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Nodes {
-    /// They may be there: the session is open, or being closed.
+    /// They may exist: the session is open, or is being closed.
     Kept,
     /// They are gone: the servers have said that the session is over.
     Gone,
-    /// They may be there until the servers end the session by themselves. Nobody will hear of it.
+    /// They may exist until the servers end the session by themselves, and nobody will hear of that.
     Left,
 }
 
 impl Session {
-    /// Ends the session: its holds are lost, and everything that works with it learns so. Only the first reason counts.
+    /// Ends the session. Its holds are lost, and everything that works in it learns that. Only the first reason counts.
     ///
-    /// The first to notice calls this. If it were left to the library, the session would seem open until then, and would
+    /// Whatever notices first calls this. If it were left to the library, the session would seem open until then, and would
     /// be tried again and again. That it expired is the servers' word.
     pub(crate) fn end(&self, reason: LossReason) {
         let nodes = if reason == LossReason::SessionExpired { Nodes::Gone } else { Nodes::Kept };
         self.end_with(reason, nodes);
     }
 
-    /// Ends it without the servers' word: no connection can be had for it any more.
+    /// Ends it without the servers' word, because it can get no connection any more.
     pub(crate) fn abandon_nodes(&self) {
         self.end_with(LossReason::SessionExpired, Nodes::Left);
     }
@@ -34,16 +34,17 @@ impl Session {
         self.link.send_if_modified(|link| {
             let is_first = !matches!(link, Link::Over(_));
             if is_first {
-                // Before anybody can see that it is over.
+                // Set before anybody can see that it is over.
                 self.nodes.send_replace(nodes);
                 *link = Link::Over(reason);
             }
             is_first
         });
-        // Only now: who finds no connection takes it for the end, and must not be the first to say so. With its last handle
-        // the library closes the session, and the servers give its locks to others. By then its holds must have been told.
+        // Only now, because a caller that finds no connection takes that for the end, and must not be the first to report
+        // it. When its last handle is dropped, the library closes the session, and the servers give its locks to others. By
+        // then its holds must have been marked as lost.
         let ensemble = lock_ignoring_poison(&self.ensemble).take();
-        // Another may have been first.
+        // Another call may have been first.
         let link = *self.link.borrow();
         if let Link::Over(reason) = link {
             lock_ignoring_poison(&self.kept).keeper.handle_over(reason);
@@ -52,7 +53,7 @@ impl Session {
         drop(ensemble);
     }
 
-    /// What became of its nodes when it was closed.
+    /// Records what happened to its nodes when it was closed.
     pub(crate) fn set_nodes(&self, nodes: Nodes) {
         self.nodes.send_if_modified(|known| {
             let changes = *known == Nodes::Kept;
@@ -68,8 +69,8 @@ impl Session {
         *self.nodes.borrow() == Nodes::Gone
     }
 
-    /// If it is closed to be rid of its nodes: waits until they are gone, or nobody will hear of it. Whether they are
-    /// known to be gone.
+    /// If it was closed to get rid of its nodes, waits until they are gone, or it is certain that nobody will hear of it.
+    /// Returns whether they are known to be gone.
     pub(crate) async fn gone(&self) -> bool {
         if self.loss() == Some(LossReason::SessionClosed) || self.undeletable().is_some() {
             // It cannot fail: the sender is ours.

@@ -1,4 +1,4 @@
-//! Nodes of a session that none of its attempts knows, and their deletion. See [`marks`](crate::machine::marks).
+//! Deletes nodes of the session that none of its attempts knows. See [`marks`](crate::machine::marks).
 
 use super::Session;
 use crate::machine::marks::Listing;
@@ -7,7 +7,7 @@ use crate::machine::protocol::{Operation, Outcome};
 use crate::sync::lock_ignoring_poison;
 use std::sync::Arc;
 
-/// How many of the directories that attempts have left are looked at again after a reconnect.
+/// How many of the directories that attempts have left are listed again after a reconnect.
 const LEFT_AT_MOST: usize = 64;
 
 impl Session {
@@ -17,8 +17,8 @@ impl Session {
         Marked { session: self.clone(), mark, directories, has_begun: false, has_ended: false }
     }
 
-    /// Looks for nodes to [heal](Self::heal) where attempts were of late: an ensemble loses transactions in a change of
-    /// leaders, and that breaks connections.
+    /// Looks for nodes to [heal](Self::heal) where attempts were recently. An ensemble may lose transactions when
+    /// the leader changes, and that breaks connections.
     pub(crate) async fn sweep(self: Arc<Self>) {
         let directories: Vec<_> = lock_ignoring_poison(&self.left).iter().cloned().collect();
         if directories.is_empty() {
@@ -33,7 +33,7 @@ impl Session {
         }
     }
 
-    /// To be called before the flight is sent.
+    /// Call this before the flight is sent.
     pub(crate) fn look_for_orphans(self: &Arc<Self>, flight: &[Operation]) -> Option<Looking> {
         let listed = |operation: &Operation| match operation {
             Operation::List { directory } | Operation::ListAndWatch { directory } => Some(directory.clone()),
@@ -46,8 +46,8 @@ impl Session {
         })
     }
 
-    /// Deletes the children that this session has created and that none of its attempts knows: the ensemble has lost
-    /// their deletion. Nothing waits for it: the next listing tries again.
+    /// Deletes the children that this session has created and none of its attempts knows, because the ensemble has
+    /// lost their deletion. Nothing waits for it: the next listing tries again.
     fn heal(self: &Arc<Self>, listing: Listing, directory: &str, children: &[String]) {
         let path_of = |name: &String| Operation::Delete { path: format!("{directory}/{name}") };
         let mut marks = lock_ignoring_poison(&self.marks);
@@ -66,12 +66,12 @@ impl Session {
 pub(crate) struct Looking {
     session: Arc<Session>,
     listing: Listing,
-    /// What each of its operations lists.
+    /// The directory that each of its operations lists.
     directories: Vec<Option<Arc<str>>>,
 }
 
 impl Looking {
-    /// The flight has come to these outcomes.
+    /// Heals what these outcomes of the flight show.
     pub(crate) fn heal(self, outcomes: &[Outcome]) {
         for (directory, outcome) in self.directories.iter().zip(outcomes) {
             if let (Some(directory), Outcome::Children(children)) = (directory, outcome) {
@@ -87,11 +87,11 @@ impl Drop for Looking {
     }
 }
 
-/// The marks of an attempt in its session, which end when this is dropped, if not before.
+/// The marks of an attempt in its session. They end when this is dropped, if not earlier.
 pub(crate) struct Marked {
     session: Arc<Session>,
     mark: Uuid,
-    /// Where its nodes are.
+    /// The directories of its nodes.
     directories: Vec<Arc<str>>,
     /// Whether it has sent anything.
     has_begun: bool,
@@ -114,7 +114,7 @@ impl Marked {
         }
     }
 
-    /// The nodes of the attempt are gone: if they are seen again, they are nobody's.
+    /// The nodes of the attempt are gone. If they are seen again, they belong to nobody.
     pub(crate) fn end(&mut self) {
         if std::mem::replace(&mut self.has_ended, true) {
             return;
@@ -126,7 +126,7 @@ impl Marked {
         self.leave();
     }
 
-    /// What it has left may have to be healed.
+    /// Notes that it may have left something to heal.
     fn leave(&mut self) {
         if !self.has_begun {
             return;
@@ -149,7 +149,7 @@ impl Drop for Marked {
             self.end();
         }
         if !self.has_ended {
-            // Its node may be there, and a hold that stands on it.
+            // Its node may exist, and a hold that depends on it.
             let mut followers = lock_ignoring_poison(&self.session.followers);
             lock_ignoring_poison(&self.session.marks).abandon(self.mark);
             followers.forget(self.mark);

@@ -1,4 +1,4 @@
-//! What a session keeps of one hold, and what is known of those who wait for it.
+//! What a session knows about one hold, and about others that want it.
 
 use crate::clock;
 use crate::error::LossReason;
@@ -9,30 +9,30 @@ use crate::machine::status::Status;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
-/// What a session keeps of one hold.
+/// What a session knows about one hold.
 pub(crate) struct Holding {
     pub(super) id: HoldId,
-    /// The paths of the nodes that stand for it: with one of them gone it is lost.
+    /// The paths of the nodes that represent it. If one of them is gone, it is lost.
     pub(crate) nodes: Vec<Arc<str>>,
     name_is_reused: bool,
     lost_at: OnceLock<Moment>,
-    /// One channel for both: it is half a kilobyte.
+    /// One channel for both values, because a channel takes half a kilobyte.
     told: watch::Sender<Told>,
 }
 
-/// What is to be told of a hold.
+/// What is reported about a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Told {
     pub(crate) status: Status,
     pub(crate) notice: Notice,
 }
 
-/// What is known of others that wait for a hold.
+/// What is known about others that want a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Notice {
-    /// Nobody has asked.
+    /// Nobody has asked to be told.
     Unasked,
-    /// None wait, as far as is known; somebody is to be told when they do.
+    /// Nobody waits, as far as is known, and somebody wants to be told when that changes.
     Asked,
     Given,
 }
@@ -51,7 +51,7 @@ impl Holding {
         self.told.subscribe()
     }
 
-    /// Somebody is to be told when others wait.
+    /// Somebody wants to be told when others wait.
     pub(crate) fn ask_for_notice(&self) {
         self.told.send_if_modified(|told| {
             let changes = told.notice == Notice::Unasked;
@@ -62,13 +62,13 @@ impl Holding {
         });
     }
 
-    /// Others wait, or do not any more.
+    /// Others wait, or no longer do.
     pub(crate) fn set_wanted(&self, is_wanted: bool) {
         let known = if is_wanted { Notice::Given } else { Notice::Asked };
         self.told.send_if_modified(|told| std::mem::replace(&mut told.notice, known) != known);
     }
 
-    /// Whether a later hold's node may have the name of its node.
+    /// Whether a later hold's node may have the same name.
     pub(crate) fn name_is_reused(&self) -> bool {
         self.name_is_reused
     }
@@ -88,13 +88,13 @@ impl Holding {
         self.change(|status| status.end(deletion, over));
     }
 
-    /// When it was found to be lost, if it was.
+    /// When it was found to be lost; `None` if it was not.
     pub(crate) fn lost_at(&self) -> Option<Moment> {
         self.lost_at.get().copied()
     }
 
     pub(super) fn note_loss(&self, reason: LossReason) {
-        // It is lost but once.
+        // It is lost only once.
         let _ = self.lost_at.set(clock::now());
         tracing::warn!(node = self.node(), %reason, "hold lost");
     }

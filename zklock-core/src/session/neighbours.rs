@@ -1,7 +1,7 @@
-//! How an attempt hears of the end of another in the same session without the network.
+//! How an attempt learns of the end of another one in the same session without the network.
 //!
-//! The callers of one client often wait for one another. That the node ahead is gone is known here as soon as its deletion is
-//! confirmed, or one round trip earlier if it has not been watched yet.
+//! Callers of one client often wait for one another. This process knows that the node ahead is gone as soon as its deletion
+//! is confirmed, or one round trip earlier if it is not yet watched.
 
 use super::Session;
 use crate::clock;
@@ -15,7 +15,7 @@ use std::future::{pending, ready};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Those that wait for the end of an attempt, by its mark.
+/// The attempts that wait for the end of another, by its mark.
 #[derive(Default)]
 pub(super) struct Followers(HashMap<Uuid, Vec<oneshot::Sender<()>>>);
 
@@ -30,22 +30,23 @@ impl Followers {
         receiver
     }
 
-    /// The nodes with this mark are gone.
+    /// Tells the followers that the nodes with this mark are gone.
     pub(super) fn tell(&mut self, mark: Uuid) {
         for follower in self.0.remove(&mark).into_iter().flatten() {
-            // One that has gone away need not hear it.
+            // A follower that has gone away need not be told.
             let _ = follower.send(());
         }
     }
 
-    /// Nobody will know.
+    /// Forgets the followers of this mark, because nobody will know its end.
     pub(super) fn forget(&mut self, mark: Uuid) {
         self.0.remove(&mark);
     }
 }
 
 impl Session {
-    /// As [`send`](Self::send), for an attempt. If it watches a node of this session, it also hears of its end from here.
+    /// Like [`send`](Self::send), for an attempt. If it watches a node of this session, it also learns of the node's end from
+    /// here.
     pub(crate) fn send_for_attempt(self: &Arc<Self>, flight: Vec<Operation>) -> Pending<Landing> {
         let watched = flight.iter().find_map(|operation| match operation {
             Operation::Watch { path } => path.rsplit_once('/'),
@@ -60,9 +61,9 @@ impl Session {
         }
     }
 
-    /// Ends when the node is gone; `None` if it is of another session.
+    /// Ends when the node is gone; `None` if it belongs to another session.
     fn end_of(&self, name: &str) -> Option<Pending<WatchEvent>> {
-        // The followers are locked first, here and where a mark ends: nobody misses it in between.
+        // The followers are locked first, both here and where a mark ends, so that nobody misses it in between.
         let mut followers = lock_ignoring_poison(&self.followers);
         let told = match lock_ignoring_poison(&self.marks).neighbour(name) {
             Neighbour::Here(mark) => followers.follow(mark),
@@ -78,7 +79,7 @@ impl Session {
     }
 }
 
-/// The flight watches a node, and nothing else if `is_alone`; `gone` ends when that is gone.
+/// The flight watches a node, and does nothing else if `is_alone`; `gone` ends when that node is gone.
 async fn beside(flight: Pending<Landing>, mut gone: Pending<WatchEvent>, is_alone: bool) -> Landing {
     let mut landing = tokio::select! {
         biased;
@@ -128,7 +129,7 @@ mod tests {
             assert!(!second.is_finished(), "it is still there");
             ahead.end();
             assert_eq!(landing.watch.unwrap().await, WatchEvent::Deleted);
-            // One that comes too late has its answer at once, and so has one whose watch is still under way.
+            // A follower that comes too late has its answer at once, and so does one whose watch is still under way.
             for late in [second.await.unwrap(), session.send_for_attempt(watch(&node)).await] {
                 assert_eq!(late.outcomes, [Outcome::NoNode]);
             }

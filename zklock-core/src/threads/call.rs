@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use tokio::task::AbortHandle;
 
-/// A call that goes on by itself. See [`ForkSafe::start`](super::fork_safe::ForkSafe::start).
+/// A call that goes on in the background. See [`ForkSafe::start`](super::fork_safe::ForkSafe::start).
 ///
-/// Dropping it ends the waiting for its result.
+/// Dropping it ends the wait for its result.
 #[must_use = "dropping it ends the call"]
 pub struct Call<T> {
     state: Arc<Mutex<CallState<T>>>,
@@ -23,8 +23,8 @@ pub struct Call<T> {
 }
 
 enum CallState<T> {
-    /// It is kept here and not in the task, so that a cancel drops it at once: what it owes is counted
-    /// from then on.
+    /// The future is kept here and not in the task, so that a cancel drops it at once. From then on,
+    /// what it owes is counted.
     Waits(Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>),
     Ready(Result<T, Error>),
     Fetched,
@@ -47,13 +47,13 @@ impl<T: Send + 'static> Call<T> {
         Ok(Self { state, task: Some(task), process: io.process() })
     }
 
-    /// One that failed before it began. It is ready at once.
+    /// A call that failed before it began. It is ready at once.
     pub(crate) fn failed(error: Error, ready: impl FnOnce()) -> Self {
         ready();
         Self::over(Err(error))
     }
 
-    /// One that has its result from the beginning.
+    /// A call that has its result from the beginning.
     pub(crate) fn over(result: Result<T, Error>) -> Self {
         let state = Arc::new(Mutex::new(CallState::Ready(result)));
         Self { state, task: None, process: Process::current() }
@@ -61,13 +61,14 @@ impl<T: Send + 'static> Call<T> {
 }
 
 impl<T> Call<T> {
-    /// The result, once: `None` as long as the call goes on.
+    /// Returns the result, once. `None` means that the call goes on.
     ///
     /// # Errors
     ///
-    /// * Those of the call;
+    /// * Fails like the call does;
     /// * [`ErrorKind::Interrupted`] after [`cancel`](Self::cancel);
-    /// * [`ErrorKind::NotHeld`] if it was fetched before; [`ErrorKind::Forked`].
+    /// * [`ErrorKind::NotHeld`] if the result was already fetched;
+    /// * [`ErrorKind::Forked`] if the call belongs to the parent process.
     pub fn fetch(&self) -> Option<Result<T, Error>> {
         if let Err(forked) = self.process.refuse_forked() {
             return Some(Err(forked));
@@ -80,13 +81,13 @@ impl<T> Call<T> {
             }
             CallState::Ready(result) => Some(result),
             CallState::Fetched => {
-                Some(Err(Error::new(ErrorKind::NotHeld, "the result of this has been fetched before")))
+                Some(Err(Error::new(ErrorKind::NotHeld, "this result has been fetched before")))
             }
         }
     }
 
-    /// Ends the waiting: from now on [`fetch`](Self::fetch) gives [`ErrorKind::Interrupted`], unless there
-    /// was a result already. What was to be called when it is ready is not called then.
+    /// Ends the wait. From now on [`fetch`](Self::fetch) gives [`ErrorKind::Interrupted`], unless
+    /// there was a result already. The function `ready` is not called any more.
     pub fn cancel(&self) {
         if self.process.is_forked() {
             return;
@@ -107,7 +108,7 @@ impl<T> Call<T> {
     }
 }
 
-/// Whether there is a result now; `false` if nobody waits any more.
+/// Whether the result has just come; `false` if nobody waits any more.
 fn poll<T>(state: &Mutex<CallState<T>>, context: &mut Context<'_>) -> Poll<bool> {
     let mut state = lock_ignoring_poison(state);
     let CallState::Waits(call) = &mut *state else { return Poll::Ready(false) };
@@ -120,7 +121,7 @@ fn poll<T>(state: &Mutex<CallState<T>>, context: &mut Context<'_>) -> Poll<bool>
 impl<T> Drop for Call<T> {
     fn drop(&mut self) {
         if self.process.is_forked() {
-            // The call is the parent's.
+            // The call belongs to the parent.
             std::mem::forget(self.state.clone());
             return;
         }

@@ -1,15 +1,17 @@
-//! Which process this is. A fork has a copy of all memory, but none of the threads that work on it, and
-//! speaks on the same connections. So what was made before the fork is the parent's: the child leaves it
-//! alone, and waits for no mutex of it, which another thread may have locked when the fork came.
+//! Which process this is. A forked child has a copy of all memory, but none of the threads that work on it, and it
+//! shares the parent's connections. So everything made before the fork belongs to the parent: the child leaves it
+//! alone, and waits for none of its mutexes, which another thread may have locked at the moment of the fork.
 //!
-//! What a process has once is kept for each process ([`OfProcess`]), and everything else remembers the
-//! process in which it was made.
+//! A value of which each process has one is kept per process ([`OfProcess`]). Everything else remembers the process in
+//! which it was made.
 
 use crate::error::{Error, ErrorKind};
 use once_cell::race::{OnceBox, OnceRef};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// A process, of those that were forked one from the other.
+/// A process, among those that were forked from one another.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_core::face::Process;
@@ -21,14 +23,16 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Process(u32);
 
-/// The last number that was given, in this process or one before it in its line.
+/// The last number that was given out, in this process or one of its ancestors.
 static LAST: AtomicU32 = AtomicU32::new(0);
-/// The system's number of this process and ours, side by side.
+/// The system's number for this process, and ours, side by side.
 static NUMBERED: AtomicU64 = AtomicU64::new(0);
 static MARK: OnceRef<'static, AtomicU32> = OnceRef::new();
 
-/// Lets `mark` hold this process's number: it must be memory that reads as zero in every fork. Reading it costs much less
-/// than `getpid`, which every call otherwise makes.
+/// Stores this process's number in `mark`, which must be memory that reads as zero in every forked child. Reading it
+/// costs much less than `getpid`, which every call otherwise makes.
+///
+/// # Examples
 ///
 /// ```
 /// use std::sync::atomic::AtomicU32;
@@ -40,12 +44,14 @@ static MARK: OnceRef<'static, AtomicU32> = OnceRef::new();
 /// ```
 pub fn mark_processes(mark: &'static AtomicU32) {
     mark.store(Process::current().0, Ordering::Relaxed);
-    // The first stays.
+    // The first one stays.
     let _ = MARK.set(mark);
 }
 
-/// Tells that this process has just been forked, for a face that hears of it: a child may have the number that its parent
-/// has, each in a namespace of its own.
+/// Call this in a process that has just been forked, if you learn of that. It is needed because a child may have the
+/// same system number as its parent, each in its own namespace.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_core::face::{Process, has_forked};
@@ -59,17 +65,19 @@ pub fn has_forked() {
 }
 
 impl Process {
-    /// The process that calls.
+    /// The calling process.
     pub fn current() -> Self {
         MARK.get().map_or_else(Self::by_number, Self::by_mark)
     }
 
-    /// Whether this process was forked from that one, at once or through others.
+    /// Whether the calling process was forked from that one, directly or through others.
     pub fn is_forked(self) -> bool {
         self != Self::current()
     }
 
-    /// A number that no process has from which this one was forked.
+    /// A number that differs from those of all processes from which this one was forked.
+    ///
+    /// # Examples
     ///
     /// ```
     /// assert!(zklock_core::face::Process::current().number() > 0);
@@ -106,7 +114,7 @@ impl Process {
     }
 }
 
-/// Before anybody has it: a child that is forked just then must not give it again.
+/// Counted before anybody uses the number, because a child that is forked at that moment must not give it out again.
 fn next() -> u32 {
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
@@ -126,7 +134,7 @@ impl Home {
         Self(AtomicU32::new(0))
     }
 
-    /// From now on it is this one, unless it is another already.
+    /// Makes this process the home, unless another one already is.
     pub(crate) fn settle(&self) -> Result<(), Error> {
         let here = Process::current();
         match self.0.compare_exchange(0, here.0, Ordering::Relaxed, Ordering::Relaxed) {
@@ -150,7 +158,9 @@ impl Home {
     }
 }
 
-/// Something that each process has for itself, for a `static`: a child makes its own, and does not touch the parent's.
+/// A value of which each process has its own, for a `static`. A child makes its own, and does not touch the parent's.
+///
+/// # Examples
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -165,7 +175,7 @@ pub struct OfProcess<T> {
     first: OnceBox<Entry<T>>,
 }
 
-/// That of one process of the line, and those of its children.
+/// The value of one process, and those of its descendants.
 #[derive(Debug)]
 struct Entry<T> {
     process: Process,
@@ -174,13 +184,13 @@ struct Entry<T> {
 }
 
 impl<T> OfProcess<T> {
-    /// Nobody has one yet.
+    /// No process has a value yet.
     pub const fn new() -> Self {
         Self { first: OnceBox::new() }
     }
 
-    /// That of this process, which is made when it is first needed. What `make` is given is the one of the process
-    /// before it: it must not wait for a mutex there.
+    /// This process's value, which is made when it is first needed. `make` gets the value of the parent process; it
+    /// must not wait for a mutex there.
     pub fn here(&self, make: impl Fn(Option<&T>) -> T) -> &T {
         let process = Process::current();
         let (mut place, mut before) = (&self.first, None);
@@ -199,7 +209,7 @@ impl<T> OfProcess<T> {
 }
 
 impl<T> OfProcess<T> {
-    /// Those of the processes from which this one was forked: its copies of them. Never wait for a mutex there.
+    /// The values of the processes from which this one was forked: its copies of them. Never wait for a mutex in them.
     pub fn of_parents(&self) -> impl Iterator<Item = &T> {
         let process = Process::current();
         let entries = std::iter::successors(self.first.get(), |entry| entry.next.get());

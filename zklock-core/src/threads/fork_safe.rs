@@ -1,4 +1,4 @@
-//! Something of the asynchronous core, in the hands of threads.
+//! A value of the asynchronous core, used by threads.
 
 use super::call::Call;
 use super::interrupt::Interrupt;
@@ -9,8 +9,8 @@ use crate::wait::Wait;
 use std::fmt;
 use std::sync::Arc;
 
-/// Something of the asynchronous core, such as a [`Hold`](crate::Hold), in the hands of threads: calls of it are waited for
-/// here, or go on by themselves. A forked child has a copy, which it does not touch.
+/// A value of the asynchronous core, such as a [`Hold`](crate::Hold), used by threads: its calls are waited for here, or
+/// go on in the background. A forked child has a copy, which it does not touch.
 pub struct ForkSafe<T> {
     value: Arc<T>,
     io: Io,
@@ -21,12 +21,12 @@ impl<T> ForkSafe<T> {
         Self { value: Arc::new(value), io }
     }
 
-    /// Something that was made in this process, in which the I/O thread already runs.
+    /// Wraps a value that was made in this process, in which the I/O thread already runs.
     pub(crate) fn here(value: T) -> Result<Self, Error> {
         Ok(Self::new(value, Io::start()?))
     }
 
-    /// What came of it, in the same hands.
+    /// Wraps a value that came from this one.
     pub(crate) fn adopt<U>(&self, value: U) -> ForkSafe<U> {
         ForkSafe::new(value, self.io.clone())
     }
@@ -35,45 +35,45 @@ impl<T> ForkSafe<T> {
         &self.io
     }
 
-    /// An error in a child of the process that made it.
+    /// The value, or an error in a child of the process that made it.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a child.
     pub fn get(&self) -> Result<&T, Error> {
         self.io.refuse_forked()?;
         Ok(&self.value)
     }
 
-    /// As [`get`](Self::get), for a caller that is to wait: so it is also an error in a callback.
+    /// Like [`get`](Self::get), for a caller that will wait. So it also fails in a callback.
     pub(crate) fn get_to_wait(&self) -> Result<&T, Error> {
         refuse_to_block()?;
         self.get()
     }
 
-    /// What does not change and needs no mutex, so that a child may read it.
+    /// The value, for parts that do not change and need no mutex, so that even a child may read them.
     pub(crate) fn fixed(&self) -> &T {
         &self.value
     }
 
-    /// The same, shared. Only if [`get`](Self::get) succeeds.
+    /// The same, shared. Use it only if [`get`](Self::get) succeeds.
     pub(crate) fn value(&self) -> Arc<T> {
         self.value.clone()
     }
 
-    /// What it says of itself, or what is to be said in a child.
+    /// Asks the value for something; in a child, returns `in_a_child`.
     pub(crate) fn look<R>(&self, in_a_child: R, look: impl FnOnce(&T) -> R) -> R {
         if self.io.is_forked() { in_a_child } else { look(&self.value) }
     }
 
-    /// Waits for a call. The caller's thread polls it: so it is the owner, its clock keeps the deadline, and the interrupt
-    /// ends the wait at once.
+    /// Waits for a call. The caller's thread polls it. So that thread is the owner, its clock keeps the deadline, and the
+    /// interrupt ends the wait at once.
     ///
     /// # Errors
     ///
-    /// Those of the call; [`Timeout`](crate::ErrorKind::Timeout) at the deadline,
-    /// [`Interrupted`](crate::ErrorKind::Interrupted), [`Deadlock`](crate::ErrorKind::Deadlock) in a callback,
-    /// [`Forked`](crate::ErrorKind::Forked).
+    /// Fails like the call does; and with [`Timeout`](crate::ErrorKind::Timeout) at the deadline, with
+    /// [`Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered, with
+    /// [`Deadlock`](crate::ErrorKind::Deadlock) in a callback, and with [`Forked`](crate::ErrorKind::Forked) in a child.
     pub fn wait<'a, R, F>(
         &'a self,
         how_long: Wait,
@@ -87,12 +87,12 @@ impl<T> ForkSafe<T> {
         wait(&self.io, call(self.get_to_wait()?), how_long.deadline(), interrupt)?
     }
 
-    /// Begins a call, and returns at once. `ready` is called when there is a result: on the I/O thread, so it must not
-    /// block. Of what has begun before the future is polled, as a release has, dropping the call ends only the waiting.
+    /// Starts a call, and returns at once. The I/O thread calls `ready` when there is a result, so `ready` must not block.
+    /// If something begins before the future is polled, as a release does, dropping the call only ends the wait for it.
     ///
     /// # Errors
     ///
-    /// [`Forked`](crate::ErrorKind::Forked); all others come with the result.
+    /// [`Forked`](crate::ErrorKind::Forked) in a child. All other errors come with the result.
     pub fn start<R, F>(
         &self,
         ready: impl FnOnce() + Send + 'static,
@@ -116,7 +116,7 @@ impl<T> Clone for ForkSafe<T> {
 impl<T> Drop for ForkSafe<T> {
     fn drop(&mut self) {
         if self.io.is_forked() {
-            // It is the parent's, and its mutexes may be locked for ever.
+            // The parent owns it, and its mutexes may be locked for ever.
             std::mem::forget(self.value.clone());
         }
     }

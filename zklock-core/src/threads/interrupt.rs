@@ -4,7 +4,9 @@ use super::park::Signal;
 use crate::sync::{Mutex, lock_ignoring_poison};
 use std::sync::{Arc, Weak};
 
-/// Ends waits from outside, such as on a signal.
+/// Ends waits from outside, for example when a signal arrives.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_core::blocking::Interrupt;
@@ -23,18 +25,18 @@ pub struct Interrupt {
 #[derive(Debug, Default)]
 struct InterruptState {
     triggered: bool,
-    /// How often it was triggered: a reset must not hide that from a thread that was waiting.
+    /// How many times it was triggered. A reset must not hide that from a thread that was waiting.
     times: u64,
     waiting: Vec<Weak<Signal>>,
 }
 
 impl Interrupt {
-    /// One that is not triggered.
+    /// Makes an interrupt that is not triggered.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends all waits with this interrupt, those under way and those to come.
+    /// Ends all waits with this interrupt, current and future ones.
     pub fn trigger(&self) {
         let mut state = lock_ignoring_poison(&self.state);
         state.triggered = true;
@@ -44,7 +46,7 @@ impl Interrupt {
         }
     }
 
-    /// Lets waits to come go on. Those that were under way are ended all the same.
+    /// Lets future waits go on. Waits that it had already ended stay ended.
     pub fn reset(&self) {
         lock_ignoring_poison(&self.state).triggered = false;
     }
@@ -54,7 +56,7 @@ impl Interrupt {
         lock_ignoring_poison(&self.state).triggered
     }
 
-    /// Raises the signal when triggered; says how often it was before.
+    /// Raises the signal when triggered. Returns how many times it had been triggered before.
     pub(super) fn register(&self, signal: &Arc<Signal>) -> u64 {
         let mut state = lock_ignoring_poison(&self.state);
         state.waiting.retain(|other| other.strong_count() > 0);

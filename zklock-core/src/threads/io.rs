@@ -1,8 +1,8 @@
 //! Our threads: one for I/O, and one for callbacks, which may take their time.
 //!
-//! They take no signal of their host. Those that a thread brings on itself (a fault) are left alone,
-//! so that the host's crash handler sees ours as well. And a write to a closed connection, which is
-//! made on the I/O thread, raises no SIGPIPE that anybody would see.
+//! They take none of the host's signals. Signals that a thread causes itself (faults) are not blocked, so that the host's
+//! crash handler sees ours too. And a write to a closed connection, which happens on the I/O thread, raises no SIGPIPE that
+//! anybody would see.
 
 use super::fork::{Home, OfProcess, Process};
 use crate::error::{Error, ErrorKind};
@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::runtime::{EnterGuard, Handle};
 use tokio::task::AbortHandle;
 
-/// The runtime of the I/O thread, which is started by the first client of a process and never ends.
+/// The runtime of the I/O thread. The first client of a process starts the thread, and it never ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Io {
     runtime: Handle,
@@ -31,7 +31,8 @@ pub(crate) struct Io {
 type Job = Box<dyn FnOnce() + Send>;
 
 thread_local! {
-    /// Where this thread was started, if it is ours: a child that is forked on it has it as its main thread.
+    /// The process in which this thread was started, if it is one of ours. In a child that is forked on it, it is the main
+    /// thread.
     static OURS: Cell<Option<Process>> = const { Cell::new(None) };
 }
 
@@ -44,7 +45,7 @@ impl Io {
             return Ok(io.clone());
         }
         let mut builder = tokio::runtime::Builder::new_current_thread();
-        // The resolver's threads come when they are needed, and go.
+        // The resolver's threads are started when needed, and end soon.
         builder.enable_all().thread_name("zklock-names").thread_keep_alive(Duration::from_millis(100));
         let runtime = builder.build().map_err(|error| not_started(&error))?;
         let has_begun = Arc::new(AtomicBool::new(false));
@@ -68,7 +69,7 @@ impl Io {
     }
 
     pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-        // Boxed, so that what the runtime does with a task is compiled once, and not for each kind of task.
+        // Boxed, so that the runtime's code for a task is compiled once, and not for each kind of task.
         let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(future);
         self.runtime.spawn(task).abort_handle()
     }
@@ -85,8 +86,8 @@ impl Io {
         self.process.refuse_forked()
     }
 
-    /// Why there was no session in time, as far as the thread that waited can know. While a shared object is being loaded, the
-    /// loader lets no new thread begin.
+    /// The error for a session that was not opened in time, as far as the waiting thread can know the reason. While a shared
+    /// object is being loaded, the loader lets no new thread begin.
     pub(crate) fn unconnected(&self, hosts: &str, wait: Wait) -> Error {
         let advice = if self.has_begun.load(Ordering::Relaxed) {
             "check hosts and network"
@@ -98,12 +99,16 @@ impl Io {
     }
 }
 
-/// Runs `job` on the thread for callbacks, after those that were handed over before it. A panic in
-/// it is caught.
+/// Runs `job` on the thread for callbacks, after the jobs that were handed over before it. A panic in it is caught.
 ///
-/// There it may take its time: no lock of ours is held, and the I/O thread goes on. It must not make
-/// calls that block, which would make the callbacks after it wait: they are refused with
-/// [`ErrorKind::Deadlock`].
+/// The job may take its time: no lock of ours is held, and the I/O thread goes on. It must not make calls that block, because
+/// the callbacks after it would wait. Such calls fail with [`ErrorKind::Deadlock`].
+///
+/// # Errors
+///
+/// [`ErrorKind::Refused`] if the system has no more threads; [`ErrorKind::Forked`] in a child, without the feature `fork`.
+///
+/// # Examples
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();
@@ -111,10 +116,6 @@ impl Io {
 /// assert_eq!(receiver.recv(), Ok(7));
 /// # Ok::<(), zklock_core::Error>(())
 /// ```
-///
-/// # Errors
-///
-/// [`ErrorKind::Refused`] if the system gives us no thread; [`ErrorKind::Forked`] in a child, without the feature `fork`.
 pub fn call_later(job: impl FnOnce() + Send + 'static) -> Result<(), Error> {
     static STARTED: OfProcess<Mutex<Option<Sender<Job>>>> = OfProcess::new();
     refuse_second_process()?;
@@ -123,7 +124,7 @@ pub fn call_later(job: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         let (sender, jobs) = channel::<Job>();
         start_thread("zklock-calls", move || {
             for job in jobs {
-                // It must not end the thread, on which others rely.
+                // A panic must not end the thread, which others rely on.
                 let _ = catch_unwind(AssertUnwindSafe(job));
             }
         })?;
@@ -136,26 +137,28 @@ pub fn call_later(job: impl FnOnce() + Send + 'static) -> Result<(), Error> {
     Ok(())
 }
 
-/// Asks for what a connection will need before anything is begun: half-way, what lacks descriptors can only try again.
+/// Checks that the system has what a connection will need before anything is begun. Without descriptors, a connection that is
+/// half made could only try again.
 ///
-/// With a kind of descriptor that every process may have: a hardened one may be forbidden some kinds of socket. And no thread
-/// is asked for by starting one: where a shared object is being loaded that would wait until it is.
+/// It uses a kind of descriptor that every process may have, because a hardened one may be forbidden some kinds of socket. It
+/// does not start a thread to see whether that works: while a shared object is being loaded, that would wait until it is.
 pub(crate) fn check_resources() -> Result<(), Error> {
     const DESCRIPTORS: usize = 10;
     let one = |_| EventFd::from_flags(EfdFlags::EFD_CLOEXEC);
     (0..DESCRIPTORS).map(one).collect::<Result<Vec<_>, _>>().map(drop).map_err(|error| {
-        let message = format!("the system gives no descriptors ({error}): raise the limit of open files");
+        let message = format!("the system has no more descriptors ({error}): raise the limit of open files");
         Error::new(ErrorKind::Refused, message)
     })
 }
 
-/// What the client library needs of its own cannot be had twice, unless stand-ins for it are in place.
+/// Without the feature `fork`, only one process among those forked from one another can use the client library: its threads
+/// do not exist in the others.
 fn refuse_second_process() -> Result<(), Error> {
     static HOME: Home = Home::new();
     if cfg!(feature = "fork") { Ok(()) } else { HOME.settle() }
 }
 
-/// An error if this thread must not wait, for it would wait for itself.
+/// An error if this thread must not wait, because it would wait for itself.
 pub(crate) fn refuse_to_block() -> Result<(), Error> {
     if OURS.get() == Some(Process::current()) {
         let message = "a callback must not make calls that block: hand the work to a thread of your own";
@@ -175,7 +178,7 @@ fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), E
     started.map(drop).map_err(|error| not_started(&error))
 }
 
-/// Starts a thread that takes no signals: it inherits what is blocked here.
+/// Starts a thread that takes no signals: it inherits the signals blocked here.
 pub(crate) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     let mut blocked = SigSet::all();
     for fault in
@@ -186,7 +189,7 @@ pub(crate) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     let before = blocked.thread_swap_mask(SigmaskHow::SIG_BLOCK);
     let started = start();
     if let Ok(before) = before {
-        // It cannot fail where it has succeeded.
+        // It cannot fail, since it has just succeeded.
         let _ = before.thread_set_mask();
     }
     started

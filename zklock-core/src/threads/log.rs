@@ -1,4 +1,4 @@
-//! What the library has to say, as lines of text for a host that has a log of its own.
+//! The library's log, as lines of text for a host that has a log of its own.
 
 use crate::error::{Error, ErrorKind};
 use std::fmt::{self, Write};
@@ -9,21 +9,27 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 /// Takes log lines. See [`log_to`].
 pub trait TakeLine: Send + Sync + 'static {
-    /// How much is wanted now. When it changes, call
+    /// The level that is wanted now. When it changes, call
     /// [`rebuild_interest_cache`](tracing::callsite::rebuild_interest_cache).
     fn level(&self) -> LevelFilter;
 
-    /// Takes a line: on any thread, so it must not block.
+    /// Takes a line. Any thread may call it, so it must not block.
     fn take(&self, level: Level, line: String);
 
-    /// The same, with what is known of the place in the source that has said it.
+    /// The same, with the metadata of the place in the source.
     fn take_from(&self, origin: &'static Metadata<'static>, line: String) {
         self.take(*origin.level(), line);
     }
 }
 
-/// Lets what the library has to say go to `taker`, once and for all: for a face that is a library of its
-/// own, and so has [`tracing`] to itself. In a Rust program any `tracing` subscriber does.
+/// Sends the library's log to `taker`, once and for all. It is for a face that is a library of its
+/// own, and so has [`tracing`] to itself. In a Rust program, use any `tracing` subscriber.
+///
+/// # Errors
+///
+/// [`ErrorKind::Refused`] if there already is a `tracing` subscriber.
+///
+/// # Examples
 ///
 /// ```
 /// use tracing::{Level, level_filters::LevelFilter};
@@ -43,10 +49,6 @@ pub trait TakeLine: Send + Sync + 'static {
 /// log_to(Print)
 /// # }
 /// ```
-///
-/// # Errors
-///
-/// [`ErrorKind::Refused`] if there is a `tracing` subscriber already.
 pub fn log_to(taker: impl TakeLine) -> Result<(), Error> {
     tracing::subscriber::set_global_default(Lines(taker))
         .map_err(|_| Error::new(ErrorKind::Refused, "there is a tracing subscriber already: use that"))
@@ -83,7 +85,7 @@ impl<T: TakeLine> Subscriber for Lines<T> {
     fn exit(&self, _: &Id) {}
 }
 
-/// The message first, then what belongs to it.
+/// The message first, then its fields.
 struct Text(String);
 
 impl Visit for Text {

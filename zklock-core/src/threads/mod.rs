@@ -1,7 +1,7 @@
 //! Our threads, and how other threads wait for what they do.
 //!
-//! One I/O thread does the work of all clients of a process. A thread that waits polls the future itself: so a wait's deadline is
-//! kept even if the I/O thread is late.
+//! One I/O thread does the work of all clients of a process. A thread that waits polls the future itself, so the deadline of a
+//! wait is kept even if the I/O thread is late.
 
 pub(crate) mod call;
 pub(crate) mod fork;

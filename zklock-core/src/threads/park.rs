@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use std::task::Wake;
 use std::time::Instant;
 
-/// How a thread sleeps while it waits: for a face whose threads have more to look after then, such as
-/// the signals of their host. See [`park_by`].
+/// How a thread sleeps while it waits. It is for a face whose threads have other things to look after
+/// then, such as the host's signals. See [`park_by`].
 pub trait Park: Send + Sync + std::fmt::Debug {
-    /// Sleeps until [`unpark`](Self::unpark), which may have come before, or the deadline. It may wake
-    /// without a reason.
+    /// Sleeps until [`unpark`](Self::unpark), which may have come before, or until the deadline. It
+    /// may wake without a reason.
     fn park(&self, deadline: Option<Instant>) -> Parked;
 
     /// Ends the sleep, or the next one. Any thread may call it.
@@ -19,11 +19,11 @@ pub trait Park: Send + Sync + std::fmt::Debug {
 /// Why a sleep ended. See [`Park::park`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parked {
-    /// There may be news.
+    /// Something may have changed.
     Woken,
     /// The deadline has come.
     Late,
-    /// The wait is to end with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
+    /// The wait must end with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
     Interrupted,
 }
 
@@ -31,13 +31,15 @@ type Choose = fn() -> Option<Arc<dyn Park>>;
 
 static CHOICE: OnceLock<Choose> = OnceLock::new();
 
-/// Lets `choose` say how the calling thread is to sleep, whenever one waits; `None` is the usual way.
+/// Lets `choose` decide how the calling thread sleeps whenever it waits; `None` is the default way.
+///
+/// # Examples
 ///
 /// ```
 /// zklock_core::face::park_by(|| None);
 /// ```
 pub fn park_by(choose: fn() -> Option<Arc<dyn Park>>) {
-    // The first stays.
+    // The first one stays.
     let _ = CHOICE.set(choose);
 }
 
@@ -70,7 +72,7 @@ impl Wake for Signal {
     }
 }
 
-/// The usual way.
+/// The default way.
 #[derive(Debug, Default)]
 struct Bell {
     rung: Mutex<bool>,

@@ -10,8 +10,8 @@ use std::task::{Context, Waker};
 use std::time::Instant;
 use tokio::runtime::Handle;
 
-/// Polls the future on this thread until it is ready, the deadline has come or the interrupt. At the
-/// deadline it is polled once more.
+/// Polls the future on this thread until it is ready, the deadline has come, or the interrupt is
+/// triggered. At the deadline it is polled once more.
 pub(crate) fn wait<T: Send>(
     io: &Io,
     future: impl Future<Output = T> + Send,
@@ -21,10 +21,10 @@ pub(crate) fn wait<T: Send>(
     let mut result = None;
     let future = Box::pin(future);
     wait_for(io, Box::pin(async { result = Some(future.await) }), deadline, interrupt)?;
-    result.ok_or_else(|| Error::new(ErrorKind::Refused, "the wait panicked: this is a mistake in zklock"))
+    result.ok_or_else(|| Error::new(ErrorKind::Refused, "the wait panicked: this is a bug in zklock"))
 }
 
-/// It leaves its result elsewhere: so what follows is compiled once, and not for each call.
+/// It leaves its result elsewhere, so that the code below is compiled once, and not for each call.
 type Waited<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 fn wait_for(
@@ -36,13 +36,13 @@ fn wait_for(
     io.refuse_forked()?;
     io::refuse_to_block()?;
     match Handle::try_current() {
-        // The thread is at its end (a handler of `atexit`, a destructor of a static), and what the
-        // runtime keeps for each thread is gone: another has to do it.
+        // The thread is ending (in a handler of `atexit`, or a destructor of a static), and the data
+        // that the runtime keeps for each thread is gone. Another thread has to do it.
         Err(error) if error.is_thread_local_destroyed() => std::thread::scope(|scope| {
             let polls = || poll(io, future, deadline, interrupt);
             let builder = std::thread::Builder::new().name("zklock-last".into());
             let last = io::without_signals(|| builder.spawn_scoped(scope, polls));
-            // If it panics it leaves no result.
+            // If it panics, it leaves no result.
             last.map_err(|error| io::not_started(&error))?.join().unwrap_or(Ok(()))
         }),
         _ => poll(io, future, deadline, interrupt),
@@ -55,9 +55,9 @@ fn poll(
     deadline: Option<Instant>,
     interrupt: Option<&Interrupt>,
 ) -> Result<(), Error> {
-    // Its timers are those of the I/O thread.
+    // The future's timers belong to the I/O thread.
     let _runtime = io.enter();
-    // Dropped within the runtime.
+    // Moved here, so that it is dropped inside the runtime.
     let mut future = future;
     let signal = Signal::of_this_thread();
     let interrupt = interrupt.map(|interrupt| (interrupt, interrupt.register(&signal)));
@@ -73,11 +73,11 @@ fn poll(
             return Ok(());
         }
         if !in_time {
-            return Err(Error::new(ErrorKind::Timeout, "the time is over"));
+            return Err(Error::new(ErrorKind::Timeout, "the time is up"));
         }
         let parked = signal.wait(deadline);
         if let Err(forked) = io.refuse_forked() {
-            // The handler of a signal has forked, and returned in the child: the wait is the parent's.
+            // A signal handler has forked, and returned in the child. The wait belongs to the parent.
             std::mem::forget(future);
             return Err(forked);
         }

@@ -10,12 +10,13 @@ use rustls::pki_types::pem::PemObject;
 
 const PLAIN: &str = "PRIVATE KEY";
 const ENCRYPTED: &str = "ENCRYPTED PRIVATE KEY";
-/// How keys were encrypted before PKCS#8, with a digest that is not fit for it.
+/// How keys were encrypted before PKCS#8, with a digest that is not fit for that.
 const TRADITIONAL: &str = "Proc-Type: 4,ENCRYPTED";
-/// Writes a key in the form that can be read here.
+/// Converts a key to the form that can be read here.
 const CONVERT: &str = "openssl pkcs8 -topk8 -v2 aes-256-cbc -in FILE -out NEW";
 
-/// The key, and PEM of it without a pass phrase, in which alone the client library takes it.
+/// The key, and its PEM without a pass phrase, which is the only form that the client library
+/// takes.
 pub(super) fn read(
     source: &Source,
     what: &str,
@@ -49,7 +50,7 @@ fn decrypted(
         return Err(invalid(what, "has a pass phrase: give it, before the key"));
     };
     let pass_phrase = pass_phrase.read()?;
-    // The reader of PEM knows no other label than the plain one.
+    // The PEM reader knows only the plain label.
     let start = pem.find(&begin(ENCRYPTED)).unwrap_or_default();
     let relabelled = pem[start..].replace(ENCRYPTED, PLAIN);
     let sealed = first_key(source, what, &relabelled)?;
@@ -60,7 +61,7 @@ fn decrypted(
     let wrong = || invalid(what, "does not open with the pass phrase: give the right one");
     let key: SecretDocument = sealed.decrypt(pass_phrase.as_bytes()).map_err(|error| match error {
         pkcs8::Error::EncryptedPrivateKey(pkcs8::pkcs5::Error::UnsupportedAlgorithm { .. }) => foreign(),
-        // One wrong pass phrase in a few hundred gives something, and it is no key.
+        // One wrong pass phrase in a few hundred decrypts to something, but that is not a key.
         _ => wrong(),
     })?;
     let pem = key.to_pem(PLAIN, LineEnding::LF).map_err(|_| wrong())?;

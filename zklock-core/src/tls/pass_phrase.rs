@@ -1,4 +1,5 @@
-//! The pass phrase of an encrypted key. It goes nowhere: its type cannot be printed, and no error quotes what was read.
+//! The pass phrase of an encrypted key. It goes nowhere: its type cannot be printed, and no error
+//! quotes what was read.
 
 use super::source::invalid;
 use crate::error::Error;
@@ -7,12 +8,15 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// More than any pass phrase has.
+/// More than any pass phrase needs.
 const LONGEST_FILE: u64 = 64 * 1024;
 
-/// The pass phrase of an encrypted key, for [`Tls::pass_phrase`](crate::Tls::pass_phrase); needs the feature `tls`.
+/// The pass phrase of an encrypted key, for [`Tls::pass_phrase`](crate::Tls::pass_phrase). It needs
+/// the feature `tls`.
 ///
-/// It is in no log, error or description of an object.
+/// It never appears in a log, an error or a debug output.
+///
+/// # Examples
 ///
 /// ```
 /// let pass_phrase = zklock_core::PassPhrase::new("correct horse")?;
@@ -25,12 +29,18 @@ pub struct PassPhrase(pub(super) Origin);
 #[derive(Clone)]
 pub(super) enum Origin {
     Given(Arc<str>),
-    /// Read anew for each connection.
+    /// Read again for each connection.
     File(Arc<Path>),
 }
 
 impl PassPhrase {
-    /// This text.
+    /// The pass phrase itself.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if it is empty.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # use zklock_core::{ErrorKind, PassPhrase};
@@ -38,44 +48,44 @@ impl PassPhrase {
     /// assert_eq!(PassPhrase::new("").unwrap_err().kind(), ErrorKind::InvalidInput);
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if it is empty.
     pub fn new(text: &str) -> Result<Self, Error> {
         Self::given("the pass phrase", text)
     }
 
     /// The text of an environment variable. It is read now, and not again.
     ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the variable is not set, empty, or not UTF-8.
+    ///
+    /// # Examples
+    ///
     /// ```no_run
     /// let pass_phrase = zklock_core::PassPhrase::from_env("CLIENT_KEY_PASS")?;
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the variable is not set, empty, or not UTF-8.
     pub fn from_env(variable: &str) -> Result<Self, Error> {
         let what = format!("the pass phrase in the environment variable {variable:?}");
         match std::env::var(variable) {
             Ok(text) => Self::given(&what, &text),
             Err(std::env::VarError::NotPresent) => Err(invalid(&what, "is missing: it is not set")),
-            // The error of the standard library would quote it.
+            // The standard library's error would quote it.
             Err(std::env::VarError::NotUnicode(_)) => Err(invalid(&what, "is not UTF-8")),
         }
     }
 
-    /// The first line of a file. It is read now, and anew for each connection.
+    /// The first line of a file. It is read now, and again for each connection.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if it cannot be read, or the line is empty.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// let pass_phrase = zklock_core::PassPhrase::from_file("/run/secrets/client-key")?;
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if it cannot be read, or the line is empty.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let pass_phrase = Self(Origin::File(path.as_ref().into()));
         pass_phrase.read()?;

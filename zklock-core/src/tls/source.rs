@@ -7,9 +7,9 @@ use rustls::pki_types::pem::PemObject;
 use std::path::Path;
 use std::sync::Arc;
 
-/// More than any bundle of authorities with their lists of revoked certificates has.
+/// Larger than any bundle of authorities with their lists of revoked certificates.
 const LONGEST_FILE: u64 = 16 * 1024 * 1024;
-/// What names another file than the system's.
+/// The variable that names another file than the system's.
 const SYSTEM_VARIABLE: &str = "SSL_CERT_FILE";
 /// Where distributions keep the authorities that they trust: Debian, Arch and Alpine; Fedora and Red Hat; SUSE; others.
 const SYSTEM_FILES: &[&str] = &[
@@ -19,11 +19,11 @@ const SYSTEM_FILES: &[&str] = &[
     "/etc/ssl/cert.pem",
 ];
 
-/// One of the things that TLS is done with.
+/// One of the inputs of TLS.
 #[derive(Clone)]
 pub(super) enum Source {
     Text(Arc<str>),
-    /// Read anew for each connection.
+    /// Read again for each connection.
     File(Arc<Path>),
 }
 
@@ -42,7 +42,7 @@ impl Source {
         })
     }
 
-    /// With the file's name, so that an error says which one it is about.
+    /// Adds the file's name, so that an error says which file it is about.
     pub(super) fn named(&self, what: &str) -> String {
         match self {
             Self::Text(_) => what.to_owned(),
@@ -57,7 +57,7 @@ impl Source {
         }
     }
 
-    /// That there is no part with this label.
+    /// The error if there is no part with this label.
     pub(super) fn missing(&self, what: &str, pem: &str, label: &str) -> Error {
         let problem = match self {
             _ if pem.contains("-----BEGIN ") => {
@@ -76,7 +76,7 @@ impl Source {
         invalid(what, &problem)
     }
 
-    /// What the reader says is left out: it may contain some of a key.
+    /// The reader's own error is left out, because it may contain parts of a key.
     pub(super) fn damaged(&self, what: &str) -> Error {
         match self {
             Self::Text(_) => invalid(what, "is damaged PEM: the content of a PEM file is wanted as it is"),

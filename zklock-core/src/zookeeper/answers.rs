@@ -1,4 +1,4 @@
-//! What the library's errors say about a request: only what a server answered counts as an answer.
+//! What the library's errors say about a request. Only what a server answered counts as an answer.
 
 use super::rights;
 use crate::ensemble::ReadFailure;
@@ -32,25 +32,25 @@ pub(super) fn outcome(error: &Error) -> Outcome {
         Error::QuotaExceeded | Error::BadArguments(_) | Error::MarshallingError => {
             Outcome::Refused(Refusal::Answer(error.to_string()))
         }
-        // Whatever else there is may have been executed, or may yet be.
+        // With any other error, the request may have been executed, or may yet be.
         _ => Outcome::Unknown,
     }
 }
 
-/// What it says that a server does not know a request.
+/// The error text when a server does not know a request.
 pub(super) const TOO_OLD: &str = "it does not know the request, so it is older than 3.5: if the options state the servers' version, state 3.4";
 
-/// Of a node that is to be created.
+/// The error text when a node is created with an access list that servers reject.
 pub(super) const INVALID_LIST: &str = "the servers do not take the access list that the client gives its nodes: they do \
                                        not know a scheme of it, or its id, or nobody is logged in who could be the creator";
 
-/// What a server says that keeps sessions to itself, of which the library does not know.
+/// The answer of a server with local sessions, which the library does not know.
 const EPHEMERAL_ON_LOCAL_SESSION: i32 = -120;
 
-/// How the library's error begins if a string of a reply is not UTF-8.
+/// How the library's error begins if a string in a reply is not UTF-8.
 const NOT_UTF8: &str = "invalid utf8 bytes";
 
-/// A listing that arrived but cannot be read will not be better next time.
+/// A listing that arrived but cannot be read will be no better next time.
 pub(super) fn listing(directory: &str, error: &Error) -> Outcome {
     match error {
         Error::UnexpectedError(problem) if problem.starts_with(NOT_UTF8) => {

@@ -24,13 +24,14 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use zookeeper_client::{Connector, Error};
 
-/// How much later the next host is tried, while the one before does not accept a connection.
+/// How long to wait for a host to accept a connection before trying the next one as well.
 const NEXT_HOST: Duration = Duration::from_millis(100);
-/// How long a server may take to say which version it is, at most.
+/// How long a server may take, at most, to say which version it is.
 const ANSWER: Duration = Duration::from_millis(500);
-/// More than the line that says it.
+/// Longer than the line that says it.
 const LONGEST_ANSWER: usize = 512;
-/// No server grants more that was asked for less: with that the silence of a connection would mean nothing for days.
+/// No server grants more than this to a client that asked for less. With such a timeout, the silence of a connection would mean
+/// nothing for days.
 const LONGEST_GRANT: Duration = Duration::from_secs(3600);
 const ANOTHER_SESSION: &str = "the server gives another session in its place";
 
@@ -47,16 +48,16 @@ pub(crate) struct Opened {
 pub(crate) enum NotOpened {
     /// It may be tried again.
     Yet(String),
-    /// The servers let the client not in, or it has nothing to show them.
+    /// The servers do not let the client in, or it has nothing to log in with.
     Refused(String),
-    /// What this server sends was not passed on to the library: why.
+    /// What this server sent was not passed on to the library, for this reason.
     NotZooKeeper { server: String, why: String },
 }
 
 /// A new connection of a session.
 pub(crate) struct Attached {
     pub(crate) ensemble: ZooKeeper,
-    /// When the write was sent that the quorum has answered.
+    /// When the write that the quorum has answered was sent.
     pub(crate) sent: Moment,
 }
 
@@ -66,16 +67,16 @@ pub(crate) enum NotAttached {
     Yet(String),
     /// The server refuses the login.
     Refused(String),
-    /// It cannot be had again, though it may live on at the servers.
+    /// The session cannot be taken up again, though it may live on at the servers.
     GivenUp(String),
     /// The server has said that the session is over.
     SessionOver,
 }
 
-/// Opens a session; the host at `turn` is tried first. Gives up after one session timeout.
+/// Opens a session. The host at `turn` is tried first. Gives up after one session timeout.
 ///
-/// The library would try one host after the other, longer and longer, and not say when it asked for the session that
-/// it gets. A lease that is counted from long before is over before the next can be proven.
+/// The library by itself would try one host after the other, for longer and longer, and not say when it asked for the session
+/// that it gets. A lease that is counted from too early is over before the next can be proven.
 pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened, NotOpened> {
     let (host, stream) = accepting(&options.hosts, turn).await.map_err(NotOpened::Yet)?;
     let answer = asked_for_version(options, stream).await;
@@ -111,23 +112,23 @@ pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened,
     Ok(Opened { session: client.session_id().0, timeout: client.session_timeout(), ensemble, asked })
 }
 
-/// Attaches a connection to the session; the host at `turn` is tried first. The session is told just before a server
-/// may hear of it, and what the server has granted.
+/// Attaches a connection to the session. The host at `turn` is tried first. The session learns just before a server may be
+/// asked for it, and then what the server has granted.
 ///
-/// It may take without limit: a server can wait for an earlier write of the session. If it is dropped nothing more is
-/// sent, and the session lives on.
+/// There is no limit to how long this may take: a server can wait for an earlier write of the session. If the future is
+/// dropped, nothing more is sent, and the session lives on.
 pub(crate) async fn attach(
     options: &ClientOptions,
     session: &Session,
     info: SessionInfo,
     turn: usize,
 ) -> Result<Attached, NotAttached> {
-    // A server that hears nothing can grant nothing: so it is certain first that one is there.
+    // A server that receives nothing can grant nothing. So first make certain that one is there.
     let asking = info.servers.asking(&options.hosts);
     let (host, _) = accepting(&asking.hosts, turn).await.map_err(NotAttached::Yet)?;
     asking.choose(&host);
-    // It asks for the timeout that counts: with a longer one a crash would keep locks for longer, and no hold would be
-    // valid for longer.
+    // Ask for the timeout that is in force. With a longer one, a crash would keep locks for longer, and no hold would be valid
+    // for longer.
     let SessionInfo { library, servers } = info;
     let connector = logging_in(options, &host).await.map_err(|why| match why {
         NoLogin::Yet(why) | NoLogin::Refused(why) => NotAttached::Yet(why),
@@ -141,14 +142,14 @@ pub(crate) async fn attach(
         .map_err(|failed| not_attached(options, &host, failed))?;
     let client = &ensemble.connection.client;
     if client.session_id().0 != session.id() {
-        // ClickHouse Keeper takes nobody back. This other session is closed as `ensemble` goes.
+        // ClickHouse Keeper never takes a session up again. The other session is closed when `ensemble` is dropped.
         return Err(NotAttached::GivenUp(ANOTHER_SESSION.to_owned()));
     }
-    // Also if this is dropped while it waits.
+    // Given up even if this is dropped while it waits.
     let mut unless_answered = GivenUp(Some(&ensemble));
     let granted = client.session_timeout();
     if let Some(problem) = absurd(granted, session.timeout()) {
-        // After so short a time the servers may give its locks to others.
+        // With so short a timeout, the servers may give the session's locks to others soon.
         let is_short = granted < SHORTEST_SESSION_TIMEOUT;
         return Err(if is_short { NotAttached::GivenUp(problem) } else { NotAttached::Yet(problem) });
     }
@@ -166,11 +167,11 @@ pub(crate) async fn attach(
     Ok(Attached { ensemble, sent })
 }
 
-/// Attaches a connection to the session of a process that is dead; the host at `turn` is tried first. To drop the connection
-/// closes the session.
+/// Attaches a connection to the session of a dead process. The host at `turn` is tried first. Dropping the connection closes
+/// the session.
 ///
-/// Nobody waits for anything else on it, so it does not matter how much of its past the server knows, nor whether the server has logged in
-/// the client, unless that refuses all others.
+/// Nobody waits for anything else on it. So it does not matter how much of its past the server knows, nor whether the server
+/// has logged in the client, unless the server refuses clients that are not logged in.
 pub(crate) async fn take(
     options: &ClientOptions,
     info: SessionInfo,
@@ -185,7 +186,7 @@ pub(crate) async fn take(
         NoLogin::Refused(why) => NotAttached::Refused(why),
     })?;
     let connector = encryption::with_tls(options, connector).await.map_err(NotAttached::Refused)?;
-    // If it comes no further than this, the session is over no later than it would be by itself.
+    // If it gets no further than this, the session is over no later than it would be by itself.
     let connector = connector.with_session(library).with_session_timeout(timeout);
     let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers)
         .await
@@ -208,32 +209,32 @@ fn not_attached(options: &ClientOptions, host: &str, failed: Failed) -> NotAttac
     }
 }
 
-/// What it means that the library knows no host any more: it was given one, which had just accepted a connection.
+/// The meaning of the library's error that it has no host left: it was given one, which had just accepted a connection.
 fn hangs_up(host: &str) -> String {
     format!("{host} accepts connections but opens no session")
 }
 
-/// What it means that the connection was ended because this is wrong with what came.
+/// The meaning of a connection that was ended because of a breach of the protocol.
 fn not_zookeeper(breach: &str) -> String {
     format!(
         "sends what is not ZooKeeper's protocol ({breach}): is it a ZooKeeper server, and does anything stand in between?"
     )
 }
 
-/// The server in what the library was given.
+/// The server, without the chroot that the library was given with it.
 fn without_chroot(options: &ClientOptions, host: &str) -> String {
     host.strip_suffix(&options.hosts.chroot).unwrap_or(host).to_owned()
 }
 
-/// What is wrong with a session timeout that was granted, if anything is. With a very short one the heartbeat would never pause.
+/// What is wrong with a granted session timeout, if anything. With a very short one, the heartbeat would never pause.
 fn absurd(granted: Duration, asked: Duration) -> Option<String> {
     let is_absurd = granted < SHORTEST_SESSION_TIMEOUT || granted > LONGEST_GRANT.max(asked);
     is_absurd.then(|| {
-        format!("the server grants a session timeout of {granted:?}, where {asked:?} was asked for: no lock can stand on that")
+        format!("the server grants a session timeout of {granted:?}, but {asked:?} was asked for: no lock can rely on that")
     })
 }
 
-/// A connection that is given up when this is dropped.
+/// Gives a connection up when this is dropped.
 struct GivenUp<'a>(Option<&'a ZooKeeper>);
 
 impl Drop for GivenUp<'_> {
@@ -244,11 +245,11 @@ impl Drop for GivenUp<'_> {
     }
 }
 
-/// What a server says of its version, on this connection, if it has to be asked. It takes a part of the time for opening a
-/// session at most, and if nothing is heard, it is taken for one of the present versions: what is wrong about that shows later.
+/// Asks a server for its version on this connection, if that is necessary. It takes at most a part of the time for opening a
+/// session. If there is no answer, the server is taken for a current version; if that is wrong, it shows later.
 async fn asked_for_version(options: &ClientOptions, stream: TcpStream) -> String {
     let is_asked = options.server_level.is_none();
-    // Only servers from 3.5 on speak TLS.
+    // Only servers from 3.5 on support TLS.
     #[cfg(feature = "tls")]
     let is_asked = is_asked && options.tls.is_none();
     let mut answer = Vec::new();
@@ -263,7 +264,7 @@ async fn asked_for_version(options: &ClientOptions, stream: TcpStream) -> String
 /// Reads the first line of the server's answer.
 async fn asked(stream: &TcpStream, answer: &mut Vec<u8>) -> std::io::Result<()> {
     stream.writable().await?;
-    // The buffer of a new connection takes a word of four letters.
+    // The buffer of a new connection has room for a four-letter command.
     stream.try_write(b"srvr")?;
     let mut chunk = [0; LONGEST_ANSWER];
     while answer.len() < LONGEST_ANSWER && !answer.contains(&b'\n') {
@@ -278,8 +279,8 @@ async fn asked(stream: &TcpStream, answer: &mut Vec<u8>) -> std::io::Result<()> 
     Ok(())
 }
 
-/// The first of the hosts to accept a connection, as the library reads it, and that connection. The one at `turn` is tried first, the next
-/// when that fails or takes its time.
+/// The first host to accept a connection, in the library's form, and that connection. The host at `turn` is tried first, and
+/// the next one when that fails or takes too long.
 async fn accepting(hosts: &Hosts, turn: usize) -> Result<(String, TcpStream), String> {
     let count = hosts.servers.len();
     let mut left = hosts.servers.iter().cycle().skip(turn % count).take(count);
@@ -309,7 +310,7 @@ async fn accepting(hosts: &Hosts, turn: usize) -> Result<(String, TcpStream), St
 
 /// Why there is no connection.
 pub(super) enum Failed {
-    /// What the server has sent was not passed on to the library, because this is wrong with it.
+    /// What the server sent was not passed on to the library, for this reason.
     Breach(&'static str),
     Library(Error),
 }
@@ -333,8 +334,8 @@ async fn connect(
     Ok(ZooKeeper { connection: Connection { client, serving, access, level, servers } })
 }
 
-/// The same future. The task that it spawns is left there. What servers say during a login can make the library panic, and
-/// that would end the client.
+/// Runs the future, and catches the task that it spawns. What servers send during a login can make the library panic, which
+/// would end the client.
 pub(super) async fn spawning<T>(
     spawned: &Spawned,
     future: impl Future<Output = Result<T, Error>>,
@@ -348,7 +349,7 @@ pub(super) async fn spawning<T>(
         breach = found.or(breach);
         let polled = polled.map(|polled| polled.map_err(Failed::Library));
         match (polled, breach) {
-            // The library has lost its connection to the one host that it was given.
+            // The library has lost its connection to the only host that it was given.
             (Ok(Poll::Ready(Err(Failed::Library(Error::NoHosts)))), Some(breach)) => {
                 Poll::Ready(Err(Failed::Breach(breach)))
             }

@@ -1,11 +1,11 @@
-//! Connections with TLS, where the options want it.
+//! Connections with TLS, if the options ask for it.
 
 use crate::options::ClientOptions;
 #[cfg(feature = "tls")]
 use zookeeper_client::TlsOptions;
 use zookeeper_client::{Client, Connector, Error};
 
-/// The connector with certificates as they are now, or why there are none.
+/// The connector with the current certificates, or why they cannot be had.
 #[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS there are none"))]
 pub(super) async fn with_tls(options: &ClientOptions, connector: Connector) -> Result<Connector, String> {
     #[cfg(feature = "tls")]
@@ -15,7 +15,8 @@ pub(super) async fn with_tls(options: &ClientOptions, connector: Connector) -> R
         if let Some((certificate, key)) = &loaded.identity_pem {
             settings = settings.and_then(|settings| settings.with_pem_identity(certificate, key));
         }
-        // What it says may contain some of the key. All was read with success before.
+        // The library's error may contain parts of the key. Everything has been read successfully
+        // before.
         let settings =
             settings.map_err(|_| "TLS: the client library cannot read the certificates".to_owned())?;
         return Ok(connector.with_tls(settings));

@@ -1,7 +1,7 @@
 //! Logging in on a connection, and whether that has worked.
 //!
-//! A server that refuses a login hangs up. But one that is not set up for SASL answers it with nothing, the library takes that
-//! for the end of the talk, and the client is nobody: so the server is asked.
+//! A server that refuses a login closes the connection. But a server that is not set up for SASL sends an empty answer, which
+//! the library takes for the end of the login, and the client has no identity. So the server is asked.
 
 use super::ZooKeeper;
 use crate::credentials::{self, Credentials, Logins};
@@ -16,7 +16,7 @@ use zookeeper_client::{Acls, Client, Connector, CreateMode, Error, SaslOptions};
 
 /// Why a client has nothing to log in with.
 pub(super) enum NoLogin {
-    /// It may have later.
+    /// It may have something later.
     #[cfg_attr(
         not(feature = "kerberos"),
         expect(dead_code, reason = "only Kerberos' servers may be asked again")
@@ -25,7 +25,7 @@ pub(super) enum NoLogin {
     Refused(String),
 }
 
-/// A connector to this host with the credentials as they are now, or why there are none.
+/// A connector to this host with the current credentials, or why they cannot be had.
 #[cfg_attr(
     not(feature = "kerberos"),
     expect(unused_variables, reason = "only Kerberos has to know the host")
@@ -59,7 +59,7 @@ fn name_of(host: &str) -> &str {
     server.rsplit_once(':').map_or(server, |(name, _)| name)
 }
 
-/// Why the servers hang up on the client, and what to do.
+/// Why the servers close the connection, and what to do.
 pub(super) fn not_let_in(options: &ClientOptions) -> String {
     if let Some(sasl) = by_sasl(options) {
         let login = sasl.login();
@@ -83,7 +83,7 @@ pub(super) fn not_let_in(options: &ClientOptions) -> String {
     }
 }
 
-/// Why a client that a server lets in is not whom it wants to be, and what to do.
+/// Why a client that a server lets in does not have the identity it wants, and what to do.
 pub(super) fn not_logged_in(options: &ClientOptions, host: &str) -> String {
     let sasl = by_sasl(options);
     let login = sasl.map_or_else(|| "SASL".to_owned(), Credentials::login);
@@ -106,7 +106,7 @@ fn by_sasl(options: &ClientOptions) -> Option<&Credentials> {
     options.credentials.iter().find(|credentials| credentials.is_sasl())
 }
 
-/// Whether the servers may know the client by something else than SASL as well.
+/// Whether the servers may also know the client by something other than SASL.
 fn has_other_names(options: &ClientOptions) -> bool {
     #[cfg(feature = "tls")]
     if options.tls.as_ref().is_some_and(Tls::has_identity) {
@@ -116,11 +116,11 @@ fn has_other_names(options: &ClientOptions) -> bool {
 }
 
 impl ZooKeeper {
-    /// Whether a client that wants to be logged in by SASL is, as far as the server says.
+    /// Whether a client that logs in by SASL is logged in, as far as the server says.
     ///
-    /// A node cannot be created for an owner who is not logged in at all, and a server says so before it sees that the node's parent does
-    /// not exist. Only for clients with several names that is not enough; they ask for their names, on the first connection
-    /// of a session: servers before 3.7 do not know that question, and hang up.
+    /// A node cannot be created for an owner who is not logged in at all, and a server says that before it sees that the
+    /// node's parent does not exist. For a client with several identities this is not enough. It asks for its identities, on
+    /// the first connection of a session: servers before 3.7 do not know that question, and close the connection.
     pub(super) async fn is_logged_in(&self, options: &ClientOptions, is_first: bool) -> bool {
         let client = &self.connection.client;
         if by_sasl(options).is_none() {

@@ -1,10 +1,11 @@
 //! The password of a session, which the library keeps to itself.
 //!
-//! It tells the password to a server alone, and learns it from a server alone. So that another process can have it, we are that
-//! server for a moment, on the loopback: here to be told, and in the other process to tell. Nothing of it reaches the ensemble.
+//! The library tells the password only to a server, and learns it only from a server. For another process to have it, we act as
+//! that server for a moment, on the loopback interface: here to be told the password, and in the other process to tell it. None
+//! of this reaches the ensemble.
 //!
-//! Every process of the machine can connect to such a port. So the library is known by a random number. It sends that as the timeout
-//! that it asks for, the only thing in its first message that is ours to choose.
+//! Every process on the machine can connect to such a port. So the library is recognised by a random number. It sends that as
+//! the timeout that it asks for, which is the only thing in its first message that we can choose.
 
 use super::connecting::{Spawned, spawning};
 use super::{Servers, SessionInfo};
@@ -20,14 +21,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use zookeeper_client::{Client, Connector};
 
-/// More than a machine needs that is busy with something else.
+/// More time than a busy machine needs.
 const BOUND: Duration = Duration::from_secs(5);
-/// More than the first message of a client.
+/// Longer than the first message of a client.
 const LONGEST_MESSAGE: usize = 1024;
-/// The timeout that the answer grants. Nothing comes of it: the connection is given up.
+/// The timeout that the answer grants. It has no effect, because the connection is given up.
 const GRANTED: i32 = 10_000;
 
-/// The answer to the ping with which the library tries a new connection.
+/// The answer to the ping with which the library tests a new connection.
 const PING: [u8; 20] = {
     let mut frame = [0; 20];
     frame[3] = 16;
@@ -46,7 +47,7 @@ pub(super) async fn told(session: zookeeper_client::SessionInfo) -> Option<Vec<u
         tokio::select! {
             biased;
             heard = listening.hear() => heard.filter(|(first, _)| first.session == number).map(|(first, _)| first.password),
-            // It has no answer to wait for.
+            // There is no answer to wait for.
             _ = connecting => None,
         }
     })
@@ -54,14 +55,14 @@ pub(super) async fn told(session: zookeeper_client::SessionInfo) -> Option<Vec<u
     .ok()?
 }
 
-/// What it takes to attach a connection to the session of this number and password. It may take without limit where nothing is passed on
-/// to the loopback.
+/// What is needed to attach a connection to the session with this number and password. There is no limit to how long it takes
+/// if nothing gets through on the loopback interface.
 pub(crate) async fn session_of(options: &ClientOptions, number: i64, password: &[u8]) -> Option<SessionInfo> {
     let library = taught(number, password).await?;
     Some(SessionInfo { library, servers: Servers::new(options.server_level, ServerLevel::V3_5) })
 }
 
-/// The session, as the library wants it.
+/// The session in the library's form.
 async fn taught(number: i64, password: &[u8]) -> Option<zookeeper_client::SessionInfo> {
     let listening = Listening::new().await.ok()?;
     let spawned = Spawned::default();
@@ -69,10 +70,10 @@ async fn taught(number: i64, password: &[u8]) -> Option<zookeeper_client::Sessio
     let answering = async {
         let (_, stream) = listening.hear().await?;
         write(&stream, &answer(number, password)).await.ok()?;
-        // An answer to a ping that was not sent yet would end the connection.
+        // Answering a ping that was not sent yet would end the connection.
         read(&stream, &mut [0; LONGEST_MESSAGE]).await.ok()?;
         write(&stream, &PING).await.ok()?;
-        // It stays open until the library has read that.
+        // The connection stays open until the library has read that.
         std::future::pending().await
     };
     tokio::select! {
@@ -81,7 +82,7 @@ async fn taught(number: i64, password: &[u8]) -> Option<zookeeper_client::Sessio
     }
 }
 
-/// A port to which the library will connect.
+/// A port that the library will connect to.
 struct Listening {
     listener: TcpListener,
     address: String,
@@ -99,18 +100,18 @@ impl Listening {
     async fn new() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?.to_string();
-        // Long enough that no timer of the library's, which are fractions of it, runs out meanwhile.
+        // Long enough that none of the library's timers, which are fractions of it, runs out meanwhile.
         let mark = platform::random_bits() as u32 >> 1 | 1 << 30;
         Ok(Self { listener, address, mark })
     }
 
-    /// The library, as it is to connect.
+    /// The library, ready to connect here.
     fn asks(&self) -> Connector {
         let mark = Duration::from_millis(self.mark.into());
         Client::connector().with_session_timeout(mark).with_fail_eagerly()
     }
 
-    /// The first message of the library, and its connection. Others that connect are of no interest.
+    /// Waits for the first message of the library, and returns it with its connection. Others that connect are ignored.
     async fn hear(&self) -> Option<(First, TcpStream)> {
         let mut heard = JoinSet::new();
         loop {
@@ -155,7 +156,7 @@ async fn read(stream: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
 
 impl First {
     /// Its length, the version of the protocol, a transaction, the timeout, the session, and the password with its length.
-    /// `None` while not all of that is there.
+    /// `None` if some of that is still missing.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let int = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
         let length = usize::try_from(int(28)?).ok()?;
@@ -167,7 +168,7 @@ impl First {
     }
 }
 
-/// What a server says first: the version of the protocol, the timeout, the session, its password, and that it is not read-only.
+/// A server's first message: the version of the protocol, the timeout, the session, its password, and that it is not read-only.
 fn answer(number: i64, password: &[u8]) -> Vec<u8> {
     let length = |bytes: usize| i32::try_from(bytes).unwrap_or_default().to_be_bytes();
     let mut frame = length(21 + password.len()).to_vec();

@@ -1,5 +1,5 @@
-//! Access lists in the words of ZooKeeper; and which right a client lacks on which node: the server only says that there is
-//! one.
+//! Access lists in ZooKeeper's terms, and which right a client lacks on which node: the server only says that one is
+//! missing.
 
 use crate::access::{Access, AccessEntry, Rights};
 use crate::ensemble::Write;
@@ -22,7 +22,7 @@ impl NodeList {
         })
     }
 
-    /// What it takes in a request, or more.
+    /// An upper bound for its bytes in a request.
     pub(super) fn bytes(&self) -> usize {
         self.0.iter().map(|entry| entry.scheme().len() + entry.id().len() + 12).sum()
     }
@@ -45,10 +45,10 @@ fn acl(entry: &AccessEntry) -> Acl {
     Acl::new(permission, AuthId::new(entry.scheme(), entry.id()))
 }
 
-/// The same outcome, and if the right was missing, which one.
+/// The same outcome, with the missing right if it was a missing right.
 ///
-/// That a neighbour may not be watched stays as it is: the machine has another way to wait for it. So does what a check
-/// says: the quorum has answered, and that was what counts.
+/// If a neighbour may not be watched, the outcome stays as it is, because the machine has another way to wait for it. The
+/// same goes for a check: the quorum has answered, and that is what matters.
 pub(super) async fn explained(client: &Client, operation: &Operation, outcome: Outcome) -> Outcome {
     if outcome != Outcome::Refused(Refusal::Denied) {
         return outcome;
@@ -60,7 +60,7 @@ pub(super) async fn explained(client: &Client, operation: &Operation, outcome: O
             directories.dedup();
             lack("CREATE", &directories.join(" or of "))
         }
-        // Of the two in one transaction the server does not say which it was.
+        // The server does not say which of the two operations in the transaction it refused.
         Operation::Open { path, replaces: true, .. } => lack("CREATE or DELETE", parent(path)),
         Operation::CreateWithin { path, .. }
         | Operation::CreateSingle { path, .. }
@@ -86,7 +86,7 @@ pub(super) async fn explained(client: &Client, operation: &Operation, outcome: O
     Outcome::Refused(Refusal::Answer(lack))
 }
 
-/// What it takes to do a write.
+/// The right that is missing if a write is denied.
 pub(super) fn of_write(write: &Write) -> String {
     match write {
         Write::Create { path, .. } => lack("CREATE", parent(path)),
@@ -114,12 +114,12 @@ fn parent(path: &str) -> &str {
     }
 }
 
-/// What it takes to create the node at this path.
+/// The right that is missing if the node at this path cannot be created.
 pub(super) async fn to_create(client: &Client, path: &str) -> String {
     lack("CREATE", &lowest_above(client, path).await)
 }
 
-/// The lowest node above the path that exists: it is the one below which nothing may be created.
+/// The lowest existing node above the path: nothing may be created below it.
 async fn lowest_above(client: &Client, path: &str) -> String {
     let mut node = parent(path);
     while node != "/" && !matches!(client.check_stat(node).await, Ok(Some(_))) {

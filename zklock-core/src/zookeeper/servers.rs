@@ -1,4 +1,4 @@
-//! What is known of the servers of a session, over all its connections.
+//! What is known about the servers of a session, across all its connections.
 
 use super::Connection;
 use crate::level::ServerLevel;
@@ -9,20 +9,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use zookeeper_client::Error;
 
-/// What it takes to attach another connection to a session.
+/// What is needed to attach another connection to a session.
 #[derive(Clone)]
 pub(crate) struct SessionInfo {
     pub(super) library: zookeeper_client::SessionInfo,
     pub(super) servers: Servers,
 }
 
-/// What the servers know.
+/// What the servers can do, and which of them were asked for the session.
 #[derive(Clone)]
 pub(super) struct Servers {
     /// Whether the options say so.
     is_stated: bool,
     are_old: Arc<AtomicBool>,
-    /// Those that were asked for the session, the last one last.
+    /// The servers that were asked for the session, the last one last.
     asked: Arc<Mutex<Vec<String>>>,
 }
 
@@ -44,19 +44,20 @@ pub(super) struct Asking {
 }
 
 impl Servers {
-    /// This one is asked for the session, and no other.
+    /// Notes that this server is asked for the session, and no other.
     pub(super) fn ask(&self, host: String) {
         let mut asked = lock_ignoring_poison(&self.asked);
         asked.retain(|former| *former != host);
         asked.push(host);
     }
 
-    /// Which ones to ask for the session now: those that were not asked before, and when all were, all but the last.
+    /// Which servers to ask for the session now: those not asked before, or, if all have been, all but the last one.
     ///
-    /// A server that hears nothing from its leader keeps what it was sent, and sends it on when it can. The leader refuses that if the
-    /// session is with another server by then. But whether it is, is changed by each server that is asked for the session, as soon as
-    /// the leader hears of that, and before it looks at what the same server has sent earlier. So if a server was left in the middle
-    /// of a write and then asked again in vain, that write may be done at any later time.
+    /// A server that is cut off from its leader keeps what it was sent, and sends it on when it can. The leader refuses
+    /// that if the session has moved to another server by then. But every server that is asked for the session moves it
+    /// there, as soon as the leader learns of it, and before the leader looks at what the same server has sent earlier. So
+    /// if a server was left in the middle of a write, and is then asked again in vain, that write may be done at any later
+    /// time.
     pub(super) fn asking(&self, all: &Hosts) -> Asking {
         let mut asked = lock_ignoring_poison(&self.asked);
         let is_new = |(host, port): &&(String, u16), asked: &[String]| {
@@ -73,7 +74,7 @@ impl Servers {
 }
 
 impl Asking {
-    /// It is this one.
+    /// Chooses this one.
     pub(super) fn choose(mut self, host: &str) {
         mem::take(&mut self.hosts.servers);
         self.servers.ask(host.to_owned());
@@ -89,9 +90,9 @@ impl Drop for Asking {
 }
 
 impl Connection {
-    /// What came of a creation. If the server does not know the request though it was taken for a newer one, it did not say
-    /// in time which version it is, or another server of the ensemble is older: the next connection of the session asks
-    /// for no more than it knows, and the attempt goes on there.
+    /// The error of a creation, corrected if the server is older than it was taken for. Such a server did not say in time
+    /// which version it is, or another server of the ensemble is older than it. The next connection of the session then
+    /// asks only for what old servers know, and the attempt goes on there.
     pub(super) fn unless_too_old(&self, error: Error) -> Error {
         let Self { serving, level, servers, .. } = self;
         if error != Error::Unimplemented || servers.is_stated || *level == ServerLevel::V3_4 {
@@ -103,7 +104,7 @@ impl Connection {
         Error::ConnectionLoss
     }
 
-    /// The same of a transaction with a creation. A server of 3.4 cannot read it, and says only that.
+    /// The same for a transaction with a creation. A server of 3.4 cannot read it, and says only that.
     pub(super) fn unless_unread(&self, error: Error) -> Error {
         match error {
             Error::MarshallingError => self.unless_too_old(Error::Unimplemented),
@@ -132,7 +133,7 @@ mod tests {
         assert_eq!(names(&asking), ["a", "c"]);
         asking.choose("c:3/root");
         assert_eq!(names(&servers.asking(&all)), ["a"]);
-        // That was dropped in vain, so all have been asked, and the last of them was a.
+        // That was dropped without a choice, so all have been asked, the last of them a.
         assert_eq!(names(&servers.asking(&all)), ["b", "c"]);
     }
 

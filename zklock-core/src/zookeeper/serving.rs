@@ -1,17 +1,17 @@
-//! The library's task that serves one connection, in our hands.
+//! The library's task that serves one connection, under our control.
 //!
-//! The library reconnects in this task. It hides a timeout that was negotiated anew, waits longer and
-//! longer between its tries, and sends late what nobody waits for any more. So the task is polled here, and
-//! dropped in the very poll in which the connection breaks: a new one cannot be made within a poll.
-//! Nothing is sent then that was not sent yet, and what waits for a reply hears at once that there is none.
+//! The library reconnects in this task. It hides a timeout that was negotiated again, waits longer and longer between its
+//! tries, and sends late what nobody waits for any more. So the task is polled here, and dropped in the same poll in which
+//! the connection breaks, because a new connection cannot be made within a poll. Requests not yet sent are then never
+//! sent, and those waiting for a reply learn at once that there is none.
 //!
 //! A watch of the library panics if it is polled after its task is gone. So both are polled under one lock.
 //!
-//! The library takes back a watch that is dropped, and one whose request is, by a request that servers of 3.4 do not know.
-//! So on a connection to them such a request is awaited all the same, and such a watch is kept until it fires or the
-//! connection ends: one for each node, because the library takes none back as long as another of the node is left.
-//! When the session is about to be closed none is taken back on any connection: it would be a request for each. Nor is that
-//! of a holder on its own node, which goes with the hold.
+//! The library removes a watch that is dropped, or whose request is dropped, with a request that servers of 3.4 do not
+//! know. So on a connection to them, such a request is awaited all the same, and such a watch is kept until it fires or
+//! the connection ends. One is kept for each node, because the library removes none while there is another for the node.
+//! When the session is about to be closed, no watch is removed on any connection, because each would cost a request.
+//! Neither is a holder's watch on its own node, which goes with the hold.
 
 use super::silence::Silences;
 use crate::ensemble::Pending;
@@ -34,14 +34,14 @@ pub(crate) enum End {
     Lost,
     /// The server has said that the session is over.
     SessionOver,
-    /// The server has refused a login, and lets nobody in with it.
+    /// The server has refused a login, and lets in nobody with it.
     Refused,
     /// The session was closed.
     Closed,
 }
 
 impl End {
-    /// What it says of the nodes of a session that was to be closed.
+    /// What this means for the nodes of a session that was to be closed.
     pub(crate) fn nodes(self) -> Nodes {
         match self {
             Self::SessionOver | Self::Closed => Nodes::Gone,
@@ -50,7 +50,7 @@ impl End {
     }
 }
 
-/// A connection, as long as the library serves it.
+/// A connection, while the library serves it.
 pub(super) struct Serving {
     level: ServerLevel,
     runtime: Handle,
@@ -62,29 +62,30 @@ pub(super) struct Serving {
 struct Served {
     /// The library's task, until the connection has ended.
     library: Option<Pending<()>>,
-    /// The library closes the session if it is served without a client: so this one is kept until that is wanted.
+    /// The library closes the session if it is served without a client. So this one is kept until the session should be
+    /// closed.
     client: Option<Arc<Client>>,
     states: StateWatcher,
     /// Wakes the task that polls.
     waker: Option<Waker>,
-    /// The watches that nobody waits for any more.
+    /// Watches that nobody waits for any more.
     kept: HashMap<(String, WatchKind), Pending<WatchedEvent>>,
-    /// Those that were dropped since the session is about to be closed; `None` before.
+    /// Watches that were dropped since the session is about to be closed; `None` before that.
     last: Option<Vec<Pending<WatchedEvent>>>,
 }
 
-/// What is watched of a node.
+/// What is watched about a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum WatchKind {
-    /// Whether it is there, and its data.
+    /// Whether it exists, and its data.
     Data,
-    /// The same of a node of our own.
+    /// The same for our own node.
     Own,
     Children,
 }
 
 impl Serving {
-    /// Serves the connection on the present runtime.
+    /// Serves the connection on the current runtime.
     pub(super) fn start(client: &Arc<Client>, library: Pending<()>, level: ServerLevel) -> Arc<Self> {
         let served = Served {
             library: Some(library),
@@ -130,7 +131,7 @@ impl Serving {
     }
 
     fn finish(&self, mut served: MutexGuard<'_, Served>, end: End) {
-        // Before its client: it would close the session.
+        // Before its client is dropped, which would close the session.
         if served.library.take().is_some() {
             served.client = None;
             served.kept.clear();
@@ -143,7 +144,7 @@ impl Serving {
         }
     }
 
-    /// Its client, unless the session is to be closed or the connection has ended.
+    /// Its client, unless the session should be closed or the connection has ended.
     pub(super) fn client(&self) -> Option<Arc<Client>> {
         lock_ignoring_poison(&self.served).client.clone()
     }
@@ -152,7 +153,7 @@ impl Serving {
         lock_ignoring_poison(&self.served).library.is_some()
     }
 
-    /// The session is about to be closed: no watch is taken back any more.
+    /// The session is about to be closed, so no watch is removed any more.
     pub(super) fn keep_watches(&self) {
         let mut served = lock_ignoring_poison(&self.served);
         if served.library.is_some() {
@@ -165,14 +166,14 @@ impl Serving {
         lock_ignoring_poison(&self.served).client = None;
     }
 
-    /// How it ended, when it has.
+    /// Waits until it has ended, and says how.
     pub(super) async fn ended(&self) -> End {
         let mut end = self.end.subscribe();
         // It cannot fail: the sender is ours.
         end.wait_for(Option::is_some).await.ok().and_then(|end| *end).unwrap_or(End::Lost)
     }
 
-    /// What a watch tells. When the connection is gone: that something may have changed.
+    /// Waits for what a watch reports. If the connection ends, that is a change.
     pub(super) fn watch(
         self: &Arc<Self>,
         path: &str,
@@ -184,7 +185,7 @@ impl Serving {
         Box::pin(poll_fn(move |context| watch.poll(context)))
     }
 
-    /// The same request, whose reply may come with a watch.
+    /// The same request, seen through if the library must not remove the watch that its reply may bring.
     pub(super) fn see_through<T: Send + 'static>(&self, request: Pending<T>) -> Pending<T> {
         if self.level != ServerLevel::V3_4 {
             return request;
@@ -193,13 +194,13 @@ impl Serving {
         Box::pin(poll_fn(move |context| request.poll(context)))
     }
 
-    /// Nobody waits for this watch any more. Unless it is kept, the library takes it back.
+    /// Nobody waits for this watch any more. Unless it is kept here, the library removes it.
     fn dismiss(&self, node: (String, WatchKind), watcher: Pending<WatchedEvent>) {
         let mut served = lock_ignoring_poison(&self.served);
         if let Some(last) = &mut served.last {
             last.push(watcher);
         } else if (self.level == ServerLevel::V3_4 || node.1 == WatchKind::Own) && served.library.is_some() {
-            // None can fire meanwhile: the library is not polled.
+            // None can fire meanwhile, because the library is not polled.
             let mut context = Context::from_waker(Waker::noop());
             served.kept.retain(|_, kept| kept.as_mut().poll(&mut context).is_pending());
             served.kept.entry(node).or_insert(watcher);
@@ -238,7 +239,7 @@ impl Drop for Watch {
     }
 }
 
-/// A request that is seen through once it is sent, which it is when it is first polled.
+/// A request that is seen through once it is sent, which happens when it is first polled.
 struct Request<T: Send + 'static> {
     runtime: Handle,
     unsent: Option<Pending<T>>,
@@ -265,7 +266,7 @@ impl<T: Send + 'static> Drop for Request<T> {
     }
 }
 
-/// The task that polls. Where its runtime is gone, the connection is as well.
+/// The task that polls. If its runtime is gone, the connection is too.
 struct Runs(Arc<Serving>);
 
 impl Drop for Runs {

@@ -1,19 +1,20 @@
-//! What to make of a watch that says nothing for long.
+//! What to do about a watch that has been silent for long.
 //!
-//! A waiter rests on one message: the one that tells that the node ahead is gone. It may wait for it in vain.
+//! A waiter depends on one message: that the node ahead is gone. It may wait for that message in vain.
 //!
 //! * A server may have lost the watch, or the event.
 //! * A server that was killed in the middle of a write can come back without transactions that the quorum has committed
-//!   (ZOOKEEPER-4643, ZOOKEEPER-4785). It goes on to show nodes that are gone everywhere else.
-//! * An operator may have deleted the waiter's own node. Then a holder that lets go when others wait sees nobody.
+//!   (ZOOKEEPER-4643, ZOOKEEPER-4785). It then keeps showing nodes that are gone everywhere else.
+//! * An operator may have deleted the waiter's own node. Then a holder that would release the lock if others waited sees
+//!   nobody.
 //!
-//! So after a long silence the quorum is asked what is there, and our server what it shows. A server that shows what the quorum
-//! knows to be gone is left for another. If all seems well, the watch tells that something may have changed. Then its owner looks at
-//! everything again, and leaves another.
+//! So after a long silence we ask the quorum what exists, and our server what it shows. If a server shows something that the
+//! quorum knows to be gone, we leave it for another server. If all seems well, the watch reports that something may have
+//! changed. Its owner then reads everything again, and sets another watch.
 //!
-//! Silence is counted for a node, over one watch after the other. An owner that watches several nodes is woken by one, and leaves
-//! watches on the others anew: if each of those began to count anew, a node that a server shows in error was never doubted in a
-//! queue where others come and go.
+//! Silence is counted per node, across successive watches. An owner that watches several nodes is woken by one, and sets new
+//! watches on the others. If each of those started the count again, a node that a server shows in error would never be doubted
+//! in a queue where others come and go.
 
 use super::operations::{check_all, join};
 use super::serving::{Serving, WatchKind};
@@ -28,31 +29,31 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use zookeeper_client::{Client, Error, OneshotWatcher, Stat};
 
-/// How many session timeouts a silence lasts until it is doubted.
+/// How many session timeouts a silence lasts before we doubt it.
 const TIMEOUTS: u32 = 2;
-/// How long it lasts at least, however short the session: a question costs the ensemble a write.
+/// The least such time, however short the session timeout: a question costs the ensemble a write.
 const SHORTEST: Duration = Duration::from_secs(5);
-/// About how many children the servers are asked, at most: more than there are permits, and far less than fits into a request.
+/// The largest number of children to ask about, roughly: more than there are permits, and far fewer than fit into a request.
 const CHILDREN: usize = 1_000;
 /// How many nodes a connection remembers before it forgets those that nobody watches.
 const REMEMBERED: usize = 1_000;
 
-/// How long the nodes that are watched on one connection have not been asked about.
+/// How long the watched nodes of one connection have not been asked about.
 #[derive(Default)]
 pub(super) struct Silences(Mutex<HashMap<String, Silence>>);
 
 #[derive(Clone, Copy)]
 struct Silence {
     since: Moment,
-    /// When the latest watch was left.
+    /// When the latest watch was set.
     watched: Moment,
 }
 
 impl Silences {
-    /// A watch is left: since when there is silence about its node.
+    /// Notes a new watch. Returns since when its node has been silent.
     fn since(&self, path: &str, now: Moment, longest: Duration) -> Moment {
         let mut silences = lock_ignoring_poison(&self.0);
-        // Longer than a watch is left without a question. So nobody has watched it meanwhile.
+        // That is longer than any watch waits without a question, so nobody has watched it meanwhile.
         let is_forgotten = |silence: &Silence| now.since(silence.watched) > longest * 2;
         if silences.len() >= REMEMBERED {
             silences.retain(|_, silence| !is_forgotten(silence));
@@ -63,20 +64,20 @@ impl Silences {
         silence.since
     }
 
-    /// It is over: the servers have been asked, or have told what has become of the node.
+    /// The silence is over: the servers have been asked, or have reported what happened to the node.
     fn end(&self, path: &str) {
         lock_ignoring_poison(&self.0).remove(path);
     }
 }
 
-/// What was there when the watch was left.
+/// What existed when the watch was set.
 pub(super) enum Left {
     Node(Option<Version>),
     /// The names of the children.
     Children(Vec<String>),
 }
 
-/// The transactions that created a node and wrote it last.
+/// The transactions that created a node and last wrote it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Version {
     czxid: i64,
@@ -116,18 +117,18 @@ impl From<&[String]> for Left {
     }
 }
 
-/// What the servers say.
+/// The servers' answer to a doubt.
 #[derive(PartialEq, Eq, Debug)]
 enum Answer {
-    /// Nothing has happened, as far as can be told.
+    /// Nothing has happened, as far as anybody can tell.
     Same,
-    /// The watch should have told this.
+    /// The watch should have reported this.
     Missed(WatchEvent),
-    /// Our server shows a node that is not there.
+    /// Our server shows a node that does not exist.
     Astray,
 }
 
-/// What the watch tells, or should have told. When the connection is gone: that something may have changed.
+/// Waits for what the watch reports, or should have reported. If the connection ends, that is a change.
 pub(super) fn attended(
     serving: &Arc<Serving>,
     path: &str,
@@ -148,14 +149,14 @@ async fn heard(
     left: Left,
     mut watch: Pending<WatchEvent>,
 ) -> WatchEvent {
-    // It must not be kept: nobody could close its session.
+    // The client must not be kept, or nobody could close its session.
     let timeout = serving.client().map_or(Duration::ZERO, |client| client.session_timeout());
     let longest = (timeout * TIMEOUTS).max(SHORTEST);
     let since = serving.silences.since(&path, clock::now(), longest);
     tokio::select! {
         biased;
         event = &mut watch => {
-            // What has changed below a directory says nothing of the nodes there that stay.
+            // A change among the children says nothing about the nodes that stay.
             if event == WatchEvent::Deleted || left.kind() == WatchKind::Data {
                 serving.silences.end(&path);
             }
@@ -170,7 +171,7 @@ async fn heard(
         event = &mut watch => return event,
         answer = ask(&client, &path, &left) => answer,
     };
-    // It may have come with the answer.
+    // The event may have come with the answer.
     if let Some(event) = watch.now_or_never() {
         return event;
     }
@@ -192,11 +193,11 @@ async fn heard(
     }
 }
 
-/// Asks the quorum, and then our server, which has seen by then all that the quorum's answer rests on.
+/// Asks the quorum, and then our server, which by then has seen everything that the quorum's answer is based on.
 async fn ask(client: &Client, path: &str, left: &Left) -> Answer {
     match left {
         Left::Node(left) => {
-            // Together: so it is one round trip.
+            // Sent together, which takes one round trip.
             let (quorum, shown) = (check_all(client, [path]), client.check_stat(path));
             let quorum = quorum.await;
             let Ok(shown) = shown.await else { return Answer::Same };
@@ -220,12 +221,12 @@ async fn ask(client: &Client, path: &str, left: &Left) -> Answer {
     }
 }
 
-/// `asked` tells whether the quorum was asked about anything that was there when the watch was left.
+/// `asked` says whether the quorum was asked about anything that existed when the watch was set.
 fn compare<T: PartialEq>(left: &T, shown: &T, quorum: &Outcome, asked: bool, is_gone: bool) -> Answer {
     if left != shown {
         return Answer::Missed(if is_gone { WatchEvent::Deleted } else { WatchEvent::Changed });
     }
-    // A node that was there before has gone before that answer. Names do not matter: it is the same transaction's.
+    // A node that existed before was deleted before that answer. It does not matter which one: all belong to one transaction.
     if asked && *quorum == Outcome::NoNode { Answer::Astray } else { Answer::Same }
 }
 
@@ -240,11 +241,11 @@ mod tests {
         let at = |seconds: u64| Moment::at(Duration::from_secs(100 + seconds));
         let since = |path, seconds| silences.since(path, at(seconds), longest);
         assert_eq!(since("/a/1", 0), at(0));
-        // Woken by another node, its owner leaves a watch again.
+        // Woken by another node, its owner sets a watch again.
         assert_eq!([since("/a/1", 2), since("/a/1", 4), since("/a/2", 4)], [at(0), at(0), at(4)]);
         silences.end("/a/1");
         assert_eq!([since("/a/1", 5), since("/a/1", 7), since("/a/2", 7)], [at(5), at(5), at(4)]);
-        // Nobody has watched it for long.
+        // Nobody has watched it for a long time.
         assert_eq!(since("/a/2", 18), at(18));
     }
 

@@ -6,12 +6,12 @@
 ...         hold.valid_for() > 0
 True
 
-A ``Client`` is one connection to an ensemble. It gives a ``Lock``, which can be acquired; the proof that it is held is a
-``Hold``. All of it may be shared by threads. Entered with ``async with``, the same objects serve asyncio, and ``aio`` gives
-the asynchronous face of one.
+A ``Client`` is a connection to an ensemble. It makes a ``Lock``, which you can acquire. While you hold the lock, you have a
+``Hold``, the proof that it is held. Threads can share all of these objects. For asyncio, enter the same objects with
+``async with``, or get the asyncio version of an object from its ``aio``.
 
-Where gevent or eventlet has patched Python, a wait lets the other greenlets run, and each greenlet is an owner of its own.
-Callbacks of holds and of clients, and handlers of log lines, are called in greenlets of the main thread then.
+If gevent or eventlet has patched Python, a wait lets other greenlets run, and a lock belongs to the greenlet that acquired it.
+Callbacks of holds and clients, and log handlers, are then called in greenlets of the main thread.
 """
 
 import logging
@@ -112,5 +112,5 @@ __all__ = [
     "__version__",
 ]
 
-# Where nobody has set up logging, nothing is printed.
+# If the program has not set up logging, nothing is printed.
 logging.getLogger("zklock").addHandler(logging.NullHandler())

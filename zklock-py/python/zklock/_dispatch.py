@@ -1,5 +1,5 @@
-"""The threads and greenlets that call functions of the user's: what `on_lost` and `on_connection` were given, and handlers of
-log lines. They are to have no native frame beneath."""
+"""The threads and greenlets that call the user's functions: callbacks of `on_lost` and `on_connection`, and log handlers. They
+start in Python, so that there is no native frame beneath the user's function."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Hand(typing.Protocol):
 
 
 def start(hand: Hand, name: str, strand: int) -> None:
-    """Starts a thread that calls what is to be called."""
+    """Starts a thread that makes the calls."""
     start_original = _greenlets.original_thread_starter()
     if start_original is None:
         threading.Thread(target=run, args=(hand, strand), name=name, daemon=True).start()
@@ -34,7 +34,7 @@ def start(hand: Hand, name: str, strand: int) -> None:
 
 
 def run(hand: Hand, begun: int | None) -> None:
-    """Calls what is to be called, as long as there is something. What it raises is reported, and ends nothing."""
+    """Makes the calls, as long as there are any. An exception from a call is reported, and the next call is made."""
     strand = begun
     while strand is not None:
         while (call := hand.next(strand)) is not None:
@@ -43,13 +43,13 @@ def run(hand: Hand, begun: int | None) -> None:
                 function(*arguments)
             except BaseException as error:
                 hand.report(error, function)
-            # Nothing is kept until the next call comes.
+            # Keep nothing alive until the next call comes.
             del call, function, arguments
         strand = hand.take()
 
 
 def start_in_a_greenlet(hand: Hand, is_in_background: bool) -> None:
-    """From now on greenlets call: Python is patched, and this is its main thread."""
+    """Makes the calls in greenlets from now on. Python is patched, and this is its main thread."""
     library = _greenlets.library()
     if library is not None:
         library.spawn(_begin, hand, hand.listen(), library, is_in_background)
@@ -62,18 +62,18 @@ def _begin(hand: Hand, descriptor: int, library: _greenlets.Library, is_in_backg
                 library.spawn(run, hand, strand)
             library.watch(descriptor, is_in_background)
     finally:
-        # Somebody may kill whatever greenlet there is. The next call starts another.
+        # Any greenlet may be killed. The next call starts another.
         hand.stop()
 
 
 def say(logger: logging.Logger, level: int, message: str, path: str, line: int, module: str) -> None:
-    """Gives a line to the handlers, if it is wanted, with the place where it was made."""
+    """Passes a line to the handlers if its level is enabled, with the place in the source that it came from."""
     if logger.isEnabledFor(level):
         logger.handle(logger.makeRecord(logger.name, level, path, line, "%s", (message,), None, module))
 
 
 class _Levels(typing.Dict[int, bool]):
-    """What a logger knows of its levels. `logging` clears it when any level changes."""
+    """The logger's cache of enabled levels. `logging` clears it when any level changes."""
 
     def __init__(self, told: typing.Callable[[], None]) -> None:
         super().__init__()
@@ -85,6 +85,6 @@ class _Levels(typing.Dict[int, bool]):
 
 
 def hear_of_levels(logger: logging.Logger, told: typing.Callable[[], None]) -> None:
-    """Calls ``told`` whenever a level changes: of this logger, of the root's, or what is disabled for all."""
+    """Calls ``told`` whenever a level changes: that of this logger, that of the root logger, or what ``logging.disable`` sets."""
     if isinstance(getattr(logger, "_cache", None), dict):
         logger._cache = _Levels(told)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The exceptions. All have one base, ``Error``; each says by its class what the caller can do about it."""
+"""The exceptions. Their common base is ``Error``. The class of an exception says what the caller can do about it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Unreachable(Error, ConnectionError):
 
 
 class Timeout(Error, TimeoutError):
-    """The time was over before the lock was free: try again, or do without."""
+    """The time ran out before the lock was free: try again, or do without the lock."""
 
     __module__ = "zklock"
 
 
 class Deadlock(Error, RuntimeError):
-    """The wait could never end, because this thread or task itself holds the lock, and no other can release it: correct
+    """The wait could never end, because this thread or task holds the lock itself and no other can release it: correct
     the program.
     """
 
@@ -41,19 +41,19 @@ class Deadlock(Error, RuntimeError):
 
 
 class NotOwner(Error, RuntimeError):
-    """The hold is of a reentrant lock, and belongs to another thread or task: release it there."""
+    """The hold is of a reentrant lock that another thread or task acquired: release it there."""
 
     __module__ = "zklock"
 
 
 class NotHeld(Error, RuntimeError):
-    """The lock is not held, or the hold has been released before: correct the program."""
+    """The lock is not held, or the hold was already released: correct the program."""
 
     __module__ = "zklock"
 
 
 class LockLost(Error):
-    """The hold is lost: stop what it guarded, because others may hold the lock. ``reason`` says why.
+    """The hold is lost, and others may hold the lock: stop the work that it guarded. ``reason`` says why.
 
     >>> zklock.LockLost("as in a test", zklock.LossReason.NODE_DELETED).reason
     <LossReason.NODE_DELETED: 'its node was deleted'>
@@ -61,7 +61,8 @@ class LockLost(Error):
 
     __module__ = "zklock"
 
-    # Made without running code of ours, and so at any time: its arguments are the message and the reason.
+    # Its arguments are the message and the reason. There is no __init__, so making one runs no Python code of ours, and works at any
+    # time.
 
     @property
     def reason(self) -> LossReason | None:
@@ -73,13 +74,13 @@ class LockLost(Error):
 
 
 class ForeignContender(Error):
-    """A contender that cannot see ours is in the queue: let both sides use one naming scheme."""
+    """A contender that cannot see ours is in the queue: make both sides use the same naming scheme (``dialect``)."""
 
     __module__ = "zklock"
 
 
 class Refused(Error):
-    """The servers' rules or the system forbid it: correct the rights, the setup or the limits."""
+    """An access list, a rule of the servers or a limit of this system forbids it: correct the rights, the setup or the limit."""
 
     __module__ = "zklock"
 
@@ -91,24 +92,24 @@ class Closed(Error):
 
 
 class Uncertain(Error):
-    """The reply to guarded writes was lost: all of them were done, or none. Find out with ``Hold.read``, then decide."""
+    """The reply to guarded writes was lost: either all or none of them were done. Find out with ``Hold.read``, then decide."""
 
     __module__ = "zklock"
 
 
 class Conflict(Error):
-    """A guarded write was refused: its node had another version, existed already, or did not exist. Nothing was written.
+    """A guarded write was refused because its node had another version, already existed, or did not exist. Nothing was written.
 
     ``index`` and ``path`` say which write it was.
     """
 
     __module__ = "zklock"
 
-    # Its arguments are the message, the index and the path; a program that makes one itself may leave out the last two.
+    # Its arguments are the message, the index and the path. A program that makes one itself may leave out the last two.
 
     @property
     def index(self) -> int | None:
-        """Which of the writes was refused, counted from 0."""
+        """Which of the writes was refused, counting from 0."""
         return typing.cast("int", self.args[1]) if len(self.args) > 1 else None
 
     @property
@@ -121,9 +122,9 @@ class Conflict(Error):
 
 
 class ForkedError(Error, RuntimeError):
-    """This process was forked from one that had connected: its locks stay with its parent.
+    """The client was connected in the process from which this one was forked. Its locks stay with that process.
 
-    Connect after the fork, or start the process anew: ``multiprocessing`` with ``spawn`` does.
+    Make a new client after the fork, or start processes without a fork, as ``multiprocessing`` does with ``spawn``.
     """
 
     __module__ = "zklock"

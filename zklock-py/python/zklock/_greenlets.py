@@ -1,7 +1,7 @@
-"""Greenlets: how one of them waits, so that the others of its thread run meanwhile.
+"""How a greenlet waits while other greenlets of its thread run.
 
-They do so where gevent or eventlet has patched Python. Where nothing is patched a wait stops the thread with all of its
-greenlets, as every other call that waits does there.
+This works if gevent or eventlet has patched Python. Otherwise a wait stops the thread with all of its greenlets, as every other
+blocking call does.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ class Library(typing.Protocol):
     """gevent or eventlet."""
 
     def wait(self, descriptor: int, timeout: float | None) -> bool:
-        """Waits until the descriptor can be read: ``False`` if the time is over."""
+        """Waits until the descriptor is readable; ``False`` if the time is over."""
 
     def watch(self, descriptor: int, is_in_background: bool) -> None:
-        """The same, for ever; in the background it does not keep the loop from coming to its end."""
+        """Waits for ever until the descriptor is readable. In the background, it does not keep the loop from ending."""
 
     def spawn(self, function: typing.Callable[..., object], *arguments: object) -> object: ...
 
     def is_loop(self) -> bool:
-        """Whether the current greenlet is the one that runs the others, which cannot wait."""
+        """Whether the current greenlet is the one that runs the others. It cannot wait."""
 
     def original(self, module: str, name: str) -> typing.Any: ...
 
 
 class _Late(BaseException):
-    """The time of a wait is over."""
+    """A wait has timed out."""
 
 
 def _module(name: str) -> typing.Any:
-    """A module of theirs, which need not be there where types are checked."""
+    """A module of gevent or eventlet, which need not be installed when types are checked."""
     return importlib.import_module(name)
 
 
@@ -96,7 +96,7 @@ _EVENTLET: typing.Final[Library] = _Eventlet()
 
 
 def library() -> Library | None:
-    """The one that has patched Python."""
+    """The library that has patched Python, or ``None``."""
     gevent = sys.modules.get("gevent.monkey")
     if gevent is not None and getattr(gevent, "saved", None):
         return _GEVENT
@@ -107,13 +107,13 @@ def library() -> Library | None:
 
 
 def waiter() -> typing.Callable[[int, float | None], bool] | None:
-    """How the current greenlet waits, where there is a loop; ``None`` where the thread has to."""
+    """A function with which the current greenlet waits; ``None`` if the thread itself has to wait."""
     current = library()
     return None if current is None or current.is_loop() else current.wait
 
 
 def original_thread_starter() -> typing.Callable[..., object] | None:
-    """What starts a thread of the system's where threads are greenlets; ``None`` where they are not."""
+    """A function that starts a real thread, if Python is patched so that threads are greenlets; otherwise ``None``."""
     current = library()
     if current is None:
         return None

@@ -1,4 +1,4 @@
-"""What the native module hands out that needs no native code."""
+"""Values that the native module returns, and that need no native code."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class HoldState(enum.Enum):
     """The state of a hold."""
 
     HELD = "held"
-    """The lock is held, and the ensemble has confirmed it recently."""
+    """The lock is held, and the servers have confirmed it recently."""
     AT_RISK = "at risk"
-    """The ensemble is out of reach or late. The lock is held for as long as ``valid_for()`` says."""
+    """The servers are out of reach or slow to answer. The lock is held for as long as ``valid_for()`` says."""
     LOST = "lost"
-    """The lock is not held any more. This is final."""
+    """The lock is no longer held. This is final."""
     RELEASED = "released"
     """The hold was released."""
 
@@ -32,32 +32,32 @@ class LossReason(enum.Enum):
 
 
 class ConnectionState(enum.Enum):
-    """How a client is connected. See ``Client.on_connection``."""
+    """The state of a client's connection. See ``Client.on_connection``."""
 
     CONNECTED = "connected"
-    """A server is connected."""
+    """The client is connected to a server."""
     DISCONNECTED = "disconnected"
-    """The connection broke, and the client is looking for another server. The session lives on for now, and so do its holds, for
-    as long as their ``valid_for()`` says."""
+    """The connection broke, and the client is looking for another server. The session and its holds live on for now: their
+    ``valid_for()`` says for how long."""
     SESSION_LOST = "session lost"
-    """The session is over, and all holds of it are lost. The client is opening the next session."""
+    """The session is over, and all of its holds are lost. The client is opening a new session."""
     CLOSED = "closed"
     """The client was closed. This is final."""
 
 
 class Histogram(typing.NamedTuple):
-    """How often something was how large: times in seconds, or numbers of contenders. See ``Stats``."""
+    """The distribution of times in seconds, or of numbers of contenders. See ``Stats``."""
 
     counted: int
-    """How many were counted."""
+    """How many values were counted."""
     sum: float
-    """All of them added up."""
+    """The sum of all values."""
     buckets: tuple[tuple[float, int], ...]
-    """The largest value of each bucket, and how many were not larger than that. The last is infinite."""
+    """For each bucket, its upper bound, and how many values are not larger than that. The last bound is infinite."""
 
 
 class Stats(typing.NamedTuple):
-    """What a client has done so far, and what it still owes. See ``Client.stats``."""
+    """What a client has done so far, and what it still has to clean up. See ``Client.stats``."""
 
     sessions: int
     """Sessions opened."""
@@ -66,46 +66,46 @@ class Stats(typing.NamedTuple):
     losses: int
     """Holds lost."""
     owed: int
-    """Attempts whose caller has its answer, but whose node may still be there. It is being deleted."""
+    """Attempts whose caller already has an answer, but whose node may still exist. It is being deleted."""
     reconnects: int
-    """Connections attached to a session after the one before had broken."""
+    """How often a session got a new connection because the previous one broke."""
     acquires: dict[str, int]
-    """Calls that acquire a lock, by how they ended: ``granted``, ``busy``, ``timed_out``, ``failed``, ``cancelled``."""
+    """Calls to acquire a lock, by outcome: ``granted``, ``busy``, ``timed_out``, ``failed``, ``cancelled``."""
     losses_by: dict[str, int]
-    """Holds lost, by the reason: ``session_expired`` and the other names of ``LossReason``, in small letters."""
+    """Holds lost, by reason: the names of ``LossReason`` in lower case, such as ``session_expired``."""
     acquire_wait: Histogram
-    """Seconds from a call that acquires a lock to its hold; of those calls alone that were given one."""
+    """Seconds from a call to acquire a lock until it had a hold. Calls that got no hold are not counted."""
     hold_time: Histogram
-    """Seconds from a grant to its release or loss. It is counted when the hold is released, also one that was lost."""
+    """Seconds from a grant to its release or loss. A hold is counted when it is released, even if it was lost."""
     heartbeat_lag: Histogram
     """Seconds from a heartbeat to its answer. There are heartbeats only while something is held."""
     queue_length: Histogram
-    """How many contenders were ahead of a node in its queue when it had just been created."""
+    """How many contenders were ahead of a node in its queue just after it was created."""
 
 
 class NodeData(typing.NamedTuple):
-    """What is in a node. See ``Hold.read``."""
+    """The contents of a node. See ``Hold.read``."""
 
     data: bytes
-    """Its data."""
+    """The data of the node."""
     version: int
-    """How often its data has been set. A write that must not undo another's names the version it has read."""
+    """How often the data has been set. Give it to a write that must not overwrite somebody else's change."""
 
 
 class Contender(typing.NamedTuple):
-    """One in the queue of a lock. See ``Lock.contenders``."""
+    """A contender in the queue of a lock. See ``Lock.contenders``."""
 
     name: str
     """The name of its node, a child of the lock's node."""
     identity: str
-    """What it calls itself: zklock writes ``host/pid``, or what the client's options say."""
+    """The name that it gives itself: zklock writes ``host/pid``, or the ``identity`` of the client."""
     session: int
-    """The session that owns it."""
+    """The session that owns its node."""
     token: int
-    """Its fencing token, when it comes to hold the lock. One that holds a permit of a semaphore has a smaller one: this
-    is the number of its permit."""
+    """The fencing token that it has, or will have once it holds the lock. The holder of a semaphore's permit may have a smaller
+    token: here it is the number of its permit."""
     since: float
-    """Since when it is there: seconds since the epoch, on the servers' clock."""
+    """When its node was created: seconds since the epoch, on the servers' clock."""
     dialect: str
     """The naming scheme of its library: curator, kazoo or writelock."""
     node: str
@@ -113,19 +113,19 @@ class Contender(typing.NamedTuple):
     role: str
     """What it wants: exclusive, read or write."""
     holds: bool
-    """Whether it holds the lock, as far as its place tells. A set of locks holds none of them before it is its turn in all
-    of their queues, even if it is the first in this one.
+    """Whether it holds the lock, judging by its place in the queue. A set of locks holds none of them until it is its turn
+    in all of their queues, even if it is first in this one.
     """
 
 
 class Session(typing.NamedTuple):
-    """A session that is open on an embedded server. See ``Server.sessions``."""
+    """An open session on an embedded server. See ``Server.sessions``."""
 
     id: int
     """Its number, which is the ``session_id`` of its client."""
     timeout: float
-    """How many seconds it lives on after its client was last heard from."""
+    """How many seconds it lives after the server last heard from its client."""
     is_connected: bool
     """Whether it has a connection now."""
     nodes: tuple[str, ...]
-    """The paths of its ephemeral nodes, which end with it."""
+    """The paths of its ephemeral nodes, which are deleted when it ends."""

@@ -7,10 +7,10 @@ from typing_extensions import Self, disjoint_base
 
 from ._values import ConnectionState, Contender, HoldState, LossReason, NodeData, Session, Stats
 
-# The docstrings are those of the native module: tests/python/face/stub.py writes and checks them.
+# The docstrings are copied from the native module: tests/python/face/stub.py writes and checks them.
 #
-# What is `async` here is to be awaited: it gives a coroutine, if not one of a Python function. What begins at once gives an
-# `Awaitable`, which need not be.
+# An `async` method here returns a coroutine, although not that of a Python function, and has to be awaited. A method that returns
+# an `Awaitable` starts at once, and need not be awaited.
 
 __all__ = [
     "AsyncBarrier",
@@ -72,25 +72,29 @@ _Kind = Literal[
 
 @disjoint_base
 class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
-    """What a ``Client`` and an ``AsyncClient`` have in common: the kinds of lock. Those of a ``Client`` are a ``Lock``, those of
-    an ``AsyncClient`` an ``AsyncLock``.
+    """The methods that a ``Client`` and an ``AsyncClient`` share. They make locks of every kind: a ``Client`` makes a
+    ``Lock``, an ``AsyncClient`` an ``AsyncLock``.
 
-    To make one costs no request. ``timeout`` is how many seconds to wait for it by default: ``None`` is for ever, 0 tries
-    once. ``reentrant`` lets the thread or task that holds it acquire it again, and nobody else release it. Do not use it if a
-    thread may serve another user while the first one holds the lock, as the threads of a pool do between two calls: both
-    would be inside together. For locks that have a queue, ``foreign`` says what to do about a contender of another library
-    that cannot see ours: ``"refuse"`` raises ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching``
-    is ``"nearest"``, to be woken when it may be our turn, or ``"children"``, to be woken by every change of the queue, as
-    simpler libraries are.
+    Making a lock sends no request. The kinds share these arguments. ``timeout`` is how many seconds to wait for the
+    lock by default: ``None`` waits for ever, 0 tries once. With ``reentrant``, the thread or task that holds the lock
+    can acquire it again, and only it can release it. Do not use it if a thread may serve another user while it holds
+    the lock, as pool threads do between two calls: both users would hold the lock together.
 
-    A mutex, and both sides of a read/write lock, can be kept between two uses. ``linger`` is for how many seconds the lock's
-    node stays after a release, as long as nobody else wants the lock: meanwhile nobody holds it, and this client takes it
-    again without a request. When anybody else queues, by whatever library, the node is deleted: at once, or with the release if
-    the lock is held. A try of another client that comes while the node lingers finds the lock busy, and makes it free. If the
-    process is killed, others wait for its session timeout, as for any holder's. ``local_turns`` is how many holders of this
-    client follow one another on one node while others wait, by default one; with more, or with ``linger``, threads and tasks
-    pass the lock on without a request as long as nobody else waits. Grants on one node have the same token, so what the lock
-    guards must accept one that is not smaller. In a set of locks both mean nothing.
+    For locks that have a queue, ``foreign`` says what to do about a contender of another library that cannot see ours:
+    ``"refuse"`` raises ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching`` says what wakes
+    a waiter: with ``"nearest"`` only a change that may make it our turn, with ``"children"`` every change of the queue,
+    as in simpler libraries.
+
+    A mutex, or either side of a read/write lock, can be kept between two uses. ``linger`` is how many seconds the
+    lock's node stays after a release, as long as nobody else wants the lock. Meanwhile nobody holds it, and this client
+    can acquire it again without a request. When anyone else queues, with any library, the node is deleted: at once, or
+    on release if the lock is held. If another client tries the lock once while the node lingers, it finds the lock
+    busy, but this frees the lock. If the process is killed, others wait for its session timeout, as for any holder.
+
+    ``local_turns`` is how many holders of this client may follow one another on one node while others wait, by default
+    one. With more, or with ``linger``, threads and tasks pass the lock on without a request, as long as nobody else
+    waits. All grants on one node have the same token, so the resource that the lock guards must accept a token equal to
+    the largest that it has seen. In a set of locks, ``linger`` and ``local_turns`` have no effect.
     """
     def mutex(
         self,
@@ -104,14 +108,14 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         linger: float | None = None,
         local_turns: int = 1,
     ) -> _AnyLock:
-        """The mutex at ``path``: one holder at a time, in the order of arrival.
+        """The mutex at ``path``: one holder at a time, in order of arrival.
 
         >>> lock = zk.mutex("/locks/doc", timeout=5, reentrant=True)
         >>> with lock as outer, lock as inner:
         ...     outer.token == inner.token
         True
 
-        One that is used often can be kept between two uses, as long as nobody else wants it:
+        A lock that is used often can be kept between two uses, as long as nobody else wants it:
 
         >>> often = zk.mutex("/locks/doc", linger=10)
         >>> with often as first:
@@ -120,8 +124,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         ...     second.token == first.token
         True
 
-        It stands in one queue with Curator's ``InterProcessMutex`` of that path. ``dialect`` is whose names its nodes
-        have: ``"curator"``, ``"kazoo"`` for the queue of a ``kazoo.recipe.lock.Lock``, or ``"writelock"`` for that of
+        It shares a queue with Curator's ``InterProcessMutex`` of the same path. ``dialect`` says how its nodes are named:
+        ``"curator"``, ``"kazoo"`` to share the queue of a ``kazoo.recipe.lock.Lock``, or ``"writelock"`` to share that of
         ZooKeeper's own ``WriteLock``.
         """
     def read(
@@ -136,16 +140,17 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         linger: float | None = None,
         local_turns: int = 1,
     ) -> _AnyLock:
-        """The read side of the read/write lock at ``path``: readers hold it together.
+        """The read side of the read/write lock at ``path``: several readers can hold it at once.
 
         >>> with zk.read("/locks/doc") as hold:
         ...     [contender.role for contender in zk.read("/locks/doc").contenders()]
         ['read']
 
-        A thread that holds the read side and acquires the write side waits until the read side is released; if nobody else can do
-        that, because it was made reentrant, it raises ``Deadlock`` instead. It stands in one queue with Curator's
-        ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and ``WriteLock``. Tokens grow
-        between a reader and a writer, both ways; among readers that hold together their order says nothing.
+        A thread that holds the read side and acquires the write side waits until the read side is released. If nobody else
+        can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead. It shares a queue with
+        Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and ``WriteLock``. A
+        writer's token is larger than those of earlier readers, and a reader's token is larger than those of earlier
+        writers. Among readers that hold the lock together, the order of tokens means nothing.
         """
     def write(
         self,
@@ -159,7 +164,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         linger: float | None = None,
         local_turns: int = 1,
     ) -> _AnyLock:
-        """The write side of the read/write lock at ``path``: its holder is alone.
+        """The write side of the read/write lock at ``path``: one writer at a time, and no readers.
 
         >>> with zk.write("/locks/doc", reentrant=True):
         ...     reading = zk.read("/locks/doc").hold()
@@ -167,11 +172,13 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         True
         >>> reading.release()
 
-        A thread that holds the write side by a lock with ``reentrant=True`` may take the read side as well, at once, and keep it when
-        the write side is released, as here: no other writer comes between, and the reader's hold has the writer's token. The
-        lock that it reads by may be reentrant or not. A write hold that is not reentrant may be in use by any thread or
-        task: until it is released, its acquirer waits to read as all others do. A writer that waits is not starved by
-        readers that come later.
+        To downgrade, as here, a thread that holds the write side by a lock with ``reentrant=True`` can acquire the read
+        side at once, and keep it when it releases the write side. No other writer gets in between, and the reader's hold
+        has the writer's token. The lock for the read side may be reentrant or not.
+
+        A write hold that is not reentrant may be in use by any thread or task. So until it is released, even the thread
+        that acquired it has to wait for the read side, like all others. Readers that come later do not starve a waiting
+        writer.
         """
     def semaphore(
         self,
@@ -184,18 +191,20 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         foreign: _Foreign = "refuse",
         watching: _Watching = "nearest",
     ) -> _AnyLock:
-        """The semaphore at ``path`` with ``limit`` permits, of which a hold has one, or ``permits``.
+        """The semaphore at ``path`` with ``limit`` permits. A hold takes one of them, or as many as ``permits`` says.
 
         >>> licence = zk.semaphore("/locks/doc-licences", 5)
         >>> with licence, licence, zk.semaphore("/locks/doc-licences", 5, permits=3):
         ...     licence.acquire(blocking=False)
         False
 
-        A permit belongs to nobody: a thread or task may hold several, and any may ``release()``, which gives back what this
-        one acquired last, or if it has nothing, what another did. All users must agree on the limit. With ``limit_at`` it is
-        read from the node of that path, which ``set_limit`` writes, and all waiters notice when it changes.
+        A permit does not belong to a thread: a thread or task may hold several. ``release()`` may be called by any of them,
+        and gives back what the caller acquired last or, if it has acquired nothing, what another did. Every program that
+        uses the semaphore must give the same limit. With ``limit_at`` the limit is read from the node at that path, which
+        ``set_limit`` writes, and all waiters notice when it changes.
 
-        It is Curator's ``InterProcessSemaphoreV2`` of that path, and with a limit of 1 its ``InterProcessSemaphoreMutex``.
+        It is compatible with Curator's ``InterProcessSemaphoreV2`` of the same path and, with a limit of 1, with its
+        ``InterProcessSemaphoreMutex``.
         """
     def election(
         self,
@@ -206,17 +215,17 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         foreign: _Foreign = "refuse",
         watching: _Watching = "nearest",
     ) -> _AnyLock:
-        """The lead of the election at ``path``: one leads, the others stand by.
+        """The election at ``path``: one leads, the others stand by.
 
         >>> with zk.election("/locks/doc") as lead:
         ...     lead.lost.is_set()
         False
 
-        To campaign is to acquire, to resign is to release, and ``Lock.observe`` reports the leader. It stands in one queue
-        with Curator's ``LeaderLatch``.
+        To campaign, acquire it. To resign, release it. ``Lock.observe`` reports the leader. It shares a queue with
+        Curator's ``LeaderLatch``.
         """
     def exclusive(self, path: str, *, timeout: float | None = None, reentrant: bool = False) -> _AnyLock:
-        """The exclusive lock at ``path``: one plain node, which is there or not. For jobs that are tried once.
+        """The exclusive lock at ``path``: a single node that exists or not, for jobs that are tried once.
 
         >>> job = zk.exclusive("/locks/doc", timeout=0)
         >>> with job as hold:
@@ -227,30 +236,30 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         in order, use a mutex.
         """
     def all(self, locks: Iterable[_BaseLock], *, timeout: float | None = None, reentrant: bool = False) -> _AnyLock:
-        """The set of these locks, which are acquired and released together: all or none.
+        """A set of these locks, which are acquired and released together: all or none.
 
         >>> both = zk.all([zk.mutex("/locks/doc"), zk.write("/locks/doc-too")], timeout=5)
         >>> with both as hold:
         ...     hold.path
         '/locks/doc, /locks/doc-too'
 
-        One transaction queues everywhere, so no order of arrival can make two sets wait for each other. Mutexes, read and
-        write sides, semaphores and elections of this client may be mixed, but none of one path. Their own options stay,
-        but ``timeout`` and ``reentrant`` are those of the set.
+        A single transaction queues for all of them, so two sets cannot deadlock, whatever the order of arrival. You can mix
+        mutexes, read and write sides, semaphores and elections of this client, but no two locks may have the same path.
+        Each lock keeps its own options, except that ``timeout`` and ``reentrant`` are those of the set.
         """
     def any(self, locks: Iterable[_BaseLock], *, timeout: float | None = None) -> _AnyLock:
-        """Any one of these locks: the first that comes is held, and the rest are left.
+        """A choice of these locks: acquiring it gives a hold of whichever is free first, and leaves the queues of the others.
 
         >>> jobs = [zk.mutex("/jobs/doc-1"), zk.mutex("/jobs/doc-2")]
         >>> with zk.any(jobs, timeout=5) as hold:
         ...     hold.path
         '/jobs/doc-1'
 
-        For a worker that takes any free job out of many; ``hold.path`` says which lock it is. All queues are looked at
-        first, in one round trip that changes nothing, and of the locks that are free the one that is named first is
-        acquired. If none is, it queues for all. Locks of any kind that has a queue may be mixed, but none of one path. Each
-        is acquired as it is alone, with its own options but for ``timeout``: one that the caller holds already is busy,
-        unless it is reentrant.
+        This is for workers that take any free job out of many. ``hold.path`` says which lock it is. An acquire first looks
+        at all the queues, in one round trip that changes nothing. If some locks are free, it acquires the one that you
+        named first. If none is free, it queues for all of them. You can mix locks of any kind that has a queue, but no two
+        may have the same path. Each is acquired as it would be alone, with its own options except for ``timeout``. So a
+        lock that the caller already holds counts as busy, unless it is reentrant.
         """
     def barrier(self, path: str) -> _AnyBarrier:
         """The barrier at ``path``: while it is set, callers of ``wait`` wait.
@@ -259,51 +268,54 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         >>> barrier.set(), barrier.wait(timeout=0.01), barrier.remove(), barrier.wait()
         (True, False, True, True)
 
-        It belongs to nobody: it stays set when the process that set it is gone, and anybody may remove it. It is Curator's
-        ``DistributedBarrier``.
+        It does not belong to a process: it stays set after the process that set it is gone, and any process may remove it.
+        It is compatible with Curator's ``DistributedBarrier``.
         """
     def double_barrier(self, path: str, members: int, *, timeout: float | None = None) -> _AnyDoubleBarrier:
-        """The double barrier at ``path``: nobody begins before ``members`` are there, and nobody goes before all are done.
+        """The double barrier at ``path``: no member begins before ``members`` have entered, and none goes on before all have
+        left.
 
         >>> with zk.double_barrier("/barriers/doc-too", 1, timeout=5) as member:
         ...     member.loss is None
         True
 
-        The block begins when all have come, and at its end it waits until all have left. A block that raises leaves without
-        waiting. ``timeout`` is how many seconds to wait for the others, at either end; ``None`` is for ever. It is Curator's
-        ``DistributedDoubleBarrier``.
+        The block begins when all members have entered, and at its end it waits until all have left. If the block raises, it
+        leaves without waiting. ``timeout`` is how many seconds to wait for the others, at either end; ``None`` waits for
+        ever. It is compatible with Curator's ``DistributedDoubleBarrier``.
         """
     def stats(self) -> Stats:
-        """What this client has done, and what it still owes: a ``Stats``. It costs no request.
+        """What this client has done, and what it still has to clean up: a ``Stats``. It sends no request.
 
         >>> stats = zk.stats()
         >>> stats.owed, stats.losses_by["lease_lapsed"]
         (0, 0)
 
-        With ``acquires`` it counts how acquires ended, and has histograms of how long they waited. Of a client that has not
-        connected all of it is zero.
+        ``acquires`` counts acquires by outcome, and there are histograms of how long they waited. For a client that has not
+        connected yet, everything is zero.
         """
     def prometheus(self) -> str:
-        """What ``stats`` tells as text for Prometheus: its format 0.0.4, to be served as ``text/plain; version=0.0.4``.
+        """All the figures of ``stats`` as text for Prometheus. It has Prometheus' format 0.0.4: serve it as ``text/plain;
+        version=0.0.4``.
 
         >>> page = zk.prometheus()
         >>> 'zklock_acquires_total{outcome="timed_out"} 0' in page.splitlines()
         True
 
-        The names of metrics and labels stay as they are from version to version; others may come. The text is that of one client:
-        of two, every name would be there twice, which Prometheus refuses. It costs no request.
+        Names of metrics and labels do not change from version to version, but later versions may add some. Each text is
+        about one client. Do not join the texts of two clients: every name would occur twice, which Prometheus refuses. It
+        sends no request.
         """
     @property
     def connection_state(self) -> ConnectionState | None:
-        """How the client is connected: a ``ConnectionState``, or ``None`` if it has not connected yet, or was used in a process
-        from which this one was forked.
+        """The state of the connection: a ``ConnectionState``. It is ``None`` if the client has not connected yet, or was used
+        in a process from which this one was forked.
 
         >>> zk.connection_state
         <ConnectionState.CONNECTED: 'connected'>
         """
     def on_connection(self, callback: Callable[[ConnectionState], object]) -> None:
-        """Calls ``callback(state)`` with the present ``ConnectionState``, and then whenever it changes: to pause work during an
-        outage, or to forget what a session stood for.
+        """Calls ``callback(state)`` with the current ``ConnectionState``, and again whenever it changes. Use it to pause work
+        during an outage, or to drop what belonged to a lost session.
 
         >>> import queue
         >>> states = queue.Queue()
@@ -311,63 +323,66 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         >>> states.get(timeout=5)
         <ConnectionState.CONNECTED: 'connected'>
 
-        If the client has not connected yet, the first call comes when it has, or when it is closed; ``CLOSED`` is the last. A
-        client that is dropped without a close, or collected as garbage, reports nothing more. Changes that follow one another
-        quickly may be reported as one: several lost sessions as one, but never none. What a lock guards is better watched by
-        its hold, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
+        If the client has not connected yet, the first call comes once it has connected or is closed. ``CLOSED`` is always
+        the last state. A client that is dropped without ``close``, or garbage collected, reports nothing more. Changes in
+        quick succession may be reported as one: several lost sessions become one, but never none. To watch what a lock
+        guards, use its hold instead, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
 
-        Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if the client belongs to the process from
+        Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if the client belongs to the process from
         which this one was forked.
 
-        Callbacks of one client are called one after the other, on a thread for such calls. What one raises is reported to
-        ``sys.unraisablehook``, and it is called again all the same. Under gevent and eventlet a greenlet of the main thread
-        calls them. In asyncio, let it call ``loop.call_soon_threadsafe``.
+        The callbacks of one client are called one at a time, on a thread for callbacks. If one raises, the exception goes
+        to ``sys.unraisablehook``, and the callback is still called the next time. Under gevent and eventlet, a greenlet of
+        the main thread calls them. In asyncio, let the callback use ``loop.call_soon_threadsafe``.
         """
     @property
     def session_id(self) -> int | None:
-        """The number of the session, if there is one now."""
+        """The number of the current session, or ``None`` if there is none."""
     @property
     def session_timeout(self) -> float | None:
-        """The session timeout in seconds, as the servers granted it, if there is a session now."""
+        """The session timeout in seconds that the servers granted, or ``None`` if there is no session."""
 
 @final
 class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
-    """One logical connection to an ensemble, at ``hosts``: ``host:port,host:port``, and perhaps a ``/chroot``; or a list of
-    such, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``.
+    """A logical connection to an ensemble. ``hosts`` is ``host:port,host:port``, optionally with a ``/chroot`` at the end.
+    It may also be a list of hosts, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``.
 
     >>> with zklock.Client(hosts, session_timeout=10) as zk:
     ...     with zk.mutex("/locks/doc", timeout=5):
     ...         pass
 
-    It connects when it is first needed, or entered, or by ``connect()``; so a program may make one at the top of a
-    module, and fork before it is used. It outlives sessions: when one expires it opens the next. Share one client
-    among all threads and tasks of a process; each process needs one of its own. A wrong argument raises ``InvalidInput`` at
-    once; if no server answers, connecting raises ``Unreachable``.
+    A client connects when it is first used or entered, or by ``connect()``. So a program may make one at the top of a
+    module, and fork before it uses it. It outlives sessions: when one expires, it opens the next. Share one client
+    among all threads and tasks of a process, but give each process its own. A wrong argument raises ``InvalidInput`` at
+    once. If no server answers, connecting raises ``Unreachable``.
 
-    Times are in seconds. ``session_timeout`` is how long a lock stays taken after its holder has crashed, and roughly how
-    long the network may fail before a hold is lost; the servers may grant another. ``connect_timeout`` bounds the attempt to
-    reach a server. ``try_timeout`` is how long the servers have to answer a call that does not wait for others:
-    ``acquire(blocking=False)``, and any call with a timeout of zero. After that it raises ``Unreachable``. If such a call is
-    the first that needs the client, it connects first, for up to ``connect_timeout``. ``chroot`` puts all paths below that
-    node, which must exist, or is created with ``create_chroot``. ``identity`` is what others see as this contender's name, by
-    default ``host/pid``. ``tls`` is a ``Tls``.
-    ``auth`` is a ``Digest``, ``Sasl`` or ``Kerberos`` to log in as, or a list of such. ``server_version`` is the version of the
-    servers, such as ``(3, 4)``; otherwise they are asked.
+    Times are in seconds. ``session_timeout`` is how long a lock stays taken after its holder has crashed, and roughly
+    how long the network may fail before a hold is lost. The servers may grant another. ``connect_timeout`` limits how
+    long it tries to reach a server. ``try_timeout`` limits how long the servers may take to answer a call that does not
+    wait for others: ``acquire(blocking=False)``, and any call with a timeout of zero. After that it raises
+    ``Unreachable``. If such a call is the first to use the client, it connects first, for up to ``connect_timeout``.
 
-    With ``heartbeat=False`` the servers are not asked to confirm what is held, which they are every twelfth of the session
-    timeout otherwise: a load where thousands of clients hold something all day, such as the leaders of as many elections.
-    But then nothing proves that a hold is still there: ``valid_for`` is zero soon after the grant. The hold is at risk while
-    the client is disconnected, and lost when the servers say that its session is over or its node deleted. By then another
-    may have held the lock for a while.
+    ``chroot`` puts all paths below that node, which must exist unless ``create_chroot`` is set. ``identity`` is the
+    name under which others see this client in a queue, by default ``host/pid``. ``tls`` is a ``Tls``. ``auth`` is a
+    ``Digest``, ``Sasl`` or ``Kerberos`` to log in as, or a list of these. ``server_version`` is the version of the
+    servers, such as ``(3, 4)``. If it is not given, the client asks them.
 
-    ``access`` says who may use what the client creates: everyone (``open``), only those who are logged in as its creator
-    (``creator-all``), or these, while all others may read (``read-open``). All clients of a lock create, list, read and delete
-    nodes there, so with the last two all must log in as the same user. Nodes that are there already stay as they are.
-    It may also be a list as ``zkCli`` takes it, ``"sasl:billing:cdrwa,world:anyone:r"``, or its entries, one string each: these
-    and nobody else.
+    Normally the client has the servers confirm its holds every twelfth of the session timeout. That adds up if
+    thousands of clients hold something all day, for example as leaders of thousands of elections. ``heartbeat=False``
+    switches it off. But then nothing proves that a hold still exists: ``valid_for`` drops to zero half a session
+    timeout after the grant. The hold is at risk while the client is disconnected. It is only reported as lost when the
+    servers say that its session is over or its node is deleted. By then another client may have held the lock for a
+    while.
 
-    At the end of the program clients are closed, which frees their locks. A client whose locks a daemon thread may still be
-    using is not closed: its locks are free when the session has timed out.
+    ``access`` says who may use what the client creates: everyone (``open``), only clients that are logged in as its
+    creator (``creator-all``), or these, while all others may read (``read-open``). All clients of a lock create, list,
+    read and delete nodes there, so with the last two they must all log in as the same user. Nodes that already exist
+    keep their access list. ``access`` may also be an access list in the format of ``zkCli``,
+    ``"sasl:billing:cdrwa,world:anyone:r"``, or a list of such entries, one string each. Then only those that it names
+    have access.
+
+    When the program ends, clients are closed, which frees their locks. A client is not closed if a daemon thread may
+    still be using its locks. These locks are free once the session has timed out.
     """
     def __new__(
         cls,
@@ -387,16 +402,16 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
     ) -> Self: ...
     @property
     def aio(self) -> AsyncClient:
-        """The same client for asyncio."""
+        """This client for asyncio."""
     def connect(self, timeout: float | None = None) -> None:
-        """Connects, unless that has been done.
+        """Connects now, unless the client is already connected.
 
-        Raises ``Unreachable`` if no server answers within the connect timeout, or ``timeout`` seconds if those are
-        less, or none of the hosts is known.
+        Raises ``Unreachable`` if no server answers within the connect timeout, or within ``timeout`` seconds if that is
+        less, or if no host name can be resolved.
         """
     def close(self) -> None:
-        """Closes the client, which frees every lock that it holds, and waits until the ensemble has confirmed it, or a
-        second has passed. Holds are lost then, waits end with ``Closed``. Closing twice is not an error.
+        """Closes the client, which frees every lock that it holds. Waits until the servers have confirmed this, for up to a
+        second. Its holds are lost, and all waits end with ``Closed``. Closing twice is not an error.
         """
     def guard(self, command: str | os.PathLike[str] | None = None) -> None:
         """Starts a guardian: a process that ends the session at the servers when this process is dead. Then the client's locks are
@@ -417,12 +432,12 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
         client has a guardian already; ``Refused`` if the command cannot connect as the client does; ``Unreachable``; ``Closed``.
         """
     def set_limit(self, path: str, limit: int) -> None:
-        """Writes how many permits there are to the node that semaphores name with ``limit_at``: all waiters notice.
+        """Writes the number of permits to the node that semaphores name with ``limit_at``. All waiters notice.
 
         >>> zk.set_limit("/limits/doc", 7)
 
-        The node is created if it is not there; it is Curator's ``SharedCount``. Permits that are already held stay held, even
-        if there are fewer now.
+        The node is created if it does not exist. It is compatible with Curator's ``SharedCount``. Permits that are held
+        stay held, even if the new limit is lower.
         """
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -441,7 +456,7 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
 
 @final
 class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier]):
-    """A ``Client`` for asyncio. ``async with`` gives one, and so does ``Client.aio``.
+    """A ``Client`` for asyncio. Get one with ``async with`` on a ``Client``, or from ``Client.aio``.
 
     >>> async def report():
     ...     async with zklock.Client(hosts) as zk:
@@ -451,13 +466,13 @@ class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier]):
     True
     """
     async def connect(self, timeout: float | None = None) -> None:
-        """Connects, unless that has been done. See ``Client.connect``."""
+        """Connects now, unless the client is already connected. See ``Client.connect``."""
     def close(self) -> Awaitable[None]:
-        """Closes the client. See ``Client.close``; it begins at once, and to await it is to wait for the end."""
+        """Starts to close the client at once; await it to wait until it is closed. See ``Client.close``."""
     async def guard(self, command: str | os.PathLike[str] | None = None) -> None:
         """Starts a guardian: if this process is killed, its locks are free at once. See ``Client.guard``."""
     async def set_limit(self, path: str, limit: int) -> None:
-        """Writes how many permits there are, for semaphores with ``limit_at``. See ``Client.set_limit``."""
+        """Writes the number of permits of semaphores with ``limit_at``. See ``Client.set_limit``."""
     async def __aenter__(self) -> Self: ...
     async def __aexit__(
         self,
@@ -468,40 +483,40 @@ class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier]):
 
 @disjoint_base
 class _BaseLock:
-    """What a `Lock` and an `AsyncLock` have in common."""
+    """The methods that a `Lock` and an `AsyncLock` share."""
     @property
     def path(self) -> str:
-        """The path of the lock; of a set of locks the paths of all."""
+        """The path of the lock, or all the paths of a set of locks."""
     def locked(self) -> bool:
-        """Whether this client holds the lock. It asks nobody: for others see ``contenders``."""
+        """Whether this client holds the lock. It does not ask the servers: to see other holders, use ``contenders``."""
 
 @final
 class Lock(_BaseLock):
-    """A lock of any kind, at a path. It can be shared by threads, and holds nothing itself: a ``with`` block does.
+    """A lock of any kind, at a path. Threads can share it. The object itself holds nothing: a ``with`` block does.
 
     >>> lock = zk.mutex("/locks/doc", timeout=5)
     >>> with lock as hold:
     ...     hold.token > 0
     True
 
-    On Python 3.14 an exception raised by a signal handler may come just before the block is entered, as with any lock, and
-    then the block is not left either. If your handlers raise, write ``with lock.hold() as hold``, which is safe.
+    On Python 3.14, an exception raised by a signal handler may come just before the block is entered, as with any lock,
+    and then the lock is not released. If your handlers raise, write ``with lock.hold() as hold``, which is safe.
 
-    The block raises ``Timeout`` if the lock was not free in time, ``Unreachable`` if no server could be reached, and at its
-    end ``LockLost`` if the hold was lost meanwhile. If the block itself raises, that exception gets a note of the loss. It
-    releases what it got, even if several blocks of one lock in one thread end in another order than they began, as those of
-    generators may.
+    The block raises ``Timeout`` if the lock was not free in time, ``Unreachable`` if no server could be reached, and at
+    its end ``LockLost`` if the hold was lost meanwhile. If the block itself raises, a note about the loss is added to
+    that exception. The block releases what it acquired, even if several blocks of one lock in one thread end in another
+    order than they began, as can happen with generators.
 
-    ``acquire``, ``release`` and ``locked`` are those of ``threading.Lock``; or of ``threading.RLock``, if the
-    lock is reentrant. So any thread may release it, and a thread that acquires it again waits until one does; a warning
-    in the log says so. If it is reentrant, it belongs to the thread that acquired it. What ``acquire`` got is held until it
-    is released or the client is closed, even if the lock object is gone.
+    ``acquire``, ``release`` and ``locked`` work as those of ``threading.Lock`` or, if the lock is reentrant, of
+    ``threading.RLock``. So any thread may release the lock, and a thread that acquires it again waits until it is
+    released; the log has a warning about that. If the lock is reentrant, it belongs to the thread that acquired it.
+    What ``acquire`` got is held until it is released or the client is closed, even if the lock object is gone.
     """
     @property
     def aio(self) -> AsyncLock:
-        """The same lock for asyncio."""
+        """This lock for asyncio."""
     def acquire(self, blocking: bool = True, timeout: float | None = ...) -> bool:
-        """Acquires the lock, and says whether it did, as ``threading.Lock.acquire`` does.
+        """Acquires the lock, and returns whether it did, as ``threading.Lock.acquire`` does.
 
         >>> lock = zk.mutex("/locks/doc")
         >>> lock.acquire(timeout=5)
@@ -510,57 +525,57 @@ class Lock(_BaseLock):
         False
         >>> lock.release()
 
-        Without a timeout it waits as long as the lock was made to, and raises ``Timeout`` then; -1 or ``None`` is for ever.
-        With ``blocking=False`` it waits only for the ensemble's answer, for the client's ``try_timeout`` at most. ``False``
-        means that others have the lock, or that the time was too short for an answer; the reason is logged.
+        Without a ``timeout`` argument, it waits for the timeout that the lock was made with, and then raises ``Timeout``;
+        -1 or ``None`` waits for ever. With ``blocking=False`` it only waits for the servers' answer, for up to the client's
+        ``try_timeout``. ``False`` means that others have the lock, or that the time was too short for an answer; the reason
+        is logged.
 
-        With ``blocking=False`` it may be called again and again: from the second time on that this lock object was busy, further
-        calls cost no request until the servers tell that the one in the way has gone (semaphores, sets, choices and exclusive
-        locks ask each time). So right after another client's release it may still be ``False``, for the moment that this takes, a
-        tenth of the session timeout at most. With a short timeout the servers are asked in any case.
+        You may poll with ``blocking=False``. After this lock object was found busy twice, further tries send no request
+        until the servers report that the contender ahead has gone. (Semaphores, sets, choices and exclusive locks ask each
+        time.) So just after another client's release, a try may still return ``False`` until that report arrives, for a
+        tenth of the session timeout at most. A call with a short timeout always asks the servers.
 
-        Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
-        take turns. A caller that gives up leaves its place to the next of its client.
+        Clients get the lock in the order in which they queue, and the callers within a client in the order in which they
+        call. However many callers a client has, clients take turns. If a caller gives up, the next caller of its client
+        takes its place.
 
         Raises ``Deadlock`` if this thread holds the lock by another object that is reentrant, so that no other thread can
-        release it; ``Unreachable`` if there is no connection when the time is over, or no server has answered for the
-        ``try_timeout``, so that nobody knows who has the lock; ``ForeignContender`` if a contender of another library cannot
-        see ours; ``LockLost`` if the outer hold of a reentrant lock is lost; ``Refused`` if the access list does not allow it;
-        ``Closed`` if the client is closed.
+        release it; ``Unreachable`` if there is no connection when the time is over, or no server answered within the
+        ``try_timeout``, so that it is not known who has the lock; ``ForeignContender`` if a contender of another library
+        cannot see ours; ``LockLost`` if the lock is reentrant and the outer hold is lost; ``Refused`` if the access list
+        does not allow it; ``Closed`` if the client is closed.
         """
     def hold(self, timeout: float | None = ...) -> Hold:
-        """Acquires the lock and gives the hold as a value, which is to be released.
+        """Acquires the lock and returns the hold, which you must release.
 
         >>> hold = zk.mutex("/locks/doc").hold(timeout=5)
         >>> hold.release()
 
-        It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the lock was
-        made to; zero tries once. Raises ``Timeout`` then, or ``Unreachable`` as ``acquire`` does.
+        It waits for up to ``timeout`` seconds; ``None`` waits for ever, and zero tries once. By default it waits for the
+        timeout that the lock was made with. Then it raises ``Timeout``, or ``Unreachable`` as ``acquire`` does.
         """
     def release(self) -> None:
-        """Releases what this thread acquired last with ``acquire`` or a ``with`` block, or if the lock is not
-        reentrant, what any thread did.
+        """Releases what this thread acquired last with ``acquire`` or a ``with`` block. If this thread has acquired nothing
+        and the lock is not reentrant, it releases what another thread acquired.
 
-        Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release; see also ``Hold.release``.
+        Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release. See also ``Hold.release``.
         """
     @property
     def current(self) -> Hold | None:
-        """What this thread acquired last with ``acquire`` or a ``with`` block and has not released yet, or
-        ``None``.
-        """
+        """The hold that this thread acquired last with ``acquire`` or a ``with`` block and has not released yet, or ``None``."""
     def contenders(self) -> list[Contender]:
-        """The queue, holders first, of every library: a list of ``Contender``.
+        """The contenders in the queue, holders first: a list of ``Contender``. Those of other libraries are included.
 
         >>> lock = zk.mutex("/locks/doc")
         >>> with lock as hold:
         ...     [contender.token == hold.token for contender in lock.contenders()]
         [True]
 
-        Of a set of locks, those of one lock after the other. A set that is the first in a queue but waits for another of
-        its locks is listed first there, and does not hold.
+        For a set of locks, it lists the queues of its locks one after the other. A set that is first in one queue but still
+        waits for another of its locks is listed first there, but does not hold the lock.
         """
     def evict(self, node: str) -> bool:
-        """Takes any contender out of the queue by deleting its node; ``False`` if the node was already gone.
+        """Takes any contender out of the queue by deleting its node. ``False`` if the node was already gone.
 
         >>> lock = zk.mutex("/locks/doc")
         >>> hold = lock.hold()
@@ -568,39 +583,40 @@ class Lock(_BaseLock):
         []
         >>> hold.release()
 
-        A holder learns that its hold is lost, if its library reports that; a waiter queues again. This breaks what the lock
-        guards, unless the contender is known to be at a standstill: until it learns of the loss it believes that it holds,
-        and another already does. Raises ``InvalidInput`` if the node is not a contender of this lock.
+        A holder learns that its hold is lost, if its library reports that. A waiter queues again. Evicting a holder breaks
+        the protection of the lock, unless the holder is known to have stopped: until it learns of the loss, it believes
+        that it holds the lock, and another already does. Raises ``InvalidInput`` if the node is not a contender of this
+        lock.
 
-        All nodes of an exclusive lock have one path. There it evicts the holder of that moment, which may not be the one that
-        was listed. ``break_lock`` spares such a holder.
+        All nodes of an exclusive lock have the same path. There, this evicts the current holder, which may not be the one
+        that was listed. ``break_lock`` avoids that.
         """
     def break_lock(self) -> list[Contender]:
-        """Takes the lock away from all its holders, and gives a list of them, each a ``Contender``.
+        """Takes the lock away from all its holders, and returns a list of them, each a ``Contender``.
 
         >>> zk.mutex("/locks/doc").break_lock()
         []
 
-        See ``evict`` for what that breaks. Waiters stay, even a set of locks that is first in the queue and waits for another
-        of its locks. The node of an exclusive lock is read right before it is deleted, so that the next holder is spared
-        unless it comes between these two requests.
+        See ``evict`` for what this breaks. Waiters stay in the queue, and so does a set of locks that is first in this
+        queue but still waits for another of its locks. The node of an exclusive lock is read just before it is deleted, so
+        a later holder is only hit if it comes between these two requests.
         """
     def revoke(self) -> list[Contender]:
-        """Asks all holders to let the lock go, and gives a list of them, each a ``Contender``.
+        """Asks all holders to release the lock, and returns a list of them, each a ``Contender``.
 
         >>> hold = zk.mutex("/locks/doc").hold()
         >>> [holder.node == hold.node for holder in zk.mutex("/locks/doc").revoke()], hold.wanted.wait(timeout=5)
         ([True], True)
         >>> hold.release()
 
-        It takes nothing away: a holder is told by ``Hold.wanted`` if it wants to know, and holds until it releases the lock.
-        Each is asked as Curator's ``Revoker`` does it: the data of its node becomes ``__REVOKE__``, which is its identity from
-        then on. So it reaches the holders of Curator's ``InterProcessMutex`` that are ``makeRevocable``, and those of zklock;
-        other libraries do not look. Raises ``Refused`` if the access list does not allow to write to a holder's node; all others
-        have been asked then.
+        Nothing is taken away: a holder that watches ``Hold.wanted`` learns of the request, and keeps the lock until it
+        releases it. The request is written as Curator's ``Revoker`` writes it: the data of the holder's node becomes
+        ``__REVOKE__``, which replaces its identity. So it reaches holders of zklock, and holders of a Curator
+        ``InterProcessMutex`` that called ``makeRevocable``. Other libraries ignore it. Raises ``Refused`` if the access
+        list does not allow writing to a holder's node; all other holders are still asked.
         """
     def observe(self) -> Observer:
-        """Observes the holder of the lock without taking part; of an election, the leader.
+        """Observes who holds the lock or, for an election, who leads, without taking part.
 
         >>> lead = zk.election("/locks/doc")
         >>> with lead as hold:
@@ -610,9 +626,10 @@ class Lock(_BaseLock):
         ...     leader.token == hold.token
         True
 
-        It is an iterator, an ``Observer``, which waits for each change and never ends. Many may observe one lock without
-        waking each other. If several hold at once, it reports the first. It takes the first in the queue for the holder, even
-        a set of locks that still waits for another of its locks. Raises ``InvalidInput`` for a semaphore or a set of locks.
+        It returns an ``Observer``, an iterator that waits for each change and never ends. Many can observe one lock without
+        waking each other. If there are several holders, it reports the first. The first contender in the queue is reported
+        as the holder, even if it is a set of locks that still waits for another of its locks. Raises ``InvalidInput`` for a
+        semaphore or a set of locks.
         """
     def __enter__(self) -> Hold: ...
     def __exit__(
@@ -631,7 +648,7 @@ class Lock(_BaseLock):
 
 @final
 class AsyncLock(_BaseLock):
-    """A ``Lock`` for asyncio. ``AsyncClient.mutex`` gives one, and so does ``Lock.aio``.
+    """A ``Lock`` for asyncio. Get one from ``AsyncClient.mutex`` and its siblings, or from ``Lock.aio``.
 
     >>> async def once():
     ...     lock = zk.aio.mutex("/locks/doc", timeout=5)
@@ -641,33 +658,34 @@ class AsyncLock(_BaseLock):
     >>> asyncio.run(once())
     False
 
-    The lock belongs to the task that calls ``acquire``, ``hold`` or ``async with``, be it that another awaits it, as
-    ``asyncio.wait_for`` and ``create_task`` do. Where that task holds it already, it waits until somebody releases it, or if
-    the lock is reentrant, it is counted. Keep a reference to a task that waits: the loop has only a weak one. A wait that is
-    cancelled leaves the queue; if the lock was granted meanwhile, it is released.
+    The lock belongs to the task that calls ``acquire``, ``hold`` or ``async with``, even if another task awaits the
+    result, as ``asyncio.wait_for`` and ``create_task`` do. If that task already holds the lock, it waits until somebody
+    releases it; if the lock is reentrant, it gets another hold at once. Keep a reference to a task that waits, because
+    the event loop only has a weak one. If a wait is cancelled, it leaves the queue, and a lock that was granted
+    meanwhile is released.
     """
     async def acquire(self, blocking: bool = True, timeout: float | None = ...) -> bool:
-        """Acquires the lock, and says whether it did. See ``Lock.acquire``."""
+        """Acquires the lock, and returns whether it did. See ``Lock.acquire``."""
     async def hold(self, timeout: float | None = ...) -> AsyncHold:
-        """Acquires the lock and gives the hold as a value, which is to be released. See ``Lock.hold``."""
+        """Acquires the lock and returns the hold, which you must release. See ``Lock.hold``."""
     def release(self) -> Awaitable[None]:
-        """Releases what this task acquired last, or if the lock is not reentrant, what anybody did. See ``Lock.release``;
-        it begins at once, and to await it is to wait until the ensemble has confirmed it.
+        """Releases what this task acquired last. If it has acquired nothing and the lock is not reentrant, releases what
+        another did. The release starts at once; await it to wait until the servers have confirmed it. See ``Lock.release``.
         """
     @property
     def current(self) -> AsyncHold | None:
-        """What this task acquired last with ``acquire`` or ``async with`` and has not released yet, or ``None``."""
+        """The hold that this task acquired last with ``acquire`` or ``async with`` and has not released yet, or ``None``."""
     async def contenders(self) -> list[Contender]:
-        """The queue, holders first, of every library: a list of ``Contender``. See ``Lock.contenders``."""
+        """The contenders in the queue, holders first: a list of ``Contender``. See ``Lock.contenders``."""
     async def evict(self, node: str) -> bool:
-        """Takes a contender out of the queue by deleting its node. See ``Lock.evict`` for what that breaks."""
+        """Takes a contender out of the queue by deleting its node. See ``Lock.evict`` for what this breaks."""
     async def break_lock(self) -> list[Contender]:
-        """Takes the lock away from all its holders, and gives a list of them. See ``Lock.break_lock`` for what that breaks."""
+        """Takes the lock away from all its holders, and returns a list of them. See ``Lock.break_lock`` for what this breaks."""
     async def revoke(self) -> list[Contender]:
-        """Asks all holders to let the lock go, and gives a list of them. See ``Lock.revoke``."""
+        """Asks all holders to release the lock, and returns a list of them. See ``Lock.revoke``."""
     def observe(self) -> AsyncObserver:
-        """Observes the holder of the lock without taking part; of an election, the leader. See ``Lock.observe``; use it with
-        ``async for``.
+        """Observes who holds the lock or, for an election, who leads, without taking part. Use it with ``async for``. See
+        ``Lock.observe``.
         """
     async def __aenter__(self) -> AsyncHold: ...
     async def __aexit__(
@@ -679,73 +697,74 @@ class AsyncLock(_BaseLock):
 
 @disjoint_base
 class BaseHold:
-    """What a `Hold` and an `AsyncHold` have in common."""
+    """The methods that a `Hold` and an `AsyncHold` share."""
     @property
     def token(self) -> int:
-        """The fencing token of this grant. Of two grants of one path that exclude each other, the later has the greater
-        token.
+        """The fencing token of this grant. If two grants at one path exclude each other, the later one has the larger token.
 
-        A lock that was made with ``linger`` or ``local_turns`` may be passed on within its client: then the later grant has the
-        same token. So what such a lock guards must accept a token that is not smaller.
+        A lock that was made with ``linger`` or ``local_turns`` may be passed on within its client, and then the later grant
+        has the same token. So the resource that such a lock guards must accept a token equal to the largest that it has
+        seen.
 
-        Grants that do not exclude each other may get their tokens in any order: two readers with no writer between them,
-        or two permits of a semaphore. So compare a reader's token only with those of writers.
+        Grants that do not exclude each other may get their tokens in any order: two readers with no writer between them, or
+        two permits of a semaphore. So compare a reader's token only with those of writers.
         """
     @property
     def path(self) -> str:
         """The path of the lock."""
     @property
     def node(self) -> str:
-        """The path of the node that stands for this hold."""
+        """The path of this hold's node."""
     @property
     def state(self) -> HoldState:
         """The state of the hold: a ``HoldState``."""
     @property
     def lost(self) -> Loss:
-        """The event that the hold is lost: a ``Loss``, which can be asked, waited for or awaited."""
+        """The event that the hold is lost: a ``Loss``. You can check it, wait for it or await it."""
     def valid_for(self) -> float:
-        """For how many more seconds the lock is certain to be held, even if the ensemble is never heard from again.
+        """How many more seconds the lock is certain to be held, even if the client hears nothing more from the servers.
 
         Zero means that others may hold it. That is the answer after a loss, after a release, and in a forked process. The
-        call sends no request, and raises nothing. It describes this moment: a process that is paused before it does what
-        the lock guards may have lost the lock by then. The ``token`` and ``guarded`` writes protect against that.
+        call sends no request, and never raises. It describes this moment: if the process is paused before it does what the
+        lock guards, it may have lost the lock by then. The ``token`` and ``guarded`` writes protect against that.
         """
     def on_lost(self, callback: Callable[[LossReason], object]) -> None:
-        """Calls ``callback(reason)`` once, with a ``LossReason``, when the hold is lost. If it is lost already, the call
-        comes at once; if it is released first, never.
+        """Calls ``callback(reason)`` once, with a ``LossReason``, when the hold is lost. If it is already lost, the call comes
+        at once. If it is released first, the call never comes.
 
-        Callbacks of one hold are called one after the other, on a thread for callbacks. Those of different holds do not
-        wait for each other, unless 32 are running. What a callback raises is reported to ``sys.unraisablehook``. Under
-        gevent and eventlet a greenlet of the main thread calls them. In asyncio, let the callback use
-        ``loop.call_soon_threadsafe``. A callback is not called while the garbage collector takes it apart together with
-        its hold.
+        The callbacks of one hold are called one at a time, on a thread for callbacks. Those of different holds do not wait
+        for each other, unless 32 are running. If a callback raises, the exception goes to ``sys.unraisablehook``. Under
+        gevent and eventlet, a greenlet of the main thread calls them. In asyncio, let the callback use
+        ``loop.call_soon_threadsafe``. A callback is not called if the garbage collector takes it apart together with its
+        hold.
 
-        Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if this process was forked from the one
+        Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if this process was forked from the one
         that holds the lock.
         """
     @property
     def wanted(self) -> Wanted:
-        """The event that others wait for what this hold has: a ``Wanted``, which can be asked, waited for or awaited. To finish
-        early, or to let the lock go between two pieces of work.
+        """The event that others wait for what this hold has: a ``Wanted``. You can check it, wait for it or await it. Use it
+        to finish early, or to release the lock between two pieces of work.
 
-        Somebody who has asked for it by ``Lock.revoke``, or by Curator's ``Revoker``, counts as one who waits.
+        A request by ``Lock.revoke``, or by Curator's ``Revoker``, counts as a waiter.
 
-        The first look at it begins to look out for others: that lists the queue and reads the hold's own nodes once, and leaves
-        watches that the next who queues or asks sets off. A hold that never asks costs nothing.
+        The first use of this property starts to watch for others: the client lists the queue and reads the hold's own nodes
+        once, and leaves watches, which the next contender or request triggers. A hold whose ``wanted`` is never used costs
+        nothing.
         """
     def on_wanted(self, callback: Callable[[], object]) -> None:
-        """Calls ``callback()`` once, when others wait for what this hold has. If they do already, the call comes at once; if the
-        hold is released or lost first, never.
+        """Calls ``callback()`` once, when others wait for what this hold has. If they already do, the call comes at once. If
+        the hold is released or lost first, the call never comes.
 
-        See ``wanted`` for what that costs, and ``on_lost`` for how callbacks are called.
+        See ``wanted`` for what this costs, and ``on_lost`` for how callbacks are called.
 
-        Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if this process was forked from the one
+        Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if this process was forked from the one
         that holds the lock.
         """
 
 @final
 class Hold(BaseHold):
-    """The proof that a lock is held. A ``with`` block gives one, and so does ``Lock.hold``.
+    """The proof that a lock is held. Get one from a ``with`` block on a lock, or from ``Lock.hold``.
 
     >>> hold = zk.mutex("/locks/doc").hold(timeout=5)
     >>> hold.token > 0, hold.state
@@ -754,21 +773,22 @@ class Hold(BaseHold):
     >>> hold.state
     <HoldState.RELEASED: 'released'>
 
-    A hold is a context manager, too: the end of the block releases it, and raises ``LockLost`` if it was lost meanwhile.
-    A hold from ``Lock.hold`` that is dropped without a release is released in the background, with a ``ResourceWarning``.
+    A hold is itself a context manager: the end of the block releases it, and raises ``LockLost`` if it was lost
+    meanwhile. If a hold from ``Lock.hold`` is dropped without a release, it is released in the background, with a
+    ``ResourceWarning``.
 
     Every call that reaches the servers raises ``ForkedError`` if this process was forked from the one that holds the
     lock.
     """
     def confirm(self) -> float:
-        """Asks the quorum whether the lock is still held. Returns for how many seconds it is now certain to be.
+        """Asks the servers whether the lock is still held. Returns how many seconds it is now certain to be held.
 
         >>> with zk.mutex("/locks/doc") as hold:
         ...     hold.confirm() > 0
         True
 
-        Raises ``LockLost`` if the lock is not held any more, ``NotHeld`` if the hold was released, and ``Unreachable`` if
-        the ensemble does not answer while the lease lasts, or within a second if less than that is left.
+        Raises ``LockLost`` if the lock is no longer held, ``NotHeld`` if the hold was released, and ``Unreachable`` if the
+        servers do not answer while the lease lasts, or within a second if less than that is left.
         """
     def read(self, path: str) -> NodeData | None:
         """Reads a node: a ``NodeData`` with its ``data`` and ``version``, or ``None`` if the node does not exist.
@@ -777,15 +797,16 @@ class Hold(BaseHold):
         ...     hold.read("/doc-state") is None
         True
 
-        The answer includes everything that the ensemble had committed when this was called. By then the outcome of this
-        hold's guarded writes is settled: so after ``Uncertain``, read and then decide. It works while the client is open,
+        The answer includes everything that the servers had committed when this was called, and the final outcome of this
+        hold's earlier guarded writes. So after ``Uncertain``, read, then decide. It works as long as the client is open,
         even after the hold was lost or released.
 
-        Raises ``Unreachable`` if the ensemble does not answer within a session timeout, or two seconds; ``Refused`` if
-        the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client is closed.
+        Raises ``Unreachable`` if the servers do not answer within a session timeout or two seconds, whichever is longer;
+        ``Refused`` if the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client
+        is closed.
         """
     def guarded(self) -> Guarded:
-        """Begins a list of writes to ZooKeeper that are done only if the lock is still held when the quorum commits them.
+        """Starts a list of writes to ZooKeeper that are only done if the lock is still held when the servers commit them.
 
         >>> with zk.mutex("/locks/doc") as hold:
         ...     hold.guarded().create("/doc-state", b"begun").set_data("/doc-state", b"done").commit()
@@ -795,18 +816,19 @@ class Hold(BaseHold):
         NodeData(data=b'done', version=1)
         (None,)
 
-        Nothing is sent, and so nothing is raised, before ``Guarded.commit``. A list that is dropped without a commit
-        causes a ``RuntimeWarning``.
+        Nothing is sent, and nothing can raise, before ``Guarded.commit``. If the list is dropped without a commit, there is
+        a ``RuntimeWarning``.
         """
     def release(self) -> None:
-        """Releases the lock, and waits until the ensemble has confirmed it.
+        """Releases the lock, and waits until the servers have confirmed it.
 
-        Raises ``LockLost`` if the hold was lost before; ``NotOwner`` if the lock is reentrant and belongs to another
-        thread, and then nothing changes; ``NotHeld`` if this hold was released before; ``Refused`` if the access list
-        does not allow its node to be deleted, which has gone with its session then, and so have the client's other holds;
-        ``Timeout`` if the ensemble does not answer within a session timeout; ``Unreachable`` if no connection can be had for
-        its session any more, such as after a change of passwords. After a ``Timeout`` the release goes on in the background;
-        after an ``Unreachable`` the lock is free when the ensemble ends the session, a session timeout after it last heard of it.
+        Raises ``LockLost`` if the hold was lost before; ``NotHeld`` if this hold was already released; ``NotOwner`` if the
+        lock is reentrant and belongs to another thread, in which case nothing changes; ``Timeout`` if the servers do not
+        answer within a session timeout, in which case the release goes on in the background; ``Unreachable`` if the client
+        can no longer connect to its session, for example after a change of passwords, in which case the lock is free once
+        the servers end the session, a session timeout after they last heard from it; ``Refused`` if the access list does
+        not allow deleting its node, in which case the client's session was ended to remove the node, and its other holds
+        are lost too.
         """
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -818,7 +840,7 @@ class Hold(BaseHold):
 
 @final
 class AsyncHold(BaseHold):
-    """The proof that a lock is held, in asyncio. ``async with`` gives one, and so does ``AsyncLock.hold``.
+    """The proof that a lock is held, for asyncio. Get one from ``async with`` on a lock, or from ``AsyncLock.hold``.
 
     >>> async def watch():
     ...     async with zk.mutex("/locks/doc") as hold:
@@ -829,14 +851,14 @@ class AsyncHold(BaseHold):
     (False, True, True)
     """
     async def confirm(self) -> float:
-        """Asks the quorum whether the lock is still held. See ``Hold.confirm``."""
+        """Asks the servers whether the lock is still held. See ``Hold.confirm``."""
     async def read(self, path: str) -> NodeData | None:
         """Reads a node. See ``Hold.read``."""
     def guarded(self) -> AsyncGuarded:
-        """Begins a list of writes to ZooKeeper that are done only if the lock is still held. See ``Hold.guarded``."""
+        """Starts a list of writes to ZooKeeper that are only done if the lock is still held. See ``Hold.guarded``."""
     def release(self) -> Awaitable[None]:
-        """Releases the lock. See ``Hold.release`` for what it raises. The release begins at once; await it to wait until the
-        ensemble has confirmed it.
+        """Releases the lock. The release starts at once; await it to wait until the servers have confirmed it. See
+        ``Hold.release`` for what it raises.
         """
     async def __aenter__(self) -> Self: ...
     async def __aexit__(
@@ -848,21 +870,21 @@ class AsyncHold(BaseHold):
 
 @final
 class Loss:
-    """The event that a hold is lost. It can be asked, waited for, or awaited.
+    """The event that a hold is lost. You can check it, wait for it or await it.
 
     >>> with zk.mutex("/locks/doc") as hold:
     ...     hold.lost.is_set(), bool(hold.lost), hold.lost.wait(timeout=0.01)
     (False, False, False)
 
-    It is true once the hold is lost, so ``while not hold.lost:`` goes on until then. In asyncio, ``await hold.lost``
-    gives the reason, or ``None`` if the hold is released first. A ``Loss`` does not keep the hold.
+    It is true once the hold is lost, so ``while not hold.lost:`` runs until then. In asyncio, ``await hold.lost``
+    returns the reason, or ``None`` if the hold is released first. A ``Loss`` does not keep its hold alive.
     """
     def is_set(self) -> bool:
-        """Whether the hold is lost. A hold that was released in time is not."""
+        """Whether the hold is lost. It is false for a hold that was released in time."""
     def __bool__(self) -> bool: ...
     @property
     def reason(self) -> LossReason | None:
-        """Why the hold was lost: a ``LossReason``, or ``None`` if it was not."""
+        """Why the hold was lost: a ``LossReason``, or ``None`` if it is not lost."""
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until the hold is lost. Returns ``True`` then, and ``False`` if the hold is released first or is not lost
         within ``timeout`` seconds.
@@ -874,23 +896,23 @@ class Loss:
 
 @final
 class Wanted:
-    """The event that others wait for what a hold has. It can be asked, waited for, or awaited.
+    """The event that others wait for what a hold has. You can check it, wait for it or await it.
 
     >>> with zk.mutex("/locks/doc") as hold:
     ...     hold.wanted.is_set(), bool(hold.wanted), hold.wanted.wait(timeout=0.01)
     (False, False, False)
 
-    It is true once somebody of whatever process and library is known to wait, so ``while not hold.wanted:`` works on until
-    then. It is what was seen last, so it may stay true though the other gave up, and is false once the hold is released or
-    lost. In asyncio, ``await hold.wanted`` gives ``True``, or ``False`` if the hold ends first. A ``Wanted`` does not keep the
-    hold.
+    It is true once anyone is known to be waiting, in any process and with any library, so ``while not hold.wanted:``
+    runs until then. It shows the state that was seen last, so it may stay true after the other has given up. It is
+    false once the hold is released or lost. In asyncio, ``await hold.wanted`` returns ``True``, or ``False`` if the
+    hold ends first. A ``Wanted`` does not keep its hold alive.
 
-    Readers do not wait for readers, so they do not count beside one. Nobody queues for an exclusive lock, so there only
-    those of this client are seen, and those who have asked by ``Lock.revoke``.
+    Readers do not wait for readers, so a hold of the read side is not wanted because of them. Nobody queues for an
+    exclusive lock: there, only waiters of this client and requests by ``Lock.revoke`` are seen.
     """
     def is_set(self) -> bool:
-        """Whether others are known to wait. It asks nobody: right after the first look at ``Hold.wanted`` the answer of the
-        servers is still to come.
+        """Whether others are known to be waiting. It does not ask the servers: right after the first use of ``Hold.wanted``,
+        their answer has not arrived yet.
         """
     def __bool__(self) -> bool: ...
     def wait(self, timeout: float | None = None) -> bool:
@@ -904,25 +926,27 @@ class Wanted:
 
 @final
 class Observer:
-    """Who holds a lock, as that changes: an iterator of ``Contender``, or ``None`` while nobody does. See ``Lock.observe``.
+    """Reports who holds a lock: an iterator that gives a ``Contender``, or ``None`` while nobody holds the lock. See
+    ``Lock.observe``.
 
-    Changes that follow one another quickly may be reported as one. While no server answers, it waits.
+    Changes in quick succession may be reported as one. While no server answers, it waits.
     """
     def next(self, timeout: float | None = None) -> Contender | None:
-        """Who holds the lock now, and when called again, as soon as that changes.
+        """The first call returns the current holder of the lock. Each later call waits until the holder changes, and returns
+        the new one.
 
         >>> observer = zk.election("/locks/doc").observe()
         >>> print(observer.next(timeout=5))
         None
 
-        Raises ``Timeout`` if nothing has changed in that time.
+        Raises ``Timeout`` if nothing changes within ``timeout`` seconds.
         """
     def __iter__(self) -> Self: ...
     def __next__(self) -> Contender | None: ...
 
 @final
 class AsyncObserver:
-    """An ``Observer`` for asyncio, to be used with ``async for``. See ``AsyncLock.observe``.
+    """An ``Observer`` for asyncio. Use it with ``async for``. See ``AsyncLock.observe``.
 
     >>> async def first():
     ...     async for leader in zk.aio.election("/locks/doc").observe():
@@ -931,35 +955,36 @@ class AsyncObserver:
     None
     """
     async def next(self) -> Contender | None:
-        """Who holds the lock now, and when awaited again, as soon as that changes. See ``Observer.next``; for a bound of time
-        there is ``asyncio.wait_for``. Where it is cancelled, the next one tells what this one would have.
+        """The first call returns the current holder of the lock. Each later call waits until the holder changes, and returns
+        the new one. To limit the time, use ``asyncio.wait_for``. If a call is cancelled, the next one reports the change
+        instead. See ``Observer.next``.
         """
     def __aiter__(self) -> Self: ...
     async def __anext__(self) -> Contender | None: ...
 
 @final
 class Barrier:
-    """A barrier: a node, and callers of ``wait`` wait until it is gone. See ``Client.barrier``."""
+    """A barrier: as long as its node exists, callers of ``wait`` wait. See ``Client.barrier``."""
     @property
     def path(self) -> str:
-        """The path of its node."""
+        """The path of the barrier's node."""
     @property
     def aio(self) -> AsyncBarrier:
-        """The same barrier for asyncio."""
+        """This barrier for asyncio."""
     def set(self) -> bool:
         """Sets the barrier, so that callers of ``wait`` wait. ``False`` if it was already set."""
     def remove(self) -> bool:
         """Removes the barrier, so that all waiters go on. ``False`` if it was not set."""
     def is_set(self) -> bool:
-        """Whether it is set. Others may set or remove it at the same moment."""
+        """Whether the barrier is set. Others may set or remove it at the same moment."""
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until it is not set: ``True`` then, at once if it is not set now, or ``False`` if the time is over.
-        Raises ``Unreachable`` if there is no connection then.
+        """Waits until the barrier is not set. Returns ``True`` then, at once if it is not set now, or ``False`` if the time is
+        over. Raises ``Unreachable`` if there is no connection at that time.
         """
 
 @final
 class AsyncBarrier:
-    """A ``Barrier`` for asyncio. ``AsyncClient.barrier`` gives one, and so does ``Barrier.aio``.
+    """A ``Barrier`` for asyncio. Get one from ``AsyncClient.barrier`` or from ``Barrier.aio``.
 
     >>> async def come():
     ...     return await zk.aio.barrier("/barriers/doc").wait(timeout=5)
@@ -968,38 +993,38 @@ class AsyncBarrier:
     """
     @property
     def path(self) -> str:
-        """The path of its node."""
+        """The path of the barrier's node."""
     async def set(self) -> bool:
         """Sets the barrier, so that callers of ``wait`` wait. See ``Barrier.set``."""
     async def remove(self) -> bool:
         """Removes the barrier, so that all waiters go on. See ``Barrier.remove``."""
     async def is_set(self) -> bool:
-        """Whether it is set. See ``Barrier.is_set``."""
+        """Whether the barrier is set. See ``Barrier.is_set``."""
     async def wait(self, timeout: float | None = None) -> bool:
-        """Waits until it is not set: ``True`` then, or ``False`` if the time is over. See ``Barrier.wait``."""
+        """Waits until the barrier is not set. Returns ``True`` then, or ``False`` if the time is over. See ``Barrier.wait``."""
 
 @final
 class DoubleBarrier:
-    """A double barrier: entering waits until all members have entered, and leaving until all have left. See
+    """A double barrier: entering waits until all members have entered, and leaving waits until all have left. See
     ``Client.double_barrier``.
     """
     @property
     def path(self) -> str:
-        """The path of the node below which the members are."""
+        """The path of the node whose children are the members."""
     @property
     def members(self) -> int:
-        """How many members it has."""
+        """How many members open the barrier."""
     @property
     def aio(self) -> AsyncDoubleBarrier:
-        """The same double barrier for asyncio."""
+        """This double barrier for asyncio."""
     def enter(self, timeout: float | None = ...) -> Member:
-        """Enters, and waits until all members have.
+        """Enters as a new member, and waits until all members have entered.
 
         >>> member = zk.double_barrier("/barriers/doc", 1).enter(timeout=5)
         >>> member.leave()
 
-        It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the barrier was made to.
-        Raises ``Timeout`` then: it is not a member any more.
+        It waits for up to ``timeout`` seconds; ``None`` waits for ever. By default it waits for the timeout that the
+        barrier was made with. Then it raises ``Timeout``, and is no longer a member.
         """
     def __enter__(self) -> Member: ...
     def __exit__(
@@ -1018,28 +1043,30 @@ class DoubleBarrier:
 
 @final
 class Member:
-    """A member of a double barrier, between entering and leaving. ``DoubleBarrier.enter`` gives one, and so does a ``with`` block.
+    """A member of a double barrier, from entering to leaving. Get one from ``DoubleBarrier.enter`` or from a ``with``
+    block on the barrier.
 
-    It is a context manager, too, which leaves. One that is forgotten leaves in the background.
+    It is itself a context manager, which leaves at the end of the block. A member that is dropped leaves in the
+    background.
     """
     @property
     def path(self) -> str:
         """The path of the barrier."""
     @property
     def node(self) -> str:
-        """The path of the node that stands for this member."""
+        """The path of this member's node."""
     @property
     def loss(self) -> LossReason | None:
-        """Why the member is lost: a ``LossReason``, or ``None`` if it is not. A member is lost when its session ends,
-        because its node goes with the session. The others then take it to have left.
+        """Why the member is lost: a ``LossReason``, or ``None`` if it is not lost. A member is lost when its session ends,
+        because its node goes with the session. The others then consider it to have left.
         """
     def leave(self, timeout: float | None = ...) -> None:
-        """Leaves, and waits until all members that are within now have left.
+        """Leaves, and waits until all members that are inside now have left.
 
-        It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the barrier was made to,
-        and raises ``Timeout`` then; zero waits for nobody. Raises ``LockLost`` if its session ended before it left: the
-        others may have gone on without it; ``NotHeld`` if it has left before. In any case it has left, or is leaving in
-        the background.
+        It waits for up to ``timeout`` seconds; ``None`` waits for ever, and zero does not wait for the others. By default
+        it waits for the timeout that the barrier was made with. Then it raises ``Timeout``. Raises ``LockLost`` if the
+        member's session ended before it left, so that the others may have gone on without it, and ``NotHeld`` if it has
+        already left. In any case the member has left, or is leaving in the background.
         """
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -1051,7 +1078,7 @@ class Member:
 
 @final
 class AsyncDoubleBarrier:
-    """A ``DoubleBarrier`` for asyncio. ``AsyncClient.double_barrier`` gives one, and so does ``DoubleBarrier.aio``.
+    """A ``DoubleBarrier`` for asyncio. Get one from ``AsyncClient.double_barrier`` or from ``DoubleBarrier.aio``.
 
     >>> async def take_part():
     ...     async with zk.aio.double_barrier("/barriers/doc-too", 1, timeout=5) as member:
@@ -1061,12 +1088,14 @@ class AsyncDoubleBarrier:
     """
     @property
     def path(self) -> str:
-        """The path of the node below which the members are."""
+        """The path of the node whose children are the members."""
     @property
     def members(self) -> int:
-        """How many members open it."""
+        """How many members open the barrier."""
     async def enter(self, timeout: float | None = ...) -> AsyncMember:
-        """Enters, and waits until all members have. See ``DoubleBarrier.enter``; one that is cancelled is no member."""
+        """Enters as a new member, and waits until all members have entered. If it is cancelled, it is no longer a member. See
+        ``DoubleBarrier.enter``.
+        """
     async def __aenter__(self) -> AsyncMember: ...
     async def __aexit__(
         self,
@@ -1077,18 +1106,18 @@ class AsyncDoubleBarrier:
 
 @final
 class AsyncMember:
-    """A ``Member`` for asyncio. ``AsyncDoubleBarrier.enter`` gives one, and so does ``async with``."""
+    """A ``Member`` for asyncio. Get one from ``AsyncDoubleBarrier.enter`` or from ``async with`` on the barrier."""
     @property
     def path(self) -> str:
         """The path of the barrier."""
     @property
     def node(self) -> str:
-        """The path of the node that stands for this member."""
+        """The path of this member's node."""
     @property
     def loss(self) -> LossReason | None:
-        """Why the member is lost, or ``None``. See ``Member.loss``."""
+        """Why the member is lost, or ``None`` if it is not lost. See ``Member.loss``."""
     def leave(self, timeout: float | None = ...) -> Awaitable[None]:
-        """Leaves. See ``Member.leave``; it begins at once, and to await it is to wait until all have left."""
+        """Starts to leave at once; await it to wait until all members have left. See ``Member.leave``."""
     async def __aenter__(self) -> Self: ...
     async def __aexit__(
         self,
@@ -1099,19 +1128,19 @@ class AsyncMember:
 
 @disjoint_base
 class BaseGuarded:
-    """What a ``Guarded`` and an ``AsyncGuarded`` have in common: the list of writes."""
+    """The methods that a ``Guarded`` and an ``AsyncGuarded`` share: they add writes to the list."""
     def create(self, path: str, data: bytes | bytearray = b"") -> Self:
         """Adds a write that creates a persistent node. Its parent must exist.
 
         Raises ``TypeError`` if ``data`` is not bytes.
         """
     def set_data(self, path: str, data: bytes | bytearray, version: int | None = None) -> Self:
-        """Adds a write that sets the data of a node, if the node has this version. ``None`` stands for any version.
+        """Adds a write that sets the data of a node, which must have this version. ``None`` means any version.
 
         Raises ``TypeError`` if ``data`` is not bytes, and ``InvalidInput`` if ``version`` is negative.
         """
     def delete(self, path: str, version: int | None = None) -> Self:
-        """Adds a write that deletes a node, if the node has this version. ``None`` stands for any version.
+        """Adds a write that deletes a node, which must have this version. ``None`` means any version.
 
         Raises ``InvalidInput`` if ``version`` is negative.
         """
@@ -1120,42 +1149,43 @@ class BaseGuarded:
 class Guarded(BaseGuarded):
     """A list of writes to ZooKeeper that are done together, and only if the lock is held. See ``Hold.guarded``."""
     def commit(self) -> tuple[int | None, ...]:
-        """Does all of the writes or none. Returns the version of each node after its write: 0 if it was created, ``None`` if
-        it was deleted.
+        """Does all of the writes or none. Returns the version of each node after its write: 0 if the node was created,
+        ``None`` if it was deleted.
 
-        Raises ``LockLost`` if the lock was not held any more, and ``Conflict`` if a node did not allow its write: it had
-        another version, existed already, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which. In
-        both cases nothing was written. Raises ``Uncertain`` if the reply was lost: all of the writes were done or none,
-        and ``Hold.read`` tells which. Raises ``NotHeld`` if the hold was released, and ``InvalidInput`` for an invalid
-        path, for more than 512 KiB in all, or for a hold of an exclusive lock.
+        Raises ``LockLost`` if the lock was no longer held, and ``Conflict`` if a node did not allow its write because it
+        had another version, already existed, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which
+        write it was. In both cases nothing was written. Raises ``Uncertain`` if the reply was lost: either all or none of
+        the writes were done, and ``Hold.read`` shows which. Raises ``NotHeld`` if the hold was released, and
+        ``InvalidInput`` for an invalid path, for more than 512 KiB in total, or for a hold of an exclusive lock.
         """
 
 @final
 class AsyncGuarded(BaseGuarded):
     """A ``Guarded`` for asyncio. See ``AsyncHold.guarded``."""
     async def commit(self) -> tuple[int | None, ...]:
-        """Does all of the writes or none. See ``Guarded.commit``. If it is cancelled, the writes may have been done."""
+        """Does all of the writes or none. If it is cancelled, the writes may have been done or not. See ``Guarded.commit``."""
 
 @final
 class Digest:
-    """Who a client logs in as, with ZooKeeper's scheme ``digest``: a user and a password.
+    """A login with ZooKeeper's scheme ``digest``: a user and a password.
 
     ``zklock.Client(hosts, auth=zklock.Digest("billing", password), access="creator-all")``
 
-    The servers keep no list of users: with a wrong password the client is somebody else, whom access lists do not know.
-    The password crosses the network as it is: use TLS where others could listen. It is in no log, ``repr`` or exception.
+    The servers keep no list of users, so a wrong password is not an error: the client is then simply another user, whom
+    no access list knows. The password crosses the network in plain text, so use TLS if others could listen. It never
+    appears in the log, in ``repr`` or in an exception.
     """
     def __new__(cls, user: str, password: str) -> Self: ...
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> Digest:
-        """The users and passwords in a file: ``user:password``, one a line. The client logs in as all of them.
+        """The users and passwords in a file, one ``user:password`` per line. The client logs in as all of them.
 
-        The file is read now, and anew for each connection, so that passwords can be changed while the client runs. As long
-        as it cannot be read then, no connection is made.
+        The file is read now, and again for each connection, so that passwords can be changed while the client runs. If it
+        cannot be read at that time, the client makes no new connection.
         """
     @staticmethod
     def from_env(variable: str) -> Digest:
-        """The user and the password in an environment variable, ``user:password``. It is read now."""
+        """The ``user:password`` in an environment variable, which is read now."""
 
 @final
 class PassPhrase:
@@ -1163,73 +1193,76 @@ class PassPhrase:
 
     ``zklock.Tls("ca.pem", "client.pem", "client.key", pass_phrase=zklock.PassPhrase.from_file("/run/secrets/key"))``
 
-    Keys are read in the form that ``openssl genpkey -aes256`` writes. The pass phrase is in no log, ``repr`` or exception.
+    Keys are read in the format that ``openssl genpkey -aes256`` writes. The pass phrase never appears in the log, in
+    ``repr`` or in an exception.
     """
     def __new__(cls, text: str) -> Self: ...
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> PassPhrase:
-        """The first line of a file. It is read now, and anew for each connection."""
+        """The first line of a file. The file is read now, and again for each connection."""
     @staticmethod
     def from_env(variable: str) -> PassPhrase:
-        """The text of an environment variable. It is read now."""
+        """The value of an environment variable, which is read now."""
 
 @final
 class Kerberos:
-    """Who a client logs in as by Kerberos: with the ticket that it has for this process.
+    """A login with the Kerberos ticket of this process.
 
     ``zklock.Client("zk1.example.com:2181", auth=zklock.Kerberos(), access="creator-all")``
 
-    To access lists it is the client's principal, such as ``sasl:billing@EXAMPLE.COM``. The ticket is the one of the credential
-    cache (``KRB5CCNAME``), or comes from a keytab (``KRB5_CLIENT_KTNAME``), with which it is renewed. It is looked up anew for
-    each connection. Without one, connecting raises ``Refused``, or ``Unreachable`` if no KDC answers,
-    and Kerberos' own words say why.
+    In access lists the user is the client's principal, such as ``sasl:billing@EXAMPLE.COM``. The ticket comes from the
+    credential cache (``KRB5CCNAME``), or from a keytab (``KRB5_CLIENT_KTNAME``), which is also used to renew it. It is
+    looked up again for each connection. If there is no ticket, connecting raises ``Refused``, or ``Unreachable`` if no
+    KDC answers. The message includes Kerberos' own explanation.
 
-    ``service`` is the first part of the servers' principal. ``host`` is the second part; ``None`` stands for the host that is
-    connected to. A client can log in by SASL or Kerberos as one user, and by ``Digest`` as others beside it.
+    ``service`` is the first part of the servers' principal. ``host`` is the second part; ``None`` stands for the host
+    that the client connects to. A client can log in as only one user by SASL or Kerberos, and as others by ``Digest``
+    at the same time.
 
-    Where this module was built without Kerberos, this raises ``Refused``.
+    If this module was built without Kerberos, this raises ``Refused``.
     """
     def __new__(cls, service: str = "zookeeper", host: str | None = None) -> Self: ...
 
 @final
 class Sasl:
-    """Who a client logs in as by SASL, with its mechanism DIGEST-MD5: a user and a password.
+    """A login by SASL, with the mechanism DIGEST-MD5: a user and a password.
 
     ``zklock.Client(hosts, auth=zklock.Sasl("billing", password), access="creator-all")``
 
-    To access lists it is ``sasl:billing``. The servers have a list of users, in the section ``Server`` of their JAAS file: with a
-    wrong password, with a user whom they do not know, and where they are not set up for SASL, connecting raises ``Refused``. A
-    password that is changed on the servers matters to the next connection: as long as they refuse it there is none, and the
-    session and its holds are lost. A client can log in by SASL as one user, and by ``Digest`` as others beside it.
+    In access lists the user is ``sasl:billing``. The servers list their users in the section ``Server`` of their JAAS
+    file. Connecting raises ``Refused`` if the password is wrong, if the servers do not know the user, or if they are
+    not set up for SASL. A password that is changed on the servers takes effect with the next connection. If they refuse
+    the old one, the client cannot reconnect, and loses its session and its holds. A client can log in as only one user
+    by SASL, and as others by ``Digest`` at the same time.
 
-    The password is in no log, ``repr`` or exception, and does not cross the network; but a listener can try out passwords
-    on what does: use TLS.
+    The password never appears in the log, in ``repr`` or in an exception, and does not cross the network. But a
+    listener can test guesses of the password against what does cross the network, so use TLS.
     """
     def __new__(cls, user: str, password: str) -> Self: ...
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> Sasl:
-        """The user and the password in a file, one line ``user:password``.
+        """The user and the password in a file: a single line ``user:password``.
 
-        The file is read now, and anew for each connection, so that the password can be changed while the client runs. As long
-        as it cannot be read then, no connection is made.
+        The file is read now, and again for each connection, so that the password can be changed while the client runs. If
+        it cannot be read at that time, the client makes no new connection.
         """
     @staticmethod
     def from_env(variable: str) -> Sasl:
-        """The user and the password in an environment variable, ``user:password``. It is read now."""
+        """The ``user:password`` in an environment variable, which is read now."""
 
 @final
 class Tls:
-    """How to connect with TLS: PEM files of the authorities of the servers' certificates and, if the servers want
-    one, of a client certificate and its key.
+    """How to connect with TLS. The arguments are PEM files: the authorities of the servers' certificates and, if the
+    servers ask for one, a client certificate and its key.
 
     ``zklock.Client("zk1:2281", tls=zklock.Tls("ca.pem", "client.pem", "client.key"))``
 
-    The files are read at once, and an error says what is wrong with which. They are read anew for each connection, so that
-    renewed certificates are used without a restart. As long as one cannot be used then, no connection is made: what was read
-    before is not used again. The connection that there is stays.
+    The files are read now, and an error says what is wrong with which file. They are read again for each connection, so
+    that renewed certificates take effect without a restart. If a file cannot be used at that time, the client makes no
+    new connection: it does not fall back to what it read earlier. An existing connection stays.
 
-    ``pass_phrase`` is that of an encrypted key, a text or a ``PassPhrase``. The servers' certificates must be for the names
-    given as hosts. None of these checks can be switched off.
+    ``pass_phrase`` is that of an encrypted key, as text or as a ``PassPhrase``. The servers' certificates must be valid
+    for the names given as hosts. None of these checks can be switched off.
     """
     @overload
     def __new__(
@@ -1256,10 +1289,10 @@ class Tls:
         *,
         pass_phrase: str | PassPhrase | None = None,
     ) -> Tls:
-        """Trusts the authorities that this system trusts: those in the file that ``SSL_CERT_FILE`` names in the environment,
-        otherwise those in the file of the system's distribution.
+        """Trusts the authorities that this system trusts. They come from the file that the environment variable
+        ``SSL_CERT_FILE`` names, otherwise from the file of the system's distribution.
 
-        Where the servers' certificates come from an authority of your own, give that alone.
+        If the servers' certificates come from your own authority, use ``Tls`` and give that authority alone.
         """
 
 @final
@@ -1271,25 +1304,26 @@ class Server:
     ...         len(server.children("/locks/doc"))
     1
 
-    It serves as soon as it is made, on a port of its own on 127.0.0.1. Any ZooKeeper client in any process can use it. It
-    is a single server, and does not replace an ensemble. It offers no encryption, and every client that can reach it may
-    do everything. ``listen`` is the address at which it listens, ``host:port``; port 0 takes any free port.
+    It serves as soon as it is made, on a port of its own on 127.0.0.1. Any ZooKeeper client in any process can use it.
+    It is a single server, and does not replace an ensemble. It offers no encryption, and every client that can reach it
+    may do everything. ``listen`` is the address at which it listens, ``host:port``; port 0 takes any free port.
 
-    Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 ticks, and ends at a full one.
+    Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 ticks, and ends on a whole tick.
     ``session_timeouts`` replaces these bounds by the shortest and the longest session that is granted. With
-    ``manual_clock`` time stands still until ``advance`` moves it: no session ends by itself, however long you look at it
-    in a debugger.
+    ``manual_clock`` time stands still until ``advance`` moves it: no session ends by itself, however long you look at
+    it in a debugger.
 
     ``words`` lists the four-letter words that are answered, such as ``"srvr, ruok"``. See ``4lw.commands.whitelist`` of
     ZooKeeper. By default it answers all that it knows. (A real server answers only ``srvr`` by default.)
 
-    ``like`` says which server it copies: ``"3.8"``; ``"3.4"``, ZooKeeper 3.4.14, which has no container nodes; or
-    ``"keeper-25"``, ClickHouse Keeper 25, which hangs up on what it does not know and takes no session back.
+    ``like`` says which server it imitates: ``"3.8"``; ``"3.4"``, ZooKeeper 3.4.14, which has no container nodes; or
+    ``"keeper-25"``, ClickHouse Keeper 25, which hangs up on requests that it does not know and never takes a session
+    back.
 
     Raises ``InvalidInput`` if an argument is wrong, and ``Refused`` if the system does not let it listen there.
 
-    Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else raises
-    ``ForkedError`` there. After ``close`` everything else raises ``Closed``.
+    Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else
+    raises ``ForkedError`` there. After ``close`` everything else raises ``Closed``.
     """
     def __new__(
         cls,
@@ -1458,10 +1492,10 @@ class Server:
         """Closes the server. Its clients lose their connections. Closing twice is not an error."""
     @staticmethod
     def _of_arguments(arguments: list[str], /) -> Server | None:
-        """The server that the arguments of the program ask for; `None` when it is help."""
+        """The server that the program's arguments ask for; `None` if they ask for help."""
     _usage: Final[str]
     def _obey(self, order: str, /) -> tuple[str, bool]:
-        """Carries out an order to the program; its answer, and whether it was to quit."""
+        """Carries out an order to the program. Returns its answer, and whether the order was to quit."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self,

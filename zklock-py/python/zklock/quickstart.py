@@ -1,8 +1,8 @@
-"""Four workers, each a process of its own, share one lock and write to one ledger. One is killed while it holds the lock;
-one is stopped while it holds the lock, and wakes when another has taken over: its late write is refused.
+"""Four worker processes share a lock and write to a ledger. One is killed while it holds the lock. Another is stopped while it
+holds the lock, and resumes when the next one has taken over: its late write is refused.
 
     python -m zklock.quickstart                                  on a server in this process
-    python -m zklock.quickstart --connect zk1:2181,zk2:2181      on an ensemble of yours
+    python -m zklock.quickstart --connect zk1:2181,zk2:2181      on your own ensemble
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import zklock
 from zklock.testing import Server
 
 LOCK = "/zklock-quickstart"
-# Short, so that nobody waits long for the lock of a worker that was killed. A real server may grant more.
+# Short, so that the lock of a killed worker is soon free. A real server may grant a longer timeout.
 SESSION_TIMEOUT = 2.0
 
 
 def work(hosts: str, name: str) -> None:
-    """What one worker does. This is all that a program has to do for a lock and a fenced resource."""
+    """The work of one worker. A program needs no more than this for a lock and a fenced resource."""
     ledger = LedgerOfAWorker(name)
     with zklock.Client(hosts, session_timeout=SESSION_TIMEOUT, identity=name) as zk:
         try:
@@ -34,17 +34,17 @@ def work(hosts: str, name: str) -> None:
                 ledger.say(f"holds {hold.token}")
                 ledger.write(hold.token)
                 ledger.wait_until_the_work_is_done()
-                # Whatever happened meanwhile, pauses of the process included: with its token the ledger knows a late write.
+                # Whatever happened meanwhile, even a pause of this process: the token lets the ledger recognise a late write.
                 if ledger.write(hold.token):
-                    # This is said before it is done: when the next one says that it holds the lock, it has been read.
+                    # Say it before the release, so that it is printed before the next worker says that it holds the lock.
                     ledger.say("releases")
         except zklock.LockLost as lost:
             ledger.say(f"lost {lost}")
 
 
 class LedgerOfAWorker:
-    """The worker's end of the resource that the lock is for: here pipes from and to the process that started it. All workers
-    write to the same pipe."""
+    """The worker's side of the resource that the lock guards. Here it is pipes from and to the parent process. All workers write
+    to the same pipe."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -53,25 +53,25 @@ class LedgerOfAWorker:
         self._answer()
 
     def write(self, token: int) -> bool:
-        """Whether it is accepted."""
+        """Writes to the ledger, and returns whether it accepted the write."""
         self.say(f"writes {token}")
         return self._answer() == "accepted"
 
     def _answer(self) -> str:
         line = sys.stdin.readline()
         if not line:
-            raise SystemExit("nobody is there any more")
+            raise SystemExit("the ledger is gone")
         return line.strip()
 
     def say(self, line: str) -> None:
-        # In one piece.
+        # In one piece, so that lines of workers do not mix.
         sys.stdout.write(f"{self._name} {line}\n")
         sys.stdout.flush()
 
 
-# What follows is the play in which they take part.
+# Everything below is the demonstration around the workers.
 
-# What happens to a worker while it holds the lock, in the order of the grants.
+# What happens to each worker while it holds the lock, in the order of the grants.
 FATES = ("works", "is killed", "is stopped", "works")
 # How many of its writes are accepted.
 ACCEPTED = (2, 1, 1, 2)
@@ -81,12 +81,12 @@ PATIENCE = 30.0
 
 
 class Failed(Exception):
-    """Something was not as promised."""
+    """A promise was broken."""
 
 
 class Ledger:
-    """The resource that the lock is for. It keeps the greatest token that has written, and refuses smaller ones: this is
-    what makes a late write harmless, however late it is. A holder may write as often as it likes."""
+    """The resource that the lock guards. It remembers the largest token that has written, and refuses smaller ones. That makes a
+    late write harmless, however late it is. A holder may write as often as it likes."""
 
     greatest = 0
 
@@ -97,7 +97,7 @@ class Ledger:
 
 
 class Worker:
-    """The process of a worker. What it says goes to the reports."""
+    """The process of a worker. Its output goes to the reports."""
 
     def __init__(self, hosts: str, name: str, reports: int) -> None:
         self.name = name
@@ -106,40 +106,40 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=reports,
             text=True,
-            # Ctrl-C is for the play, which ends its workers.
+            # Ctrl-C is for the parent process, which ends its workers.
             start_new_session=True,
         )
 
     def go_on(self) -> None:
-        """Tells it that its work is done."""
+        """Tells the worker that its work is done."""
         self.tell("go on")
 
     def tell(self, answer: str) -> None:
         assert self.process.stdin is not None
-        # One that is gone will be noticed by its status.
+        # If the worker is gone, its status will show that.
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(f"{answer}\n")
             self.process.stdin.flush()
 
     def stop(self) -> None:
-        """Where it is, as a machine does that is out of memory, or a laptop that is closed. When this returns, it stands."""
+        """Stops the worker at any point, like a machine that is out of memory, or a laptop that is closed."""
         self.process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
 
     def end(self) -> None:
-        """Ends it, whatever it does."""
+        """Ends the worker, whatever it is doing."""
         self.process.kill()
-        # What it has not read any more is lost.
+        # Messages that it has not read are lost.
         with contextlib.suppress(BrokenPipeError):
             self.process.communicate()
 
 
 class Play:
-    """All of it, told as it happens."""
+    """The whole demonstration, which prints everything as it happens."""
 
     def __init__(self, zk: zklock.Client) -> None:
         self._begun = time.monotonic()
-        # To look at the queue with.
+        # Used to look at the queue.
         self._lock = zk.mutex(LOCK)
         self._ledger = Ledger()
         self._reports: queue.Queue[str | None] = queue.Queue()
@@ -149,7 +149,7 @@ class Play:
         self._grants: list[Worker] = []
         self._accepted: list[Worker] = []
         self._killed: Worker | None = None
-        # The one that was stopped, until it is woken, and until it was told that it has lost the lock.
+        # The worker that was stopped, until it is resumed, and until it learns that it has lost the lock.
         self._stopped: Worker | None = None
         self._late: Worker | None = None
         self._refused: list[Worker] = []
@@ -157,8 +157,8 @@ class Play:
 
     def perform(self, hosts: str) -> None:
         self.say(f"{len(FATES)} workers want the lock {LOCK}")
-        # One pipe for all. So lines come in the order in which they were written, and what one worker writes before it releases the
-        # lock comes before all that the next one writes, however late either gets the processor.
+        # All workers share a pipe, so lines arrive in the order in which they were written. What one worker writes before it releases
+        # the lock comes before everything that the next one writes, however the two are scheduled.
         reading, writing = os.pipe()
         with contextlib.ExitStack() as ends:
             reader = threading.Thread(target=self._read, args=(reading,))
@@ -185,7 +185,7 @@ class Play:
         self._reports.put(None)
 
     def _next_report(self) -> str | None:
-        """What is said next; ``None`` when all workers have ended."""
+        """The next line of a worker; ``None`` when all workers have ended."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             try:
@@ -222,7 +222,7 @@ class Play:
         self.say(f"{worker.name} holds the lock, token {token}; {queued}")
 
     def _wait_for_a_queue(self) -> None:
-        """So that there is somebody to be seen in it."""
+        """Waits until all workers are in the queue, so that it can be shown."""
         end = time.monotonic() + PATIENCE
         while len(self._queue) < len(FATES):
             if time.monotonic() > end:
@@ -239,31 +239,31 @@ class Play:
         self._accepted.append(worker)
         self.say(f"{worker.name} writes with token {token}: accepted")
         worker.tell("accepted")
-        # After its second write a worker is through.
+        # After its second write, a worker is finished.
         if self._accepted.count(worker) == 1:
             self._let_nobody_speak(worker)
             self._strike(worker, FATES[len(self._grants) - 1])
 
     def _let_nobody_speak(self, holder: Worker) -> None:
-        """Lets time pass in which the holder works, and nobody may have anything to say."""
+        """Lets some time pass in which the holder works, and no other worker may say anything."""
         time.sleep(WORK)
         if not self._reports.empty():
             raise Failed(f"{self._reports.get()} while {holder.name} works")
 
     def _strike(self, worker: Worker, fate: str) -> None:
-        """What happens to the holder, or to the one before it."""
+        """Makes something happen to the holder, or to the holder before it."""
         if fate == "is killed":
             worker.process.kill()
             self._killed = worker
             self.say(f"{worker.name} is killed; the lock is free when its session is over")
         elif fate == "is stopped":
             worker.stop()
-            # It will read this when it wakes, and believe that it may write.
+            # The worker will read this when it is resumed, and believe that it may write.
             worker.go_on()
             self._stopped = self._late = worker
             self.say(f"{worker.name} is stopped where it is, and knows nothing of it")
         elif self._stopped is not None:
-            # The holder goes on when this one was told what has happened.
+            # The holder goes on once this worker has learned what happened.
             self.say(f"{self._stopped.name} wakes up")
             self._stopped.process.send_signal(signal.SIGCONT)
             self._stopped = None
@@ -279,7 +279,7 @@ class Play:
         self._grants[-1].go_on()
 
     def _judge(self) -> None:
-        """Whether it was as promised."""
+        """Checks that all promises were kept."""
         if len(self._grants) != len(FATES):
             raise Failed(f"{len(FATES)} grants were expected, not {len(self._grants)}")
         if [worker.name for worker in self._grants] != self._queue or sorted(set(self._tokens)) != self._tokens:
@@ -314,7 +314,7 @@ def main() -> int:
         with contextlib.ExitStack() as opened:
             hosts = arguments.connect
             if hosts is None:
-                # Ticks that are short enough for sessions of 2 s.
+                # The ticks must be short enough for sessions of 2 s.
                 hosts = opened.enter_context(Server(tick=0.5)).hosts
                 print(f"A ZooKeeper server in memory, for this run alone: {hosts}", flush=True)
             zk = opened.enter_context(zklock.Client(hosts, connect_timeout=5))

@@ -1,4 +1,4 @@
-"""A ZooKeeper server for tests, in this process: nothing to install, started in milliseconds, and it fails on demand.
+"""An in-process ZooKeeper server for tests. It needs no installation, starts in milliseconds, and fails on demand.
 
 >>> import zklock, zklock.testing
 >>> with zklock.testing.Server() as server, zklock.Client(server.hosts) as zk:
@@ -10,9 +10,9 @@ True
 True
 its session expired
 
-It speaks ZooKeeper's protocol, so any client can use it, kazoo's too. It is a single server, not an ensemble, and keeps
-nothing on disk. For pytest there are fixtures: see ``zklock.pytest_plugin``. ``python -m zklock.testing`` runs it as a program
-of its own, for tests in other languages; ``--help`` lists its options and orders.
+It speaks ZooKeeper's protocol, so any client can use it, including kazoo's. It is a single server, not an ensemble, and keeps
+nothing on disk. For pytest there are fixtures: see ``zklock.pytest_plugin``. For tests in other languages,
+``python -m zklock.testing`` runs it as a separate program; ``--help`` lists its options and orders.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _run() -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Nobody reads the answers any more, and the interpreter must not complain about that when it exits.
+        # Nobody reads the answers any longer, and the interpreter must not complain about that when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Error as error:
         print(error, file=sys.stderr)

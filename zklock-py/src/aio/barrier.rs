@@ -11,7 +11,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use zklock_core::{Barrier, Error, ErrorKind, Wait};
 
-/// A ``Barrier`` for asyncio. ``AsyncClient.barrier`` gives one, and so does ``Barrier.aio``.
+/// A ``Barrier`` for asyncio. Get one from ``AsyncClient.barrier`` or from ``Barrier.aio``.
 ///
 /// >>> async def come():
 /// ...     return await zk.aio.barrier("/barriers/doc").wait(timeout=5)
@@ -43,7 +43,7 @@ impl AsyncBarrier {
 
 #[pymethods]
 impl AsyncBarrier {
-    /// The path of its node.
+    /// The path of the barrier's node.
     #[getter]
     fn path(&self) -> &str {
         self.shared.barrier.path()
@@ -59,12 +59,12 @@ impl AsyncBarrier {
         self.ask("AsyncBarrier.remove", |barrier| async move { barrier.remove().await })
     }
 
-    /// Whether it is set. See ``Barrier.is_set``.
+    /// Whether the barrier is set. See ``Barrier.is_set``.
     pub(crate) fn is_set(&self) -> Coroutine {
         self.ask("AsyncBarrier.is_set", |barrier| async move { barrier.is_set().await })
     }
 
-    /// Waits until it is not set: ``True`` then, or ``False`` if the time is over. See ``Barrier.wait``.
+    /// Waits until the barrier is not set. Returns ``True`` then, or ``False`` if the time is over. See ``Barrier.wait``.
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Coroutine> {
         let (barrier, timeout) = (self.shared.barrier.clone(), number::patience(py, timeout)?);

@@ -10,12 +10,12 @@ use crate::kinds::{BaseClient, Face};
 use crate::number;
 use crate::shared_client::SharedClient;
 use pyo3::prelude::*;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use zklock_core::Wait;
 use zklock_core::face::guardian_command;
 
-/// A ``Client`` for asyncio. ``async with`` gives one, and so does ``Client.aio``.
+/// A ``Client`` for asyncio. Get one with ``async with`` on a ``Client``, or from ``Client.aio``.
 ///
 /// >>> async def report():
 /// ...     async with zklock.Client(hosts) as zk:
@@ -26,7 +26,7 @@ use zklock_core::face::guardian_command;
 #[pyclass(frozen, extends = BaseClient, module = "zklock")]
 pub(crate) struct AsyncClient;
 
-/// The face for asyncio.
+/// The client for asyncio.
 static ASYNCIO: Face = Face {
     lock: |py, core| AsyncLock::of(py, core).map(Py::into_any),
     barrier: |py, barrier| AsyncBarrier::of(py, barrier).map(Py::into_any),
@@ -45,7 +45,7 @@ impl AsyncClient {
 
 #[pymethods]
 impl AsyncClient {
-    /// Connects, unless that has been done. See ``Client.connect``.
+    /// Connects now, unless the client is already connected. See ``Client.connect``.
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Coroutine> {
         let (shared, timeout) = (Self::shared(slf).clone(), number::patience(slf.py(), timeout)?);
@@ -59,12 +59,12 @@ impl AsyncClient {
     pub(crate) fn guard(slf: &Bound<'_, Self>, command: Option<PathBuf>) -> Coroutine {
         let shared = Self::shared(slf).clone();
         let client = shared.client.clone();
-        let command = guardian_command(command.as_deref().map(Path::as_os_str));
+        let command = guardian_command(command.map(PathBuf::into_os_string).as_deref());
         let begin = move |bell: &Arc<Bell>| client.start_guarding(command, bell.ringer());
         shared.coroutine("AsyncClient.guard", begin, nothing)
     }
 
-    /// Closes the client. See ``Client.close``; it begins at once, and to await it is to wait for the end.
+    /// Starts to close the client at once; await it to wait until it is closed. See ``Client.close``.
     pub(crate) fn close(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let (py, shared) = (slf.py(), Self::shared(slf));
         shared.prepare_to_close(py);
@@ -74,7 +74,7 @@ impl AsyncClient {
         })
     }
 
-    /// Writes how many permits there are, for semaphores with ``limit_at``. See ``Client.set_limit``.
+    /// Writes the number of permits of semaphores with ``limit_at``. See ``Client.set_limit``.
     pub(crate) fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Coroutine> {
         let (shared, limit) = (Self::shared(slf).clone(), number::count(slf.py(), "limit", limit)?);
         let client = shared.client.clone();
@@ -105,7 +105,7 @@ impl AsyncClient {
         let _ = (exception, traceback);
         let py = kind.py();
         if is_generator_exit(kind)? {
-            // Its coroutine is being closed, and must not wait any more.
+            // The event loop is closing this coroutine, so it must not wait any longer.
             drop(Self::close(slf));
             return Ok(Coroutine::done("AsyncClient.__aexit__", py.None()));
         }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use zklock_core::{Error, Owner};
 
-/// A ``DoubleBarrier`` for asyncio. ``AsyncClient.double_barrier`` gives one, and so does ``DoubleBarrier.aio``.
+/// A ``DoubleBarrier`` for asyncio. Get one from ``AsyncClient.double_barrier`` or from ``DoubleBarrier.aio``.
 ///
 /// >>> async def take_part():
 /// ...     async with zk.aio.double_barrier("/barriers/doc-too", 1, timeout=5) as member:
@@ -27,7 +27,7 @@ pub(crate) struct AsyncDoubleBarrier {
     shared: Arc<SharedDoubleBarrier>,
 }
 
-/// A ``Member`` for asyncio. ``AsyncDoubleBarrier.enter`` gives one, and so does ``async with``.
+/// A ``Member`` for asyncio. Get one from ``AsyncDoubleBarrier.enter`` or from ``async with`` on the barrier.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct AsyncMember {
     anchor: Py<CallbackAnchor>,
@@ -36,7 +36,7 @@ pub(crate) struct AsyncMember {
 }
 
 impl SharedDoubleBarrier {
-    /// Begins to enter, for an owner if it is for a block.
+    /// Starts to enter, for an owner if it is for a block.
     pub(crate) fn start(
         self: &Arc<Self>,
         what: &'static str,
@@ -76,7 +76,7 @@ impl SharedDoubleBarrier {
 }
 
 impl SharedMember {
-    /// Begins to leave at once.
+    /// Starts to leave at once.
     pub(crate) fn start_leave(
         &self,
         py: Python<'_>,
@@ -123,19 +123,20 @@ impl AsyncDoubleBarrier {
 
 #[pymethods]
 impl AsyncDoubleBarrier {
-    /// The path of the node below which the members are.
+    /// The path of the node whose children are the members.
     #[getter]
     fn path(&self) -> &str {
         self.shared.barrier.path()
     }
 
-    /// How many members open it.
+    /// How many members open the barrier.
     #[getter]
     fn members(&self) -> u32 {
         self.shared.barrier.members()
     }
 
-    /// Enters, and waits until all members have. See ``DoubleBarrier.enter``; one that is cancelled is no member.
+    /// Enters as a new member, and waits until all members have entered. If it is cancelled, it is no longer a member. See
+    /// ``DoubleBarrier.enter``.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
         let timeout = timeout.patience(py, self.shared.timeout)?;
@@ -181,19 +182,19 @@ impl AsyncMember {
         &self.shared.path
     }
 
-    /// The path of the node that stands for this member.
+    /// The path of this member's node.
     #[getter]
     fn node(&self) -> &str {
         &self.shared.node
     }
 
-    /// Why the member is lost, or ``None``. See ``Member.loss``.
+    /// Why the member is lost, or ``None`` if it is not lost. See ``Member.loss``.
     #[getter]
     fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         self.shared.loss(py)
     }
 
-    /// Leaves. See ``Member.leave``; it begins at once, and to await it is to wait until all have left.
+    /// Starts to leave at once; await it to wait until all members have left. See ``Member.leave``.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn leave(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
         let timeout = timeout.patience(py, self.timeout)?;

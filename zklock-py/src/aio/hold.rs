@@ -16,7 +16,7 @@ use std::sync::Arc;
 use zklock_core::face::Call;
 use zklock_core::{Error, Owner};
 
-/// The proof that a lock is held, in asyncio. ``async with`` gives one, and so does ``AsyncLock.hold``.
+/// The proof that a lock is held, for asyncio. Get one from ``async with`` on a lock, or from ``AsyncLock.hold``.
 ///
 /// >>> async def watch():
 /// ...     async with zk.mutex("/locks/doc") as hold:
@@ -36,7 +36,7 @@ impl AsyncHold {
 
 #[pymethods]
 impl AsyncHold {
-    /// Asks the quorum whether the lock is still held. See ``Hold.confirm``.
+    /// Asks the servers whether the lock is still held. See ``Hold.confirm``.
     fn confirm(slf: &Bound<'_, Self>) -> Coroutine {
         confirm(slf.as_super().get().held.clone())
     }
@@ -46,13 +46,13 @@ impl AsyncHold {
         read(slf.as_super().get().held.clone(), path)
     }
 
-    /// Begins a list of writes to ZooKeeper that are done only if the lock is still held. See ``Hold.guarded``.
+    /// Starts a list of writes to ZooKeeper that are only done if the lock is still held. See ``Hold.guarded``.
     fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncGuarded>> {
         AsyncGuarded::of(slf.py(), slf.as_super().get().held.clone())
     }
 
-    /// Releases the lock. See ``Hold.release`` for what it raises. The release begins at once; await it to wait until the
-    /// ensemble has confirmed it.
+    /// Releases the lock. The release starts at once; await it to wait until the servers have confirmed it. See
+    /// ``Hold.release`` for what it raises.
     fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let py = slf.py();
         release(py, &slf.as_super().get().held, current_or_unique(py)?)
@@ -100,13 +100,13 @@ pub(crate) fn read(held: Arc<SharedHold>, path: String) -> Coroutine {
     .keeping(&anchored)
 }
 
-/// Releases at once; `None` if there is nothing to wait for, since other holds of the owner go on.
+/// Releases at once; `None` if there is nothing to wait for, because other holds of the owner go on.
 fn begin_release(held: &SharedHold, owner: Owner, bell: &Arc<Bell>) -> Result<Option<Call<()>>, Error> {
     let core = held.hold.core();
     core.get()?.begin_release(owner)?.map(|rest| core.start(bell.ringer(), |_| rest)).transpose()
 }
 
-/// Begins the release.
+/// Starts the release.
 pub(crate) fn release(py: Python<'_>, held: &SharedHold, owner: Owner) -> PyResult<Coroutine> {
     Coroutine::begun("AsyncLock.release", |bell| {
         let begun = begin_release(held, owner, bell);
@@ -119,8 +119,8 @@ pub(crate) fn release(py: Python<'_>, held: &SharedHold, owner: Owner) -> PyResu
     .map(|releasing| releasing.keeping(held.anchored()))
 }
 
-/// What a block raised. A coroutine that waits for the release must not keep that: it refers to its frames, and they to the
-/// coroutine, which nobody would ever collect.
+/// The exception of a block. A coroutine that waits for the release must not keep the exception alive: it refers to its
+/// frames, and the frames to the coroutine, so nothing would ever collect them.
 #[derive(Clone, Copy)]
 pub(crate) struct Failed(Option<usize>);
 
@@ -129,8 +129,8 @@ impl Failed {
         Self((!exception.is_none()).then_some(exception.as_ptr() as usize))
     }
 
-    /// As long as the block is being left on account of it, it is the exception that is handled. If it is not, there is
-    /// still some exception, which nobody will see.
+    /// As long as the block is being left because of it, it is the exception that is being handled. If it is not, some
+    /// other exception is still found, but nobody sees that.
     pub(crate) fn find(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let Some(address) = self.0 else { return Ok(py.None().into_bound(py)) };
         static HANDLED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -143,8 +143,8 @@ impl Failed {
     }
 }
 
-/// Begins the release at the end of an `async with` block. The coroutine gives `False`: what the block raised
-/// goes on.
+/// Starts the release at the end of an `async with` block. The coroutine returns `False`, so that the block's own
+/// exception propagates.
 pub(crate) fn leave(
     kind: &Bound<'_, PyAny>,
     exception: &Bound<'_, PyAny>,
@@ -155,7 +155,7 @@ pub(crate) fn leave(
         return Ok(Coroutine::done("AsyncLock.__aexit__", boolean(py, false)));
     }
     if is_generator_exit(kind)? {
-        // Its coroutine is being closed, and must not wait any more.
+        // The event loop is closing this coroutine, so it must not wait any longer.
         held.hold.let_go();
         held.forget_callbacks(py);
         return Ok(Coroutine::done("AsyncLock.__aexit__", boolean(py, false)));
@@ -163,7 +163,7 @@ pub(crate) fn leave(
     begin_to_leave(py, held, current_or_unique(py)?, exception)
 }
 
-/// Begins the release at the end of a block.
+/// Starts the release at the end of a block.
 pub(crate) fn begin_to_leave(
     py: Python<'_>,
     held: &SharedHold,

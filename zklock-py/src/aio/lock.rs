@@ -20,7 +20,7 @@ use std::time::Duration;
 use zklock_core::blocking::Hold;
 use zklock_core::{Error, ErrorKind, Lock, Owner, Wait};
 
-/// A ``Lock`` for asyncio. ``AsyncClient.mutex`` gives one, and so does ``Lock.aio``.
+/// A ``Lock`` for asyncio. Get one from ``AsyncClient.mutex`` and its siblings, or from ``Lock.aio``.
 ///
 /// >>> async def once():
 /// ...     lock = zk.aio.mutex("/locks/doc", timeout=5)
@@ -30,17 +30,18 @@ use zklock_core::{Error, ErrorKind, Lock, Owner, Wait};
 /// >>> asyncio.run(once())
 /// False
 ///
-/// The lock belongs to the task that calls ``acquire``, ``hold`` or ``async with``, be it that another awaits it, as
-/// ``asyncio.wait_for`` and ``create_task`` do. Where that task holds it already, it waits until somebody releases it, or if
-/// the lock is reentrant, it is counted. Keep a reference to a task that waits: the loop has only a weak one. A wait that is
-/// cancelled leaves the queue; if the lock was granted meanwhile, it is released.
+/// The lock belongs to the task that calls ``acquire``, ``hold`` or ``async with``, even if another task awaits the
+/// result, as ``asyncio.wait_for`` and ``create_task`` do. If that task already holds the lock, it waits until somebody
+/// releases it; if the lock is reentrant, it gets another hold at once. Keep a reference to a task that waits, because
+/// the event loop only has a weak one. If a wait is cancelled, it leaves the queue, and a lock that was granted
+/// meanwhile is released.
 #[pyclass(frozen, extends = BaseLock, module = "zklock")]
 pub(crate) struct AsyncLock;
 
-/// Which answer is wanted.
+/// The form of the answer.
 #[derive(Clone, Copy)]
 enum Wanted {
-    /// `True`, or `False` if the time was over.
+    /// `True`, or `False` if the time ran out.
     Bool,
     /// `True` or an exception.
     True,
@@ -56,7 +57,7 @@ impl SharedLock {
         timeout: Option<Duration>,
         wanted: Wanted,
     ) -> PyResult<Coroutine> {
-        // The task that calls is the owner, even if another awaits.
+        // The task that makes the call is the owner, even if another task awaits it.
         let task = task::current(py)?;
         if task.is_none() && self.is_reentrant {
             let message = "a reentrant lock belongs to the task that acquires it: call this within one";
@@ -74,7 +75,7 @@ impl SharedLock {
         .keeping(&self.shared.callbacks.anchored))
     }
 
-    /// Waits as a greenlet; an error of its own is that the time was over.
+    /// Waits as a greenlet. An error of its own means that the time ran out.
     pub(crate) fn sit_through(
         self: &Arc<Self>,
         greenlet: &Greenlet<'_>,
@@ -102,7 +103,7 @@ impl SharedLock {
         }
     }
 
-    /// Begins to wait for the lock.
+    /// Starts to wait for the lock.
     fn begin(
         self: &Arc<Self>,
         py: Python<'_>,
@@ -111,7 +112,7 @@ impl SharedLock {
         bell: &Arc<Bell>,
         deliver: impl FnOnce(Python<'_>, Result<Hold, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
     ) -> PyResult<Begun> {
-        // One deadline, of which connecting may take a part.
+        // One deadline for everything. Connecting may take a part of it.
         let wait = Wait::from(timeout);
         self.shared.prepare(py)?;
         match self.lock.start(owner, wait, bell.ringer()) {
@@ -187,7 +188,7 @@ impl AsyncLock {
         &slf.as_super().get().core
     }
 
-    /// A question to the ensemble.
+    /// A query to the servers.
     fn ask<T, F>(
         slf: &Bound<'_, Self>,
         what: &'static str,
@@ -208,7 +209,7 @@ impl AsyncLock {
 
 #[pymethods]
 impl AsyncLock {
-    /// Acquires the lock, and says whether it did. See ``Lock.acquire``.
+    /// Acquires the lock, and returns whether it did. See ``Lock.acquire``.
     #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
     #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
     fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<Coroutine> {
@@ -218,15 +219,15 @@ impl AsyncLock {
         core.start(slf.py(), "AsyncLock.acquire", timeout, wanted)
     }
 
-    /// Acquires the lock and gives the hold as a value, which is to be released. See ``Lock.hold``.
+    /// Acquires the lock and returns the hold, which you must release. See ``Lock.hold``.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Coroutine> {
         let (py, core) = (slf.py(), Self::core(slf));
         core.start(py, "AsyncLock.hold", timeout.patience(py, core.timeout)?, Wanted::Value)
     }
 
-    /// Releases what this task acquired last, or if the lock is not reentrant, what anybody did. See ``Lock.release``;
-    /// it begins at once, and to await it is to wait until the ensemble has confirmed it.
+    /// Releases what this task acquired last. If it has acquired nothing and the lock is not reentrant, releases what
+    /// another did. The release starts at once; await it to wait until the servers have confirmed it. See ``Lock.release``.
     fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let (py, core) = (slf.py(), Self::core(slf));
         let owner = current_or_unique(py)?;
@@ -234,7 +235,7 @@ impl AsyncLock {
         release(py, &held, owner)
     }
 
-    /// What this task acquired last with ``acquire`` or ``async with`` and has not released yet, or ``None``.
+    /// The hold that this task acquired last with ``acquire`` or ``async with`` and has not released yet, or ``None``.
     #[getter]
     fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<AsyncHold>>> {
         let py = slf.py();
@@ -242,32 +243,32 @@ impl AsyncLock {
         held.map(|held| AsyncHold::of(py, held, false)).transpose()
     }
 
-    /// The queue, holders first, of every library: a list of ``Contender``. See ``Lock.contenders``.
+    /// The contenders in the queue, holders first: a list of ``Contender``. See ``Lock.contenders``.
     pub(crate) fn contenders(slf: &Bound<'_, Self>) -> Coroutine {
         let ask = |lock: Arc<Lock>| async move { lock.contenders().await };
         Self::ask(slf, "AsyncLock.contenders", ask, value::contenders)
     }
 
-    /// Takes a contender out of the queue by deleting its node. See ``Lock.evict`` for what that breaks.
+    /// Takes a contender out of the queue by deleting its node. See ``Lock.evict`` for what this breaks.
     pub(crate) fn evict(slf: &Bound<'_, Self>, node: String) -> Coroutine {
         let ask = |lock: Arc<Lock>| async move { lock.evict(&node).await };
         Self::ask(slf, "AsyncLock.evict", ask, |py, was_there| Ok(value::boolean(py, was_there)))
     }
 
-    /// Takes the lock away from all its holders, and gives a list of them. See ``Lock.break_lock`` for what that breaks.
+    /// Takes the lock away from all its holders, and returns a list of them. See ``Lock.break_lock`` for what this breaks.
     pub(crate) fn break_lock(slf: &Bound<'_, Self>) -> Coroutine {
         let ask = |lock: Arc<Lock>| async move { lock.break_lock().await };
         Self::ask(slf, "AsyncLock.break_lock", ask, value::contenders)
     }
 
-    /// Asks all holders to let the lock go, and gives a list of them. See ``Lock.revoke``.
+    /// Asks all holders to release the lock, and returns a list of them. See ``Lock.revoke``.
     pub(crate) fn revoke(slf: &Bound<'_, Self>) -> Coroutine {
         let ask = |lock: Arc<Lock>| async move { lock.revoke().await };
         Self::ask(slf, "AsyncLock.revoke", ask, value::contenders)
     }
 
-    /// Observes the holder of the lock without taking part; of an election, the leader. See ``Lock.observe``; use it with
-    /// ``async for``.
+    /// Observes who holds the lock or, for an election, who leads, without taking part. Use it with ``async for``. See
+    /// ``Lock.observe``.
     fn observe(slf: &Bound<'_, Self>) -> PyResult<AsyncObserver> {
         AsyncObserver::new(slf.py(), Self::core(slf))
     }

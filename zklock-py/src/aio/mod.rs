@@ -1,7 +1,7 @@
-//! The same for asyncio.
+//! The asyncio classes.
 //!
-//! The names are those of the blocking face, and every call that waits is a coroutine. A lock belongs to the
-//! task that acquires it. Dropping, cancelling or losing a coroutine anywhere leaves nothing behind.
+//! They have the names of the blocking classes, and every call that waits is a coroutine. A lock belongs to the task
+//! that acquires it. Dropping, cancelling or losing a coroutine at any point leaves nothing behind.
 
 pub(crate) mod barrier;
 pub(crate) mod client;

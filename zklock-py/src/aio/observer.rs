@@ -1,4 +1,4 @@
-//! Who holds a lock, in asyncio.
+//! Reports who holds a lock, in asyncio.
 
 use crate::anchor::CallbackAnchor;
 use crate::coroutine::Coroutine;
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 
-/// An ``Observer`` for asyncio, to be used with ``async for``. See ``AsyncLock.observe``.
+/// An ``Observer`` for asyncio. Use it with ``async for``. See ``AsyncLock.observe``.
 ///
 /// >>> async def first():
 /// ...     async for leader in zk.aio.election("/locks/doc").observe():
@@ -30,8 +30,9 @@ impl AsyncObserver {
 
 #[pymethods]
 impl AsyncObserver {
-    /// Who holds the lock now, and when awaited again, as soon as that changes. See ``Observer.next``; for a bound of time
-    /// there is ``asyncio.wait_for``. Where it is cancelled, the next one tells what this one would have.
+    /// The first call returns the current holder of the lock. Each later call waits until the holder changes, and returns
+    /// the new one. To limit the time, use ``asyncio.wait_for``. If a call is cancelled, the next one reports the change
+    /// instead. See ``Observer.next``.
     fn next(&self) -> Coroutine {
         self.shared.start("AsyncObserver.next")
     }

@@ -1,4 +1,4 @@
-//! The server that is kept until it is closed.
+//! The server, which is kept until it is closed.
 
 use crate::error::{closed, forked, invalid, refused};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
@@ -11,11 +11,11 @@ use std::thread;
 use zklock_testkit::console::Console;
 use zklock_testkit::{Builder, StartError};
 
-/// A server, until it is closed.
+/// A server that may be closed.
 pub(super) struct Embedded {
     server: RwLock<Option<zklock_testkit::Server>>,
     pub(super) hosts: String,
-    /// Takes the orders of the program.
+    /// Carries out the orders of the program.
     pub(super) console: Mutex<Console>,
     /// The process that started it.
     home: u32,
@@ -43,12 +43,12 @@ impl Embedded {
         Err(forked(py, message.to_owned()))
     }
 
-    /// `None` when it is closed. Calls of one thread do not wait for those of another, but to close it does.
+    /// `None` once it is closed. Calls of one thread do not wait for those of another, but closing it does.
     pub(super) fn call<T>(&self, call: impl FnOnce(&zklock_testkit::Server) -> T) -> Option<T> {
         self.server.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(call)
     }
 
-    /// As [`call`](Self::call), without the interpreter.
+    /// Like [`call`](Self::call), but releases the interpreter.
     pub(super) fn ask<T: Send>(
         &self,
         py: Python<'_>,
@@ -67,10 +67,10 @@ impl Drop for Embedded {
     fn drop(&mut self) {
         let server = self.server.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if process::id() != self.home {
-            // Its threads are not here: they cannot be waited for.
+            // Its threads do not exist here, so they cannot be waited for.
             std::mem::forget(server);
         } else if server.is_some() {
-            // A collector of garbage must not wait for it.
+            // The garbage collector must not wait for it.
             let _ = without_signals(|| thread::Builder::new().spawn(move || drop(server)));
         }
     }
@@ -80,8 +80,8 @@ pub(super) fn is_closed(py: Python<'_>) -> PyErr {
     closed(py, "the embedded server is closed: start another one".to_owned())
 }
 
-/// Threads that are started meanwhile take no signal but those that they bring on themselves: the others are for the
-/// host, whose waits they end.
+/// Threads that are started meanwhile block all signals except their own faults. The others are for the host, whose
+/// waits they end.
 pub(super) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     let mut blocked = SigSet::all();
     for fault in [Signal::SIGSEGV, Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL] {
@@ -97,7 +97,7 @@ pub(super) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
 
 pub(super) fn not_started(py: Python<'_>, error: &StartError) -> PyErr {
     let reason = error.source().and_then(|reason| reason.downcast_ref::<io::Error>());
-    // Without an error of the system, the text was not an address.
+    // If it is not an error of the system, the text was not an address.
     match reason.and_then(io::Error::raw_os_error) {
         Some(_) => refused(py, error.to_string()),
         None => invalid(py, error.to_string()),

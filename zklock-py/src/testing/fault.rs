@@ -1,4 +1,4 @@
-//! Faults, by the words that Python has for them.
+//! Faults, with their Python names.
 
 use super::embedded::{Embedded, is_closed};
 use crate::error::{invalid, unpicklable};

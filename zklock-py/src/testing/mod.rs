@@ -1,8 +1,8 @@
 //! The embedded server, for tests. See `zklock/testing.py`.
 //!
-//! It runs on threads of its own, which never enter the interpreter. So all that is to be minded here is that the
-//! interpreter is not held while it is called, and that a fork has none of its threads: there nothing of it is touched,
-//! not even to drop it.
+//! It runs on its own threads, which never enter the interpreter. So there are only two rules: the interpreter is
+//! released while the server is called, and in a forked child, which has none of the server's threads, nothing of it is
+//! touched, not even to drop it.
 
 mod embedded;
 mod fault;
@@ -25,7 +25,7 @@ use zklock_testkit::console;
 
 pub(crate) use self::fault::Injected;
 
-/// A time that a server is made with.
+/// A time among the server's arguments.
 fn interval(py: Python<'_>, name: &str, given: f64) -> PyResult<Duration> {
     const BOUNDS: std::ops::RangeInclusive<f64> = 0.001..=86_400.0;
     if BOUNDS.contains(&given) {
@@ -51,25 +51,26 @@ fn node_path<'a>(py: Python<'_>, path: &'a str) -> PyResult<&'a str> {
 /// ...         len(server.children("/locks/doc"))
 /// 1
 ///
-/// It serves as soon as it is made, on a port of its own on 127.0.0.1. Any ZooKeeper client in any process can use it. It
-/// is a single server, and does not replace an ensemble. It offers no encryption, and every client that can reach it may
-/// do everything. ``listen`` is the address at which it listens, ``host:port``; port 0 takes any free port.
+/// It serves as soon as it is made, on a port of its own on 127.0.0.1. Any ZooKeeper client in any process can use it.
+/// It is a single server, and does not replace an ensemble. It offers no encryption, and every client that can reach it
+/// may do everything. ``listen`` is the address at which it listens, ``host:port``; port 0 takes any free port.
 ///
-/// Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 ticks, and ends at a full one.
+/// Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 ticks, and ends on a whole tick.
 /// ``session_timeouts`` replaces these bounds by the shortest and the longest session that is granted. With
-/// ``manual_clock`` time stands still until ``advance`` moves it: no session ends by itself, however long you look at it
-/// in a debugger.
+/// ``manual_clock`` time stands still until ``advance`` moves it: no session ends by itself, however long you look at
+/// it in a debugger.
 ///
 /// ``words`` lists the four-letter words that are answered, such as ``"srvr, ruok"``. See ``4lw.commands.whitelist`` of
 /// ZooKeeper. By default it answers all that it knows. (A real server answers only ``srvr`` by default.)
 ///
-/// ``like`` says which server it copies: ``"3.8"``; ``"3.4"``, ZooKeeper 3.4.14, which has no container nodes; or
-/// ``"keeper-25"``, ClickHouse Keeper 25, which hangs up on what it does not know and takes no session back.
+/// ``like`` says which server it imitates: ``"3.8"``; ``"3.4"``, ZooKeeper 3.4.14, which has no container nodes; or
+/// ``"keeper-25"``, ClickHouse Keeper 25, which hangs up on requests that it does not know and never takes a session
+/// back.
 ///
 /// Raises ``InvalidInput`` if an argument is wrong, and ``Refused`` if the system does not let it listen there.
 ///
-/// Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else raises
-/// ``ForkedError`` there. After ``close`` everything else raises ``Closed``.
+/// Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else
+/// raises ``ForkedError`` there. After ``close`` everything else raises ``Closed``.
 #[pyclass(frozen, weakref, module = "zklock.testing")]
 pub(crate) struct Server {
     embedded: Arc<Embedded>,
@@ -322,7 +323,7 @@ impl Server {
         self.embedded.refuse_forked(py)?;
         let embedded = &self.embedded;
         let seen = in_slices(py, bound, |slice| {
-            // `None` in it: closed meanwhile.
+            // An inner `None`: it was closed meanwhile.
             embedded
                 .call(|server| server.wait_for_children(path, wanted, slice).map(Some))
                 .unwrap_or(Some(None))
@@ -334,7 +335,7 @@ impl Server {
                 let there = self.ask(py, |server| server.children(path))?.unwrap_or_default();
                 let seconds = timeout.unwrap_or_default();
                 let message =
-                    format!("{path} has not got {count} children within {seconds} s, but these: {there:?}");
+                    format!("{path} does not have {count} children after {seconds} s, but these: {there:?}");
                 Err(late(py, message))
             }
         }
@@ -354,7 +355,7 @@ impl Server {
         Ok(())
     }
 
-    /// The server that the arguments of the program ask for; `None` when it is help.
+    /// The server that the program's arguments ask for; `None` if they ask for help.
     #[staticmethod]
     #[pyo3(signature = (arguments, /))]
     #[allow(clippy::needless_pass_by_value, reason = "what pyo3 makes of an argument is a value")]
@@ -364,13 +365,13 @@ impl Server {
         Ok(started.map(|embedded| Self { embedded }))
     }
 
-    /// What the program tells of itself.
+    /// The text of `--help`.
     #[classattr]
     fn _usage() -> &'static str {
         console::USAGE
     }
 
-    /// Carries out an order to the program; its answer, and whether it was to quit.
+    /// Carries out an order to the program. Returns its answer, and whether the order was to quit.
     #[pyo3(signature = (order, /))]
     fn _obey(&self, py: Python<'_>, order: PyBackedStr) -> PyResult<(String, bool)> {
         self.embedded.refuse_forked(py)?;
@@ -381,10 +382,10 @@ impl Server {
             let quits = embedded.call(|server| {
                 lock_ignoring_poison(&embedded.console).run(server, order.as_bytes(), &mut answer)
             });
-            // Nobody may listen any more.
+            // Nobody may be reading any longer.
             let _ = sender.send((answer, quits));
         };
-        // The order may be to wait, which a signal cannot end; but the caller that waits for it can go.
+        // The order may be to wait, which a signal cannot end. But the caller that waits for it can be interrupted.
         let started = without_signals(|| thread::Builder::new().spawn(obey));
         started.map_err(|error| refused(py, format!("the system gives no thread: {error}")))?;
         let done = Mutex::new(done);

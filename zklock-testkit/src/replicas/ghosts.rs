@@ -1,19 +1,19 @@
-//! Servers that have lost transactions: what is gone everywhere else they go on to show.
+//! Servers that have lost transactions: they still show nodes that are gone everywhere else.
 //!
-//! Such a server answers reads from what it has, while the leader decides on writes. So what it shows in error is out of the way
-//! while it applies the log.
+//! Such a server answers reads from what it has, while the leader decides on writes. So the nodes that it shows in error
+//! are put aside while it applies the log.
 
 use super::Replicas;
 use super::server::Server;
 use crate::code::opcode;
 use crate::world::World;
 
-/// What a server has lost.
+/// The losses of one server.
 #[derive(Debug, Default)]
 pub(super) struct Ghosts {
-    /// How many deletions it is yet to lose.
+    /// How many deletions it has yet to lose.
     to_lose: usize,
-    /// Where nodes are that should not be there.
+    /// Nodes that should no longer exist.
     paths: Vec<String>,
 }
 
@@ -22,7 +22,7 @@ impl Ghosts {
         self.paths.iter().any(|ghost| ghost == path)
     }
 
-    /// Whether it loses this request, of a client of another server.
+    /// Whether it loses this request, which came from a client of another server.
     pub(super) fn takes_request(&mut self, frame: &[u8]) -> bool {
         frame.get(4..8) == Some(&opcode::DELETE.to_be_bytes()) && self.takes_one()
     }
@@ -35,7 +35,8 @@ impl Ghosts {
 }
 
 impl Server {
-    /// Does what all servers do, each from the same. If it `is_lost`, nobody hears of it, and what was deleted is shown on.
+    /// Applies a request as all servers do, from the same state. If it `is_lost`, no client is told, and deleted nodes
+    /// are still shown.
     pub(super) fn as_the_others(&mut self, is_lost: bool, work: impl FnOnce(&mut World)) {
         self.hide_ghosts();
         let deleted = self.world.tree.deleted();
@@ -54,7 +55,7 @@ impl Server {
         }
     }
 
-    /// It has again what the others have.
+    /// Restores the state of the others.
     pub(super) fn forget_ghosts(&mut self) {
         self.hide_ghosts();
         self.ghosts = Ghosts::default();
@@ -62,13 +63,14 @@ impl Server {
 }
 
 impl Replicas {
-    /// A server loses the next deletions: it goes on to show those nodes, and tells nobody, until it is started again or comes
-    /// to lead.
+    /// Makes a server lose the next deletions: it still shows those nodes, and tells no client, until it is restarted or
+    /// becomes the leader.
     ///
-    /// No ensemble may do that, and some have: with ZooKeeper 3.8.0 a server that was killed in the middle of a write could come
-    /// back without what the quorum had committed (ZOOKEEPER-4643, ZOOKEEPER-4785).
+    /// No ensemble may do that, but some have: with ZooKeeper 3.8.0, a server that was killed in the middle of a write
+    /// could come back without what the quorum had committed (ZOOKEEPER-4643, ZOOKEEPER-4785).
     ///
-    /// One at a time: `false` if another has lost some. (Of a majority that has lost what it confirmed nothing is left to rely on.)
+    /// Only one server at a time: `false` if another has lost some. (If a majority loses what it has confirmed, nothing
+    /// can be relied on.)
     pub fn lose_deletions(&mut self, server: usize, count: usize) -> bool {
         let is_whole = |other: &Server| other.ghosts.paths.is_empty() && other.ghosts.to_lose == 0;
         let may = (0..self.servers.len()).all(|other| other == server || is_whole(&self.servers[other]));

@@ -1,4 +1,4 @@
-//! What only a leader does, and how there comes to be one.
+//! The leader's part, and elections.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -7,15 +7,15 @@ use super::server::Role;
 use super::{Answer, Asked, Entry, Event, Replicas, moment};
 use crate::code::opcode;
 
-/// The codes of "the session is over".
+/// The error codes for "the session is over".
 const SESSION_EXPIRED: i32 = -112;
 
-/// A server's belief that it leads.
+/// The state of a server that believes that it leads.
 pub(super) struct Leadership {
     pub(super) epoch: i64,
-    /// What nobody has looked at, and from which server.
+    /// Requests that have not been processed yet, with their servers.
     asked: VecDeque<(usize, Asked)>,
-    /// What is proposed and not committed.
+    /// Proposals that are not committed yet.
     pending: VecDeque<Pending>,
     tracked: BTreeMap<i64, Tracked>,
     /// When it last heard of each follower.
@@ -25,7 +25,7 @@ pub(super) struct Leadership {
 
 enum Pending {
     Entry(Entry),
-    /// To be answered when all before it is committed.
+    /// Answers to send once everything before them is committed.
     Sync {
         server: usize,
         connection: u64,
@@ -72,7 +72,7 @@ impl Replicas {
                 }
                 answer(self, connection, Answer::Resumed { session, timeout, is_there });
             }
-            // As in ZooKeeper it is looked at later, in turn, while the moves of sessions are heeded at once.
+            // As in ZooKeeper, requests are processed later, in turn, but a session's move is noticed at once.
             Asked::Write { .. } => {
                 if let Some(leading) = self.leading(leader) {
                     leading.asked.push_back((server, asked));
@@ -84,14 +84,14 @@ impl Replicas {
                 let waits = self.leading(leader).filter(|leading| !leading.pending.is_empty());
                 match waits {
                     Some(leading) => leading.pending.push_back(Pending::Sync { server, connection, xid }),
-                    // It does not ask whether it still leads.
+                    // It does not check whether it still leads.
                     None => answer(self, connection, Answer::Synced { xid }),
                 }
             }
         }
     }
 
-    /// Looks at the next request, and proposes it.
+    /// Processes the next request, and proposes it.
     pub(super) fn prepare(&mut self, leader: usize) {
         let next = self.leading(leader).and_then(|leading| leading.asked.pop_front());
         let Some((server, Asked::Write { connection, session, xid, frame })) = next else { return };
@@ -103,7 +103,7 @@ impl Replicas {
         };
         let (timeout, owner) = (tracked.timeout, tracked.owner);
         let closes = frame.get(4..8) == Some(&opcode::CLOSE_SESSION.to_be_bytes());
-        // As in ZooKeeper, nobody asks whose a session is that is closed.
+        // As in ZooKeeper, a session can be closed from any server.
         if owner != Some(server) && !closes {
             return answer(self, Answer::Moved);
         }
@@ -122,7 +122,7 @@ impl Replicas {
         self.leading(leader).and_then(|leading| leading.tracked.remove(&session));
     }
 
-    /// Something was heard of a session. It ends at a full tick.
+    /// The leader has heard from a session. The session ends on a whole tick.
     fn track(&mut self, leader: usize, session: i64, timeout: Duration, owner: Option<usize>) {
         let tick = self.timing.tick.as_millis();
         let length = timeout * self.timing.second / 1000;
@@ -140,7 +140,7 @@ impl Replicas {
         self.schedule(delay, Event::Acknowledged { server: leader, generation });
     }
 
-    /// Commits what is proposed, if a majority is there to write it down.
+    /// Commits the proposals, if a majority is there to write them.
     pub(super) fn commit(&mut self, leader: usize) {
         if self.leader() != Some(leader) || !self.has_quorum(leader) {
             return;
@@ -203,7 +203,7 @@ impl Replicas {
         self.propose(leader, Entry::Expire { session });
     }
 
-    /// What a server does twice in a tick.
+    /// What a server does twice in each tick.
     pub(super) fn beat(&mut self, server: usize) {
         let silence = self.timing.tick * self.timing.limit;
         match self.servers[server].role {
@@ -255,7 +255,7 @@ impl Replicas {
         }
     }
 
-    /// Its followers find out; some of what it had proposed may be written down at one of them.
+    /// Its followers notice. Some of its proposals may have been written by one of them.
     pub(super) fn end_leadership(&mut self, leader: usize, leading: &Leadership) {
         for server in self.followers(leader) {
             if self.hear_each_other(leader, server) {
@@ -268,7 +268,7 @@ impl Replicas {
         }
     }
 
-    /// Whether enough servers look for a leader that one may be found.
+    /// Whether enough servers are looking for a leader to elect one.
     pub(super) fn consider_election(&mut self) {
         if !self.is_electing && self.electors().is_some() {
             self.is_electing = true;
@@ -294,7 +294,7 @@ impl Replicas {
     pub(super) fn elect(&mut self) {
         self.is_electing = false;
         let Some((leader, group)) = self.electors() else { return };
-        // What the one before has proposed is with nobody, or with some of them up to any point.
+        // The proposals of the previous leader were written by none of them, or by some of them up to any point.
         let stale = self.leader().and_then(|stale| self.leading(stale).map(|stale| stale.entries()));
         let mut orphans = stale.unwrap_or_else(|| std::mem::take(&mut self.orphans));
         self.orphans.clear();
@@ -329,7 +329,7 @@ impl Replicas {
         }
     }
 
-    /// A server that looks for a leader finds one.
+    /// A server that is looking for a leader finds one.
     pub(super) fn join(&mut self, server: usize) {
         let is_looking = matches!(self.servers[server].role, Role::Looking) && self.is_running(server);
         let found = self

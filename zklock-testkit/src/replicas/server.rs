@@ -1,4 +1,4 @@
-//! One server: what its clients ask for, and what it has applied of the log.
+//! One server: the requests of its clients, and how much of the log it has applied.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -14,33 +14,33 @@ pub(super) enum Role {
     Leading(Leadership),
     Following {
         leader: usize,
-        /// When it last heard of it.
+        /// When it last heard from it.
         heard: Duration,
     },
-    /// It serves nobody.
+    /// It serves no clients.
     Looking,
 }
 
 pub(super) struct Server {
     pub(super) world: World,
     pub(super) role: Role,
-    /// Another one after each loss of a leader.
+    /// It changes with each loss of a leader.
     pub(super) generation: u64,
-    /// How much of the log.
+    /// How much of the log it has applied.
     pub(super) applied: usize,
     pub(super) ghosts: Ghosts,
     pub(super) is_up: bool,
     pub(super) is_paused: bool,
-    /// Of each connection.
+    /// The state of each connection.
     pub(super) queues: BTreeMap<u64, Queue>,
-    /// Sessions that it has heard from, and has not told the leader of.
+    /// Sessions that it has heard from, and has not reported to the leader yet.
     pub(super) touched: BTreeMap<i64, Duration>,
-    /// When the last that is on its way to the leader, and from there, arrives.
+    /// When the last messages to the leader, and from it, arrive.
     to_leader: Duration,
     from_leader: Duration,
 }
 
-/// What a client has asked for, in order. Reads wait for the writes before them.
+/// A client's requests, in order. Reads wait for the writes before them.
 #[derive(Default)]
 pub(super) struct Queue {
     is_greeted: bool,
@@ -92,7 +92,7 @@ impl Server {
         }
     }
 
-    /// Whom it follows; itself if it leads.
+    /// The server that it follows; itself if it leads.
     pub(super) fn leader(&self, number: usize) -> Option<usize> {
         match self.role {
             Role::Leading(_) => Some(number),
@@ -139,7 +139,7 @@ impl Replicas {
     fn greet(&mut self, home: usize, connection: u64, frame: &[u8]) {
         let world = &self.servers[home].world;
         let greeting = Greeting::read(frame).ok().filter(|greeting| greeting.seen <= world.zxid);
-        // It has seen more than this server has, or makes no sense.
+        // The client has seen more than this server has, or the message makes no sense.
         let Some(Greeting { session, wanted, .. }) = greeting else { return self.close(connection) };
         let timeout = world.granted(wanted);
         self.send_to_leader(
@@ -160,7 +160,7 @@ impl Replicas {
         self.schedule_at(time, Event::Ask { server, generation, asked });
     }
 
-    /// Something that the leader sends, in order.
+    /// The leader sends something, in order.
     pub(super) fn send_to_server(&mut self, server: usize, event: impl FnOnce(u64) -> Event) {
         let is_leader = self.servers[server].leader(server) == Some(server);
         let delay = if is_leader { Duration::ZERO } else { self.lag() };
@@ -170,7 +170,7 @@ impl Replicas {
         self.schedule_at(time, event(generation));
     }
 
-    /// Mostly short; now and then a server lags behind.
+    /// Usually short, but now and then a server lags behind.
     fn lag(&mut self) -> Duration {
         if (self.dice)(40) == 0 { self.millis(5, 300) } else { self.millis(0, 4) }
     }
@@ -202,7 +202,7 @@ impl Replicas {
         self.pump(server, connection);
     }
 
-    /// What came before the session was there.
+    /// Messages that came before the session existed.
     fn hear_again(&mut self, server: usize, connection: u64) {
         let queue = self.servers[server].queues.get_mut(&connection);
         let early = queue.map(|queue| std::mem::take(&mut queue.waiting)).unwrap_or_default();
@@ -211,7 +211,7 @@ impl Replicas {
         }
     }
 
-    /// Answers what can be answered, as far as the first that has to wait.
+    /// Answers everything up to the first request that has to wait.
     fn pump(&mut self, server: usize, connection: u64) {
         let moment = moment(self.now);
         loop {
@@ -230,7 +230,7 @@ impl Replicas {
         }
     }
 
-    /// Brings a server as far as that.
+    /// Applies the log up to this point.
     pub(super) fn apply(&mut self, server: usize, upto: usize) {
         let moment = moment(self.now);
         while self.servers[server].applied < upto.min(self.log.len()) {
@@ -275,7 +275,7 @@ impl Replicas {
         }
     }
 
-    /// Passes on what a world wants to have done.
+    /// Carries out the actions of a world.
     fn drain(&mut self, server: usize) {
         for effect in self.servers[server].world.effects() {
             match effect {
@@ -293,7 +293,7 @@ impl Replicas {
         self.disconnect(connection);
     }
 
-    /// It has no leader any more, and lets go of its clients.
+    /// It has lost its leader, and closes its clients' connections.
     pub(super) fn step_down(&mut self, server: usize) {
         let former = std::mem::replace(&mut self.servers[server].role, Role::Looking);
         let one = &mut self.servers[server];

@@ -1,4 +1,4 @@
-//! What a server is told before it starts.
+//! The settings of a server.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream, ToSocketAddrs};
@@ -25,58 +25,59 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Where to listen, `host:port`; by default a free port of 127.0.0.1. There is no encryption, and everyone that can
-    /// reach it can do everything.
+    /// The address to listen on, `host:port`; by default a free port on 127.0.0.1. There is no encryption, and every client
+    /// that can reach the server may do everything.
     pub fn address(mut self, address: &str) -> Self {
         self.address = Some(address.to_owned());
         self
     }
 
-    /// ZooKeeper's unit of time, 2 s by default. A session lasts 2 to 20 ticks, and ends at a full one.
+    /// ZooKeeper's unit of time, 2 s by default. A session lasts 2 to 20 ticks, and ends on a whole tick.
     pub fn tick(mut self, tick: Duration) -> Self {
         self.settings.tick = tick.max(Duration::from_millis(1));
         self
     }
 
-    /// The shortest and the longest session timeout that is granted, in place of 2 and 20 ticks.
+    /// The shortest and the longest session timeout to grant, instead of 2 and 20 ticks.
     pub fn session_timeouts(mut self, shortest: Duration, longest: Duration) -> Self {
         self.session_timeouts = Some((shortest, longest.max(shortest)));
         self
     }
 
-    /// The server's clock stands still, and goes on with [`Server::advance`] alone: no session ends by itself, however
-    /// long somebody looks at it in a debugger.
+    /// Makes the server's clock stand still, except when [`Server::advance`] moves it. No session ends by itself, however
+    /// long you look at it in a debugger.
     pub fn manual_clock(mut self) -> Self {
         self.manual_clock = true;
         self
     }
 
-    /// How often empty containers are reaped; once a minute by default.
+    /// How often empty containers are reaped; every minute by default.
     pub fn container_check(mut self, interval: Duration) -> Self {
         self.settings.container_check = interval.max(Duration::from_millis(1));
         self
     }
 
-    /// Whether nodes may have a time to live, as ZooKeeper has it with `extendedTypesEnabled`; by default not.
+    /// Whether nodes may have a time to live, as with ZooKeeper's `extendedTypesEnabled`; `false` by default.
     pub fn extended_types(mut self, allowed: bool) -> Self {
         self.settings.extended_types = allowed;
         self
     }
 
-    /// Whether a session is known to one server alone, as ZooKeeper has it with `localSessionsEnabled` and without
-    /// `localSessionsUpgradingEnabled`: nobody can create an ephemeral node, and so nobody gets a lock. By default not.
+    /// Whether sessions are local to one server, as with ZooKeeper's `localSessionsEnabled` without
+    /// `localSessionsUpgradingEnabled`. No client can then create an ephemeral node, or get a lock. `false` by default.
     pub fn local_sessions(mut self, wanted: bool) -> Self {
         self.settings.local_sessions = wanted;
         self
     }
 
-    /// Which server is copied: `"3.8"`, as by default; `"3.4"`, which is ZooKeeper 3.4.14; or `"keeper-25"`, which is ClickHouse
-    /// Keeper 25. Neither of these knows `create2`, container nodes or how to remove a watch. Keeper closes the connection on what
-    /// it does not know, without an answer, and gives a new session to each connection. What else is Keeper's own is not copied.
+    /// The server to imitate: `"3.8"`, the default; `"3.4"`, which is ZooKeeper 3.4.14; or `"keeper-25"`, which is
+    /// ClickHouse Keeper 25. The last two do not know `create2`, container nodes or requests to remove a watch. Keeper
+    /// closes the connection on a request that it does not know, without an answer, and gives each connection a new
+    /// session. Other peculiarities of Keeper are not imitated.
     ///
     /// # Errors
     ///
-    /// When there is no such server to be copied. The error names those that there are.
+    /// If there is no such server. The error names the valid ones.
     ///
     /// # Examples
     ///
@@ -93,22 +94,23 @@ impl Builder {
         Ok(self)
     }
 
-    /// The longest message that is taken, in bytes; 1 MiB by default, as ZooKeeper's `jute.maxbuffer`.
+    /// The longest message that is accepted, in bytes; 1 MiB by default, like ZooKeeper's `jute.maxbuffer`.
     pub fn max_frame(mut self, bytes: usize) -> Self {
         self.settings.max_frame = bytes;
         self
     }
 
-    /// How many connections there may be; 4,096 by default. Each has a descriptor and two threads; where the system gives
-    /// no more of them, further clients are closed.
+    /// The maximum number of connections; 4,096 by default. Each needs a descriptor and two threads. If the system has no
+    /// more of these, further connections are closed.
     pub fn max_connections(mut self, count: usize) -> Self {
         self.settings.max_connections = count;
         self
     }
 
-    /// The words of four letters that are answered, as ZooKeeper has them in `4lw.commands.whitelist`: a list with commas, or `*` for
-    /// all that it knows: `conf`, `cons`, `envi`, `isro`, `mntr`, `ruok`, `srvr`, `stat`, `wchs`. They are by default. A ZooKeeper that
-    /// was not told otherwise answers `srvr` alone; the other words it refuses, and so does this server then.
+    /// The four-letter words that are answered, in the format of ZooKeeper's `4lw.commands.whitelist`: a list with commas,
+    /// or `*` for all that this server knows. These are `conf`, `cons`, `envi`, `isro`, `mntr`, `ruok`, `srvr`, `stat` and
+    /// `wchs`, and all are answered by default. A ZooKeeper with its default settings answers only `srvr` and refuses the
+    /// others, and so does this server with `words("srvr")`.
     ///
     /// # Examples
     ///
@@ -121,11 +123,11 @@ impl Builder {
         self
     }
 
-    /// Starts the server. It serves when this returns.
+    /// Starts the server. It accepts connections when this returns.
     ///
     /// # Errors
     ///
-    /// When the address cannot be used, or no thread is to be had.
+    /// If the address cannot be used, or no thread is available.
     pub fn start(self) -> Result<Server, StartError> {
         let address = self.address.clone().unwrap_or_else(|| format!("{}:0", Ipv4Addr::LOCALHOST));
         self.launch(&address).map_err(|reason| StartError { address, reason })

@@ -1,4 +1,5 @@
-//! What a server of an ensemble does that one alone does not: others say what is done, and in which order.
+//! The part of an ensemble's server that a single server does not have: other servers decide what is done, and in which
+//! order.
 
 use std::time::Duration;
 
@@ -6,16 +7,16 @@ use super::{Moment, Session, World};
 use crate::jute::{Malformed, Reader, Writer};
 use crate::kind::Kind;
 
-/// Connections from here on are none: they stand for sessions whose clients are connected to other servers.
+/// Numbers from here on are not real connections. They stand for sessions whose clients are connected to other servers.
 const STAND_INS: u64 = 1 << 40;
 
 /// The first message of a client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Greeting {
-    /// The number of the last transaction that it knows of.
+    /// The number of the last transaction that it has seen.
     pub(crate) seen: i64,
     pub(crate) wanted: Duration,
-    /// 0 for a new one.
+    /// 0 for a new session.
     pub(crate) session: i64,
 }
 
@@ -30,7 +31,7 @@ impl Greeting {
 }
 
 impl World {
-    /// What a session that asks for so much gets from this server.
+    /// The timeout that a session gets from this server if it asks for this one.
     pub(crate) fn granted(&self, wanted: Duration) -> Duration {
         let (shortest, longest) = self.settings.session_timeouts;
         wanted.clamp(shortest, longest)
@@ -61,7 +62,7 @@ impl World {
         self.welcome(connection, session, timeout);
     }
 
-    /// The session that a client wants back is over.
+    /// The session that a client wants to continue is over.
     pub(crate) fn turn_away(&mut self, connection: u64) {
         self.welcome(connection, 0, Duration::ZERO);
         self.close(connection);
@@ -73,13 +74,13 @@ impl World {
         self.send(connection, Kind::Connect, None, frame);
     }
 
-    /// A refusal of a request that was not even tried.
+    /// The refusal of a request that was not even tried.
     pub(crate) fn refuse(&mut self, connection: u64, xid: i32, code: i32) {
         let frame = Writer::default().int(xid).long(self.zxid).int(code);
         self.send(connection, Kind::Other, None, frame);
     }
 
-    /// Does what a session has asked another server for.
+    /// Applies a request that a session has sent to another server.
     pub(crate) fn follow(&mut self, moment: Moment, session: i64, frame: &[u8]) {
         let stand_in = STAND_INS + u64::try_from(session).unwrap_or_default();
         self.connect(moment, stand_in, ([127, 0, 0, 1], 0).into());
@@ -88,18 +89,18 @@ impl World {
         }
         let here = self.sessions.get(&session).and_then(|session| session.connection);
         self.receive(moment, stand_in, frame);
-        // A connection that it has left here ends with it.
+        // If the client has left a connection here, that ends with the session.
         here.filter(|_| !self.sessions.contains_key(&session)).into_iter().for_each(|here| self.close(here));
         self.disconnect(stand_in);
         self.effects.retain(|effect| effect.connection() < STAND_INS);
     }
 
-    /// A new epoch begins, with numbers of its own.
+    /// A new epoch begins, with its own numbers.
     pub(crate) fn begin_epoch(&mut self, epoch: i64) {
         self.zxid = epoch << 32;
     }
 
-    /// Deletes a node for which nobody asked, if nothing is below it.
+    /// Deletes a node without a request, if nothing is below it.
     pub(crate) fn remove(&mut self, moment: Moment, path: &str) {
         if self.tree.node(path).is_some_and(|node| node.children.is_empty()) {
             self.transaction(moment, 0, |transaction| transaction.end_node(path));

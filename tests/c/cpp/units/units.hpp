@@ -1,4 +1,4 @@
-/* What the second unit does for the first. */
+/* Functions of the second unit that the first one calls. */
 
 #ifndef ZKLOCK_TEST_UNITS_HPP
 #define ZKLOCK_TEST_UNITS_HPP

@@ -171,7 +171,7 @@ func (w *worker) takeTurn() {
 		}
 		return
 	}
-	// What a transaction of etcd's compares to see whether this one still holds.
+	// The comparison in an etcd transaction that shows whether this one still holds the lock.
 	owner := mutex.IsOwner()
 	w.say("have", owner.GetCompare().GetCreateRevision(), mutex.Key(), at)
 	w.hold(lock)
@@ -243,11 +243,11 @@ func main() {
 	ended, end := context.WithCancel(context.Background())
 	w.over, w.ended = over, ended
 	go func() {
-		// Nothing is said to us: whatever comes of it is the end.
+		// The register never sends anything: whatever comes, or an error, is the end.
 		io.Copy(io.Discard, register)
 		isOver()
 		time.Sleep(grace)
-		// What waits in the client does not see the end of the register.
+		// A wait in the client does not notice the end of the register.
 		end()
 		time.Sleep(lastGrace)
 		os.Exit(0)

@@ -117,7 +117,7 @@ final class CuratorPeer {
         }
     }
 
-    /** Where it is told: Curator 4.0 keeps it to itself. */
+    /** The place where it is known: Curator 4.0 does not publish it. */
     private static String nodeOf(LeaderLatch latch) throws ReflectiveOperationException {
         try {
             return (String) LeaderLatch.class.getMethod("getOurPath").invoke(latch);

@@ -20,7 +20,7 @@ import org.apache.curator.retry.RetryOneTime;
  * other in a circle, that is counted, and one of them is interrupted: nobody else would end it.
  */
 public final class MultiLockPlan {
-    /** Who holds which path. All of this is read and written with the monitor of the class. */
+    /** The holder of each path. All of this is read and written with the monitor of the class. */
     private static final Map<String, Worker> holders = new HashMap<>();
     private static final AtomicLong sets = new AtomicLong();
     private static volatile boolean ended;
@@ -49,7 +49,7 @@ public final class MultiLockPlan {
         ended = true;
         System.out.println("sets=" + done + " deadlocks=" + deadlocks + " first_ms=" + first + " largest=" + largest);
         System.out.flush();
-        // Those who wait for each other would never end.
+        // Threads that wait for each other would never end.
         Runtime.getRuntime().halt(0);
     }
 

@@ -49,7 +49,7 @@ impl Drop for Folder {
     }
 }
 
-/// What is wrong, as soon as a try says that much.
+/// The error of a try, as soon as one says that much.
 async fn named(client: &Client, file: &Path) -> zklock_core::Error {
     let lock = client.mutex("/tls-renewed/other").unwrap();
     let name = file.to_str().unwrap();
@@ -127,7 +127,7 @@ async fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
     }
 }
 
-/// What the child is told.
+/// The arguments of the child.
 const HOSTS: &str = "ZKLOCK_TEST_TLS_HOSTS";
 const FOLDER: &str = "ZKLOCK_TEST_TLS_FOLDER";
 const PASS_PHRASE: &str = "ZKLOCK_TEST_TLS_PASS_PHRASE";
@@ -147,9 +147,9 @@ async fn uses_its_environment() {
     soon(soon(client.mutex("/tls-environment").unwrap().acquire()).await.unwrap().release()).await.unwrap();
     soon(client.close()).await;
 
-    // The file is read anew, as any other.
+    // This file is read again, like any other.
     fs::rename(stranger, &authority).unwrap();
-    // Where the tests are not optimised, a key takes its time to be opened, and here that is done again and again.
+    // If the tests are not optimised, opening a key takes a while, and it is opened again and again here.
     let patient = options.clone().connect_timeout(Duration::from_secs(10));
     let error = soon(Client::connect(patient)).await.map(drop).unwrap_err();
     says(&error, ErrorKind::Unreachable, &["from none of the given authorities"]);

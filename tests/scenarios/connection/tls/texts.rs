@@ -1,4 +1,4 @@
-//! What users are told, word for word as the documentation has it.
+//! Messages for users, word for word as in the documentation.
 
 use super::{anonymous, builder, intruder, known, strict};
 use crate::support::texts::{are_documented, line};
@@ -37,7 +37,7 @@ async fn connecting(cases: Vec<(&'static str, String, ClientOptions)>) -> Vec<St
     all.join_all().await
 }
 
-/// What can be seen before anything is sent.
+/// Problems that can be seen before anything is sent.
 fn giving() -> Vec<String> {
     let files = strict().certificates();
     let damaged = files.client().with_file_name("damaged.pem");

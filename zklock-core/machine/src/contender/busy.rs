@@ -1,11 +1,11 @@
 //! What a try that found the lock busy leaves behind: a watch, so that the next try need not ask.
 //!
-//! It costs two requests, to leave it and to take it back. So it is left only by one whose caller has tried before. It goes with the
-//! deletion of the try's own node, and after it: so the answer is no older than that write, and costs no round trip. While
-//! what was in the way stands, a new node would be behind it.
+//! The watch costs two requests, to set it and to remove it. So only the try of a caller that has tried before sets it. It
+//! is sent with the deletion of the try's own node, and after it. So it is at least as new as that write, and costs no
+//! round trip. While the contender that was in the way exists, a new node would be behind it.
 //!
-//! Nothing is left where one node does not say that the lock is busy: a set of locks, permits. Nor where the node is of
-//! our own session: its deletion may be under way, and the next try waits for that.
+//! No watch is set if a single node does not prove that the lock is busy: for a set of locks, and for permits. Neither if
+//! the node belongs to our own session: its deletion may be under way, and the next try waits for that.
 
 use super::{Contender, State, Step};
 use crate::Moment;
@@ -13,18 +13,18 @@ use crate::name::Name;
 use crate::protocol::{Now, Operation, Outcome, Patience};
 use crate::queue::oldest_ahead;
 
-/// What is to be remembered of a try.
+/// What to remember of a try.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Busy {
     pub(super) is_wanted: bool,
-    /// The path of what is in the way. The try fails with that.
+    /// The path of the node in the way. The try fails because of it.
     in_the_way: Option<String>,
-    /// When the request was sent that has left the watch.
+    /// When the request that set the watch was sent.
     pub(super) since: Option<Moment>,
 }
 
 impl Contender {
-    /// Takes note of what is in the way of a try.
+    /// Notes what is in the way of a try.
     pub(super) fn note_in_the_way(&mut self, children: &[String]) {
         let [claim] = &self.claims[..] else { return };
         if !self.busy.is_wanted || self.patience != Patience::TriesOnce || claim.permits.is_some() {
@@ -38,14 +38,14 @@ impl Contender {
         self.busy.in_the_way = oldest.map(|name| format!("{}/{name}", claim.directory));
     }
 
-    /// The deletion of the own nodes, and the watch that a try leaves.
+    /// The deletion of our nodes, and the watch that a try leaves.
     pub(super) fn departure(&self, step: &Step) -> Vec<Operation> {
         let watched = self.busy.in_the_way.clone().filter(|_| *step == Step::Leave && self.answered);
         let watch = watched.map(|path| Operation::Watch { path });
         self.doomed().map(|path| Operation::Delete { path }).chain(watch).collect()
     }
 
-    /// The place in the queue last: the next head of the queue counts the permits.
+    /// The place in the queue comes last, because the next head of the queue counts the permits.
     fn doomed(&self) -> impl Iterator<Item = String> {
         self.permits.paths().chain(self.queue.paths())
     }

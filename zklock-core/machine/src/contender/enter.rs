@@ -8,11 +8,11 @@ use crate::protocol::{Node, Now, Operation, Outcome, Refusal};
 use crate::retry::Parented;
 
 impl Contender {
-    /// Create and list in one flight: the listing is of a time after the creation, so it holds every
-    /// node that can ever be before ours, and one round trip decides a free lock.
+    /// Creates and lists in one flight. The listing is taken after the creation, so it contains every node that can ever
+    /// be before ours, and one round trip decides a free lock.
     ///
-    /// One transaction queues everywhere. So of any two attempts the same one is first in all the queues that they share,
-    /// and no two of them wait for each other.
+    /// One transaction joins all the queues. So of any two attempts, the same one is first in all the queues that they
+    /// share, and no two of them wait for each other.
     pub(super) fn entry(&self) -> Vec<Operation> {
         let first = &self.queue.slots[0];
         let create = match &self.claims[..] {
@@ -66,7 +66,7 @@ impl Contender {
         }
     }
 
-    /// Whether the server has said where the nodes come from.
+    /// Whether the server has reported the origin of the nodes.
     pub(super) fn are_known(&self, nodes: &[Node]) -> bool {
         nodes.iter().all(|node| node.origin.is_some_and(|origin| origin.session == self.session))
     }
@@ -84,7 +84,8 @@ impl Contender {
         }
     }
 
-    /// List behind a barrier, or a server that lags behind, or leads no longer, would not show the node that is there.
+    /// Lists behind a barrier. Without it, a server that lags behind, or no longer leads, might not show a node that
+    /// exists.
     pub(super) fn recovery(&self, phase: Phase) -> Vec<Operation> {
         let directories = self.nodes(phase).directories();
         let barrier =
@@ -126,7 +127,7 @@ impl Contender {
         }
     }
 
-    /// Read who owns the nodes, delete any others with our mark, and see where we stand.
+    /// Reads who owns the nodes, deletes any others with our mark, and lists where we stand.
     pub(super) fn adoption(&self, phase: Phase) -> Vec<Operation> {
         let nodes = self.nodes(phase);
         let mut flight: Vec<Operation> = Vec::new();
@@ -168,7 +169,7 @@ impl Contender {
             }
         }
         match phase {
-            // Not where others could have come between.
+            // Not if others could have come in between.
             Phase::Queue if transactions.iter().any(|it| *it != transactions[0]) => self.enter_again(),
             Phase::Queue => self.on_listings(listed, now),
             Phase::Permits => self.proceed(now),

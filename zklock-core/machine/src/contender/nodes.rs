@@ -1,4 +1,4 @@
-//! The nodes of an attempt: those that are there, may be there, or are to be.
+//! The nodes of an attempt: those that exist, may exist, or should exist.
 
 use crate::Moment;
 use crate::claim::Claim;
@@ -10,13 +10,13 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Nodes {
     pub(super) slots: Vec<NodeSlot>,
-    /// Whether a creation may have been executed whose reply has not come.
+    /// Whether a creation whose reply has not come may have been executed.
     create_in_doubt: bool,
-    /// Paths of further nodes with our mark, to be deleted.
+    /// The paths of extra nodes with our mark, which must be deleted.
     surplus: Vec<String>,
 }
 
-/// A place for a node.
+/// A slot for a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct NodeSlot {
     pub(super) claim: usize,
@@ -25,7 +25,7 @@ pub(super) struct NodeSlot {
     prefix: String,
     pub(super) data: Arc<[u8]>,
     node: Option<Node>,
-    /// When a write was sent that proved the node.
+    /// When a write that proved the node was sent.
     proven: Option<Moment>,
 }
 
@@ -57,7 +57,7 @@ impl Nodes {
         Self { slots: slots.collect(), ..Self::default() }
     }
 
-    /// One transaction for all of them.
+    /// One transaction that creates them all.
     pub(super) fn creation(&self) -> Operation {
         let mut nodes: Vec<NewNode> = self.slots.iter().map(NodeSlot::new_node).collect();
         match (nodes.len(), nodes.pop()) {
@@ -80,7 +80,7 @@ impl Nodes {
         !self.slots.is_empty() && self.slots.iter().all(|slot| slot.node.is_some())
     }
 
-    /// Whether nothing is there, nor will be.
+    /// Whether nothing exists, or will exist.
     pub(super) fn is_gone(&self) -> bool {
         !self.create_in_doubt && self.surplus.is_empty() && self.slots.iter().all(|slot| slot.node.is_none())
     }
@@ -97,12 +97,12 @@ impl Nodes {
         self.create_in_doubt
     }
 
-    /// Paths of further nodes with our mark, to be deleted.
+    /// The paths of extra nodes with our mark, which must be deleted.
     pub(super) fn surplus(&self) -> &[String] {
         &self.surplus
     }
 
-    /// Everything that is there.
+    /// All nodes that exist.
     pub(super) fn paths(&self) -> impl Iterator<Item = String> {
         self.slots.iter().filter_map(NodeSlot::path).chain(self.surplus.iter().cloned())
     }
@@ -112,7 +112,7 @@ impl Nodes {
         self.create_in_doubt = true;
     }
 
-    /// They have been created by a write that was sent then.
+    /// Records that they have been created by a write that was sent at `sent`.
     pub(super) fn fill(&mut self, nodes: Vec<Node>, sent: Moment) {
         self.create_in_doubt = false;
         for (slot, node) in self.slots.iter_mut().zip(nodes) {
@@ -121,8 +121,8 @@ impl Nodes {
         }
     }
 
-    /// Takes for its own what bears its mark, now that it is known what became of the creation. The listings are those
-    /// of the [directories](Self::directories).
+    /// Adopts all nodes that have its mark, now that the outcome of the creation is known. The listings are those of
+    /// the [directories](Self::directories).
     pub(super) fn recover(&mut self, listings: &[Vec<String>]) {
         self.create_in_doubt = false;
         for (directory, children) in self.directories().iter().zip(listings) {
@@ -142,19 +142,19 @@ impl Nodes {
         self.surplus.extend(names.map(|name| format!("{directory}/{name}")));
     }
 
-    /// The server has said where the node of this slot comes from.
+    /// Records the origin of this slot's node, as the server has reported it.
     pub(super) fn adopt(&mut self, slot: usize, origin: Origin) {
         if let Some(node) = &mut self.slots[slot].node {
             node.origin = Some(origin);
         }
     }
 
-    /// The further nodes have been deleted.
+    /// The extra nodes have been deleted.
     pub(super) fn prune(&mut self) {
         self.surplus.clear();
     }
 
-    /// A write that was sent then has proved all nodes.
+    /// A write that was sent at `sent` has proven all nodes.
     pub(super) fn prove(&mut self, sent: Moment) {
         self.slots.iter_mut().for_each(|slot| slot.proven = Some(sent));
     }
@@ -164,7 +164,7 @@ impl Nodes {
         self.slots[slot].empty();
     }
 
-    /// Nothing is there any more.
+    /// Nothing exists any more.
     pub(super) fn forget(&mut self) {
         self.create_in_doubt = false;
         self.surplus.clear();
@@ -186,32 +186,32 @@ impl NodeSlot {
         NewNode { directory: self.directory.clone(), prefix: self.prefix.clone(), data: self.data.clone() }
     }
 
-    /// The path of the node that is there.
+    /// The path of the node, if it exists.
     pub(super) fn path(&self) -> Option<String> {
         self.node.as_ref().map(|node| format!("{}/{}", self.directory, node.name))
     }
 
-    /// The path of a node to whose name the server appends nothing.
+    /// The path of a node whose name gets no number from the server.
     pub(super) fn fixed_path(&self) -> String {
         format!("{}/{}", self.directory, self.prefix)
     }
 
-    /// The name of the node that is there.
+    /// The name of the node; empty if it does not exist.
     pub(super) fn name(&self) -> &str {
         self.node.as_ref().map_or("", |node| &node.name)
     }
 
-    /// Where the node that is there comes from, if the server has said so.
+    /// The origin of the node, if the server has reported it.
     pub(super) fn origin(&self) -> Option<Origin> {
         self.node.as_ref()?.origin
     }
 
-    /// When a write was sent that proved the node.
+    /// When a write that proved the node was sent.
     pub(super) fn proven(&self) -> Option<Moment> {
         self.proven
     }
 
-    /// The children that bear our mark, the lowest first: it has the best place.
+    /// The children that have our mark, the lowest first: it has the best place.
     fn own_among<'a>(&self, children: &'a [String]) -> Vec<&'a str> {
         let parse = if self.scheme == Scheme::Lease { Name::parse_lease } else { Name::parse };
         let mut own: Vec<Name<'_>> = children

@@ -1,15 +1,15 @@
 //! How a holder learns that others wait for what it holds, or ask for it.
 //!
-//! Those who wait need not do anything for that: the holder lists its queues, and leaves a watch that the next who queues sets
-//! off. So it works beside any library. Those who ask write a [word](crate::protocol::REVOKE) into the node that holds, as
-//! Curator's `Revoker` does. So the holder reads its own nodes in the same flight, and leaves a watch on them as well.
+//! Waiters need not do anything for that: the holder lists its queues, and sets a watch that fires when the next contender
+//! queues. So it works with any library. A contender that asks writes a [word](crate::protocol::REVOKE) into the holder's
+//! node, as Curator's `Revoker` does. So the holder also reads its own nodes in the same flight, and watches them too.
 
 use super::nodes::NodeSlot;
 use super::{Contender, State, Step};
 use crate::protocol::{Now, Operation, Outcome, Verdict};
 use crate::queue::is_wanted;
 
-/// Whether the holder is to be told.
+/// Whether the holder wants to be told.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) enum Notice {
     #[default]
@@ -28,7 +28,7 @@ impl Contender {
         }
     }
 
-    /// Nothing is left to do but to hold.
+    /// Goes on holding, with nothing else left to do.
     pub(super) fn stay(&mut self) {
         match (self.wanted, self.notice) {
             (false, _) => self.clean_up(),
@@ -37,7 +37,7 @@ impl Contender {
         }
     }
 
-    /// A claim of several may be wanted alone.
+    /// Any one of several claims may be wanted by itself.
     pub(super) fn noticing(&self) -> Vec<Operation> {
         let list = |directory| Operation::ListAndWatch { directory };
         let read = |path| Operation::WatchOwn { path };
@@ -55,15 +55,15 @@ impl Contender {
         for ((claim, slot), listing) in self.claims.iter().zip(&self.queue.slots).zip(listed) {
             match listing {
                 Outcome::Children(children) => is_awaited |= is_wanted(children, slot.name(), claim),
-                // As long as others may wait, they do.
+                // If they cannot be seen, assume that others wait.
                 Outcome::Refused(_) => is_awaited = true,
-                // That the node is gone is found out by the check that proves the hold.
+                // The check that proves the hold finds out if the node is gone.
                 _ => is_known = false,
             }
         }
         for outcome in read {
             is_awaited |= *outcome == Outcome::Revoked;
-            // One who may not read its own node is told of those who queue. A node that is gone asks nobody any more.
+            // A holder that may not read its own node still learns of waiters. Nobody can ask through a node that is gone.
             is_known &= !matches!(outcome, Outcome::Unknown);
         }
         if is_awaited {

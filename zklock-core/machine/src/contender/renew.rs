@@ -1,17 +1,17 @@
 //! What an attempt does if a directory has no numbers left.
 //!
-//! A server counts what is created in a directory, and the count ends at 2³¹. From then on two contenders may have
-//! the same number, or the later the smaller one: Curator and kazoo have two holders then. So an attempt does not
-//! stay with a number near the end. It deletes its node, waits until nobody is in the directory, and lets the server
-//! count anew in a new one. Other libraries that go on in the old one meanwhile do no harm: nobody enters the new one
-//! while anyone is left in the old.
+//! A server counts the creations in a directory, and the count ends at 2³¹. From then on, two contenders may have the
+//! same number, or the later one the smaller: Curator and kazoo then have two holders. So an attempt does not keep a
+//! number near the end. It deletes its node, waits until nobody is in the directory, and makes the server start again
+//! in a new one. Other libraries that go on in the old one meanwhile do no harm, because nobody enters the new one
+//! while anybody is left in the old one.
 
 use super::{Contender, Phase, Step};
 use crate::name::Name;
 use crate::protocol::{Now, Outcome, Patience, Refusal};
 
 impl Contender {
-    /// The number that we have in the queue of this claim is used up: `true` if one is.
+    /// Gives up a number that is used up; `true` if we have one in any queue.
     pub(super) fn gives_up_a_number(&mut self) -> bool {
         self.used_up = self.queue.used_up();
         if self.used_up.is_some() {
@@ -20,7 +20,7 @@ impl Contender {
         self.used_up.is_some()
     }
 
-    /// What became of the deletion of the directory.
+    /// The outcome of deleting the directory.
     pub(super) fn renewed(&mut self, claim: usize, deleted: &Outcome, now: Now) {
         match deleted {
             Outcome::Done | Outcome::NoNode => {
@@ -33,7 +33,7 @@ impl Contender {
         }
     }
 
-    /// Decides what to do by the contenders that are still in the directory.
+    /// Decides what to do, by the contenders that are still in the directory.
     pub(super) fn drained(&mut self, claim: usize, listing: Outcome, now: Now) {
         let children = match listing {
             Outcome::Children(children) => children,
@@ -45,12 +45,13 @@ impl Contender {
         if children.is_empty() {
             self.go(Step::Renew(claim));
         } else if contenders.peek().is_none() {
-            // What is there stays there.
+            // The children that are left are not contenders, and will not go away.
             self.fail(self.no_numbers_left(claim));
         } else if self.patience == Patience::TriesOnce {
             self.fail(Refusal::Busy);
         } else if contenders.any(|name| name.sequence.is_young()) {
-            // Another has replaced the directory meanwhile. Or one holds that came long ago: so not again and again.
+            // Another contender has replaced the directory meanwhile. Or one that came long ago holds the lock, so do
+            // not ask in a tight loop.
             self.retry(Step::Enter, now);
         } else {
             self.wait(Step::Drain(claim));

@@ -1,4 +1,4 @@
-//! What is easier to see in one attempt by itself than in the model check: leases, pauses, long lives.
+//! Behaviour that is easier to see in a single attempt than in the model check: leases, pauses, long lives.
 
 mod answers;
 mod steps;
@@ -18,7 +18,7 @@ fn at(millis: u64) -> Moment {
     Moment::at(Duration::from_millis(millis))
 }
 
-/// An attempt alone with a server that does what it is asked for, in a session that has been idle for long.
+/// An attempt alone with a server that does what it is asked, in a session that has been idle for long.
 struct Scene {
     contender: Contender,
     lease: Lease,
@@ -37,7 +37,7 @@ impl Scene {
         Now { moment: at(self.clock), lease_until: self.lease.until() }
     }
 
-    /// Sends what is to be sent; the answer takes this long. `None` if there is nothing to send.
+    /// Sends the next flight; the answer takes this long. `None` if there is nothing to send.
     fn exchange(&mut self, takes: u64) -> Option<Vec<Operation>> {
         let flight = self.contender.poll_flight()?;
         let sent = at(self.clock);
@@ -62,7 +62,7 @@ impl Scene {
         }
     }
 
-    /// Lets the pause pass that the attempt makes, if it makes one, and says how long it is.
+    /// Lets the attempt's pause pass, if it makes one, and returns how long it is.
     fn pause(&mut self) -> u64 {
         let Some(until) = self.contender.poll_timeout() else { return 0 };
         let pause = until.since(at(self.clock));
@@ -80,7 +80,7 @@ fn answers_that_come_late_are_no_reason_to_pause_for_long() {
         assert_eq!(scene.contender.poll_verdict(), None);
         assert!(scene.pause() <= 10, "one check soon after the other is what renews the lease");
     }
-    // As soon as answers are in time again, the lease is there.
+    // As soon as answers come in time again, there is a lease.
     let granted = (0..6).find_map(|_| {
         scene.exchange(1);
         scene.pause();
@@ -181,7 +181,7 @@ fn a_neighbour_that_may_not_be_read_is_watched_through_its_directory() {
     assert!(contender.is_waiting());
 }
 
-/// One whose turn it is to take two permits.
+/// An attempt whose turn it is to take two permits.
 fn after_two_permits() -> Contender {
     let (directory, data) = ("/s/leases".into(), b"a permit"[..].into());
     let permits = Permits { directory, count: 2, limit: 5, limit_at: None, data };
@@ -198,7 +198,7 @@ fn after_two_permits() -> Contender {
     contender
 }
 
-/// What the nodes are to say that this creates.
+/// The data of the nodes that this flight creates.
 fn said(operation: &Operation) -> Vec<&str> {
     let data: Vec<&[u8]> = match operation {
         Operation::Create(new) => vec![&new.data],
@@ -291,7 +291,7 @@ fn one_that_has_no_session_is_idle_and_nothing_else_is() {
 
 const NOW: Now = Now { moment: Moment::at(Duration::ZERO), lease_until: Moment::at(Duration::from_secs(5)) };
 
-/// One whose turn it is to take a permit and that has asked for it, with the place that it has in the queue.
+/// An attempt whose turn it is to take a permit and that has asked for it, with its place in the queue.
 fn taking_a_permit() -> (Contender, String) {
     let mut contender = after_two_permits();
     let flight = contender.poll_flight().unwrap();
@@ -309,7 +309,7 @@ fn permits_of_which_nobody_knows_whether_they_were_taken_are_looked_for_before_o
     assert_eq!(flight.last(), Some(&Operation::List { directory: "/s/leases".into() }));
 }
 
-/// One whose permits an operator has deleted before it has found them, with the place that it has in the queue.
+/// An attempt whose permits an operator has deleted before it has found them, with its place in the queue.
 fn without_its_permits() -> (Contender, String) {
     let (mut contender, place) = taking_a_permit();
     contender.handle_replies(vec![Outcome::Unknown; 4], at(0), NOW);
@@ -329,7 +329,7 @@ fn one_whose_permits_are_gone_leaves_its_place_before_it_comes_again() {
     assert!(flight.contains(&Operation::Delete { path: place }), "{flight:?}");
 }
 
-/// One that has been told that it holds, with the path of its node.
+/// An attempt that has been told that it holds, with the path of its node.
 fn holder() -> (Contender, String) {
     let mut scene = Scene::new(10_000);
     let granted = (0..4).find_map(|_| {
@@ -380,7 +380,7 @@ fn a_holder_that_may_not_leave_the_queue_holds_and_one_that_may_not_begin_anew_f
     assert_eq!(contender.poll_verdict(), Some(Verdict::Failed(Refusal::Denied)));
 }
 
-/// One that comes when another has the lock, and has looked around.
+/// An attempt that comes while another has the lock, and has looked around.
 fn behind_another(patience: Patience, has_tried: bool) -> (Contender, String) {
     let mut contender = Contender::new(vec![Claim::new("/a", Scheme::Mutex)], patience);
     if has_tried {
@@ -420,7 +420,7 @@ fn a_try_leaves_a_watch_if_its_caller_has_tried_before() {
     assert_eq!(contender.busy_since(), None);
     contender.handle_replies(vec![Outcome::Done; 2], at(3), NOW);
     assert_eq!((contender.is_gone(), contender.busy_since()), (true, Some(at(3))));
-    // It says nothing if the watch is not there.
+    // It remembers nothing if there is no watch.
     let (mut contender, _) = behind_another(Patience::TriesOnce, true);
     assert!(contender.poll_flight().is_some());
     contender.handle_replies(vec![Outcome::Done, Outcome::NoNode], at(3), NOW);

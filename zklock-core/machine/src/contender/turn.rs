@@ -33,7 +33,7 @@ impl Contender {
         }
     }
 
-    /// Takes note of where we stand; `false` if something else must happen first.
+    /// Notes where we stand; `false` if something else must happen first.
     fn take_note(&mut self, claim: usize, listing: Outcome, now: Now) -> bool {
         match listing {
             Outcome::Children(children) => {
@@ -73,12 +73,12 @@ impl Contender {
         false
     }
 
-    /// The next thing to do, as far as it is known where we stand.
+    /// Does the next thing, as far as we know where we stand.
     pub(super) fn proceed(&mut self, now: Now) {
         if self.patience == Patience::TriesOnce && self.waits_for_holders() {
             return self.fail(Refusal::Busy);
         }
-        // One after the other: what has come to be our turn stays so.
+        // One queue after the other: where it is our turn, it stays our turn.
         let next = self.turns.iter().position(|turn| *turn != Turn::Holds);
         if let Some(claim) = next {
             return self.go(match &self.turns[claim] {
@@ -101,8 +101,8 @@ impl Contender {
         }
     }
 
-    /// Whether we wait for a holder. In the queue of a semaphore nobody holds: a contender before us there is about to take
-    /// permits, and may leave enough of them.
+    /// Whether we wait for a holder. Nobody holds in the queue of a semaphore: a contender before us there is about to
+    /// take permits, and may leave enough of them.
     fn waits_for_holders(&self) -> bool {
         let mut turns = self.turns.iter().zip(&self.claims);
         turns.any(|(turn, claim)| matches!(turn, Turn::Waits { .. }) && claim.permits.is_none())
@@ -119,7 +119,7 @@ impl Contender {
         }
     }
 
-    /// As the count, without a watch on the permits: a contender that is not at the head takes none.
+    /// Like the count, but without a watch on the permits: a contender that is not at the head takes none.
     pub(super) fn peek(&self, claim: usize) -> Vec<Operation> {
         let unwatched = |operation| match operation {
             Operation::ListAndWatch { directory } => Operation::List { directory },
@@ -128,7 +128,7 @@ impl Contender {
         self.count_of(claim).map(unwatched).collect()
     }
 
-    /// A try waits behind others only as long as there are permits that it could get.
+    /// A try waits behind others only while there are permits that it could get.
     pub(super) fn peeked(&mut self, claim: usize, outcomes: Vec<Outcome>, now: Now) {
         let Some(permits) = &self.claims[claim].permits else { return };
         let (taken, limit) = match Count::of(permits, outcomes) {
@@ -153,7 +153,7 @@ impl Contender {
     /// What to do when the watch has fired.
     fn look(&self, claim: usize) -> Step {
         match &self.turns[claim] {
-            // A try asks first whether there is anything left to wait for.
+            // A try first asks whether there is anything left to wait for.
             Turn::Waits { nearest, second: Some(_), .. } if self.patience == Patience::Waits => {
                 Step::LookAhead { claim, nearest: nearest.clone() }
             }
@@ -167,17 +167,17 @@ impl Contender {
                 let our_turn_in = alone.then_some(claim);
                 self.state = State::Waiting { our_turn_in, look: self.look(claim) };
             }
-            // It went between the listing and the watch: as if the watch had fired.
+            // It was deleted between the listing and the watch, as if the watch had fired.
             Outcome::NoNode if alone => self.our_turn(claim, now),
             Outcome::Done | Outcome::NoNode => self.go(self.look(claim)),
-            // We may not read that node. What becomes of it can be seen from its directory, which we may read.
+            // We may not read that node. Its directory, which we may read, shows what happens to it.
             Outcome::Refused(Refusal::Denied) => self.go(Step::LookAndWatch(claim)),
             Outcome::Refused(refusal) => self.fail(refusal),
             _ => self.retry(Step::Look(claim), now),
         }
     }
 
-    /// The listing of one queue, and a watch on the node that was the nearest before us.
+    /// The listing of one queue, with a watch on the node that was the nearest before us.
     pub(super) fn looked_ahead(
         &mut self,
         claim: usize,
@@ -204,7 +204,7 @@ impl Contender {
         self.proceed(now);
     }
 
-    /// The listing of one queue, on which there is a watch now.
+    /// The listing of one queue, which is now watched.
     pub(super) fn on_watched_listing(&mut self, claim: usize, listing: Outcome, now: Now) {
         if !self.take_note(claim, listing, now) {
             return;
@@ -217,7 +217,7 @@ impl Contender {
         }
     }
 
-    /// Waits until the watch that has been left tells of anything.
+    /// Waits until the watch fires.
     pub(super) fn wait(&mut self, look: Step) {
         if self.wanted {
             self.state = State::Waiting { our_turn_in: None, look };
@@ -226,12 +226,12 @@ impl Contender {
         }
     }
 
-    /// Creates the permits, and counts those of the first semaphore in the same flight. The place in the queue
-    /// is checked in it too: had an operator deleted it before, two could be at the head, and each wait for the permits of
-    /// the other.
+    /// Creates the permits, and counts those of the first semaphore in the same flight. The flight also checks the place
+    /// in the queue: if an operator had already deleted it, two contenders could be at the head, and each would wait for
+    /// the permits of the other.
     ///
-    /// Only the head of the queue does this. If those that wait behind it created permits too, each of them would count
-    /// those of the others, and none could ever be granted.
+    /// Only the head of the queue does this. If contenders behind it created permits too, each would count those of the
+    /// others, and none could ever be granted.
     pub(super) fn taking(&self) -> Vec<Operation> {
         let mut flight = vec![self.permits.creation()];
         if let Some(slot) = self.permits.slots.first() {
@@ -264,7 +264,7 @@ impl Contender {
                 self.permits.forget();
                 self.fail(refusal);
             }
-            // Of several permits two have the same number, and so the same name.
+            // Two of the permits have the same number, and so the same name.
             Outcome::NodeExists => {
                 let directory = self.permits.slots[0].directory.to_string();
                 self.permits.forget();
@@ -274,8 +274,8 @@ impl Contender {
         }
     }
 
-    /// Counts the permits again. Without its place in the queue nobody may wait for a permit: another
-    /// may be at the head then, and each would count the permits of the other.
+    /// Counts the permits again. Without a place in the queue, nobody may wait for a permit: another contender may be at
+    /// the head by then, and each would count the permits of the other.
     pub(super) fn count(&self, claim: usize) -> Vec<Operation> {
         let place = self.queue.slots[claim].path().unwrap_or_default();
         let strangers = self.path_for_strangers(claim).map(|directory| Operation::List { directory });
@@ -286,7 +286,7 @@ impl Contender {
             .collect()
     }
 
-    /// Where contenders stand that take permits at the same path in another layout, if they are to be refused.
+    /// The directory of contenders that take permits at the same path in another layout, if they should be refused.
     fn path_for_strangers(&self, claim: usize) -> Option<Arc<str>> {
         let claim = &self.claims[claim];
         let permits = claim.permits.as_ref().filter(|_| claim.foreign == Foreign::Refuse)?;
@@ -313,7 +313,7 @@ impl Contender {
             return self.enter_again();
         }
         self.failures.clear();
-        // As Curator does: whatever is there counts.
+        // As in Curator, everything in the directory counts.
         if is_within(taken.len(), limit) {
             self.counted.push(claim);
             self.proceed(now);
@@ -324,7 +324,7 @@ impl Contender {
         }
     }
 
-    /// What stands for the hold: permits if there are any, otherwise places in queues.
+    /// The nodes that represent the hold: permits if there are any, otherwise places in queues.
     pub(super) fn hold(&self) -> impl Iterator<Item = &NodeSlot> {
         let queues = self.queue.slots.iter().filter(|slot| self.claims[slot.claim].permits.is_none());
         queues.chain(&self.permits.slots)
@@ -340,7 +340,7 @@ impl Contender {
         if self.readiness.is_there(self.proven(), now) { self.granted() } else { self.go(Step::Check) }
     }
 
-    /// Since when all nodes of the hold have been proved, if they have.
+    /// Since when all nodes of the hold are proven, if they are.
     fn proven(&self) -> Option<Moment> {
         self.hold().map(NodeSlot::proven).min().flatten()
     }
@@ -357,7 +357,7 @@ impl Contender {
                 }
             }
             Outcome::NoNode => {
-                // Of several, the reply does not say which is missing.
+                // If there are several, the reply does not say which one is missing.
                 if self.queue.slots.len() == 1 && self.permits.slots.is_empty() {
                     self.queue.lose(0);
                 }
@@ -403,13 +403,13 @@ impl Contender {
     }
 }
 
-/// How many permits are taken, of how many.
+/// How many permits are taken, and out of how many.
 enum Count {
     Of {
         taken: Vec<String>,
         limit: u32,
     },
-    /// Something is not there without which nobody can count.
+    /// Something is missing without which nobody can count.
     Gone,
     Refused(Refusal),
     Unknown,

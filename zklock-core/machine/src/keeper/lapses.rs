@@ -1,16 +1,17 @@
-//! The holds that have no lease, and since when that is known.
+//! The holds that have no lease, and since when we know that.
 
 use super::{HoldId, Record};
 use crate::Moment;
 use crate::lease::Lease;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All holds are looked at only when the lease has lapsed or has begun anew, because that takes long where they are many.
+/// Tracks the holds that have no lease. All holds are checked only when the lease has lapsed or has begun again, because
+/// that takes long if there are many.
 #[derive(Clone, Hash, Debug)]
 pub(super) struct Lapses {
-    /// By when it was noticed.
+    /// The holds without a lease, by when that was noticed.
     since: BTreeSet<(Moment, HoldId)>,
-    /// Granted since the last look.
+    /// Holds granted since the last look.
     new: Vec<HoldId>,
     /// The term of the lease at the last look, if it was running.
     term: Option<u64>,
@@ -31,7 +32,7 @@ impl Lapses {
         }
     }
 
-    /// Notices what has lapsed or has a lease again.
+    /// Notices which holds have lapsed, or have a lease again.
     pub(super) fn look(&mut self, lease: &Lease, holds: &mut BTreeMap<HoldId, Record>, now: Moment) {
         let term = lease.term(now);
         if std::mem::replace(&mut self.term, term) == term {
@@ -46,7 +47,7 @@ impl Lapses {
         }
     }
 
-    /// Notices it of one hold.
+    /// The same for one hold.
     pub(super) fn settle(&mut self, hold: HoldId, record: &mut Record, lease: &Lease, now: Moment) {
         let has_lapsed = record.share.valid_for(lease, now).is_zero();
         match record.lapsed {

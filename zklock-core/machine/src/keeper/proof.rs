@@ -1,53 +1,53 @@
-//! Checks of nodes, and what became of them.
+//! Checks of nodes, and their outcomes.
 
 use crate::Moment;
 use std::sync::Arc;
 
-/// A hold among those of its session. It is not used again.
+/// The identity of a hold in its session. It is never used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct HoldId(pub(super) u64);
 
-/// A node that stands for a hold.
+/// A node that represents a hold.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct HeldNode {
     /// Its path.
     pub path: Arc<str>,
-    /// The transaction that created it, if a node of that name may be another's.
+    /// The transaction that created it, if a node of that name may belong to somebody else.
     pub origin: Option<i64>,
 }
 
-/// A check of the nodes of some holds: to be sent as one request.
+/// A check of the nodes of some holds, to be sent as one request.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Proof {
-    /// What the quorum is to confirm.
+    /// The nodes that the quorum must confirm.
     pub nodes: Vec<HeldNode>,
-    /// Whose they are: each hold, with the number of its nodes.
+    /// Their holds, each with the number of its nodes.
     pub(super) holds: Vec<(HoldId, usize)>,
     /// When it was made, which is before it is sent.
     pub(super) sent: Moment,
     pub(super) is_beat: bool,
-    /// The term of the lease that was running then, if one was.
+    /// The term of the lease at that time, if it was running.
     pub(super) term: Option<u64>,
-    /// How many watches had been left by then that it covers.
+    /// How many watches had been set by then; it covers these.
     pub(super) watches: u64,
 }
 
-/// What became of a check.
+/// The outcome of a check.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Check {
     /// The quorum has answered for every node.
     Answered {
-        /// Those that are not there, counted from 0.
+        /// The nodes that do not exist, by index.
         missing: Vec<usize>,
     },
-    /// Not known, or not allowed.
+    /// Unknown, or not allowed.
     Unknown,
-    /// There is no session, and so no node, any more.
+    /// The session is over, and its nodes with it.
     SessionOver,
 }
 
 impl Proof {
-    /// Whose the node with this index is.
+    /// The hold that the node with this index belongs to.
     pub(super) fn owner(&self, node: usize) -> Option<HoldId> {
         let mut end = 0;
         let is_within = |(_, nodes): &&(HoldId, usize)| {

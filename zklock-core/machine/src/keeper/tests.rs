@@ -1,4 +1,4 @@
-//! A session of 24 seconds: its heartbeat is 2.4 s, a beat is due 2 s after the last proof.
+//! A session of 24 seconds. Its heartbeat is 2.4 s, and a beat is due 2 s after the last proof.
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn a_beat_is_due_a_twelfth_of_the_timeout_after_the_latest_proof() {
     let first = beat(&mut keeper, at(2_000));
     assert!(keeper.poll_beat(at(9_000), true).is_none(), "one is on its way");
     keeper.handle_proof(&first, &all_there(), at(2_100));
-    // Counted from its sending, not from its answer.
+    // Counted from when it was sent, not from its answer.
     assert_eq!(keeper.poll_timeout(at(2_100), true), Some(at(4_000)));
 }
 
@@ -65,7 +65,7 @@ fn nothing_is_sent_without_a_connection() {
     let mut keeper = keeper();
     let hold = keeper.handle_grant(node("/a"), at(0));
     assert!(keeper.poll_beat(at(5_000), false).is_none());
-    // The next thing to happen is the end of the lease.
+    // The next event is the end of the lease.
     assert_eq!(keeper.poll_timeout(at(5_000), false), Some(keeper.lease().until()));
     assert!(!keeper.valid_for(hold, at(5_000)).is_zero());
 }
@@ -96,7 +96,7 @@ fn two_checks_of_its_own_restore_a_hold_that_overslept() {
             keeper.handle_proof(&proof, &all_there(), at(sent + 50));
         }
     }
-    // The next lapse is another: it is counted anew.
+    // The next lapse is a new one, and is counted anew.
     let until = keeper.lease().until();
     assert_eq!(keeper.poll_lost(at(60_200)), None);
     assert_eq!(keeper.poll_lost(until), None);
@@ -107,7 +107,7 @@ fn two_checks_of_its_own_restore_a_hold_that_overslept() {
 fn a_hold_that_lapses_later_has_a_heartbeat_of_its_own() {
     let mut keeper = keeper();
     let first = keeper.handle_grant(node("/a"), at(0));
-    // Its process is asleep; on waking it acquires another.
+    // Its process is asleep. On waking, it acquires another.
     assert_eq!(keeper.poll_lost(at(60_000)), None);
     keeper.handle_write(at(60_000), at(60_001));
     keeper.handle_write(at(60_002), at(60_003));
@@ -195,14 +195,14 @@ fn one_hold_too_large_for_a_request_is_checked_all_the_same() {
     assert_eq!(beat(&mut keeper, at(2_000)).nodes.len(), 1);
 }
 
-/// A keeper that names one hold in a check, with three that were granted at 0.
+/// A keeper that names one hold in a check, with three holds that were granted at 0.
 fn crowded() -> (Keeper, [HoldId; 3]) {
     let mut keeper = keeper().naming_at_most(1);
     let holds = ["/a", "/b", "/c"].map(|path| keeper.handle_grant(node(path), at(0)));
     (keeper, holds)
 }
 
-/// The holds to be watched `now`.
+/// The holds that should be watched `now`.
 fn to_watch(keeper: &mut Keeper, now: Moment) -> Vec<HoldId> {
     keeper.poll_watch(now, true).iter().map(|to_watch| to_watch.hold).collect()
 }
@@ -311,7 +311,7 @@ fn where_all_are_watched_one_is_named_all_the_same() {
 
 #[test]
 fn a_session_with_very_many_holds_takes_no_longer_to_grant_the_next() {
-    // Not timed: it would take minutes if each step looked at all of them.
+    // Not timed. It would take minutes if each step looked at all of them.
     let mut keeper = keeper();
     for number in 0..100_000 {
         keeper.handle_grant(node("/a"), at(number));
@@ -392,7 +392,7 @@ fn what_cannot_be_proven_yet_makes_no_beat_due() {
     assert_eq!(keeper.poll_lost(until), None);
     let proof = beat(&mut keeper, until);
     keeper.handle_proof(&proof, &all_there(), until);
-    // Both have lapsed, but nobody knows whether they are watched.
+    // Both have lapsed, but it is not known whether they are watched.
     assert!(holds[..2].iter().all(|hold| keeper.valid_for(*hold, until).is_zero()));
     assert!(keeper.poll_beat(until, true).is_none());
 }
@@ -421,7 +421,7 @@ fn watched_holds_that_have_lapsed_are_restored_by_the_checks_that_were_sent_afte
     assert_eq!(to_watch(&mut keeper, at(2_000)), [first, second]);
     keeper.handle_seen(&[(first, Seen::There), (second, Seen::Unknown)], at(2_010));
     assert_eq!(to_watch(&mut keeper, at(2_610)), [second]);
-    // All is asleep until all have lapsed.
+    // Everything sleeps until all have lapsed.
     let before = beat(&mut keeper, at(60_000));
     assert_eq!(before.nodes, node("/c"));
     keeper.handle_seen(&[(second, Seen::There)], at(60_005));
@@ -439,7 +439,7 @@ fn as_many_as_a_check_names_are_not_watched() {
     let mut keeper = keeper().naming_at_most(3);
     let holds = ["/a", "/b", "/c"].map(|path| keeper.handle_grant(node(path), at(0)));
     assert_eq!(to_watch(&mut keeper, at(2_000)), []);
-    // Nor does it wake for that, while they are checked.
+    // It does not wake for that either while they are checked.
     let mut checking = keeper.clone();
     beat(&mut checking, at(2_000));
     assert_eq!(checking.poll_timeout(at(2_500), true), Some(checking.lease().until()));

@@ -4,7 +4,7 @@ use super::{HeldNode, HoldId, Keeper, Record};
 use crate::Moment;
 use crate::status::LossReason;
 
-/// How many holds a check names as long as others are watched.
+/// How many holds a check names while others are watched.
 const NAMED_AT_MOST: usize = 8;
 /// How many holds are asked about in one flight.
 const ASKED_AT_MOST: usize = 512;
@@ -16,27 +16,27 @@ pub(super) enum Proving {
     Named,
     /// Not yet: its nodes are about to be watched.
     Asked,
-    /// By any check, as long as the watches on its nodes are silent. They are counted in the order in which they were left.
+    /// By any check, while the watches on its nodes are silent. The numbers follow the order in which watches were set.
     Watched(u64),
 }
 
-/// What came of a request to watch the nodes of a hold.
+/// The outcome of a request to watch the nodes of a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Seen {
-    /// All are there, and watched.
+    /// All exist, and are watched.
     There,
-    /// One is not.
+    /// One does not exist.
     Gone,
-    /// Not known: they are not watched.
+    /// Unknown, so they are not watched.
     Unknown,
 }
 
-/// A hold whose nodes are to be watched.
+/// A hold whose nodes should be watched.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ToWatch {
-    /// Whose they are.
+    /// The hold.
     pub hold: HoldId,
-    /// What is to be watched.
+    /// Its nodes.
     pub nodes: Vec<HeldNode>,
 }
 
@@ -45,13 +45,13 @@ pub(super) struct Watching {
     pub(super) named_at_most: usize,
     /// Whether nodes are being asked about.
     is_asking: bool,
-    /// Nothing is asked before this: the last time it came to nothing.
+    /// Nothing is asked before this, because the last time failed.
     earliest: Moment,
     /// How many holds have been watched.
     pub(super) left: u64,
-    /// As many of them are proven by the last beat that was answered.
+    /// How many of them the last answered beat has proven.
     covered: u64,
-    /// When that was sent.
+    /// When that beat was sent.
     pub(super) beaten: Moment,
 }
 
@@ -77,7 +77,7 @@ impl Watching {
         self.covered == self.left
     }
 
-    /// When the latest write was sent that has proven the hold.
+    /// When the latest write that has proven the hold was sent.
     pub(super) fn proven(&self, record: &Record) -> Moment {
         match record.proving {
             Proving::Watched(number) if number <= self.covered => record.proven.max(self.beaten),
@@ -87,8 +87,9 @@ impl Watching {
 }
 
 impl Keeper {
-    /// The holds whose nodes are to be watched from now on, if some are due: more are held than a check should name. They
-    /// are asked about in one flight, and there is one at a time. All come to [`handle_seen`](Self::handle_seen).
+    /// The holds whose nodes should be watched from now on, if any are due because more are held than a check should name.
+    /// They are all asked about in one flight, and only one is under way at a time. Pass all outcomes to
+    /// [`handle_seen`](Self::handle_seen).
     pub fn poll_watch(&mut self, now: Moment, is_connected: bool) -> Vec<ToWatch> {
         let due = self.watch_due(is_connected).is_some_and(|due| now >= due);
         if !due {
@@ -108,9 +109,9 @@ impl Keeper {
         holds.into_iter().filter_map(ask).collect()
     }
 
-    /// When nodes are to be watched, though nothing happens.
+    /// When nodes must be watched even if nothing happens.
     pub(super) fn watch_due(&self, is_connected: bool) -> Option<Moment> {
-        // What has lapsed is restored first, and named for that.
+        // Lapsed holds are restored first, and named for that.
         let restores = self.has_heartbeat && !self.lapses.is_empty();
         if !self.is_crowded() || self.watching.is_asking || !is_connected || restores {
             return None;
@@ -119,12 +120,12 @@ impl Keeper {
         Some((*proven + self.lease.timeout() / 12).max(self.watching.earliest))
     }
 
-    /// Whether more are named than a check should.
+    /// Whether more holds are named than a check should name.
     pub(super) fn is_crowded(&self) -> bool {
         self.named.len() > self.watching.named_at_most
     }
 
-    /// What came of the requests for watches: of all that were asked for together.
+    /// The outcomes for all holds that were asked for together.
     pub fn handle_seen(&mut self, seen: &[(HoldId, Seen)], now: Moment) {
         self.watching.is_asking = false;
         for (hold, seen) in seen {
@@ -144,7 +145,7 @@ impl Keeper {
         }
     }
 
-    /// A watch on a node of this hold tells: that it is deleted, or else that the watch is there no more.
+    /// A watch on a node of this hold has fired: the node was deleted, or the watch no longer exists.
     pub fn handle_event(&mut self, hold: HoldId, is_deleted: bool) {
         let is_watched =
             || matches!(self.holds.get(&hold), Some(Record { proving: Proving::Watched(_), .. }));
@@ -155,7 +156,7 @@ impl Keeper {
         }
     }
 
-    /// The hold is named in checks from now on.
+    /// From now on, checks name the hold.
     fn name(&mut self, hold: HoldId) {
         if let Some(record) = self.holds.get_mut(&hold) {
             self.watched.remove(&(record.proven, hold));

@@ -6,12 +6,12 @@ use crate::protocol::{Now, Operation, Outcome, Patience, Refusal};
 use crate::retry::Parented;
 use std::collections::BTreeSet;
 
-/// How often others may be before it in opening the barrier.
+/// How many times others may be faster in opening the barrier.
 const NOT_OPENED_AT_MOST: u32 = 8;
 
 impl Member {
-    /// Create and list in one flight: the list includes all that were there before us. So the last to come sees them all,
-    /// and opens the barrier.
+    /// Creates and lists in one flight. The list includes everybody who was there before us. So the last to come sees
+    /// them all, and opens the barrier.
     pub(super) fn arrival(&mut self) -> Vec<Operation> {
         let directory = self.directory.clone();
         let mut flight = Vec::new();
@@ -41,7 +41,7 @@ impl Member {
                     self.czxid = nodes.first().and_then(|node| node.origin).map(|origin| origin.czxid);
                     self.parents.clear();
                 }
-                // Nobody else has this name: it is ours, and only the reply was lost.
+                // Nobody else has this name, so it is ours, and only the reply was lost.
                 Some(Outcome::NodeExists) => self.created = true,
                 Some(Outcome::NoNode) => return self.go(Step::CreateParents),
                 _ => {}
@@ -65,16 +65,16 @@ impl Member {
         }
     }
 
-    /// With another name, since the node was deleted: others may wait for the end of this one, and must not wait for a
-    /// member of the next round.
+    /// Comes again with another name, because the node was deleted. Others may wait for the end of the old one, and must
+    /// not wait for a member of the next round.
     fn come_anew(&mut self, now: Now) {
         self.forget_node();
         self.name_after(self.mark.next());
         self.retry(Step::Come, now);
     }
 
-    /// What the server has shown may be old, or what we did may not have been done. With the connection the watch may be
-    /// gone as well, so a closer look alone is never repeated.
+    /// Comes again, because the server may have shown something old, or not have done what we asked for. The watch may
+    /// have gone with the connection, so a closer look alone is never repeated.
     fn come_again(&mut self, now: Now) {
         self.in_doubt = true;
         self.retry(Step::Come, now);
@@ -141,11 +141,11 @@ impl Member {
     pub(super) fn opened(&mut self, entered: BTreeSet<String>, opened: Outcome, now: Now) {
         match opened {
             Outcome::Done => self.entered(entered),
-            // Another has opened it before.
+            // Another member has opened it first.
             Outcome::NodeExists => self.not_opened(&format!("{READY} comes and goes in a loop")),
-            // The `ready` that was to be replaced.
+            // The `ready` that should have been replaced.
             Outcome::NotEmpty => self.not_opened(&format!("{READY} has children: delete them")),
-            // One of those that were to go in is gone, or the `ready` that was to be replaced.
+            // One of the members that should have gone in is gone, or the `ready` that should have been replaced.
             Outcome::NoNode => {
                 self.in_doubt = true;
                 self.go(Step::Come);

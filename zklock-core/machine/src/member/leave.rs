@@ -5,7 +5,7 @@ use crate::barrier::{self, Seen};
 use crate::protocol::{Now, Outcome, Patience};
 use std::time::Duration;
 
-/// How long to wait before a deletion that was refused is tried again. The driver closes the session meanwhile.
+/// How long to wait before a refused deletion is tried again. Meanwhile the driver closes the session.
 const UNTIL_ALLOWED: Duration = Duration::from_secs(1);
 
 impl Member {
@@ -53,7 +53,7 @@ impl Member {
         }
     }
 
-    /// Waits for one of those that are still to leave, if there are any.
+    /// Waits for one of the members that have not left yet, if there are any.
     fn await_others(&mut self, seen: &[Seen<'_>]) {
         let Aim::Leave { stays } = self.aim else { return self.clean_up() };
         let awaited = self.others.awaited(seen);
@@ -85,7 +85,7 @@ impl Member {
             Outcome::Surveyed(nodes) if barrier::is_last(&seen(&nodes), &self.name) => {
                 self.go(Step::RemoveBoth);
             }
-            // What cannot be read must not keep the node there.
+            // The node must go even if the children cannot be read.
             Outcome::Surveyed(_) | Outcome::Refused(_) => self.go(Step::Remove),
             _ => self.retry(Step::Survey(Purpose::Removing), now),
         }
@@ -103,7 +103,7 @@ impl Member {
     pub(super) fn removed(&mut self, outcome: &Outcome, now: Now) {
         match outcome {
             Outcome::Done => self.on_deleted(true),
-            // If a reply was lost, it was there before.
+            // If a reply was lost, it existed before.
             Outcome::NoNode => self.on_deleted(self.delete_in_doubt),
             Outcome::Refused(refusal) => {
                 self.fail(refusal.clone());
@@ -118,7 +118,8 @@ impl Member {
         self.retry(Step::Survey(Purpose::Removing), now);
     }
 
-    /// The node is gone. If nobody else deleted it, a member that does not stay to the end begins to wait only now.
+    /// The node is gone. Unless somebody else deleted it, a member that does not stay to the end only now begins to
+    /// wait.
     fn on_deleted(&mut self, by_us: bool) {
         self.forget_node();
         self.failures.clear();

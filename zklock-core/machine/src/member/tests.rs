@@ -1,4 +1,4 @@
-//! What is easier to see in a few members by themselves than in the model check.
+//! Behaviour that is easier to see in a few members than in the model check.
 
 mod answers;
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const NOW: Now = Now { moment: Moment::at(Duration::ZERO), lease_until: Moment::at(Duration::ZERO) };
 
-/// A server that does what it is asked for, and knows of no directories.
+/// A server that does what it is asked, and knows of no directories.
 #[derive(Default)]
 struct Server {
     zxid: i64,
@@ -86,12 +86,12 @@ impl Server {
         true
     }
 
-    /// Answers until nothing is asked any more. Watches do not fire by themselves.
+    /// Answers until nothing more is asked. Watches do not fire by themselves.
     fn serve(&mut self, member: &mut Member) {
         while self.answer(member) {}
     }
 
-    /// Executes one flight of the member, and loses its replies.
+    /// Executes one flight of the member, but loses its replies.
     fn lose(&mut self, member: &mut Member) {
         let flight = member.poll_flight().unwrap();
         let outcomes = flight.iter().map(|operation| {
@@ -103,7 +103,7 @@ impl Server {
     }
 }
 
-/// One with this number in its name, so that names stand in the order of the numbers.
+/// A member with this number in its name, so that names sort like the numbers.
 fn member(number: u128, members: usize, patience: Patience) -> Member {
     let mut member = Member::new("/b", members, b"ours"[..].into(), patience);
     member.handle_session(1, Duration::from_secs(1), Uuid::from_random(number << 96));
@@ -118,7 +118,7 @@ fn has_entered(member: &mut Member) -> bool {
     matches!(member.poll_verdict(), Some(Answer::Entered { .. }))
 }
 
-/// Two who are within: the one whose name comes first, and the other.
+/// Two members that are inside: the one whose name comes first, and the other.
 fn two(server: &mut Server) -> (Member, Member) {
     let (mut first, mut other) = (member(1, 2, Patience::Waits), member(2, 2, Patience::Waits));
     server.serve(&mut first);
@@ -170,7 +170,7 @@ fn a_watch_that_fires_while_it_looks_closer_is_not_missed() {
     let mut server = Server::default();
     let (mut first, other) = two(&mut server);
     first.handle_leave(Patience::Waits);
-    // The departure, and the look that leaves a watch on `ready`.
+    // The departure, and the look that sets a watch on `ready`.
     assert!(server.answer(&mut first) && server.answer(&mut first));
     let flight = first.poll_flight().unwrap();
     assert!(matches!(flight[..], [Operation::Watch { .. }]) && first.keeps_watch(), "{flight:?}");
@@ -191,7 +191,7 @@ fn a_waiter_looks_again_after_a_session_timeout_and_comes_again_by_another_name_
     waiter.handle_timeout(until);
     server.serve(&mut waiter);
     assert!(waiter.is_waiting());
-    // Those who were within with it wait for the end of the first.
+    // The members that were inside with it wait for the end of the first.
     assert_eq!(server.nodes.len(), 1);
     assert_ne!(server.nodes[0].name, first);
 }
@@ -237,7 +237,7 @@ fn one_whose_node_was_deleted_is_told_and_one_whose_reply_was_lost_is_not() {
         let (mut first, mut other) = two(&mut server);
         server.delete(&format!("/b/{}", first.name));
         other.handle_leave(Patience::Waits);
-        // The departure, and the survey that tells that `ready` goes with it.
+        // The departure, and the survey that shows that `ready` goes with it.
         assert!(server.answer(&mut other) && server.answer(&mut other));
         if is_lost {
             server.lose(&mut other);
@@ -293,7 +293,7 @@ fn a_deletion_that_is_refused_is_tried_again_later() {
 #[test]
 fn a_session_that_ends_means_what_it_ended() {
     let mut server = Server::default();
-    // It comes again, also if it was within and nobody has been told.
+    // It comes again, even if it was inside and nobody has been told.
     let mut alone = member(1, 1, Patience::Waits);
     server.serve(&mut alone);
     alone.handle_session_over();
@@ -307,7 +307,7 @@ fn a_session_that_ends_means_what_it_ended() {
 
     server.nodes.clear();
     let (mut first, mut other) = two(&mut server);
-    // It has left already, and waits for the others in the next session.
+    // It has already left, and waits for the others in the next session.
     other.handle_leave(Patience::Waits);
     server.serve(&mut other);
     other.handle_session_over();
@@ -345,8 +345,8 @@ fn an_end_at_any_step_leaves_no_node() {
     }
 }
 
-/// One that alone opens the barrier, where each try to open comes to `outcome`. How often it tried, how often it paused
-/// for that, and what it said.
+/// A member that opens the barrier alone, and whose every try to open it has this `outcome`. Returns how many times it
+/// tried, how many times it paused for that, and what it said.
 fn opens_in_vain(outcome: &Outcome, server: &mut Server) -> (usize, usize, Option<Answer>) {
     let mut alone = member(1, 1, Patience::Waits);
     let (mut tries, mut pauses) = (0, 0);
@@ -416,10 +416,10 @@ fn a_watch_that_fires_before_it_looks_closer_is_not_missed_and_counts_once() {
     let (mut first, _other) = two(&mut server);
     first.handle_leave(Patience::Waits);
     assert!(server.answer(&mut first) && server.answer(&mut first));
-    // It has looked, and is about to leave one watch more.
+    // It has looked, and is about to set one more watch.
     wake(&mut first);
     assert!(server.answer(&mut first) && !first.is_waiting());
-    // It looks again, and nothing has fired since.
+    // It looks again, and nothing has fired since then.
     let flight = first.poll_flight().unwrap();
     assert!(matches!(flight[..], [Operation::InspectAndWatch { .. }, Operation::List { .. }]), "{flight:?}");
     assert!(!first.keeps_watch());

@@ -240,7 +240,7 @@ fn a_caller_that_goes_away_as_it_is_granted_passes_it_on() {
         let mut tickets: Vec<_> = (0..4).map(|_| join(&queue, Patience::Waits)).collect();
         let hold = answer_at_once(&mut tickets[0]).await.flatten().unwrap();
         let last = tickets.pop().unwrap();
-        // It is granted to the second, which goes away before it knows, and to the third after that.
+        // It is granted to the second, which goes away before it knows that, and then to the third.
         hold.release().await.unwrap();
         drop(tickets);
         let mut last = last;
@@ -263,7 +263,7 @@ fn a_node_does_not_linger_for_a_client_that_nobody_has() {
     });
 }
 
-/// Its lease has run out, as it does without a heartbeat.
+/// Its lease has run out, as always without a heartbeat.
 async fn unproven_and_released(ensemble: &FakeEnsemble) -> (Arc<LocalQueue>, crate::local_queue::Ticket) {
     let queue = queue(ensemble, Scheme::Mutex, Passing { turns: 2, ..Passing::default() });
     let hold = acquired(&queue).await;
@@ -306,7 +306,7 @@ fn a_node_whose_holder_may_yet_write_is_taken_by_nobody() {
         let ensemble = FakeEnsemble::new();
         let queue = queue(&ensemble, Scheme::Mutex, LINGERS);
         let hold = acquired(&queue).await;
-        // What was answered may be passed on.
+        // A write that was answered lets the node be passed on.
         hold.guarded().set_data("/b", b"", None).commit().await.unwrap();
         hold.release().await.unwrap();
         let hold = taken(&queue).expect("nothing is under way");
@@ -325,7 +325,7 @@ fn one_who_tries_beside_readers_leaves_them_their_node() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
         let queue = queue(&ensemble, Scheme::Read, LINGERS);
-        // It is on its way before there is a node to be taken, and granted after that is there.
+        // It is under way before there is a node to take, and is granted after there is one.
         let (mut waits, mut tries) = (join(&queue, Patience::Waits), join(&queue, Patience::TriesOnce));
         let two = answer_at_once(&mut waits).await.flatten().expect("free");
         let one = answer_at_once(&mut tries).await.flatten().expect("free");

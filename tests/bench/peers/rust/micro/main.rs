@@ -1,4 +1,5 @@
-//! What costs no request, by criterion: the algorithm alone, and with `ZKLOCK_BENCH_HOSTS` what a client does by itself.
+//! Work without requests, measured with criterion: the algorithm alone, and with `ZKLOCK_BENCH_HOSTS` what a client does by
+//! itself.
 //!
 //! Run by `tests/bench/run --micro`. Criterion's own words after it, such as `--quick` or a name, are its own.
 

@@ -1,4 +1,4 @@
-//! At each step of an attempt: what if the answer is lost, if the ensemble refuses, or if an operator has deleted everything?
+//! At each step of an attempt: what if the answer is lost, the ensemble refuses, or an operator has deleted everything?
 
 use super::{NOW, SESSION};
 use crate::Moment;
@@ -13,16 +13,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 const ANOTHERS: i64 = 8;
-/// More than any attempt takes, if it does not go round in circles.
+/// More steps than any attempt takes, unless it goes round in circles.
 const STEPS: usize = 60;
 
-/// So late that no node is granted before it has been proven once more.
+/// So late that no node is granted before it has been proven again.
 const LATE: Now =
     Now { moment: Moment::at(Duration::from_secs(5)), lease_until: Moment::at(Duration::from_secs(10)) };
 
-/// A server that does what it is asked for.
+/// A server that does what it is asked.
 struct Server {
-    /// When answers come to what was sent at the origin of time.
+    /// When the answer to a flight sent at the origin of time arrives.
     now: Now,
     zxid: i64,
     directories: BTreeSet<String>,
@@ -104,7 +104,7 @@ impl Server {
         }
     }
 
-    /// An operator deletes all that there is.
+    /// An operator deletes everything.
     fn clear(&mut self) {
         self.directories.clear();
         self.nodes.clear();
@@ -115,7 +115,7 @@ impl Server {
         self.nodes.values().filter(|origin| origin.session == SESSION).count()
     }
 
-    /// Goes on until the attempt waits, holds, or is gone. What it was told.
+    /// Goes on until the attempt waits, holds, or is gone. Returns what it was told.
     fn serve(&mut self, contender: &mut Contender) -> Option<Verdict> {
         let mut told = contender.poll_verdict();
         for _ in 0..STEPS {
@@ -131,7 +131,7 @@ impl Server {
     }
 }
 
-/// An attempt, the server that it meets, and how many nodes it holds by.
+/// An attempt, its server, and how many nodes represent its hold.
 struct Scene {
     name: &'static str,
     claims: Vec<Claim>,
@@ -191,7 +191,8 @@ impl Scene {
         (server, contender)
     }
 
-    /// After so many steps; `None` if it has come to its grant before. A watch fires when it waits: those before it are gone.
+    /// After this many steps; `None` if it has been granted before. A watch fires while it waits, because those ahead are
+    /// gone.
     fn after(&self, steps: usize, now: Now) -> Option<(Server, Contender)> {
         let (mut server, mut contender) = self.begin(now);
         for _ in 0..steps {
@@ -215,7 +216,7 @@ impl Scene {
         assert_eq!(server.ours(), self.holds_by, "{}, {what}", self.name);
     }
 
-    /// Lets it come to its grant, and to its end.
+    /// Runs it to its grant, and then to its end.
     fn ends_well(&self, mut server: Server, mut contender: Contender, what: &str) {
         let mut told = server.serve(&mut contender);
         for _ in 0..4 {
@@ -231,7 +232,7 @@ impl Scene {
     }
 }
 
-/// One of those that are in the way goes.
+/// One of the contenders in the way goes.
 fn go_away(server: &mut Server, contender: &mut Contender) {
     let mut latest =
         server.nodes.iter().filter(|(_, origin)| origin.session == ANOTHERS).map(|(path, _)| path.clone());
@@ -289,7 +290,7 @@ fn one_that_is_refused_something_fails_and_leaves_nothing() {
             );
             let told = contender.poll_verdict();
             if matches!(flight[..], [Operation::Watch { .. }]) {
-                // What becomes of that node can be seen from its directory.
+                // Its directory shows what happens to that node.
                 assert_eq!(told, None, "{}, refused after {steps}", scene.name);
                 scene.ends_well(server, contender, &format!("refused after {steps}"));
             } else {

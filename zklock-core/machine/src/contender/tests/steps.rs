@@ -1,4 +1,4 @@
-//! What is sent next, step by step, where that matters.
+//! What is sent next, step by step, in cases where that matters.
 
 use super::{NOW, SESSION, after_two_permits, at, holder};
 use crate::claim::{Claim, Foreign, Permits, Watching};
@@ -22,7 +22,7 @@ fn begun(claims: Vec<Claim>, patience: Patience) -> Contender {
     contender
 }
 
-/// What is sent next, which is answered with that.
+/// The next flight, which gets these answers.
 fn answer(contender: &mut Contender, outcomes: Vec<Outcome>) -> Vec<Operation> {
     let flight = contender.poll_flight().unwrap();
     assert_eq!(flight.len(), outcomes.len(), "{flight:?}");
@@ -30,7 +30,7 @@ fn answer(contender: &mut Contender, outcomes: Vec<Outcome>) -> Vec<Operation> {
     flight
 }
 
-/// What is sent next.
+/// The next flight.
 fn next(contender: &Contender) -> Vec<Operation> {
     contender.clone().poll_flight().unwrap_or_default()
 }
@@ -50,7 +50,7 @@ fn children(names: &[&str]) -> Outcome {
 const FIRST: &str = "_c_other-lock-0000000000";
 const SECOND: &str = "_c_another-lock-0000000001";
 
-/// One behind two others.
+/// An attempt behind two others.
 fn behind_two(patience: Patience, claim: Claim) -> Contender {
     let mut contender = begun(vec![claim], patience);
     let created = Outcome::Created(vec![node(own(2), 3, SESSION)]);
@@ -79,7 +79,7 @@ fn one_behind_two_watches_the_first_and_when_it_is_gone_the_other_and_holds_afte
         assert!(contender.is_waiting() && next(&contender).is_empty());
         contender.handle_watch(WatchEvent::Deleted, NOW);
         assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. })));
-        // It is not the other that is left.
+        // The one that is left is not the other one.
         answer(&mut others, vec![children(&[FIRST, &own(2)]), Outcome::Done]);
         assert_eq!(next(&others), [watch(FIRST)]);
     }
@@ -121,7 +121,7 @@ fn a_try_of_a_semaphore_waits_behind_others_only_while_there_are_permits() {
         let told = is_busy.then_some(Verdict::Failed(Refusal::Busy));
         assert_eq!(contender.poll_verdict(), told, "{count} of {limit:?}");
         if !is_busy {
-            // And asks again when the one before it goes.
+            // It asks again when the one ahead of it goes.
             answer(&mut contender, vec![Outcome::Done]);
             contender.handle_watch(WatchEvent::Deleted, NOW);
             assert_eq!(next(&contender), [Operation::List { directory: "/a".into() }]);
@@ -129,7 +129,8 @@ fn a_try_of_a_semaphore_waits_behind_others_only_while_there_are_permits() {
     }
 }
 
-/// One that has asked for two permits, and the answers: what it got, and all that are taken.
+/// An attempt that has asked for two permits, and the answers: what it got, and all permits that
+/// are taken.
 fn taking(patience: Patience, foreign: Foreign) -> (Contender, Outcome, Vec<String>) {
     let mut contender = begun(vec![permits(2, foreign)], patience);
     let created = Outcome::Created(vec![node(own(0), 1, SESSION)]);
@@ -159,7 +160,7 @@ fn permits_are_granted_as_long_as_there_are_so_many_and_busy_or_waited_for_other
             None => assert!(contender.is_waiting() && contender.poll_verdict().is_none()),
         }
     }
-    // Others that take permits at the path in their own way are refused, or not asked about.
+    // Contenders that take permits at this path in another layout are refused, or not asked about.
     let (mut contender, created, names) = taking(Patience::Waits, Foreign::Refuse);
     let stranger = "0123456789abcdef0123456789abcdef";
     let listed = Outcome::Children(names.clone());
@@ -172,7 +173,7 @@ fn permits_are_granted_as_long_as_there_are_so_many_and_busy_or_waited_for_other
     let (mut contender, created, _) = taking(Patience::Waits, Foreign::GoAhead);
     answer(&mut contender, vec![created, listed, Outcome::Limit(None), place()]);
     assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. })));
-    // One whose permit is not among those that are there has lost it.
+    // An attempt whose permit is not among the existing ones has lost it.
     let (mut contender, created, names) = taking(Patience::Waits, Foreign::GoAhead);
     let listed = Outcome::Children(names[..1].to_vec());
     answer(&mut contender, vec![created, listed, Outcome::Limit(None), place()]);
@@ -193,7 +194,7 @@ fn an_answer_that_names_too_few_nodes_says_nothing() {
     assert!(matches!(next(&contender)[..], [Operation::Barrier { .. }, Operation::List { .. }]));
 }
 
-/// One that has found these of its nodes again.
+/// An attempt that has found these of its nodes again.
 fn found_again(claims: Vec<Claim>, listed: Vec<Outcome>) -> Contender {
     let mut contender = begun(claims, Patience::Waits);
     let unknown = vec![Outcome::Unknown; next(&contender).len()];
@@ -288,7 +289,7 @@ fn a_holder_that_cannot_see_who_waits_takes_it_that_others_do_and_asks_again_if_
     assert_eq!(refused.poll_verdict(), Some(Verdict::Wanted));
 }
 
-/// One whose number is used up and that has left the directory.
+/// An attempt whose number is used up and that has left the directory.
 fn used_up() -> Contender {
     let mut contender = begun(mutex(), Patience::Waits);
     let name = own(i32::MAX as u32);
@@ -385,12 +386,12 @@ fn one_that_has_lost_its_permit_leaves_its_place_before_it_comes_again() {
         contender.handle_replies(outcomes, at(0), now);
         contender
     };
-    // It was found to be gone by the check before the grant.
+    // The check before the grant found that it was gone.
     let mut contender = queued(Now { moment: at(4_000), lease_until: at(9_000) });
     answer(&mut contender, vec![Outcome::NoNode]);
     let departure = [Operation::Delete { path: format!("/a/leases/{permit}") }, place()];
     assert_eq!(next(&contender), departure);
-    // It was found again, and was deleted then.
+    // It was found again, and then deleted.
     let mut contender = begun(vec![permits(1, Foreign::GoAhead)], Patience::Waits);
     let created = Outcome::Created(vec![node(own(0), 1, SESSION)]);
     answer(&mut contender, vec![created, children(&[&own(0)])]);
@@ -400,7 +401,8 @@ fn one_that_has_lost_its_permit_leaves_its_place_before_it_comes_again() {
     assert_eq!(next(&contender), [place()]);
 }
 
-/// What one sends that leaves after it has found another with this mark in its way.
+/// What an attempt sends that leaves after it has found another contender with this mark in its
+/// way.
 fn departure(patience: Patience, claim: Claim, mark: Uuid, ends: bool) -> Vec<Operation> {
     let mut contender = Contender::new(vec![claim], patience);
     contender.handle_tried_before();

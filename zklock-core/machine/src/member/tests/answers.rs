@@ -1,4 +1,4 @@
-//! What follows on each answer, also on those that are rare.
+//! What follows after each answer, even the rare ones.
 
 use super::{NOW, Server, has_entered, member, two, wake};
 use crate::drive::Machine;
@@ -7,7 +7,7 @@ use crate::protocol::{Node, Operation, Origin, Outcome, Patience, Refusal};
 
 const DENIED: Outcome = Outcome::Refused(Refusal::Denied);
 
-/// What is sent next, which is answered with that.
+/// The next flight, which gets these answers.
 fn answer(member: &mut Member, outcomes: Vec<Outcome>) -> Vec<Operation> {
     let flight = member.poll_flight().unwrap();
     assert_eq!(flight.len(), outcomes.len(), "{flight:?}");
@@ -15,7 +15,7 @@ fn answer(member: &mut Member, outcomes: Vec<Outcome>) -> Vec<Operation> {
     flight
 }
 
-/// What is sent next.
+/// The next flight.
 fn next(member: &Member) -> Vec<Operation> {
     member.clone().poll_flight().unwrap_or_default()
 }
@@ -28,7 +28,7 @@ fn has_failed(member: &mut Member) -> bool {
     member.poll_verdict() == Some(Answer::Failed(Refusal::Denied))
 }
 
-/// One of two, by whose arrival this transaction created its node.
+/// One of two members. This transaction created its node when it arrived.
 fn arrived(czxid: i64, ready: Outcome) -> Member {
     let mut one = member(1, 2, Patience::Waits);
     let name = one.name.clone();
@@ -96,7 +96,7 @@ fn the_survey_tells_whether_a_round_goes_on() {
     };
     let mut one = surveying();
     let name = one.name.clone();
-    // One of its round is within, and another waits as we do.
+    // One of its round is inside, and another waits as we do.
     let seen = [node("older", 3), node("ready", 4), node(&name, 5), node("later", 6)];
     answer(&mut one, vec![Outcome::Surveyed(seen.to_vec())]);
     let guards = [&name, "older"].map(|guard| format!("/b/{guard}")).to_vec();
@@ -105,7 +105,7 @@ fn the_survey_tells_whether_a_round_goes_on() {
     assert_eq!(next(&one), [opens]);
     answer(&mut one, vec![Outcome::Done]);
     assert!(has_entered(&mut one));
-    // It waits for the one that is within, and for no other.
+    // It waits for the one that is inside, and for no other.
     assert_eq!(one.others.entered.iter().collect::<Vec<_>>(), ["older"]);
     let mut left_behind = surveying();
     answer(&mut left_behind, vec![Outcome::Surveyed(seen[1..3].to_vec())]);
@@ -132,7 +132,7 @@ fn one_that_could_not_open_looks_again_or_fails() {
     for _ in 0..3 {
         answer(&mut one, vec![Outcome::NoNode]);
         assert!(matches!(next(&one)[0], Operation::Barrier { .. }) && is_arrival(&next(&one)));
-        // It goes on at once: this was an answer.
+        // It goes on at once, because this was an answer.
         assert_eq!(one.poll_timeout(), None);
         let listing = Outcome::Children(vec![one.name.clone()]);
         answer(&mut one, vec![Outcome::Done, Outcome::NoNode, listing]);
@@ -142,7 +142,7 @@ fn one_that_could_not_open_looks_again_or_fails() {
     assert!(has_failed(&mut refused));
 }
 
-/// Two that are within, of whom the one whose name comes first, which stays to the end, is about to leave.
+/// Two members that are inside. The one whose name comes first, which stays to the end, is about to leave.
 fn leaving(patience: Patience) -> (Member, Server) {
     let mut server = Server::default();
     let (mut first, _) = two(&mut server);
@@ -184,7 +184,7 @@ fn one_that_waits_for_others_watches_one_of_them_and_looks_again_when_it_is_gone
         assert!(server.answer(&mut first));
     }
     answer(&mut first, vec![Outcome::NoNode]);
-    // The directory is gone, and so are all others: the node goes.
+    // The directory is gone, and so are all others, so the node goes.
     answer(&mut first, vec![Outcome::NoNode; 2]);
     assert_eq!(next(&first), [Operation::Survey { directory: "/b".into() }]);
     let mut first = looking();
@@ -206,7 +206,7 @@ fn next_look() -> Vec<Operation> {
 fn one_of_whom_the_name_does_not_tell_whether_it_has_entered_is_looked_at() {
     let doubting = || {
         let (mut first, mut server) = leaving(Patience::Waits);
-        // It came while the first was within.
+        // It came while the first one was inside.
         server.create("/b/stranger");
         assert!(server.answer(&mut first) && server.answer(&mut first));
         assert_eq!(next(&first), [Operation::Survey { directory: "/b".into() }]);
@@ -214,16 +214,16 @@ fn one_of_whom_the_name_does_not_tell_whether_it_has_entered_is_looked_at() {
     };
     let (mut first, mut server) = doubting();
     assert!(server.answer(&mut first));
-    // The stranger is not waited for: the other is.
+    // It does not wait for the stranger, but for the other.
     let [Operation::Watch { path }] = &next(&first)[..] else { panic!("{:?}", next(&first)) };
     assert_ne!(path, "/b/stranger");
-    // One that has joined the round since is.
+    // It waits for a member that has joined the round since then.
     let (mut first, mut server) = doubting();
     server.delete("/b/ready");
     server.create("/b/ready");
     assert!(server.answer(&mut first));
     assert_eq!(next(&first), [Operation::Watch { path: "/b/stranger".to_owned() }]);
-    // Of an empty survey nothing is known but the names.
+    // An empty survey tells nothing beyond the names.
     let (mut first, _) = doubting();
     answer(&mut first, vec![Outcome::Surveyed(Vec::new())]);
     assert!(matches!(next(&first)[..], [Operation::Watch { .. }]));

@@ -1,6 +1,6 @@
 package org.apache.curator.framework.recipes.locks;
 
-/** What Curator shows of a lock to its own package only. */
+/** Access to what Curator shows of a lock only to its own package. */
 public final class Node {
     private Node() {}
 
