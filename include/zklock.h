@@ -36,6 +36,7 @@
  * - To connect, see zklock_client_new, zklock_client_new_start, zklock_call_client.
  * - To connect on first use, see zklock_client_new_lazy, zklock_client_connect,
  *   zklock_client_connect_start.
+ * - To free the locks of a process that is killed, see zklock_client_guard.
  * - To disconnect, see zklock_client_close, zklock_client_close_start, zklock_client_free.
  * - To set how a client connects, see zklock_options_new, zklock_options_free,
  *   zklock_options_set_session_timeout, zklock_options_set_connect_timeout,
@@ -195,9 +196,9 @@
  *
  * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
  * with _start. zklock_acquire_start gives a zklock_ticket, all others give a zklock_call, and
- * zklock_acquire_finish and zklock_call_finish fetch the result. The exceptions are zklock_hold_read,
- * zklock_set_limit, zklock_evict, zklock_break_lock and zklock_revoke, which only exist as calls that
- * wait: make them on another thread. In place of zklock_hold_wait_lost, zklock_hold_wait_wanted and
+ * zklock_acquire_finish and zklock_call_finish fetch the result. The exceptions are
+ * zklock_client_guard, zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and
+ * zklock_revoke, which only exist as calls that wait: make them on another thread. In place of zklock_hold_wait_lost, zklock_hold_wait_wanted and
  * zklock_observer_next there are descriptors. You can learn in two ways that a result has arrived.
  *
  * The first way needs one descriptor per client, however much is going on: zklock_client_fd. It is
@@ -1115,6 +1116,36 @@ ZKLOCK_NODISCARD
 zklock_status zklock_client_connect_start(zklock_client *client,
                                           int64_t timeout,
                                           zklock_call **call);
+
+/**
+ * Starts a guardian: a process that ends the session at the servers when this process is dead. Then
+ * the client's locks are free at once, and not when the session times out. By default there is none.
+ *
+ *     if (zklock_client_guard(client, NULL) != ZKLOCK_OK) return fail(zklock_last_error());
+ *
+ * It is the command zklock, of the same version as this library, with the argument "guardian".
+ * Through its standard input it is told how to connect, with all passwords, and the keys of the
+ * client's sessions. The call returns when it watches. It is a child of this process, with a process
+ * group of its own, and ends when the client is closed, or freed with all that was made of it. It
+ * writes nothing, but to standard error if it could not end the session of a dead process.
+ *
+ * It does nothing to a process that is stopped, slow, cut off or replaced (exec). What this process
+ * has started may live on beside the next holder. The session timeout still applies if the machine or
+ * the container dies, if the guardian is killed as well, or if the servers cannot be reached. If it
+ * ends before, the log has a warning, and the call can be made again.
+ *
+ * @param client the client. One that has not connected connects first. A forked child guards a
+ *        client of its own.
+ * @param command the path of the command zklock, or its name in the directories of PATH. NULL for
+ *        "zklock".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the command cannot be found or executed, if it is
+ *         another program or of another version, if the client has a guardian already, and on
+ *         Linux before 5.3; ZKLOCK_REFUSED if the command was built without what it takes to
+ *         connect, or for a reason of zklock_client_new; ZKLOCK_UNREACHABLE; ZKLOCK_CLOSED;
+ *         ZKLOCK_DEADLOCK in a callback.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_guard(zklock_client *client, const char *command);
 
 /**
  * Closes the sessions of a client, which frees every lock that it holds. It returns once the

@@ -55,6 +55,15 @@ public:
     async_call<void> start_connect(detail::span wait = detail::span::max()) {
         return async_call<void>(ask<zklock_call *>(zklock_client_connect_start, detail::ms(wait)));
     }
+    /**
+     * Starts a guardian until the client is closed: if this process is killed, its locks are free at once. See zklock_client_guard.
+     *
+     *     client.guard();
+     *     client.guard("/opt/zklock/bin/zklock");
+     */
+    void guard() { detail::check(zklock_client_guard(get(), nullptr)); }
+    /** The same with the command zklock at this path. */
+    void guard(const std::string &command) { detail::check(zklock_client_guard(get(), detail::text(command))); }
     /** Closes the sessions, which frees every lock, and waits for that, for up to a second. Other waits throw a closed_error. */
     void close() { detail::check(zklock_client_close(get())); }
     /** Does what close() does, in the background. It goes on even if the call is destroyed. */

@@ -116,9 +116,9 @@
  *
  * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
  * with _start. zklock_acquire_start gives a zklock_ticket, all others give a zklock_call, and
- * zklock_acquire_finish and zklock_call_finish fetch the result. The exceptions are zklock_hold_read,
- * zklock_set_limit, zklock_evict, zklock_break_lock and zklock_revoke, which only exist as calls that
- * wait: make them on another thread. In place of zklock_hold_wait_lost, zklock_hold_wait_wanted and
+ * zklock_acquire_finish and zklock_call_finish fetch the result. The exceptions are
+ * zklock_client_guard, zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and
+ * zklock_revoke, which only exist as calls that wait: make them on another thread. In place of zklock_hold_wait_lost, zklock_hold_wait_wanted and
  * zklock_observer_next there are descriptors. You can learn in two ways that a result has arrived.
  *
  * The first way needs one descriptor per client, however much is going on: zklock_client_fd. It is

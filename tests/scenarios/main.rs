@@ -125,6 +125,7 @@ mod hostile {
 mod children;
 mod dialects;
 mod dropped;
+mod spans;
 mod stats;
 mod strangers;
 mod tries;

@@ -1,6 +1,5 @@
 //! How the ensemble is reached: options that all commands share.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -213,29 +212,6 @@ impl Connection {
             options = options.access(access.clone());
         }
         Ok(options)
-    }
-
-    /// The variables that say the same to another `zklock`.
-    pub(crate) fn variables(&self) -> Vec<(&'static str, OsString)> {
-        let text = |text: &Option<String>| text.as_ref().map(OsString::from);
-        let file = |file: &Option<PathBuf>| file.as_ref().map(|file| file.clone().into_os_string());
-        let time =
-            |time: Option<Duration>| time.map(|time| OsString::from(format!("{}ms", time.as_millis())));
-        let variables = [
-            ("ZKLOCK_HOSTS", text(&self.hosts)),
-            ("ZKLOCK_SESSION_TIMEOUT", time(self.session_timeout)),
-            ("ZKLOCK_CONNECT_TIMEOUT", time(self.connect_timeout)),
-            ("ZKLOCK_AUTH_FILE", file(&self.auth_file)),
-            ("ZKLOCK_SASL_FILE", file(&self.sasl_file)),
-            ("ZKLOCK_TLS", self.tls.then(|| OsString::from("1"))),
-            ("ZKLOCK_CA", file(&self.ca)),
-            ("ZKLOCK_CERT", file(&self.cert)),
-            ("ZKLOCK_KEY", file(&self.key)),
-            (AUTH, text(&self.secrets.auth).filter(|_| !is_set(AUTH))),
-            (SASL, text(&self.secrets.sasl).filter(|_| !is_set(SASL))),
-            (PASS_PHRASE, text(&self.secrets.pass_phrase).filter(|_| !is_set(PASS_PHRASE))),
-        ];
-        variables.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     pub(crate) async fn client(&self) -> Result<Client, Failure> {

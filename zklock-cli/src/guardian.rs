@@ -6,18 +6,19 @@
 //! nothing: it may be stopped or slow, and others may have that end. A pidfd is readable when the process is dead, and not before,
 //! and no later process can have it.
 
-use std::io;
+use std::ffi::OsString;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use clap::Parser;
 use nix::sys::signal::SigSet;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::sockopt::socket_type;
 use serde::Deserialize;
-use zklock_core::{SessionEnd, SessionKey};
+use zklock_core::{ClientOptions, Error, SessionEnd, SessionKey};
 
 use crate::clock::Moment;
 use crate::connect::Connection;
@@ -36,12 +37,24 @@ const ON_ITS_WAY_OUT: Duration = Duration::from_secs(5);
 pub(crate) struct Guardian {
     /// The pidfd of the process.
     guarded: OwnedFd,
-    guard: Guard,
+    key: SessionKey,
+    session_timeout: Duration,
+    not_before: Moment,
+    servers: Servers,
+}
+
+/// How the servers are reached.
+enum Servers {
+    /// As a `zklock run` reaches them.
+    Of(Connection),
+    /// As a program does, and within this time.
+    Told(ClientOptions, Duration),
 }
 
 impl Guardian {
     pub(crate) fn new(guarded: OwnedFd, guard: Guard) -> Self {
-        Self { guarded, guard }
+        let Guard { key, session_timeout, connection, not_before } = guard;
+        Self { guarded, key, session_timeout, not_before, servers: Servers::Of(connection) }
     }
 
     pub(crate) fn guarded(&self) -> &OwnedFd {
@@ -68,48 +81,43 @@ impl Guardian {
 
     /// Ends the session, if the process is dead. By now nothing must be left of its job.
     pub(crate) fn end_session(&self) {
-        let Guard { key, session_timeout, not_before, .. } = &self.guard;
         if !self.is_dead_within(ON_ITS_WAY_OUT) {
             return;
         }
         match self.end() {
-            Ok(SessionEnd::WasOver) if not_before.since(Moment::now()) > Duration::ZERO => say!(
+            Ok(SessionEnd::WasOver) if self.not_before.since(Moment::now()) > Duration::ZERO => say!(
                 "zklock was killed, and its session {:#x} ended before --at-least was over: the lock is free",
-                key.session_id()
+                self.key.session_id()
             ),
             Ok(_) => {}
             Err(failure) => say!(
                 "a process died, and its locks are free when its session {:#x} times out, in {} or a little more: {failure}",
-                key.session_id(),
-                duration::short(*session_timeout)
+                self.key.session_id(),
+                duration::short(self.session_timeout)
             ),
         }
     }
 
     /// Until `--at-least` is over the session is kept, which without a connection would end before.
     fn end(&self) -> Result<SessionEnd, Failure> {
-        let Guard { key, session_timeout, connection, not_before } = &self.guard;
-        let patience = connection.connect_timeout.unwrap_or(Duration::from_secs(10)).min(*session_timeout);
-        let options = connection.options()?;
+        let (options, patience) = match &self.servers {
+            Servers::Of(connection) => {
+                (&connection.options()?, connection.connect_timeout.unwrap_or(Duration::from_secs(10)))
+            }
+            Servers::Told(options, patience) => (options, *patience),
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let early = not_before.since(Moment::now());
-        Ok(runtime.block_on(key.end_session_after(early, &options, patience))?)
+        let early = self.not_before.since(Moment::now());
+        let ended = self.key.end_session_after(early, options, patience.min(self.session_timeout));
+        Ok(runtime.block_on(ended)?)
     }
 }
 
-/// How it is started for a `zklock run` that is connected like this.
-pub(crate) fn command(connection: &Connection) -> Command {
+/// How a `zklock run` starts it.
+pub(crate) fn command() -> Command {
     let mut command = Command::new("/proc/self/exe");
-    command.arg0("zklock-guardian").arg(WORD).envs(connection.variables());
+    command.arg0("zklock-guardian").arg(WORD);
     command
-}
-
-/// The command line of `zklock guardian`.
-#[derive(Parser)]
-#[command(name = "zklock guardian")]
-struct Words {
-    #[command(flatten)]
-    connection: Connection,
 }
 
 /// What a client says to its guardian: see zklock-core's `guardian.rs`.
@@ -119,20 +127,22 @@ enum Told {
     Watch,
     /// The present session of the client.
     Key(Vec<u8>),
+    /// How to reach the servers, and for how many milliseconds to try. Then the client waits for an answer.
+    Connect { options: Vec<u8>, within: u64 },
     /// The client looks after its session itself.
     Leave,
 }
 
 /// The `main` of `zklock guardian`.
-pub(crate) fn main() -> ExitCode {
-    let words = match Words::try_parse_from(std::env::args_os().skip(1)) {
-        Ok(words) => words,
-        Err(error) => {
-            let _ = error.print();
-            return Exit::Usage.into();
-        }
-    };
-    match watch(words.connection) {
+pub(crate) fn main(words: &[OsString]) -> ExitCode {
+    close_inherited();
+    if !words.is_empty() || socket_type(io::stdin()).is_err() {
+        say!(
+            "`zklock guardian` does nothing by itself: a program starts it, without arguments, by Client::guard"
+        );
+        return Exit::Usage.into();
+    }
+    match watch() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say!("the guardian failed: {error}");
@@ -141,17 +151,35 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-fn watch(connection: Connection) -> io::Result<()> {
+/// What the program has left open for its children, such as the port on which it listens: it would stay open for longer than the
+/// program lives.
+fn close_inherited() {
+    let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return };
+    let open: Vec<i32> =
+        open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
+        // That of the folder is closed already.
+        let _ = nix::unistd::close(descriptor);
+    }
+}
+
+fn watch() -> io::Result<()> {
     // Nothing but KILL ends it before its client.
     SigSet::all().thread_block()?;
     let _ = rustix::thread::set_name(c"guardian");
-    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let (mut lines, mut descriptors, mut key) = (Lines::default(), Vec::new(), None);
+    let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let (mut lines, mut descriptors, mut key, mut servers) = (Lines::default(), Vec::new(), None, None);
     loop {
         while let Some(told) = lines.next() {
             match told {
                 Told::Watch => {}
                 Told::Key(bytes) => key = SessionKey::from_bytes(&bytes).ok(),
+                Told::Connect { options, within } => {
+                    let options = ClientOptions::from_bytes(&options);
+                    socket.write_all(answer(&options).as_bytes())?;
+                    let Ok(options) = options else { return Ok(()) };
+                    servers = Some(Servers::Told(options, Duration::from_millis(within)));
+                }
                 Told::Leave => return Ok(()),
             }
         }
@@ -171,9 +199,17 @@ fn watch(connection: Connection) -> io::Result<()> {
             _ => break,
         }
     }
-    if let (Some(guarded), Some(key)) = (descriptors.pop(), key) {
+    if let (Some(guarded), Some(key), Some(servers)) = (descriptors.pop(), key, servers) {
         let (session_timeout, not_before) = (key.session_timeout(), Moment::now());
-        Guardian::new(guarded, Guard { key, session_timeout, connection, not_before }).end_session();
+        Guardian { guarded, key, session_timeout, not_before, servers }.end_session();
     }
     Ok(())
+}
+
+/// What the client is answered when it has said how to connect.
+fn answer(options: &Result<ClientOptions, Error>) -> String {
+    match options {
+        Ok(_) => "Watches\n".to_owned(),
+        Err(error) => format!("Fails {}\n", error.to_string().replace('\n', " ")),
+    }
 }

@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     match words.split_first() {
         Some((word, rest)) if word == warden::WORD => return warden::main(rest),
         Some((word, rest)) if word == launch::WORD => return launch::main(rest),
-        Some((word, _)) if word == guardian::WORD => return guardian::main(),
+        Some((word, rest)) if word == guardian::WORD => return guardian::main(rest),
         _ => {}
     }
     let (worker, words) = match &*words {

@@ -145,7 +145,7 @@ impl Run {
     ) -> Result<ExitCode, Failure> {
         loop {
             let hold = tokio::select! {
-                hold = self.acquire_guarded(client, lock, connection, wait) => hold,
+                hold = self.acquire_guarded(client, lock, wait) => hold,
                 signal = signals.end() => return Ok(code_of(signal?)),
             };
             let hold = match hold {
@@ -188,21 +188,15 @@ impl Run {
     }
 
     /// Once that takes a while, a guardian watches: if we are killed while we wait, those behind us need not wait for our session.
-    async fn acquire_guarded(
-        &self,
-        client: &Client,
-        lock: &Lock,
-        connection: &Connection,
-        wait: Wait,
-    ) -> Result<Hold, Failure> {
+    async fn acquire_guarded(&self, client: &Client, lock: &Lock, wait: Wait) -> Result<Hold, Failure> {
         let mut acquiring = pin!(self.acquire(lock, wait));
         tokio::select! {
             biased;
             hold = &mut acquiring => return hold,
             () = sleep(UNGUARDED) => {}
         }
-        let guardian = client.guard(guardian::command(connection)).ok();
-        let hold = acquiring.await;
+        let guarding = async { client.guard(guardian::command()).await.ok() };
+        let (guardian, hold) = tokio::join!(guarding, acquiring);
         // Before there is a command: it would live when the session is ended.
         if let Some(guardian) = guardian {
             guardian.dismiss().await;

@@ -142,32 +142,41 @@ impl Client {
     /// locks are then free at once. Without a guardian, which is the default, they are free when the session times
     /// out.
     ///
-    /// The command is the guardian's, such as `zklock guardian`, with options that give it the same servers,
-    /// logins and TLS. It receives the keys of the client's sessions, one after the other, through its standard
-    /// input. It has its own process group, and ends when the client is closed or the [`Guardian`] is dropped.
+    /// The command is `zklock guardian`, of the same version as this crate. Through its standard input the client
+    /// tells it how to connect, with all passwords, and the key of each session. It is a child of this process
+    /// with its own process group, and ends when the client is closed or the [`Guardian`] is dropped. This call
+    /// returns when the guardian watches.
     ///
-    /// The guardian waits until this process is dead. It does nothing to one that is stopped, slow or cut off.
-    /// Child processes of this process may live on beside the next holder; to end them first, use `zklock run`. If
-    /// the machine dies, or the servers cannot be reached, the session timeout applies.
+    /// The guardian waits until this process is dead. It does nothing to one that is stopped, slow, cut off or
+    /// replaced (exec). Child processes of this process may live on beside the next holder; to end them first, use
+    /// `zklock run`. If the machine or the container dies, if the guardian is killed too, or if the servers cannot
+    /// be reached, the session timeout applies.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if the command cannot be started, or on Linux before 5.3.
+    /// * [`ErrorKind::InvalidInput`] if the command cannot be started or is another program, if the client has a
+    ///   guardian already, or on Linux before 5.3;
+    /// * [`ErrorKind::Refused`] if the guardian cannot connect as the client does, for example because it was built
+    ///   without Kerberos;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the guardian is dismissed.
     ///
     /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
     /// let mut command = std::process::Command::new("zklock");
-    /// command.args(["guardian", "--hosts", "zk1:2181,zk2:2181,zk3:2181"]);
-    /// let _guardian = client.guard(command)?;
+    /// command.arg("guardian");
+    /// client.guard(command).await?.keep();
     /// let hold = client.mutex("/locks/report")?.acquire().await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn guard(&self, command: std::process::Command) -> Result<Guardian, Error> {
-        let pool = &self.shared.pool;
-        Guardian::start(command, pool.slot().clone(), pool.runtime())
+    pub async fn guard(&self, command: std::process::Command) -> Result<Guardian, Error> {
+        Guardian::start(command, &self.shared.pool).await
     }
 
     /// Returns how the client is connected now. It costs no request.

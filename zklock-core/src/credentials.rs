@@ -2,6 +2,8 @@
 //!
 //! A password goes to the servers and nowhere else. Its type cannot be printed, and no error quotes what was read.
 
+mod passed_on;
+
 use crate::error::{Error, ErrorKind};
 use crate::files::{self, Reads};
 #[cfg(feature = "kerberos")]

@@ -1,5 +1,6 @@
 //! What the C and Python layers need, and Rust programs do not. It is not part of the public interface.
 
+pub use crate::guardian::command as guardian_command;
 pub use crate::hold::{Loss, Wanted};
 pub use crate::threads::{
     call::Call,

@@ -1,74 +1,109 @@
 //! A process that ends the session of this one when this one is dead.
 //!
 //! ```text
-//!  this process ---- lines: the key of each session, and at the end a farewell ---->  the guardian
-//!               ---- its own pidfd, with the first line -------------------------->   (such as `zklock guardian`)
+//!  this process ---- its own pidfd, the key of the session, how to connect ---->  the guardian
+//!               <--- that it watches, or why it cannot -------------------------   (such as `zklock guardian`)
+//!               ---- the key of each later session, and at the end a farewell -->
 //! ```
 //!
 //! A closed socket is no death: a runtime may be gone, and a child may have inherited the socket. A pidfd is readable when the process is
 //! dead and not before, and no later process can have it. So the guardian waits for that.
+//!
+//! How to connect goes through the socket as well, with its passwords: command lines and environments are seen by others.
+
+#[cfg(test)]
+mod tests;
 
 use crate::clock;
 use crate::error::{Error, ErrorKind};
-use crate::pool::Slot;
-use crate::session::Link;
+use crate::pool::{Pool, Slot};
+use crate::session::{Link, Session};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmsg};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
+use std::ffi::OsStr;
 use std::fmt;
-use std::io::IoSlice;
+use std::future::pending;
+use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// The line that says that no more will come: the process lives, and looks after its session itself.
 const FAREWELL: &[u8] = b"\"Leave\"\n";
 /// The line that comes with the pidfd.
 const GREETING: &[u8] = b"\"Watch\"\n";
+/// What the guardian answers when it has all that it needs.
+const WATCHES: &str = "Watches";
+/// What it answers when it cannot use that; the reason follows.
+const FAILS: &str = "Fails ";
+/// What is said of one that does not even listen.
+const ENDED: &str = "it ended at once";
+/// More than any answer has.
+const LONGEST_ANSWER: usize = 4096;
+/// How long it may take to answer: it is a process to start.
+const TO_ANSWER: Duration = Duration::from_secs(10);
 /// A guardian that was dismissed and has not ended by then is killed.
 const TO_END: Duration = Duration::from_secs(5);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
+/// The command that the faces for other languages start, unless they are given another.
+const PROGRAM: &str = "zklock";
+/// Its first argument, which makes it a guardian.
+const WORD: &str = "guardian";
 
 /// A process that ends the sessions of a client when this process is dead: see [`Client::guard`](crate::Client::guard).
 ///
 /// Dropping it dismisses the guardian, as closing the client does.
 #[must_use = "the client is guarded only as long as this is kept"]
 pub struct Guardian {
+    /// Dropped: it is dismissed. Used: it stays until the client is closed.
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
+/// The command of the guardian: `program` or, if it is `None`, the `zklock` that is found on the `PATH`.
+pub fn command(program: Option<&OsStr>) -> Command {
+    let mut command = Command::new(program.unwrap_or(OsStr::new(PROGRAM)));
+    command.arg(WORD);
+    command
+}
+
 impl Guardian {
-    pub(crate) fn start(mut command: Command, slot: Arc<Slot>, runtime: &Handle) -> Result<Self, Error> {
-        let failed = |what: &str, error: &dyn fmt::Display| {
-            Error::new(ErrorKind::InvalidInput, format!("the guardian {what}: {error}"))
-        };
-        let (ours, theirs) = UnixStream::pair().map_err(|error| failed("cannot be spoken to", &error))?;
-        let ourselves = pidfd_open(getpid(), PidfdFlags::empty())
-            .map_err(|error| failed("cannot watch this process, as on Linux before 5.3", &error))?;
+    pub(crate) async fn start(mut command: Command, pool: &Pool) -> Result<Self, Error> {
+        if pool.is_closed() {
+            return Err(Error::closed());
+        }
+        let place = Place::take(pool.guarded())?;
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()
+            .map_err(|error| failed(format_args!("it cannot be spoken to: {error}")))?;
+        let ourselves = pidfd_open(getpid(), PidfdFlags::empty()).map_err(|error| {
+            failed(format_args!("it cannot watch this process, as on Linux before 5.3: {error}"))
+        })?;
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
         // So that no signal for our group ends it first.
-        let child = command.process_group(0).spawn().map_err(|error| failed("cannot be started", &error))?;
+        let child = command.process_group(0).spawn().map_err(|error| not_started(&command, &error))?;
+        let program = command.get_program().to_string_lossy().into_owned();
         // It has our end of the socket no more.
         drop(command);
-        let guarding = Guarding { socket: ours, child };
-        guarding.greet(&ourselves).map_err(|error| failed("does not listen", &error))?;
         let (stop, stopped) = oneshot::channel();
-        let task = runtime.spawn(async move {
-            tokio::select! {
-                biased;
-                _ = stopped => {}
-                () = guarding.tell(&slot) => {}
-            }
-            guarding.dismiss().await;
-        });
-        Ok(Self { stop, task })
+        let (answered, answer) = oneshot::channel();
+        let guarding = Guarding { socket: None, child, program, _place: place };
+        let options = format!(
+            "{{\"Connect\":{{\"options\":{:?},\"within\":{}}}}}\n",
+            pool.options().to_bytes(),
+            pool.options().connect_timeout.as_millis()
+        );
+        let (ours, slot) = ((ours, ourselves), pool.slot().clone());
+        let task = pool.runtime().spawn(guarding.run(ours, options, slot, stopped, answered));
+        let guardian = Self { stop, task };
+        answer.await.unwrap_or_else(|_| Err(Error::closed())).map(|()| guardian)
     }
 
     /// Dismisses the guardian, and waits until it has ended. From then on nobody ends the session when this process dies.
@@ -76,6 +111,12 @@ impl Guardian {
         drop(self.stop);
         // If it fails, its runtime is gone.
         let _ = self.task.await;
+    }
+
+    /// Keeps the guardian until the client is closed, or the last of its clones, locks and holds is dropped.
+    pub fn keep(self) {
+        // If it fails, the guardian has ended.
+        let _ = self.stop.send(());
     }
 }
 
@@ -85,28 +126,162 @@ impl fmt::Debug for Guardian {
     }
 }
 
+/// The place of a client's only guardian, as long as it is taken.
+struct Place(Arc<watch::Sender<bool>>);
+
+impl Place {
+    fn take(guarded: &Arc<watch::Sender<bool>>) -> Result<Self, Error> {
+        if guarded.send_if_modified(|is_guarded| !std::mem::replace(is_guarded, true)) {
+            return Ok(Self(guarded.clone()));
+        }
+        let message =
+            "this client has a guardian already, which looks after all of its sessions: ask for it once";
+        Err(Error::new(ErrorKind::InvalidInput, message))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.send_replace(false);
+    }
+}
+
 struct Guarding {
-    socket: UnixStream,
+    /// As soon as it is in the hands of the runtime.
+    socket: Option<UnixStream>,
     child: Child,
+    /// Its name, for messages.
+    program: String,
+    _place: Place,
 }
 
 impl Guarding {
-    fn greet(&self, ourselves: &OwnedFd) -> std::io::Result<()> {
+    async fn run(
+        mut self,
+        (socket, ourselves): (std::os::unix::net::UnixStream, OwnedFd),
+        options: String,
+        slot: Arc<Slot>,
+        mut stopped: oneshot::Receiver<()>,
+        answered: oneshot::Sender<Result<(), Error>>,
+    ) {
+        let begun = async {
+            self.greet(socket, &ourselves).map_err(|error| match error.kind() {
+                io::ErrorKind::BrokenPipe => self.silent(ENDED),
+                _ => self.silent(&error.to_string()),
+            })?;
+            // Before the rest, so that a guardian that watches has the key of the present session.
+            let told = match slot.current() {
+                Some(session) => self.tell_key(&session).await.then(|| session.id()),
+                None => None,
+            };
+            self.say(options.as_bytes()).await;
+            self.answer().await.map(|()| told)
+        };
+        let begun = tokio::select! {
+            biased;
+            // The caller waits no more.
+            _ = &mut stopped => None,
+            begun = begun => Some(begun),
+        };
+        let told = match begun {
+            Some(Ok(told)) => told,
+            Some(Err(error)) => {
+                // It may be any program.
+                let _ = self.child.kill();
+                self.dismiss().await;
+                let _ = answered.send(Err(error));
+                return;
+            }
+            None => return self.dismiss().await,
+        };
+        let _ = answered.send(Ok(()));
+        let dismissed = async {
+            if stopped.await.is_ok() {
+                pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = dismissed => {}
+            () = self.tell(&slot, told) => {}
+            () = self.end() => tracing::warn!(
+                program = &*self.program,
+                "the guardian has ended: if this process dies, its locks are free when the session times out"
+            ),
+        }
+        self.dismiss().await;
+    }
+
+    fn greet(&mut self, socket: std::os::unix::net::UnixStream, ourselves: &OwnedFd) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let descriptors = [ourselves.as_fd()];
         ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
-        sendmsg(&self.socket, &[IoSlice::new(GREETING)], &mut ancillary, SendFlags::NOSIGNAL)?;
-        // Nothing may wait here for a guardian that does not read. What it is told is far less than a socket takes.
-        self.socket.set_nonblocking(true)
+        sendmsg(&socket, &[IoSlice::new(GREETING)], &mut ancillary, SendFlags::NOSIGNAL)?;
+        socket.set_nonblocking(true)?;
+        self.socket = Some(UnixStream::from_std(socket)?);
+        Ok(())
     }
 
-    /// Tells the key of each session, until the client is closed.
-    async fn tell(&self, slot: &Slot) {
+    /// Waits until it says that it watches.
+    async fn answer(&mut self) -> Result<(), Error> {
+        let answer = match clock::timeout(TO_ANSWER, self.line()).await {
+            Ok(answer) => answer,
+            Err(_) => return Err(self.silent(&format!("it has not answered for {TO_ANSWER:?}"))),
+        };
+        match answer.as_deref().map(|line| (line, line.strip_prefix(FAILS))) {
+            Some((WATCHES, _)) => Ok(()),
+            Some((_, Some(why))) => {
+                let message =
+                    format!("the guardian {:?} cannot end the session if need be: {why}", self.program);
+                Err(Error::new(ErrorKind::Refused, message))
+            }
+            Some((line, _)) => Err(self.silent(&format!("it says {line:?}"))),
+            None => Err(self.silent(ENDED)),
+        }
+    }
+
+    /// The next that it says; `None` if it has ended.
+    async fn line(&self) -> Option<String> {
+        let mut line = Vec::new();
+        while line.len() <= LONGEST_ANSWER {
+            line.extend(self.receive().await?);
+            if let Some(line) = line.strip_suffix(b"\n") {
+                return Some(String::from_utf8_lossy(line).into_owned());
+            }
+        }
+        Some("more than an answer".to_owned())
+    }
+
+    /// Waits until it has closed its end of the socket.
+    async fn end(&self) {
+        while self.receive().await.is_some() {}
+    }
+
+    /// What it says next; `None` if it has ended.
+    async fn receive(&self) -> Option<Vec<u8>> {
+        let socket = self.socket.as_ref()?;
+        let mut bytes = vec![0; LONGEST_ANSWER];
+        loop {
+            socket.readable().await.ok()?;
+            match socket.try_read(&mut bytes) {
+                Ok(0) => return None,
+                Ok(length) => {
+                    bytes.truncate(length);
+                    return Some(bytes);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Tells the key of each session but the one that was told before, until the client is closed.
+    async fn tell(&self, slot: &Slot, told: Option<i64>) {
         while let Ok(session) = slot.session().await {
             let mut link = session.link();
-            if let Some(key) = session.key().await {
-                self.say(format!("{{\"Key\":{:?}}}\n", key.to_bytes()).as_bytes());
+            if told != Some(session.id()) {
+                self.tell_key(&session).await;
             }
             drop(session);
             // If it fails, the session is gone too.
@@ -114,18 +289,36 @@ impl Guarding {
         }
     }
 
-    fn say(&self, line: &[u8]) {
-        // No signal for a host that does not ignore SIGPIPE.
-        let sent = send(&self.socket, line, SendFlags::NOSIGNAL);
-        if sent != Ok(line.len()) {
-            tracing::warn!(
-                "the guardian does not listen any more: nobody ends the session if this process dies"
-            );
+    /// Whether there is a key.
+    async fn tell_key(&self, session: &Session) -> bool {
+        let key = session.key().await;
+        if let Some(key) = &key {
+            self.say(format!("{{\"Key\":{:?}}}\n", key.to_bytes()).as_bytes()).await;
+        }
+        key.is_some()
+    }
+
+    /// If nobody listens any more, that is found out otherwise.
+    async fn say(&self, mut line: &[u8]) {
+        let Some(socket) = &self.socket else { return };
+        while !line.is_empty() {
+            // No signal for a host that does not ignore SIGPIPE.
+            let sent =
+                socket.async_io(Interest::WRITABLE, || Ok(send(socket, line, SendFlags::NOSIGNAL)?)).await;
+            match sent {
+                Ok(sent) => line = &line[sent..],
+                Err(_) => return,
+            }
         }
     }
 
     async fn dismiss(mut self) {
-        let _ = send(&self.socket, FAREWELL, SendFlags::NOSIGNAL);
+        if let Some(socket) = &self.socket {
+            // One that does not read need not hear it.
+            let _ = send(socket, FAREWELL, SendFlags::NOSIGNAL);
+        }
+        // It ends at the end of the socket as well.
+        self.socket = None;
         let since = clock::now();
         while let Ok(None) = self.child.try_wait() {
             if clock::now().since(since) > TO_END {
@@ -134,52 +327,34 @@ impl Guarding {
             clock::sleep(BETWEEN_LOOKS).await;
         }
     }
+
+    fn silent(&self, problem: &str) -> Error {
+        failed(format_args!(
+            "{problem}: {:?} is to be the command zklock, of this version, with the argument {WORD}",
+            self.program
+        ))
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Client, ClientOptions};
-    use std::fs;
-    use zklock_testkit::Server;
+fn failed(problem: fmt::Arguments<'_>) -> Error {
+    Error::new(ErrorKind::InvalidInput, format!("the guardian cannot be started: {problem}"))
+}
 
-    #[tokio::test]
-    async fn a_guardian_is_told_the_key_of_each_session_and_when_to_leave() {
-        let server = Server::start().unwrap();
-        let options = ClientOptions::new(&server.connect_string()).unwrap();
-        let client = Client::connect(options.clone()).await.unwrap();
-        let heard = std::env::temp_dir().join(format!("zklock-guardian-{}", std::process::id()));
-        let mut command = Command::new("sh");
-        // Told to leave, it ends, as one must.
-        let script =
-            "while read -r line; do echo \"$line\" >>\"$0\"; [ \"$line\" != '\"Leave\"' ] || exit 0; done";
-        command.args(["-c", script]).arg(&heard);
-        let guardian = client.guard(command).unwrap();
-        let lines = || fs::read_to_string(&heard).unwrap_or_default();
-        let until = async |count: usize| {
-            while lines().lines().count() < count {
-                clock::sleep(BETWEEN_LOOKS).await;
-            }
-        };
-        until(2).await;
-        let first = client.session_key().await.unwrap();
-        first.end_session(&options, TO_END).await.unwrap();
-        until(3).await;
-        let second = client.session_key().await.unwrap();
-        guardian.dismiss().await;
-        let key = |key: &crate::SessionKey| format!("{{\"Key\":{:?}}}\n", key.to_bytes());
-        let expected = format!("\"Watch\"\n{}{}\"Leave\"\n", key(&first), key(&second));
-        let found = lines();
-        let _ = fs::remove_file(&heard);
-        assert_eq!(found, expected);
-    }
-
-    #[tokio::test]
-    async fn one_that_cannot_be_started_is_an_error() {
-        let server = Server::start().unwrap();
-        let client = Client::connect(ClientOptions::new(&server.connect_string()).unwrap()).await.unwrap();
-        let error = client.guard(Command::new("/nowhere/zklock")).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidInput);
-        assert!(error.to_string().contains("cannot be started"), "{error}");
+fn not_started(command: &Command, error: &io::Error) -> Error {
+    const INSTALL: &str = "install the command zklock (cargo install --path zklock-cli), or give its path";
+    let program = command.get_program();
+    let is_path = program.as_encoded_bytes().contains(&b'/');
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    match error.kind() {
+        io::ErrorKind::NotFound if is_path => {
+            failed(format_args!("there is no program {program:?}: {INSTALL}"))
+        }
+        io::ErrorKind::NotFound => {
+            failed(format_args!("there is no {program:?} in the directories of PATH ({path:?}): {INSTALL}"))
+        }
+        io::ErrorKind::PermissionDenied => {
+            failed(format_args!("this user may not execute {program:?}: {INSTALL}"))
+        }
+        _ => failed(format_args!("{program:?}: {error}")),
     }
 }

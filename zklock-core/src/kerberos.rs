@@ -71,6 +71,12 @@ impl Kerberos {
         self.host.as_deref().unwrap_or(connected)
     }
 
+    /// `zookeeper`, or `zookeeper/zk1.example.com`.
+    pub(crate) fn service_and_host(&self) -> String {
+        let host = self.host.iter().map(|host| format!("/{host}"));
+        std::iter::once(self.service.clone()).chain(host).collect()
+    }
+
     /// Makes sure that the cache has a ticket for the service.
     pub(crate) async fn fetch_ticket(self: Arc<Self>, host: &str, bound: Duration) -> Result<(), NoTicket> {
         let target = format!("{}@{host}", self.service);

@@ -89,7 +89,7 @@
 //!  level                                             what servers of each version can do
 //!  prometheus -> stats -> histogram                  the counters, and their text format
 //!  progress   owner   wait   error                   the progress of attempts, owners of locks, waits and errors
-//!  clock   platform   sync   files                   time, randomness, mutexes, and files that may change
+//!  clock   platform   sync   files   parts           time, randomness, mutexes, files that may change, rows of bytes
 //!  zklock_machine                                    the algorithm, pure: a crate of its own
 //! ```
 
@@ -142,6 +142,7 @@ mod node_data;
 mod observe;
 mod options;
 mod owner;
+mod parts;
 mod path;
 mod platform;
 mod pool;

@@ -1,5 +1,7 @@
 //! The options of a client, as a builder, so that new options break no program.
 
+mod passed_on;
+
 use crate::access::Access;
 use crate::credentials::Credentials;
 use crate::error::{Error, ErrorKind};

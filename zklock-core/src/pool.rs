@@ -41,6 +41,8 @@ pub(crate) struct Pool {
     closing: Arc<watch::Sender<bool>>,
     /// Whether the keeper is still running.
     kept: watch::Receiver<bool>,
+    /// Whether there is a guardian.
+    guarded: Arc<watch::Sender<bool>>,
 }
 
 impl Pool {
@@ -57,7 +59,7 @@ impl Pool {
             counters,
         };
         runtime.spawn(keeper.run());
-        Self { options, runtime, slot, closing, kept }
+        Self { options, runtime, slot, closing, kept, guarded: Arc::default() }
     }
 
     /// A pool whose sessions a test opens.
@@ -66,7 +68,7 @@ impl Pool {
         let (_, kept) = watch::channel(true);
         let options = Arc::new(ClientOptions::new("none:1").unwrap());
         let (runtime, closing) = (Handle::current(), Arc::new(watch::Sender::new(false)));
-        Self { options, runtime, slot, closing, kept }
+        Self { options, runtime, slot, closing, kept, guarded: Arc::default() }
     }
 
     pub(crate) fn options(&self) -> &ClientOptions {
@@ -94,6 +96,13 @@ impl Pool {
     pub(crate) async fn closed(&self) {
         // If this fails, the keeper is gone, and the session with it.
         let _ = self.kept.clone().wait_for(|kept| !kept).await;
+        // Its guardian is dismissed then, and ends in a moment.
+        let mut guarded = self.guarded.subscribe();
+        let _ = clock::timeout(GOOD_BYE, guarded.wait_for(|guarded| !guarded)).await;
+    }
+
+    pub(crate) fn guarded(&self) -> &Arc<watch::Sender<bool>> {
+        &self.guarded
     }
 }
 

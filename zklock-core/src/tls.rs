@@ -5,9 +5,11 @@
 
 mod key;
 mod pass_phrase;
+mod passed_on;
 mod source;
 
 pub use self::pass_phrase::PassPhrase;
+pub(crate) use self::passed_on::PassedOn;
 
 use self::source::{Source, invalid, read_certificates};
 use crate::error::Error;

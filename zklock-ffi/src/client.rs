@@ -9,10 +9,11 @@ use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::loss::zklock_reason;
 use crate::options::{Options, zklock_options};
-use crate::raw::{mark_process, out, outs, text};
+use crate::raw::{mark_process, optional_text, out, outs, text};
 use crate::status::zklock_status;
-use std::ffi::{c_char, c_void};
+use std::ffi::{OsStr, c_char, c_void};
 use std::sync::Arc;
+use zklock_core::face::guardian_command;
 use zklock_core::{AcquireOutcome, LossReason, Stats, blocking};
 
 /// A logical connection to an ensemble. It outlives sessions: when one expires, it opens the next.
@@ -245,6 +246,44 @@ pub extern "C-unwind" fn zklock_call_client(
         })?;
         client.set(Client::table().put(Client(connected, Events::new())));
         Ok(())
+    })
+}
+
+/// Starts a guardian: a process that ends the session at the servers when this process is dead. Then
+/// the client's locks are free at once, and not when the session times out. By default there is none.
+///
+///     if (zklock_client_guard(client, NULL) != ZKLOCK_OK) return fail(zklock_last_error());
+///
+/// It is the command zklock, of the same version as this library, with the argument "guardian".
+/// Through its standard input it is told how to connect, with all passwords, and the keys of the
+/// client's sessions. The call returns when it watches. It is a child of this process, with a process
+/// group of its own, and ends when the client is closed, or freed with all that was made of it. It
+/// writes nothing, but to standard error if it could not end the session of a dead process.
+///
+/// It does nothing to a process that is stopped, slow, cut off or replaced (exec). What this process
+/// has started may live on beside the next holder. The session timeout still applies if the machine or
+/// the container dies, if the guardian is killed as well, or if the servers cannot be reached. If it
+/// ends before, the log has a warning, and the call can be made again.
+///
+/// @param client the client. One that has not connected connects first. A forked child guards a
+///        client of its own.
+/// @param command the path of the command zklock, or its name in the directories of PATH. NULL for
+///        "zklock".
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the command cannot be found or executed, if it is
+///         another program or of another version, if the client has a guardian already, and on
+///         Linux before 5.3; ZKLOCK_REFUSED if the command was built without what it takes to
+///         connect, or for a reason of zklock_client_new; ZKLOCK_UNREACHABLE; ZKLOCK_CLOSED;
+///         ZKLOCK_DEADLOCK in a callback.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_client_guard(
+    client: *mut zklock_client,
+    command: *const c_char,
+) -> zklock_status {
+    call::status("zklock_client_guard", || {
+        let client = Client::table().find(client)?;
+        let program = optional_text("command", command)?;
+        Ok(client.0.guard(guardian_command(program.map(OsStr::new)))?)
     })
 }
 

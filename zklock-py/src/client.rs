@@ -19,7 +19,9 @@ use crate::tls::Tls;
 use crate::wait::detached;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use zklock_core::face::guardian_command;
 use zklock_core::{ErrorKind, Wait};
 
 /// A logical connection to an ensemble. ``hosts`` is ``host:port,host:port``, optionally with a ``/chroot`` at the end.
@@ -129,6 +131,32 @@ impl Client {
         }
         let timeout = number::patience(py, timeout)?;
         shared.call(py, || shared.client.connect_within(Wait::at_most(timeout)))
+    }
+
+    /// Starts a guardian: a process that ends the session at the servers when this process is dead. Then the client's locks are
+    /// free at once, and not when the session times out. By default there is none.
+    ///
+    /// >>> zk.guard()
+    ///
+    /// It is the command ``zklock``, of the same version as this package, with the argument ``guardian``: ``command`` is its path, or
+    /// its name in the directories of ``PATH``. Through its standard input it is told how to connect, with all passwords, and the keys of
+    /// the client's sessions. The call returns when it watches. It is a child of this process, with a process group of its own, and ends
+    /// when the client is closed, or collected with all that was made of it. A client that has not connected connects first.
+    ///
+    /// It does nothing to a process that is stopped, slow, cut off or replaced (``os.exec``). What this process has started may live on
+    /// beside the next holder. The session timeout still applies if the machine or the container dies, if the guardian is killed as well, or
+    /// if the servers cannot be reached. If it ends before, the log has a warning, and the call can be made again.
+    ///
+    /// Raises ``InvalidInput`` if the command cannot be found or executed, if it is another program or of another version, or if the
+    /// client has a guardian already; ``Refused`` if the command cannot connect as the client does; ``Unreachable``; ``Closed``.
+    #[pyo3(signature = (command=None))]
+    fn guard(slf: &Bound<'_, Self>, command: Option<PathBuf>) -> PyResult<()> {
+        let (py, shared) = (slf.py(), Self::shared(slf));
+        if let Some(greenlet) = Greenlet::current(py)? {
+            return greenlet.wait_for(AsyncClient::guard(Self::aio(slf)?.bind(py), command)).map(drop);
+        }
+        let program = command.as_deref().map(Path::as_os_str);
+        shared.call(py, || shared.client.guard(guardian_command(program)))
     }
 
     /// Closes the client, which frees every lock that it holds. Waits until the servers have confirmed this, for up to a

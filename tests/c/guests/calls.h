@@ -53,6 +53,8 @@ CALL(client_new) {
     if (!status) zklock_client_free(client);
     return status;
 }
+/* One that works would start a process. */
+CALL(client_guard) { return zklock_client_guard(on->client, "/nowhere/zklock"); }
 CALL(client_stat) {
     uint64_t value;
     return zklock_client_stat(on->client, ZKLOCK_STAT_SESSIONS, &value);
@@ -356,6 +358,7 @@ static const call calls[] = {
     CALL(client_new_lazy, ZKLOCK_OK, 0),
     CALL(client_connect, ZKLOCK_OK, 1),
     CALL(client_connect_start, ZKLOCK_OK, 0),
+    CALL(client_guard, ZKLOCK_INVALID_ARGUMENT, 1),
     CALL(client_stat, ZKLOCK_OK, 0),
     CALL(client_prometheus, ZKLOCK_OK, 0),
     CALL(client_fd, ZKLOCK_OK, 0),

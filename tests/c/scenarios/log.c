@@ -100,6 +100,59 @@ TEST(each_level_includes_those_before_it) {
 }
 
 /* The latest counts, also where it wants less or more than the one before. */
+/* What was told of one path, without its fields, a line each. */
+typedef struct {
+    pthread_mutex_t mutex;
+    const char *path;
+    char text[2048];
+} story;
+
+static void tells(int32_t level, const char *message, void *context) {
+    story *story = context;
+    const char *fields = strstr(message, " path=");
+    /* Requests have such a field too, and no word of these. */
+    if (level != ZKLOCK_LOG_DEBUG || !fields || !strstr(fields, story->path)) return;
+    pthread_mutex_lock(&story->mutex);
+    size_t used = strlen(story->text);
+    snprintf(story->text + used, sizeof story->text - used, "%.*s\n", (int)(fields - message), message);
+    pthread_mutex_unlock(&story->mutex);
+}
+
+static int is_told(story *story, const char *line) {
+    pthread_mutex_lock(&story->mutex);
+    int found = strstr(story->text, line) != NULL;
+    pthread_mutex_unlock(&story->mutex);
+    return found;
+}
+
+/* As Python's test of the same name, and as the span in Rust: the events are those of the core. */
+TEST(an_acquire_is_told_from_its_call_to_its_release) {
+    char path[64];
+    zklock_client *other = new_client(), *client = new_client();
+    snprintf(path, sizeof path, "%s", fresh_path());
+    zklock_lock *theirs = new_mutex(other, path, 0), *ours = new_mutex(client, path, 0);
+    zklock_hold *hers = acquire(theirs, SOON_MS), *hold;
+    story story = {.mutex = PTHREAD_MUTEX_INITIALIZER, .path = path};
+    OK(zklock_set_log(ZKLOCK_LOG_DEBUG, tells, &story));
+    IS(zklock_acquire(ours, 200, &hold), ZKLOCK_TIMEOUT);
+    EVENTUALLY(is_told(&story, "lock not acquired\n"));
+    settled(client);
+    OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
+    give_back(hers);
+    settled(other);
+    CHECK(!strcmp(story.text, "acquire begins\nnode created\nwaits behind another\nlock not acquired\n"));
+    story.text[0] = '\0';
+    OK(zklock_set_log(ZKLOCK_LOG_DEBUG, tells, &story));
+    hold = acquire(ours, SOON_MS);
+    OK(zklock_release(hold));
+    EVENTUALLY(is_told(&story, "lock released\n"));
+    OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
+    CHECK(!strcmp(story.text, "acquire begins\nnode created\nlock granted\nlock released\n"));
+    free_all(hold, ours, client);
+    zklock_lock_free(theirs);
+    zklock_client_free(other);
+}
+
 TEST(the_latest_counts) {
     book first = EMPTY, second = EMPTY;
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, writes, &first));
@@ -310,7 +363,7 @@ TEST(nothing_is_ever_printed) {
     if (size) failed(__FILE__, __LINE__, "printed: %s", printed);
 }
 
-TEST_MAIN("standalone tick=200 max-session=4000", LISTED(nothing_is_ever_printed),
+TEST_MAIN("standalone tick=200 max-session=4000", LISTED(nothing_is_ever_printed), LISTED(an_acquire_is_told_from_its_call_to_its_release),
           LISTED(each_level_includes_those_before_it), LISTED(the_latest_counts),
           LISTED(a_replacement_waits_for_the_callback_that_runs_and_it_is_never_called_again),
           LISTED(a_callback_may_replace_itself_and_must_not_block), LISTED(threads_may_replace_it_at_any_time),

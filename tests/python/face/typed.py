@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import pathlib
 import threading
 import typing
 
@@ -67,6 +68,8 @@ def kinds(zk: zklock.Client) -> None:
     assert_type(zk.any([zk.mutex("/a"), zk.aio.read("/b")], timeout=5), zklock.Lock)
     assert_type(zk.aio.all(lock for lock in (zk.mutex("/a"), zk.read("/b"))), zklock.AsyncLock)
     zk.set_limit("/limit", 5)
+    zk.guard()
+    zk.guard(pathlib.Path("/opt/zklock/bin/zklock"))
     for leader in zk.election("/a").observe():
         assert_type(leader, typing.Optional[zklock.Contender])
     assert_type(zk.election("/a").observe().next(timeout=5), typing.Optional[zklock.Contender])
@@ -116,6 +119,7 @@ async def kinds_in_asyncio(zk: zklock.AsyncClient) -> None:
     assert_type(zk.semaphore("/a", 1), zklock.AsyncLock)
     assert_type(zk.all([zk.mutex("/a")]), zklock.AsyncLock)
     await zk.set_limit("/limit", 5)
+    await zk.guard("zklock")
     async for leader in zk.election("/a").observe():
         assert_type(leader, typing.Optional[zklock.Contender])
     assert_type(await zk.election("/a").observe().next(), typing.Optional[zklock.Contender])

@@ -301,6 +301,7 @@ def meet():
 
 join(spawn(meet), spawn(meet))
 zk.set_limit(path + "-limit", 2)
+zk.guard()
 with zk.read(path + "-table"), zk.semaphore(path + "-permits", 2):
     pass
 with zk.all([zk.mutex(path + "-a"), zk.mutex(path + "-b")]) as both:

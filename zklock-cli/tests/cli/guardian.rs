@@ -3,6 +3,7 @@
 //! The session timeouts are so long here that no machine is slow enough to reach them.
 
 mod figures;
+mod programs;
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -366,4 +367,13 @@ fn one_that_is_stopped_while_it_waits_keeps_its_place() {
     let warden = only_child(waiter.pid());
     assert_eq!(fs::read_to_string(format!("/proc/{warden}/comm")).unwrap(), "warden-of-job\n");
     assert_eq!(holder.output().code, Some(0));
+}
+
+#[test]
+fn a_guardian_that_no_program_has_started_says_what_it_is_for() {
+    for arguments in [&["guardian"][..], &["guardian", "--hosts", "zk1"]] {
+        let ended = Process::start(zklock_at(&servers().connect_string()).args(arguments)).output();
+        assert_eq!(ended.code, Some(64));
+        assert!(ended.errors.contains("does nothing by itself"), "{}", ended.errors);
+    }
 }

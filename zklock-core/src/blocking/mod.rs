@@ -64,11 +64,13 @@ use self::connector::{Connected, Connector};
 use crate::ErrorKind;
 use crate::connection::ConnectionState;
 use crate::error::Error;
+use crate::guardian::Guardian;
 use crate::options::ClientOptions;
 use crate::spec::LockSpec;
 use crate::stats::Stats;
 use crate::threads::call::Call;
 use crate::wait::Wait;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -247,6 +249,50 @@ impl Client {
     #[doc(hidden)]
     pub fn start_close(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<()>, Error> {
         self.connector.start_close(ready)
+    }
+
+    /// Starts a guardian, a process that ends the session as soon as this process is dead. It stays until the client is
+    /// closed. A [lazy](Self::lazy) client connects first. See [`Client::guard`](crate::Client::guard).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Client::guard`](crate::Client::guard) does, and as [this module](self#errors) says. A client
+    /// that has not connected yet also fails like [`connect`](Self::connect) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::process::Command;
+    /// use zklock_core::{ClientOptions, blocking::Client};
+    ///
+    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")?)?;
+    /// let mut command = Command::new("zklock");
+    /// command.arg("guardian");
+    /// client.guard(command)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn guard(&self, command: Command) -> Result<(), Error> {
+        let client = self.connector.connect(Wait::Forever, None)?;
+        let guarding = |client: &'_ crate::Client| {
+            let client = client.clone();
+            async move { client.guard(command).await.map(Guardian::keep) }
+        };
+        client.wait(Wait::Forever, None, guarding)
+    }
+
+    /// Starts [`guard`](Self::guard) in the background. `ready` is called when it is done: by the I/O thread, so it must
+    /// not block.
+    #[doc(hidden)]
+    pub fn start_guarding(
+        &self,
+        command: Command,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Call<()>, Error> {
+        let guard =
+            |client: Connected| async move { client.value().guard(command).await.map(Guardian::keep) };
+        self.connector.start(ready, Wait::Forever, guard)
     }
 
     /// Makes the lock that `spec` describes. It waits for nothing, and costs no request.

@@ -24,10 +24,10 @@ const LONGEST_FILE: u64 = 64 * 1024;
 /// # Ok::<(), zklock_core::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct PassPhrase(Origin);
+pub struct PassPhrase(pub(super) Origin);
 
 #[derive(Clone)]
-enum Origin {
+pub(super) enum Origin {
     Given(Arc<str>),
     /// Read again for each connection.
     File(Arc<Path>),

@@ -413,6 +413,24 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
         """Closes the client, which frees every lock that it holds. Waits until the servers have confirmed this, for up to a
         second. Its holds are lost, and all waits end with ``Closed``. Closing twice is not an error.
         """
+    def guard(self, command: str | os.PathLike[str] | None = None) -> None:
+        """Starts a guardian: a process that ends the session at the servers when this process is dead. Then the client's locks are
+        free at once, and not when the session times out. By default there is none.
+
+        >>> zk.guard()
+
+        It is the command ``zklock``, of the same version as this package, with the argument ``guardian``: ``command`` is its path, or
+        its name in the directories of ``PATH``. Through its standard input it is told how to connect, with all passwords, and the keys of
+        the client's sessions. The call returns when it watches. It is a child of this process, with a process group of its own, and ends
+        when the client is closed, or collected with all that was made of it. A client that has not connected connects first.
+
+        It does nothing to a process that is stopped, slow, cut off or replaced (``os.exec``). What this process has started may live on
+        beside the next holder. The session timeout still applies if the machine or the container dies, if the guardian is killed as well, or
+        if the servers cannot be reached. If it ends before, the log has a warning, and the call can be made again.
+
+        Raises ``InvalidInput`` if the command cannot be found or executed, if it is another program or of another version, or if the
+        client has a guardian already; ``Refused`` if the command cannot connect as the client does; ``Unreachable``; ``Closed``.
+        """
     def set_limit(self, path: str, limit: int) -> None:
         """Writes the number of permits to the node that semaphores name with ``limit_at``. All waiters notice.
 
@@ -451,6 +469,8 @@ class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier]):
         """Connects now, unless the client is already connected. See ``Client.connect``."""
     def close(self) -> Awaitable[None]:
         """Starts to close the client at once; await it to wait until it is closed. See ``Client.close``."""
+    async def guard(self, command: str | os.PathLike[str] | None = None) -> None:
+        """Starts a guardian: if this process is killed, its locks are free at once. See ``Client.guard``."""
     async def set_limit(self, path: str, limit: int) -> None:
         """Writes the number of permits of semaphores with ``limit_at``. See ``Client.set_limit``."""
     async def __aenter__(self) -> Self: ...

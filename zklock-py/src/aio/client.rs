@@ -10,8 +10,10 @@ use crate::kinds::{BaseClient, Face};
 use crate::number;
 use crate::shared_client::SharedClient;
 use pyo3::prelude::*;
+use std::path::PathBuf;
 use std::sync::Arc;
 use zklock_core::Wait;
+use zklock_core::face::guardian_command;
 
 /// A ``Client`` for asyncio. Get one with ``async with`` on a ``Client``, or from ``Client.aio``.
 ///
@@ -50,6 +52,16 @@ impl AsyncClient {
         let client = shared.client.clone();
         let begin = move |bell: &Arc<Bell>| client.start_connecting(Wait::at_most(timeout), bell.ringer());
         Ok(shared.coroutine("AsyncClient.connect", begin, |py, connected| nothing(py, connected.map(drop))))
+    }
+
+    /// Starts a guardian: if this process is killed, its locks are free at once. See ``Client.guard``.
+    #[pyo3(signature = (command=None))]
+    pub(crate) fn guard(slf: &Bound<'_, Self>, command: Option<PathBuf>) -> Coroutine {
+        let shared = Self::shared(slf).clone();
+        let client = shared.client.clone();
+        let command = guardian_command(command.map(PathBuf::into_os_string).as_deref());
+        let begin = move |bell: &Arc<Bell>| client.start_guarding(command, bell.ringer());
+        shared.coroutine("AsyncClient.guard", begin, nothing)
     }
 
     /// Starts to close the client at once; await it to wait until it is closed. See ``Client.close``.

@@ -1,0 +1,236 @@
+/* zklock_client_guard: a process that is killed frees its locks at once, and one that lives never loses its session for that. */
+
+#include "test.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The session timeout, which no test is slow enough to reach: all waits are bounded by SOON_MS. */
+#define LONG_MS 100000
+#define STOPS 200
+#define FORKS 200
+
+/* A child that holds the lock under a guardian, and does as it is told. */
+typedef struct {
+    pid_t id;
+    int orders, answers;
+} holder;
+
+/* What a holder can be told: to say whether it holds the lock, to fork a child that stays, or children that end. */
+enum { STATE = 's', STAY = 'f', END = 'e' };
+
+static pid_t lasting_child(void) {
+    pid_t child = fork();
+    if (child) return child;
+    /* It has all that its parent had open, and is not exec'd. */
+    for (;;) pause();
+}
+
+static void hold_on(const char *path, int orders, int answers) {
+    zklock_client *client = client_with(servers(), LONG_MS, 0);
+    OK(zklock_client_guard(client, NULL));
+    zklock_hold *hold = acquire(new_mutex(client, path, 0), SOON_MS);
+    char order = STATE;
+    do {
+        pid_t answer = 0;
+        if (order == STATE) answer = state_of(hold) == ZKLOCK_STATE_HELD;
+        if (order == STAY) answer = lasting_child();
+        for (int at = 0; order == END && at < FORKS; at++) {
+            answer = fork();
+            if (!answer) _exit(0);
+            CHECK(waitpid(answer, NULL, 0) == answer);
+        }
+        CHECK(write(answers, &answer, sizeof answer) == sizeof answer);
+    } while (read(orders, &order, 1) == 1);
+    _exit(0);
+}
+
+static pid_t answer_of(const holder *holder) {
+    pid_t answer;
+    CHECK(readable(holder->answers, SOON_MS));
+    CHECK(read(holder->answers, &answer, sizeof answer) == sizeof answer);
+    return answer;
+}
+
+static pid_t told(const holder *holder, char order) {
+    CHECK(write(holder->orders, &order, 1) == 1);
+    return answer_of(holder);
+}
+
+static holder new_holder(const char *path) {
+    int orders[2], answers[2];
+    CHECK(!pipe(orders) && !pipe(answers));
+    holder holder = {fork(), orders[1], answers[0]};
+    CHECK(holder.id >= 0);
+    if (!holder.id) {
+        close(orders[1]);
+        hold_on(path, orders[0], answers[1]);
+    }
+    close(orders[0]);
+    close(answers[1]);
+    CHECK(answer_of(&holder) == 1);
+    return holder;
+}
+
+static void ends(holder *holder, int signal) {
+    if (signal) CHECK(!kill(holder->id, signal));
+    close(holder->orders);
+    CHECK(waitpid(holder->id, NULL, 0) == holder->id);
+    close(holder->answers);
+}
+
+/* The next has the lock, long before the session of the one before could time out. */
+static void is_free_at_once(const char *path) {
+    zklock_client *client = client_with(servers(), LONG_MS, 0);
+    zklock_lock *lock = new_mutex(client, path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    CHECK(contenders_at(path) == 1);
+    give_back(hold);
+    zklock_lock_free(lock);
+    zklock_client_free(client);
+}
+
+/* How many children all threads of this process have. */
+static int children(void) {
+    int count = 0;
+    DIR *threads = opendir("/proc/self/task");
+    CHECK(threads);
+    for (struct dirent *entry; (entry = readdir(threads));) {
+        char name[300];
+        snprintf(name, sizeof name, "/proc/self/task/%s/children", entry->d_name);
+        FILE *file = fopen(name, "r");
+        for (int child; file && fscanf(file, "%d", &child) == 1;) count++;
+        if (file) fclose(file);
+    }
+    closedir(threads);
+    return count;
+}
+
+TEST(a_killed_process_frees_its_lock_at_once) {
+    char path[64];
+    snprintf(path, sizeof path, "%s", fresh_path());
+    holder holder = new_holder(path);
+    ends(&holder, SIGKILL);
+    is_free_at_once(path);
+}
+
+TEST(one_that_is_killed_while_it_is_stopped_is_dead) {
+    char path[64];
+    snprintf(path, sizeof path, "%s", fresh_path());
+    holder holder = new_holder(path);
+    CHECK(!kill(holder.id, SIGSTOP));
+    ends(&holder, SIGKILL);
+    is_free_at_once(path);
+}
+
+TEST(a_child_with_all_descriptors_does_not_hide_the_death_of_its_parent) {
+    char path[64];
+    snprintf(path, sizeof path, "%s", fresh_path());
+    holder holder = new_holder(path);
+    pid_t child = told(&holder, STAY);
+    CHECK(child > 0);
+    ends(&holder, SIGKILL);
+    is_free_at_once(path);
+    CHECK(!kill(child, SIGKILL));
+}
+
+TEST(a_living_process_keeps_its_session_however_often_it_stops_or_forks) {
+    char path[64];
+    snprintf(path, sizeof path, "%s", fresh_path());
+    holder holder = new_holder(path);
+    for (int at = 0; at < STOPS; at++) {
+        int status;
+        CHECK(!kill(holder.id, SIGSTOP));
+        CHECK(waitpid(holder.id, &status, WUNTRACED) == holder.id && WIFSTOPPED(status));
+        CHECK(!kill(holder.id, SIGCONT));
+    }
+    CHECK(told(&holder, END) > 0);
+    pid_t child = told(&holder, STAY);
+    CHECK(!kill(child, SIGKILL));
+    CHECK(told(&holder, STATE) == 1);
+    CHECK(contenders_at(path) == 1);
+    ends(&holder, 0);
+    is_free_at_once(path);
+}
+
+TEST(the_guardian_ends_with_its_client) {
+    int before = children();
+    zklock_client *client = client_with(servers(), LONG_MS, 0);
+    OK(zklock_client_guard(client, NULL));
+    CHECK(children() == before + 1);
+    OK(zklock_client_close(client));
+    CHECK(children() == before);
+    zklock_client_free(client);
+
+    /* One that is freed lives as long as what was made of it, and is guarded as long. */
+    client = client_with(servers(), LONG_MS, 0);
+    OK(zklock_client_guard(client, NULL));
+    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    zklock_client_free(client);
+    zklock_lock_free(lock);
+    OK(zklock_hold_confirm(hold, NULL));
+    CHECK(children() == before + 1);
+    give_back(hold);
+    EVENTUALLY(children() == before);
+}
+
+TEST(a_client_has_one_guardian) {
+    zklock_client *client = client_with(servers(), LONG_MS, 0);
+    OK(zklock_client_guard(client, "zklock"));
+    IS(zklock_client_guard(client, NULL), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("zklock_client_guard: this client has a guardian already");
+    OK(zklock_client_close(client));
+    IS(zklock_client_guard(client, NULL), ZKLOCK_CLOSED);
+    zklock_client_free(client);
+}
+
+TEST(a_lazy_client_connects_first) {
+    zklock_options *options;
+    zklock_client *client;
+    OK(zklock_options_new(&options));
+    OK(zklock_options_set_connect_timeout(options, 300));
+    OK(zklock_client_new_lazy("127.0.0.1:1", options, &client));
+    IS(zklock_client_guard(client, NULL), ZKLOCK_UNREACHABLE);
+    zklock_client_free(client);
+    OK(zklock_client_new_lazy(servers(), NULL, &client));
+    OK(zklock_client_guard(client, NULL));
+    CHECK(stat_of(client, ZKLOCK_STAT_SESSION_ID));
+    OK(zklock_client_close(client));
+    zklock_client_free(client);
+    OK(zklock_client_new_lazy(servers(), options, &client));
+    OK(zklock_client_close(client));
+    IS(zklock_client_guard(client, NULL), ZKLOCK_CLOSED);
+    zklock_client_free(client);
+    zklock_options_free(options);
+}
+
+TEST(a_command_that_is_none_is_refused_with_what_to_do) {
+    zklock_client *client = client_with(servers(), LONG_MS, 0);
+    int before = children();
+    IS(zklock_client_guard(client, "/nowhere/zklock"), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("there is no program \"/nowhere/zklock\": install the command zklock (cargo install --path zklock-cli)");
+    IS(zklock_client_guard(client, "/dev/null"), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("this user may not execute \"/dev/null\"");
+    IS(zklock_client_guard(client, "true"), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("it ended at once: \"true\" is to be the command zklock");
+    char *path = strdup(getenv("PATH"));
+    CHECK(!setenv("PATH", "/nowhere:/tmp", 1));
+    IS(zklock_client_guard(client, NULL), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("there is no \"zklock\" in the directories of PATH (\"/nowhere:/tmp\")");
+    CHECK(!setenv("PATH", path, 1));
+    free(path);
+    CHECK(children() == before);
+    OK(zklock_client_guard(client, NULL));
+    OK(zklock_client_close(client));
+    zklock_client_free(client);
+}
+
+TEST_MAIN("standalone max-session=100000", LISTED(a_killed_process_frees_its_lock_at_once),
+          LISTED(one_that_is_killed_while_it_is_stopped_is_dead),
+          LISTED(a_child_with_all_descriptors_does_not_hide_the_death_of_its_parent),
+          LISTED(a_living_process_keeps_its_session_however_often_it_stops_or_forks), LISTED(the_guardian_ends_with_its_client),
+          LISTED(a_client_has_one_guardian), LISTED(a_lazy_client_connects_first),
+          LISTED(a_command_that_is_none_is_refused_with_what_to_do))

@@ -1,0 +1,197 @@
+"""``Client.guard``: a process that is killed frees its locks at once, and one that lives never loses its session for that."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pathlib
+import signal
+import typing
+
+import pytest
+from ground import Ground, fresh_path
+from guests.programs import FORKS, Program, Start, until
+
+import zklock
+
+# The session timeout. No test is slow enough to reach it: all waits are bounded by far less.
+LONG = 100.0
+SOON = 30.0
+
+HOLDER = """
+import asyncio, os, signal, subprocess, sys
+import zklock
+
+hosts, path, face = sys.argv[1:]
+zk = zklock.Client(hosts, session_timeout=100)
+
+
+def obey(hold):
+    print("holds", flush=True)
+    for order in sys.stdin:
+        if order == "fork\\n":
+            child = os.fork()
+            if not child:
+                # It has all that its parent has, and lives on.
+                signal.pause()
+            print(child, flush=True)
+        if order == "children\\n":
+            for _ in range(50):
+                child = os.fork()
+                if not child:
+                    os._exit(0)
+                os.waitpid(child, 0)
+            subprocess.run(["true"], check=True)
+            print(hold.state.name, flush=True)
+        if order == "exec\\n":
+            os.execvp("sleep", ["sleep", "1000"])
+
+
+async def asynchronous():
+    await zk.aio.guard()
+    async with zk.aio.mutex(path) as hold:
+        await asyncio.to_thread(obey, hold)
+
+
+if face == "aio":
+    asyncio.run(asynchronous())
+else:
+    zk.guard()
+    with zk.mutex(path) as hold:
+        obey(hold)
+"""
+
+
+@pytest.fixture(scope="module")
+def patient_ground() -> typing.Iterator[Ground]:
+    """A server that grants long sessions."""
+    ground = Ground()
+    ground("start standalone tick=500 max-session=100000")
+    yield ground
+    ground.close()
+
+
+@pytest.fixture
+def ground(patient_ground: Ground) -> Ground:
+    return patient_ground
+
+
+def children(process: int) -> list[int]:
+    """The children of all its threads that have not been waited for."""
+    tasks = pathlib.Path(f"/proc/{process}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+def answer(holder: Program, order: str) -> str:
+    holder.tell(order)
+    return holder.line()
+
+
+def is_free_at_once(hosts: str, path: str) -> None:
+    """The next has the lock, long before the session of the one before could time out."""
+    with zklock.Client(hosts, session_timeout=LONG) as zk, zk.mutex(path, timeout=SOON) as hold:
+        assert len(zk.mutex(path).contenders()) == 1
+        assert hold.state is zklock.HoldState.HELD
+
+
+@pytest.mark.parametrize("face", ["threads", "aio"])
+def test_a_killed_process_frees_its_lock_at_once(start: Start, hosts: str, path: str, face: str) -> None:
+    holder = start(HOLDER, hosts, path, face)
+    assert holder.line() == "holds"
+    holder.process.kill()
+    is_free_at_once(hosts, path)
+
+
+def test_a_forked_child_does_not_hide_the_death_of_its_parent(start: Start, hosts: str, path: str) -> None:
+    holder = start(HOLDER, hosts, path, "threads", options=FORKS)
+    assert holder.line() == "holds"
+    child = int(answer(holder, "fork"))
+    holder.process.kill()
+    is_free_at_once(hosts, path)
+    os.kill(child, signal.SIGKILL)
+
+
+def test_a_living_process_keeps_its_session_however_often_it_stops_or_forks(
+    start: Start, hosts: str, path: str, ground: Ground
+) -> None:
+    holder = start(HOLDER, hosts, path, "threads", options=FORKS)
+    assert holder.line() == "holds"
+    for _ in range(50):
+        holder.process.send_signal(signal.SIGSTOP)
+        assert os.WIFSTOPPED(os.waitpid(holder.process.pid, os.WUNTRACED)[1])
+        holder.process.send_signal(signal.SIGCONT)
+    assert answer(holder, "children") == "HELD"
+    assert len(ground.children(path)) == 1
+    holder.process.kill()
+    is_free_at_once(hosts, path)
+
+
+def test_one_that_becomes_another_program_keeps_its_session(start: Start, hosts: str, ground: Ground) -> None:
+    # Nobody frees it before the session times out.
+    path = fresh_path("/locks", "exec")
+    holder = start(HOLDER, hosts, path, "threads")
+    assert holder.line() == "holds"
+    (guardian,) = children(holder.process.pid)
+    holder.tell("exec")
+    stat = pathlib.Path(f"/proc/{guardian}/stat")
+    # It has heard the end of its socket, and has waited in vain for a death. Nobody waits for it any more.
+    until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "Z")
+    assert len(ground.children(path)) == 1
+
+
+def test_the_guardian_ends_with_its_client(hosts: str) -> None:
+    before = len(children(os.getpid()))
+    with zklock.Client(hosts, session_timeout=LONG) as zk:
+        zk.guard()
+        assert len(children(os.getpid())) == before + 1
+    assert len(children(os.getpid())) == before
+
+    async def run() -> None:
+        async with zklock.Client(hosts, session_timeout=LONG) as zk:
+            await zk.guard()
+            assert len(children(os.getpid())) == before + 1
+
+    asyncio.run(run())
+    assert len(children(os.getpid())) == before
+
+
+def test_a_client_has_one_guardian_and_a_closed_one_none(hosts: str) -> None:
+    zk = zklock.Client(hosts, session_timeout=LONG)
+    # It has not connected before.
+    zk.guard("zklock")
+    assert zk.session_id is not None
+    with pytest.raises(zklock.InvalidInput, match="has a guardian already"):
+        zk.guard()
+    zk.close()
+    with pytest.raises(zklock.Closed):
+        zk.guard()
+    with pytest.raises(zklock.Closed):
+        asyncio.run(awaited(zk.aio.guard()))
+
+
+async def awaited(coroutine: typing.Awaitable[object]) -> None:
+    await coroutine
+
+
+def test_servers_that_cannot_be_reached_are_told() -> None:
+    with pytest.raises(zklock.Unreachable):
+        zklock.Client("127.0.0.1:1", connect_timeout=0.3).guard()
+
+
+def test_a_command_that_is_none_is_refused_with_what_to_do(
+    hosts: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = tmp_path / "zklock"
+    plain.touch()
+    with zklock.Client(hosts, session_timeout=LONG) as zk:
+        with pytest.raises(zklock.InvalidInput, match='no program "/nowhere/zklock": install the command zklock'):
+            zk.guard("/nowhere/zklock")
+        with pytest.raises(zklock.InvalidInput, match="may not execute"):
+            zk.guard(plain)
+        with pytest.raises(zklock.InvalidInput, match="it ended at once"):
+            asyncio.run(awaited(zk.aio.guard("true")))
+        with pytest.raises(TypeError):
+            zk.guard(7)  # type: ignore[arg-type]
+        monkeypatch.setenv("PATH", "/nowhere")
+        with pytest.raises(zklock.InvalidInput, match=r'no "zklock" in the directories of PATH \("/nowhere"\)'):
+            zk.guard()

@@ -1,0 +1,241 @@
+//! The span of an acquire, as a `tracing` subscriber sees it: from the call until nothing is left of its attempt.
+
+use crate::support::queue::held;
+use crate::support::{client, on_a_thread, operator, options, soon};
+use ground::shared;
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::DefaultGuard;
+use tracing::{Event, Instrument, Metadata, Subscriber};
+use tracing_core::span::Current;
+use zklock_core::{ErrorKind, LossReason, blocking};
+
+/// What a thread has told, in order.
+#[derive(Default)]
+struct Told {
+    /// With the span in which it was told.
+    lines: Vec<(Option<u64>, String)>,
+    spans: HashMap<u64, (&'static Metadata<'static>, usize)>,
+    entered: Vec<u64>,
+    last: u64,
+}
+
+#[derive(Clone, Default)]
+struct Recorder(Arc<Mutex<Told>>);
+
+/// The message alone, or the fields of a span.
+struct Text<'a>(&'a mut String);
+
+impl Visit for Text<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        match field.name() {
+            "message" => write!(self.0, "{value:?}").unwrap(),
+            "path" => write!(self.0, " path={value:?}").unwrap(),
+            _ => {}
+        }
+    }
+}
+
+impl Subscriber for Recorder {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("zklock_core") || metadata.target() == module_path!()
+    }
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut told = self.0.lock().unwrap();
+        let within = span.parent().map(Id::into_u64);
+        let within = within.or_else(|| told.entered.last().copied().filter(|_| span.is_contextual()));
+        told.last += 1;
+        let (number, metadata) = (told.last, span.metadata());
+        let mut line = format!("{} {} begins", metadata.level(), metadata.name());
+        span.record(&mut Text(&mut line));
+        told.spans.insert(number, (metadata, 1));
+        told.lines.push((within, line));
+        Id::from_u64(number)
+    }
+    fn clone_span(&self, id: &Id) -> Id {
+        self.0.lock().unwrap().spans.get_mut(&id.into_u64()).unwrap().1 += 1;
+        id.clone()
+    }
+    fn try_close(&self, id: Id) -> bool {
+        let mut told = self.0.lock().unwrap();
+        let (_, handles) = told.spans.get_mut(&id.into_u64()).unwrap();
+        *handles -= 1;
+        let is_over = *handles == 0;
+        if is_over {
+            told.lines.push((Some(id.into_u64()), "over".to_owned()));
+        }
+        is_over
+    }
+    fn event(&self, event: &Event<'_>) {
+        let mut line = String::new();
+        event.record(&mut Text(&mut line));
+        let mut told = self.0.lock().unwrap();
+        let within = event.parent().map(Id::into_u64);
+        let within = within.or_else(|| told.entered.last().copied().filter(|_| event.is_contextual()));
+        let message = line.split(" path=").next().unwrap_or_default().to_owned();
+        told.lines.push((within, message));
+    }
+    fn enter(&self, id: &Id) {
+        self.0.lock().unwrap().entered.push(id.into_u64());
+    }
+    fn exit(&self, id: &Id) {
+        let mut told = self.0.lock().unwrap();
+        assert_eq!(told.entered.pop(), Some(id.into_u64()));
+    }
+    fn current_span(&self) -> Current {
+        let told = self.0.lock().unwrap();
+        let current = told.entered.last().map(|id| Current::new(Id::from_u64(*id), told.spans[id].0));
+        current.unwrap_or_else(Current::none)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+}
+
+impl Recorder {
+    /// Hears this thread. Other tests may come to a place in the code just when this begins, and then it stays silent until those who
+    /// listen are asked again.
+    async fn listening() -> (Self, DefaultGuard) {
+        let recorder = Self::default();
+        let guard = tracing::subscriber::set_default(recorder.clone());
+        let client = client().await;
+        let mut number = 0;
+        let all = ["DEBUG acquire begins", "acquire begins", "node created", "lock granted", "lock released"];
+        while !all.iter().all(|line| recorder.has(line)) || number == 0 {
+            tracing::callsite::rebuild_interest_cache();
+            number += 1;
+            held(&client.mutex(&format!("/spans/first-{number}")).unwrap()).await.release().await.unwrap();
+        }
+        soon(client.close()).await;
+        (recorder, guard)
+    }
+
+    fn has(&self, beginning: &str) -> bool {
+        self.0.lock().unwrap().lines.iter().any(|(_, line)| line.starts_with(beginning))
+    }
+
+    /// The span of the acquire at this path, and what it is within.
+    fn span_of(&self, path: &str) -> (u64, Option<u64>) {
+        let told = self.0.lock().unwrap();
+        let begins = format!("DEBUG acquire begins path={path:?}");
+        let spans: Vec<_> = told.lines.iter().filter(|(_, line)| *line == begins).collect();
+        assert_eq!(spans.len(), 1, "{:?}", told.lines);
+        // The line right after it is its first, from within it.
+        let at = told.lines.iter().position(|(_, line)| *line == begins).unwrap();
+        let first = &told.lines[at + 1];
+        assert_eq!(first.1, "acquire begins");
+        (first.0.unwrap(), spans[0].0)
+    }
+
+    /// All that was told within the span of the acquire at this path, up to now.
+    fn told_at(&self, path: &str) -> Vec<String> {
+        let (span, _) = self.span_of(path);
+        let told = self.0.lock().unwrap();
+        told.lines.iter().filter(|(within, _)| *within == Some(span)).map(|(_, line)| line.clone()).collect()
+    }
+
+    /// It is told within this span, which is another one, and before that of the acquire at this path is over.
+    fn is_told_before_the_end_of(&self, path: &str, line: &str, within: Option<Id>) {
+        let (span, _) = self.span_of(path);
+        let told = self.0.lock().unwrap();
+        let at = |within: Option<u64>, line: &str| {
+            told.lines.iter().rposition(|(at, told)| (*at, &**told) == (within, line))
+        };
+        let (told_at, over) = (at(within.map(|id| id.into_u64()), line), at(Some(span), "over"));
+        assert!(told_at.is_some() && told_at < over, "{:?}", told.lines);
+    }
+
+    /// All that was told within it when it is over.
+    async fn all_told_at(&self, path: &str) -> Vec<String> {
+        let over = async {
+            while self.told_at(path).last().is_none_or(|line| line != "over") {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        soon(over).await;
+        self.told_at(path)
+    }
+}
+
+/// Another client's hold, of a thread whose log is not heard.
+async fn another(path: &'static str) -> blocking::Hold {
+    on_a_thread(move || {
+        let client = blocking::Client::connect(options(&shared().connect_string())).unwrap();
+        client.mutex(path).unwrap().acquire().unwrap()
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_span_of_a_grant_is_within_its_callers_and_lasts_until_the_node_is_gone() {
+    let (recorder, _guard) = Recorder::listening().await;
+    let client = client().await;
+    let path = "/spans/granted";
+    let lock = client.mutex(path).unwrap();
+    let job = tracing::info_span!("job");
+    let hold = soon(lock.acquire().instrument(job.clone())).await.unwrap();
+    assert_eq!(recorder.span_of(path).1, job.id().map(|id| id.into_u64()));
+    let until_granted = ["acquire begins", "node created", "lock granted"];
+    assert_eq!(recorder.told_at(path), until_granted, "it lasts as long as the hold");
+    assert!(recorder.has("INFO job begins"));
+    // What the program does while it holds is its own.
+    tracing::info!("at work");
+    assert_eq!(recorder.told_at(path), until_granted);
+    let own = tracing::info_span!("release");
+    soon(hold.release().instrument(own.clone())).await.unwrap();
+    assert_eq!(recorder.all_told_at(path).await, [&until_granted[..], &["over"]].concat());
+    // It is told where the program releases.
+    recorder.is_told_before_the_end_of(path, "lock released", own.id());
+    assert_eq!(operator().children_or_empty(path), [""; 0]);
+}
+
+#[tokio::test]
+async fn the_span_of_a_wait_that_times_out_lasts_until_its_node_is_gone() {
+    let (recorder, _guard) = Recorder::listening().await;
+    let (client, path) = (client().await, "/spans/timed-out");
+    let hold = another(path).await;
+    let error =
+        soon(client.mutex(path).unwrap().acquire_timeout(Duration::from_millis(300))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    let all = recorder.all_told_at(path).await;
+    assert_eq!(all, ["acquire begins", "node created", "waits behind another", "lock not acquired", "over"]);
+    assert_eq!(operator().children(path).len(), 1, "that of the holder");
+    on_a_thread(move || hold.release()).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_span_of_a_wait_that_is_cancelled_lasts_until_its_node_is_gone() {
+    let (recorder, _guard) = Recorder::listening().await;
+    let (client, path) = (client().await, "/spans/cancelled");
+    let hold = another(path).await;
+    let lock = client.mutex(path).unwrap();
+    let waits = async {
+        while recorder.0.lock().unwrap().lines.iter().all(|(_, line)| line != "waits behind another") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        hold = lock.acquire() => panic!("{hold:?}, and another holds"),
+        () = soon(waits) => {}
+    }
+    let all = recorder.all_told_at(path).await;
+    assert_eq!(all, ["acquire begins", "node created", "waits behind another", "acquire cancelled", "over"]);
+    assert_eq!(operator().children(path).len(), 1, "that of the holder");
+    on_a_thread(move || hold.release()).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_span_of_a_lost_hold_ends_by_itself_after_the_loss_is_told() {
+    let (recorder, _guard) = Recorder::listening().await;
+    let (client, path) = (client().await, "/spans/lost");
+    let hold = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
+    operator().delete(hold.node());
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+    let all = recorder.all_told_at(path).await;
+    assert_eq!(all, ["acquire begins", "node created", "lock granted", "over"]);
+    // The heartbeat tells of it, which is of all holds of the session and within no span.
+    recorder.is_told_before_the_end_of(path, "hold lost", None);
+}

@@ -1,0 +1,299 @@
+//! A program that calls `Client::guard`: when it is killed, the next has the lock at once; and never because of one that lives.
+//!
+//! The program is this one, told to run the ignored test at the end.
+
+use std::fs;
+use std::io::{self, BufRead};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use ground::{Ensemble, until};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Pid, Signal};
+use zklock_core::{ClientOptions, Credentials, ErrorKind, Tls, blocking};
+
+use super::{LONG, inherited, node, servers, stat};
+use crate::support::{Process, SOON, is_alive, path, zklock};
+
+/// What the program gets from its test: whether it uses the asynchronous face, which lock it holds, and where.
+const FACE: &str = "PROGRAM_FACE";
+const LOCK: &str = "PROGRAM_LOCK";
+const HOSTS: &str = "PROGRAM_HOSTS";
+/// The folder of the certificates, for a closed ensemble.
+const CERTIFICATES: &str = "PROGRAM_CERTIFICATES";
+/// What it says, apart from what the test harness does.
+const MARK: &str = "@program ";
+
+/// The program, when it holds the lock.
+struct Holder {
+    process: Process,
+    node: String,
+}
+
+impl Holder {
+    fn start(face: &str, path: &str) -> Self {
+        Self::started(command(face, path), |process| {
+            let node = node(path);
+            Self { process, node }
+        })
+    }
+
+    fn started(mut command: Command, and: impl FnOnce(Process) -> Self) -> Self {
+        let process = Process::start(&mut command);
+        wait_for(&process, "holds");
+        and(process)
+    }
+
+    fn pid(&self) -> Pid {
+        self.process.pid()
+    }
+
+    /// Its only child.
+    fn guardian(&self) -> Pid {
+        let guardian = children(self.pid());
+        assert_eq!(guardian.len(), 1);
+        guardian[0]
+    }
+
+    /// What it is told to do.
+    fn told(&mut self, what: &str) {
+        self.process.write(&format!("{what}\n"));
+    }
+
+    fn kill(&self) -> Instant {
+        let killed = Instant::now();
+        self.process.signal(Signal::KILL);
+        killed
+    }
+}
+
+fn wait_for(process: &Process, what: &str) {
+    let wanted = format!("{MARK}{what}\n");
+    while process.line() != wanted {}
+}
+
+fn command(face: &str, path: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "--ignored", "--nocapture", "guardian::programs::a_guarded_program"]);
+    command.env(FACE, face).env(LOCK, path).env(HOSTS, servers().connect_string());
+    command
+}
+
+/// The children of all its threads.
+fn children(pid: Pid) -> Vec<Pid> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
+    let children =
+        threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let all = children.collect::<Vec<_>>().join(" ");
+    all.split_whitespace().map(|number| Pid::from_raw(number.parse().unwrap()).unwrap()).collect()
+}
+
+/// One that waits for the lock, in this process. It is queued when this returns.
+fn next(path: &str, options: ClientOptions) -> std::thread::JoinHandle<()> {
+    let client = blocking::Client::connect(options.session_timeout(LONG).unwrap()).unwrap();
+    let lock = client.mutex(path).unwrap();
+    std::thread::spawn(move || {
+        lock.acquire_timeout(SOON).expect("the lock is free").release().unwrap();
+        client.close().unwrap();
+    })
+}
+
+/// Sees that the next has the lock before the session of the one that was killed could time out.
+fn is_granted_at_once(next: std::thread::JoinHandle<()>, killed: Instant) {
+    next.join().unwrap();
+    let taken = killed.elapsed();
+    assert!(taken < LONG / 2, "the session has timed out: {taken:?}");
+}
+
+fn killed_program_frees_its_lock(face: &str) {
+    let path = path();
+    let holder = Holder::start(face, &path);
+    let guardian = holder.guardian();
+    let next = next(&path, ClientOptions::new(&servers().connect_string()).unwrap());
+    super::operator().wait_for_children(&path, 2, SOON);
+    // As one of its children would have them.
+    let copies = inherited(holder.pid());
+    let killed = holder.kill();
+    is_granted_at_once(next, killed);
+    assert!(stat(&holder.node).is_none());
+    assert!(until(SOON, || !is_alive(guardian)), "the guardian stays");
+    drop(copies);
+}
+
+#[test]
+fn the_next_has_the_lock_of_a_killed_program() {
+    killed_program_frees_its_lock("async");
+}
+
+#[test]
+fn the_next_has_the_lock_of_a_killed_program_of_threads() {
+    killed_program_frees_its_lock("blocking");
+}
+
+#[test]
+fn a_stopped_program_keeps_its_session() {
+    let path = path();
+    let mut holder = Holder::start("blocking", &path);
+    holder.process.signal(Signal::STOP);
+    // If the session were ended, it would be in this time, or much later.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(stat(&holder.node).is_some(), "the session of a living process was ended");
+    assert!(is_alive(holder.guardian()));
+    holder.process.signal(Signal::CONT);
+    holder.told("release");
+    wait_for(&holder.process, "released");
+}
+
+#[test]
+fn a_program_that_becomes_another_keeps_its_session_until_that_times_out() {
+    let path = path();
+    let mut holder = Holder::start("blocking", &path);
+    let guardian = holder.guardian();
+    holder.told("exec");
+    // It has heard the end of its socket, and waited in vain for a death.
+    assert!(until(SOON, || !is_alive(guardian)), "the guardian stays");
+    assert!(is_alive(holder.pid()));
+    assert!(stat(&holder.node).is_some(), "the session of a living process was ended");
+}
+
+#[test]
+fn closing_the_client_ends_its_guardian() {
+    for face in ["async", "blocking"] {
+        let path = path();
+        let mut holder = Holder::start(face, &path);
+        let guardian = holder.guardian();
+        holder.told("close");
+        wait_for(&holder.process, "closed");
+        assert!(!is_alive(guardian), "{face}");
+        assert_eq!(children(holder.pid()), [], "{face}: not even its exit code");
+    }
+}
+
+#[test]
+fn a_guardian_keeps_nothing_open_that_the_program_left_to_its_children() {
+    let path = path();
+    let holder = Holder::start("blocking", &path);
+    let open = |pid: Pid| -> Vec<String> {
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+        open.filter_map(|entry| Some(fs::read_link(entry.path()).ok()?.to_string_lossy().into_owned()))
+            .collect()
+    };
+    let sockets =
+        |pid| open(pid).into_iter().filter(|target| target.starts_with("socket:")).collect::<Vec<_>>();
+    let of_program = sockets(holder.pid());
+    let of_guardian = sockets(holder.guardian());
+    let shared: Vec<_> = of_guardian.iter().filter(|socket| of_program.contains(socket)).collect();
+    assert_eq!(shared, [""; 0], "the listening socket");
+}
+
+#[test]
+fn a_guardian_that_is_killed_is_missed_and_may_be_replaced() {
+    let path = path();
+    let mut holder = Holder::start("blocking", &path);
+    let first = holder.guardian();
+    holder.told("guard");
+    wait_for(&holder.process, "has one");
+    crate::support::signal(first, Signal::KILL);
+    assert!(until(SOON, || {
+        holder.told("guard");
+        let mut line = holder.process.line();
+        while !line.starts_with(MARK) {
+            line = holder.process.line();
+        }
+        line == format!("{MARK}guarded\n")
+    }));
+    assert_ne!(holder.guardian(), first);
+    let killed = holder.kill();
+    is_granted_at_once(next(&path, ClientOptions::new(&servers().connect_string()).unwrap()), killed);
+}
+
+#[test]
+fn in_a_closed_ensemble_the_guardian_logs_in_as_the_program_does() {
+    let builder =
+        Ensemble::builder().servers(3).max_session_timeout(LONG).tls(true).sasl(&[("ann", "secret")]);
+    let closed =
+        builder.configure("enforce.auth.enabled=true").configure("enforce.auth.schemes=sasl").start();
+    let folder = closed.certificates().authority().parent().unwrap().to_owned();
+    let mut command = command("blocking", "/closed");
+    command.env(HOSTS, closed.tls_connect_string()).env(CERTIFICATES, &folder);
+    let holder = Holder::started(command, |process| Holder { process, node: String::new() });
+    let killed = holder.kill();
+    is_granted_at_once(next("/closed", closed_options(&closed.tls_connect_string(), &folder)), killed);
+}
+
+/// With everything as text, none of which the guardian can find in a file.
+fn closed_options(hosts: &str, folder: &Path) -> ClientOptions {
+    let text = |file| fs::read_to_string(folder.join(file)).unwrap();
+    let tls = Tls::new(&text("ca.pem")).unwrap().identity(&text("client.pem"), &text("client.key")).unwrap();
+    ClientOptions::new(hosts).unwrap().tls(tls).credentials(Credentials::sasl("ann", "secret").unwrap())
+}
+
+/// The program: it holds a lock, under a guardian, and does as it is told.
+#[test]
+#[ignore = "a program for the tests above"]
+fn a_guarded_program() {
+    let Ok(face) = std::env::var(FACE) else { return };
+    let (hosts, path) = (std::env::var(HOSTS).unwrap(), std::env::var(LOCK).unwrap());
+    let options = match std::env::var_os(CERTIFICATES) {
+        Some(folder) => closed_options(&hosts, Path::new(&folder)),
+        None => ClientOptions::new(&hosts).unwrap(),
+    };
+    let options = options.session_timeout(LONG).unwrap();
+    if face == "async" {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        return runtime.block_on(asynchronous(options, &path));
+    }
+    // As a careless program leaves it to its children.
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    fcntl_setfd(&listener, FdFlags::empty()).unwrap();
+    let client = blocking::Client::lazy(options);
+    client.guard(guardian()).unwrap();
+    let hold = client.mutex(&path).unwrap().acquire().unwrap();
+    say("holds");
+    for order in io::stdin().lock().lines().map_while(Result::ok) {
+        match &*order {
+            "release" => {
+                hold.release().unwrap();
+                say("released");
+            }
+            "close" => {
+                client.close().unwrap();
+                say("closed");
+            }
+            "guard" => match client.guard(guardian()) {
+                Ok(()) => say("guarded"),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+                    say("has one");
+                }
+            },
+            _ => panic!("{}", Command::new("sleep").arg("1000").exec()),
+        }
+    }
+}
+
+async fn asynchronous(options: ClientOptions, path: &str) {
+    let client = zklock_core::Client::connect(options).await.unwrap();
+    let _guardian = client.guard(guardian()).await.unwrap();
+    let _hold = client.mutex(path).unwrap().acquire().await.unwrap();
+    say("holds");
+    let read = tokio::task::spawn_blocking(|| io::stdin().lock().lines().next());
+    if read.await.unwrap().is_some() {
+        client.close().await;
+        say("closed");
+        tokio::task::spawn_blocking(|| io::stdin().lock().lines().next()).await.unwrap();
+    }
+}
+
+fn guardian() -> Command {
+    let mut command = zklock();
+    command.arg("guardian");
+    command
+}
+
+fn say(what: &str) {
+    println!("\n{MARK}{what}");
+}
