@@ -87,8 +87,8 @@ impl<'a> Guarded<'a> {
     /// * [`ErrorKind::Conflict`] if a node was not as it had to be: nothing was written. Which it was says
     ///   [`Error::conflict`];
     /// * [`ErrorKind::Uncertain`] if the reply was lost: all or nothing was written. [`Hold::read`] tells which;
-    /// * [`ErrorKind::InvalidInput`] for a bad path, for more than 512 KiB in all, or for the hold of an
-    ///   [exclusive](crate::Client::exclusive) lock, whose node has no name of its own;
+    /// * [`ErrorKind::InvalidInput`] for a bad path, for more than 512 KiB in all, or on servers of version 3.4 for the hold of
+    ///   an [exclusive](crate::Client::exclusive) lock, whose node has no name of its own there;
     /// * [`ErrorKind::NotHeld`] after a release.
     ///
     /// # Cancel safety

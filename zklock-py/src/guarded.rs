@@ -140,7 +140,7 @@ impl Guarded {
     /// another version, existed already, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which. In
     /// both cases nothing was written. Raises ``Uncertain`` if the reply was lost: all of the writes were done or none,
     /// and ``Hold.read`` tells which. Raises ``NotHeld`` if the hold was released, and ``InvalidInput`` for an invalid
-    /// path, for more than 512 KiB in all, or for a hold of an exclusive lock.
+    /// path, for more than 512 KiB in all, or on servers of version 3.4 for a hold of an exclusive lock.
     fn commit(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let base = slf.as_super().get();
         let writes = base.commit();
