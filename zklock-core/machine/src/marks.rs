@@ -5,7 +5,7 @@
 //! for as long as the session lives. So all marks of a session have something in common, and a node with such a
 //! mark that no attempt has is deleted by the session that lists it.
 
-use super::name::{Name, Uuid};
+use super::name::{Name, Uuid, mark_of_companion};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The marks of one session's attempts.
@@ -114,8 +114,9 @@ impl Marks {
 
     /// The mark of a node of this session.
     fn of_session(&self, child: &str) -> Option<Uuid> {
-        let name = Name::parse(child).or_else(|| Name::parse_lease(child))?;
-        name.uuid().filter(|mark| mark.session() == self.session)
+        let of_contender = || Name::parse(child).or_else(|| Name::parse_lease(child))?.uuid();
+        let mark = mark_of_companion(child).or_else(of_contender);
+        mark.filter(|mark| mark.session() == self.session)
     }
 
     fn is_live(&self, mark: Uuid) -> bool {
@@ -159,7 +160,7 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::Scheme;
+    use crate::name::{SINGLE_NAME, Scheme, companion};
 
     const SCHEMES: [Scheme; 7] = [
         Scheme::Mutex,
@@ -185,6 +186,16 @@ mod tests {
             let listing = marks.begin_listing();
             assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]], "{scheme:?}");
         }
+    }
+
+    #[test]
+    fn the_companion_of_an_exclusive_locks_node_is_recognised_as_well() {
+        let mut marks = Marks::new(11);
+        let (gone, live) = (marks.begin(), marks.begin());
+        marks.end(gone);
+        let children = [companion(gone), companion(live), SINGLE_NAME.to_owned()];
+        let listing = marks.begin_listing();
+        assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]]);
     }
 
     #[test]
