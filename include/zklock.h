@@ -2443,8 +2443,8 @@ void zklock_observer_free(zklock_observer *observer);
  * stay, including a set of locks that is the first in the queue and waits for another of its
  * locks.
  *
- * The node of an exclusive lock is read right before it is deleted, so that the node of a later
- * holder is spared. Such a node is in danger only if it is created between these two requests.
+ * The next holder of an exclusive lock is spared, unless the servers are of version 3.4 or another
+ * library holds it, and the next comes between the look at its node and its deletion.
  *
  * @param lock the lock.
  * @param visitor called by this thread for each of them, before zklock_break_lock returns. It may

@@ -183,8 +183,8 @@ impl Lock {
     /// []
     ///
     /// See ``evict`` for what that breaks. Waiters stay, even a set of locks that is first in the queue and waits for another
-    /// of its locks. The node of an exclusive lock is read right before it is deleted, so that the next holder is spared
-    /// unless it comes between these two requests.
+    /// of its locks. The next holder of an exclusive lock is spared, unless the servers are of version 3.4 or another
+    /// library holds it, and the next comes between the look at its node and its deletion.
     fn break_lock(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let (py, core) = (slf.py(), Self::core(slf));
         if let Some(greenlet) = Greenlet::current(py)? {

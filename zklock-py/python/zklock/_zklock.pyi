@@ -562,8 +562,8 @@ class Lock(_BaseLock):
         []
 
         See ``evict`` for what that breaks. Waiters stay, even a set of locks that is first in the queue and waits for another
-        of its locks. The node of an exclusive lock is read right before it is deleted, so that the next holder is spared
-        unless it comes between these two requests.
+        of its locks. The next holder of an exclusive lock is spared, unless the servers are of version 3.4 or another
+        library holds it, and the next comes between the look at its node and its deletion.
         """
     def revoke(self) -> list[Contender]:
         """Asks all holders to let the lock go, and gives a list of them, each a ``Contender``.
@@ -1107,7 +1107,7 @@ class Guarded(BaseGuarded):
         another version, existed already, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which. In
         both cases nothing was written. Raises ``Uncertain`` if the reply was lost: all of the writes were done or none,
         and ``Hold.read`` tells which. Raises ``NotHeld`` if the hold was released, and ``InvalidInput`` for an invalid
-        path, for more than 512 KiB in all, or for a hold of an exclusive lock.
+        path, for more than 512 KiB in all, or on servers of version 3.4 for a hold of an exclusive lock.
         """
 
 @final
