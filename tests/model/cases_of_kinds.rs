@@ -144,6 +144,7 @@ fn others() -> Vec<Case> {
         scene(each("single, alone: 3", &[LONE; 3], NONE)),
         scene(old(each("single, alone: 2, old server, loss", &[LONE; 2], LOSS))),
         scene(each("single, alone: 2, loss, cancel, twin", &[LONE; 2], Faults { twins: 1, ..lossy })),
+        scene(hidden(each("single, alone: 2, hidden, loss, cancel", &[LONE; 2], lossy))),
         scene(each("single, alone: 2, expiry, loss", &[LONE; 2], Faults { losses: 1, ..EXPIRY })),
         // With an operator who deletes the node alone, between the last look at it and its deletion, that of the next holder is
         // deleted, which is told so within a heartbeat. So here there is no next.

@@ -177,11 +177,18 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "single: 2, twice",
         "single: what an earlier hold has left taken for its own",
-        &[edit(
-            DOUBT,
-            "Some(_) if is_ours(node) => self.delete(Victim::Node),",
-            "Some(_) if own(node).is_some() => { let origin = origin_of(node).unwrap(); self.own(origin, now) }",
-        )],
+        &[
+            edit(
+                DOUBT,
+                "Some(_) if is_ours(node) => self.delete(Victim::Node),",
+                "Some(_) if own(node).is_some() => { let origin = origin_of(node).unwrap(); self.own(origin, now) }",
+            ),
+            edit(
+                SINGLE,
+                "Operation::Check { paths: self.paths() }",
+                "Operation::Check { paths: vec![path.clone()] }",
+            ),
+        ],
     ),
     seed(
         "single: 2, ghost",
@@ -198,7 +205,7 @@ pub(super) const SEEDS: &[Seed] = &[
         &[edit(DOUBT, "_ => self.delete(Victim::Companion),", "_ => self.nothing_left(),")],
     ),
     seed(
-        "single: 2, ghost",
+        "single: 2, twice",
         "single: what a server shows in its place taken for another's",
         &[edit(DOUBT, "seen.czxid <= origin.czxid", "seen.czxid == origin.czxid")],
     ),
@@ -233,12 +240,12 @@ pub(super) const SEEDS: &[Seed] = &[
         &[edit(DOUBT, "self.in_doubt = true;\n                if let", "if let")],
     ),
     seed(
-        "single",
+        "single, alone: 2, hidden",
         "single: what may not be read taken for its own",
         &[edit(
             DOUBT,
             "(None | Some(Outcome::Done), Outcome::Done) => self.state",
-            "(_, Outcome::Done) | (Some(Outcome::Done), _) => self.state",
+            "(None, _) | (Some(Outcome::Done), Outcome::Done) => self.state",
         )],
     ),
     seed(
