@@ -2570,8 +2570,9 @@ void zklock_observer_free(zklock_observer *observer);
  * this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
  * but still waits for another of its locks.
  *
- * The node of an exclusive lock is read just before it is deleted, to avoid deleting that of a
- * later holder. Such a node could only be hit if it is created between these two requests.
+ * The next holder of an exclusive lock is spared. It can be hit only if the servers are of version
+ * 3.4, or another library holds the lock, and if its node is created just between the request that
+ * reads the node and the one that deletes it.
  *
  * @param lock the lock.
  * @param visitor called on this thread for each holder, before zklock_break_lock returns. It may

@@ -185,7 +185,8 @@ impl Servers {
                 let admin = self.admin();
                 Box::new(move || {
                     let tree = PLACES.into_iter().flat_map(|place| admin.tree(&format!("/{place}")));
-                    tree.filter(|path| has_number(path) || path.ends_with("/lock")).collect()
+                    let is_of_lock = |path: &str| path.ends_with("/lock") || path.ends_with("-of-lock");
+                    tree.filter(|path| has_number(path) || is_of_lock(path)).collect()
                 })
             }
             Self::Etcd(etcd) => Box::new(|| match etcd.keys() {

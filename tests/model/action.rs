@@ -24,6 +24,10 @@ pub(crate) enum Action {
     Learn(u8),
     /// Its connection is there again.
     Connect(u8),
+    /// The same, to a server that has lost the last deletion and goes on to show what is gone.
+    Haunt(u8),
+    /// That server is started again, and its connections are lost.
+    Restart(u8),
     /// It opens a session.
     Open(u8),
     /// Its caller tries again.

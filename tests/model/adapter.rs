@@ -27,6 +27,11 @@ pub(crate) const MACHINE: Machine = Machine {
             [Want { queue, sort: Sort::Single, .. }] => {
                 return Box::new(Own(Single::new(queue, nothing(), patience)));
             }
+            [Want { queue, sort: Sort::Lone, .. }] => {
+                let mut single = Single::new(queue, nothing(), patience);
+                drive::Machine::handle_old_servers(&mut single);
+                return Box::new(Own(single));
+            }
             [Want { queue, sort: Sort::Member { members }, .. }] => {
                 return Box::new(Own(Member::new(queue, *members as usize, nothing(), patience)));
             }
@@ -53,7 +58,7 @@ fn claim(want: &Want) -> Claim {
         Sort::Read => Scheme::Read,
         Sort::Write => Scheme::Write,
         Sort::Latch => Scheme::Latch,
-        Sort::Single | Sort::Member { .. } => Scheme::Single,
+        Sort::Single | Sort::Lone | Sort::Member { .. } => Scheme::Single,
     };
     let mut claim = Claim::new(want.queue, scheme);
     if want.watches_children {

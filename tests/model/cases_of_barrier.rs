@@ -62,6 +62,7 @@ fn wild(setup: Setup) -> Setup {
         steps: 0,
         beats: 0,
         takes: 0,
+        ghosts: 0,
     };
     Setup { faults, ..setup }
 }

@@ -13,6 +13,7 @@ const READ: Want = in_a(Sort::Read);
 const WRITE: Want = in_a(Sort::Write);
 const LATCH: Want = in_a(Sort::Latch);
 const SINGLE: Want = in_a(Sort::Single);
+const LONE: Want = in_a(Sort::Lone);
 const SIMPLE: Want = Want { watches_children: true, ..MUTEX };
 
 /// So many permits of a semaphore that has so many.
@@ -47,6 +48,7 @@ const LOSS: Faults = Faults { losses: 1, ..NONE };
 const CANCEL: Faults = Faults { cancels: 1, ..NONE };
 const EXPIRY: Faults = Faults { expiries: 1, ..NONE };
 const DELETION: Faults = Faults { deletions: 1, ..NONE };
+const GHOST: Faults = Faults { ghosts: 1, ..LOSS };
 const PARENT_DELETION: Faults = Faults { parent_deletions: 1, ..NONE };
 const TWIN: Faults = Faults { twins: 1, cancels: 1, ..NONE };
 
@@ -136,8 +138,18 @@ fn others() -> Vec<Case> {
             Faults { twins: 1, ..lossy },
         ))),
         scene(hidden(each("single: 2, hidden, expiry, loss", &[SINGLE; 2], Faults { losses: 1, ..EXPIRY }))),
-        // With an operator who deletes between the last look at a node and its deletion, that of the next holder is
-        // deleted, who is told so within a heartbeat: names that are shared have no remedy for that.
+        // A server shows what is gone; and what an earlier hold of the same session has left.
+        scene(each("single: 2, ghost, losses", &[SINGLE; 2], Faults { losses: 2, ..GHOST })),
+        scene(Setup { attempts: 2, ..each("single: 2, twice, ghost", &[SINGLE; 2], GHOST) }),
+        scene(each("single, alone: 3", &[LONE; 3], NONE)),
+        scene(old(each("single, alone: 2, old server, loss", &[LONE; 2], LOSS))),
+        scene(each("single, alone: 2, loss, cancel, twin", &[LONE; 2], Faults { twins: 1, ..lossy })),
+        scene(hidden(each("single, alone: 2, hidden, loss, cancel", &[LONE; 2], lossy))),
+        scene(each("single, alone: 2, expiry, loss", &[LONE; 2], Faults { losses: 1, ..EXPIRY })),
+        // With an operator who deletes the node alone, between the last look at it and its deletion, that of the next holder is
+        // deleted, which is told so within a heartbeat. So here there is no next.
+        scene(each("single: 1, deletion, loss", &[SINGLE], Faults { deletions: 1, ..LOSS })),
+        scene(each("single: 2, parent deletion", &[SINGLE; 2], PARENT_DELETION)),
     ]
 }
 
@@ -209,6 +221,7 @@ fn wild(setup: Setup) -> Setup {
         steps: 4,
         beats: 0,
         takes: 0,
+        ghosts: 0,
     };
     Setup { faults, ..setup }
 }

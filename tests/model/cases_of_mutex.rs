@@ -164,6 +164,7 @@ fn wild(name: &'static str, clients: usize, attempts: u8) -> Setup {
         steps: 6,
         beats: 0,
         takes: 0,
+        ghosts: 0,
     };
     Setup { attempts, ..Setup::new(name, clients, faults) }
 }

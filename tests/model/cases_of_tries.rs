@@ -65,6 +65,7 @@ fn wild(setup: Setup) -> Setup {
         steps: 6,
         beats: 0,
         takes: 0,
+        ghosts: 0,
     };
     Setup { faults, ..setup }
 }

@@ -109,6 +109,7 @@ fn wild(setup: Setup) -> Setup {
         steps: 4,
         beats: 0,
         takes: 6,
+        ghosts: 0,
     };
     Setup { faults, attempts: 2, ..setup }
 }

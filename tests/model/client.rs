@@ -331,7 +331,14 @@ fn new_attempt(machine: &Machine, plan: &Plan) -> Box<dyn Attempt> {
 
 pub(crate) fn is_creation(operation: &Operation) -> bool {
     use Operation as O;
-    matches!(operation, O::Create(_) | O::CreateAll(_) | O::CreateWithin { .. } | O::CreateSingle { .. })
+    matches!(
+        operation,
+        O::Create(_)
+            | O::CreateAll(_)
+            | O::CreateWithin { .. }
+            | O::CreateSingle { .. }
+            | O::CreatePair { .. }
+    )
 }
 
 /// Whether it creates permits of a semaphore.
@@ -355,6 +362,7 @@ fn created(operation: &Operation, outcome: &Outcome) -> Vec<String> {
             names.zip(new).map(|(name, new)| format!("{}/{name}", new.directory)).collect()
         }
         Operation::CreateWithin { path, .. } | Operation::CreateSingle { path, .. } => vec![path.clone()],
+        Operation::CreatePair { path, companion, .. } => vec![path.clone(), companion.clone()],
         _ => Vec::new(),
     }
 }

@@ -171,6 +171,15 @@ impl Ensemble {
         Some(self.commit(|tree, zxid| tree.at(directory).insert(name.to_owned(), place, zxid, owner)))
     }
 
+    /// Creates two nodes of one directory, in one transaction. The directory is there, and they are not.
+    pub(crate) fn create_pair(&mut self, one: &str, other: &str, owner: Owner) -> Option<Vec<Child>> {
+        let (one, other) = (one.rsplit_once('/')?, other.rsplit_once('/')?);
+        let create = |tree: &mut Tree, zxid, (directory, name): (&str, &str)| {
+            tree.at(directory).insert(name.to_owned(), None, zxid, owner)
+        };
+        Some(self.commit(|tree, zxid| [one, other].map(|node| create(tree, zxid, node)).into()))
+    }
+
     pub(crate) fn create_directory(&mut self, path: &str) {
         if self.head().directory(path).is_none() {
             self.commit(|tree, zxid| {

@@ -5,7 +5,7 @@ use super::client::{Caller, Client, is_creation, name_of};
 use super::ensemble::Directory;
 use super::explorer::Actions;
 use super::line::Session;
-use super::machine::protocol::{NewNode, Operation, Refusal, Verdict};
+use super::machine::protocol::{NewNode, Operation, Refusal, Verdict, WatchEvent};
 use super::properties::Grant;
 use super::server::survey_views;
 use super::setup::{Clock, TIMEOUT};
@@ -83,9 +83,15 @@ impl Scene {
         if self.has_time_to_go(index) {
             progress.push(Action::TimeOut(number));
         }
+        if !line.ghosts.is_empty() {
+            progress.push(Action::Restart(number));
+        }
         if self.line_of(index) == index {
             if line.is_down && line.is_live() {
                 progress.push(Action::Connect(number));
+                if self.faults.ghosts > 0 && !self.lost.is_empty() {
+                    faults.push(Action::Haunt(number));
+                }
             }
             if line.session.as_ref().is_some_and(|session| session.expired.is_some()) {
                 progress.push(Action::Learn(number));
@@ -170,7 +176,7 @@ impl Scene {
         self.receive(number, all);
     }
 
-    fn receive(&mut self, number: usize, known: usize) {
+    pub(super) fn receive(&mut self, number: usize, known: usize) {
         let (now, line) = (self.now(), self.line_of(number));
         let plan = &self.setup.plans[number];
         self.clients[number].receive(plan, &mut self.lines[line], known, now);
@@ -259,7 +265,7 @@ impl Scene {
         self.disconnect(number);
     }
 
-    fn disconnect(&mut self, number: usize) {
+    pub(super) fn disconnect(&mut self, number: usize) {
         let line = self.line_of(number);
         for other in self.clients_on(line) {
             if other != number {
@@ -269,6 +275,10 @@ impl Scene {
             self.clients[other].lose_watch_of_memory();
             for watch in &mut self.clients[other].watches {
                 watch.leave_again(self.ensemble.head(), self.ensemble.zxid());
+                // The silence of a server that shows what is gone is doubted in time.
+                if !self.lines[line].ghosts.is_empty() {
+                    watch.fired = watch.fired.or(Some((WatchEvent::Changed, self.ensemble.zxid())));
+                }
             }
         }
         self.lines[line].disconnect();

@@ -66,10 +66,11 @@ const MODULES: [(&str, &[&str]); 14] = [
 ];
 
 /// The rooms of the modules that have any.
-const ROOMS: [(&str, &[&str]); 3] = [
+const ROOMS: [(&str, &[&str]); 4] = [
     ("contender", &["busy", "enter", "nodes", "notice", "renew", "turn"]),
     ("keeper", &["lapses", "proof", "watching"]),
     ("member", &["enter", "leave"]),
+    ("single", &["doubt"]),
 ];
 
 /// Builds and runs them all.

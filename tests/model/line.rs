@@ -1,5 +1,6 @@
 //! The sessions of one client, one after the other, and the connection that they are on.
 
+use super::ensemble::{Child, Tree};
 use super::machine::Moment;
 use super::machine::protocol::Now;
 use super::setup::TIMEOUT;
@@ -34,13 +35,15 @@ pub(crate) struct Line {
     pub(crate) floor: i64,
     /// Without a connection: nothing is sent.
     pub(crate) is_down: bool,
+    /// What its server shows although it is gone, or although something else is there by now.
+    pub(crate) ghosts: Vec<(&'static str, Child)>,
     /// Sessions and attempts so far, for marks that differ.
     serial: u8,
 }
 
 impl Line {
     pub(crate) fn new() -> Self {
-        Self { session: None, seen: 0, floor: 0, is_down: false, serial: 0 }
+        Self { session: None, seen: 0, floor: 0, is_down: false, ghosts: Vec::new(), serial: 0 }
     }
 
     /// A new session, on a server that has applied `floor`.
@@ -67,11 +70,31 @@ impl Line {
     pub(crate) fn disconnect(&mut self) {
         self.floor = self.seen;
         self.is_down = true;
+        self.ghosts.clear();
+    }
+
+    /// What its server shows at this path, if it has got so far.
+    pub(crate) fn find<'a>(&'a self, tree: &'a Tree, path: &str) -> Option<&'a Child> {
+        let is_it =
+            |(directory, child): &&(&str, Child)| path.rsplit_once('/') == Some((directory, &child.name));
+        self.ghosts.iter().find(is_it).map(|(_, child)| child).or_else(|| tree.find(path))
+    }
+
+    /// The names that its server lists.
+    pub(crate) fn names(&self, tree: &Tree, directory: &str) -> Option<Vec<String>> {
+        let mut names = tree.directory(directory)?.names();
+        for (_, ghost) in self.ghosts.iter().filter(|(path, _)| *path == directory) {
+            if !names.contains(&ghost.name) {
+                names.push(ghost.name.clone());
+            }
+        }
+        Some(names)
     }
 
     pub(crate) fn close(&mut self) {
         self.session = None;
         (self.seen, self.floor) = (0, 0);
+        self.ghosts.clear();
     }
 
     /// Whether the servers know the session.

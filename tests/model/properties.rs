@@ -123,7 +123,8 @@ impl Scene {
     /// Nobody is granted before one who came first.
     fn is_fair(&self, number: usize) -> Result<(), String> {
         let plan = &self.setup.plans[number];
-        match plan.wants.iter().find_map(|want| self.before(number, want.queue).next()) {
+        let has_order = |want: &&Want| !matches!(want.sort, Sort::Single | Sort::Lone);
+        match plan.wants.iter().filter(has_order).find_map(|want| self.before(number, want.queue).next()) {
             Some(first) => Err(format!("client {number} is granted before {}", first.name)),
             None => Ok(()),
         }
@@ -209,7 +210,8 @@ impl Scene {
             // Those who wait for the end of a directory have no node in it.
             Target::Children(path) if self.is_outside(one, path) && self.is_outside(other, path) => true,
             Target::Children(path) => {
-                let may = |want: &Want| want.watches_children || want.sort == Sort::Single;
+                let may =
+                    |want: &Want| want.watches_children || matches!(want.sort, Sort::Single | Sort::Lone);
                 wants(one).iter().chain(wants(other)).all(|want| want.queue != path || may(want))
             }
             Target::Presence(_) | Target::Limit => true,
@@ -343,7 +345,7 @@ impl Scene {
         let Some(queue) = head.directory(want.queue) else { return false };
         let is_own = |child: &Child| child.owner.client == number;
         match want.sort {
-            Sort::Single => return queue.children.is_empty(),
+            Sort::Single | Sort::Lone => return queue.children.is_empty(),
             Sort::Semaphore { permits, count, limit, .. } => {
                 let others = head.directory(permits).into_iter().flat_map(|it| &it.children);
                 let taken = others.filter(|child| !is_own(child)).count();

@@ -47,6 +47,7 @@ const fn edit(file: &'static str, text: &'static str, replacement: &'static str)
 
 const BUSY: &str = "contender/busy.rs";
 const CONTENDER: &str = "contender.rs";
+const DOUBT: &str = "single/doubt.rs";
 const ENTER: &str = "contender/enter.rs";
 const NODES: &str = "contender/nodes.rs";
 const NOTICE: &str = "contender/notice.rs";

@@ -1,7 +1,7 @@
 //! What a server does with a request.
 
 use super::client::{is_creation, is_of_permits};
-use super::ensemble::{Child, Directory, Owner, View};
+use super::ensemble::{Child, Directory, Owner};
 use super::machine::protocol::{Node, Operation, Origin, Outcome, Refusal};
 use super::watch::{Target, Watch};
 use super::world::Scene;
@@ -19,38 +19,42 @@ impl Scene {
         }
         let views = self.ensemble.views(floor);
         let views = &views[usize::from(view).min(views.len() - 1)..];
+        let find = |path: &String| self.lines[line].find(&views[0].1, path);
+        let listing = |directory: &str| {
+            self.lines[line].names(&views[0].1, directory).map_or(Outcome::NoNode, Outcome::Children)
+        };
         let (outcome, is_read, watched) = match &operation {
-            Operation::List { directory } => (listing(views, directory), true, None),
+            Operation::List { directory } => (listing(directory), true, None),
             Operation::ListAndWatch { directory } => {
-                (listing(views, directory), true, Some(Target::Children(directory.to_string())))
+                (listing(directory), true, Some(Target::Children(directory.to_string())))
             }
             Operation::Inspect { .. } if self.setup.hides_nodes => {
                 (Outcome::Refused(Refusal::Denied), true, None)
             }
             Operation::Owns { path } => {
                 let session = self.lines[line].session.as_ref().map(|session| session.id);
-                let found = views[0].1.find(path).filter(|child| Some(child.owner.session) == session);
+                let found = find(path).filter(|child| Some(child.owner.session) == session);
                 (done_if(found.is_some()), true, None)
             }
             Operation::Inspect { path } => {
-                let found = views[0].1.find(path).map(|child| node(child, true));
+                let found = find(path).map(|child| node(child, true));
                 (found.map_or(Outcome::NoNode, Outcome::Found), true, None)
             }
             Operation::Read { path } => {
-                let found = views[0].1.find(path).map(|child| node(child, true));
+                let found = find(path).map(|child| node(child, true));
                 (found.map_or(Outcome::NoNode, Outcome::Found), true, None)
             }
             Operation::InspectAndWatch { path } => {
-                let found = views[0].1.find(path).map(|child| node(child, true));
+                let found = find(path).map(|child| node(child, true));
                 let outcome = found.map_or(Outcome::NoNode, Outcome::Found);
                 (outcome, true, Some(Target::Presence(path.clone())))
             }
             Operation::Watch { path } => {
-                let found = views[0].1.find(path).is_some();
+                let found = find(path).is_some();
                 (done_if(found), true, Some(Target::Node(path.clone())))
             }
             Operation::WatchOwn { path } => {
-                let found = views[0].1.find(path);
+                let found = find(path);
                 let said = |child: &Child| if child.is_revoked { Outcome::Revoked } else { Outcome::Done };
                 (found.map_or(Outcome::NoNode, said), true, Some(Target::Node(path.clone())))
             }
@@ -119,6 +123,17 @@ impl Scene {
                 let created = is_there.then(|| self.ensemble.create_fixed(path, None, owner)).flatten();
                 created.map(|child| vec![child])
             }
+            Operation::CreatePair { path, companion, .. } => {
+                let directory = path.rsplit_once('/').map_or("", |split| split.0);
+                if head.find(companion).is_some() {
+                    return Outcome::Unknown;
+                }
+                if head.find(path).is_some() {
+                    return Outcome::NodeExists;
+                }
+                let is_there = head.directory(directory).is_some();
+                is_there.then(|| self.ensemble.create_pair(companion, path, owner)).flatten()
+            }
             Operation::CreateParents { directory } => {
                 self.ensemble.create_directory(directory);
                 return Outcome::Done;
@@ -145,7 +160,10 @@ impl Scene {
                 if self.clients[number].was_granted {
                     self.released = Some(path.clone());
                 }
-                return done_if(self.ensemble.delete_node(path));
+                return self.delete_own(number, std::slice::from_ref(path));
+            }
+            Operation::DeletePair { path, companion } => {
+                return self.delete_own(number, &[companion.clone(), path.clone()]);
             }
             _ => return Outcome::Done,
         };
@@ -159,6 +177,30 @@ impl Scene {
         })
     }
 
+    /// A client deletes nodes in one transaction, which are its own if they are there.
+    fn delete_own(&mut self, number: usize, paths: &[String]) -> Outcome {
+        let head = self.ensemble.head();
+        let mut found = Vec::new();
+        for path in paths {
+            let Some(child) = head.find(path) else { return Outcome::NoNode };
+            let directory = self
+                .setup
+                .paths()
+                .into_iter()
+                .find(|it| path.rsplit_once('/').is_some_and(|split| split.0 == *it));
+            found.extend(directory.map(|directory| (directory, child.clone())));
+        }
+        let is_anothers = |(_, child): &&(&str, Child)| child.owner.client != number;
+        if let Some((_, child)) = found.iter().find(is_anothers) {
+            let detail = format!("client {number} deletes {} of client {}", child.name, child.owner.client);
+            self.violate("its own alone", detail);
+        }
+        if self.setup.faults.ghosts > 0 {
+            self.lost = found;
+        }
+        done_if(self.ensemble.delete_all(paths))
+    }
+
     pub(super) fn refuse(&mut self, number: usize) {
         let zxid = self.lines[self.line_of(number)].floor;
         self.clients[number].answer(Outcome::Refused(Refusal::Denied), zxid);
@@ -168,11 +210,6 @@ impl Scene {
 fn node(child: &Child, tells_origin: bool) -> Node {
     let origin = Origin { czxid: child.czxid, session: child.owner.session };
     Node { name: child.name.clone(), origin: tells_origin.then_some(origin) }
-}
-
-fn listing(views: &[View], directory: &str) -> Outcome {
-    let found = views[0].1.directory(directory);
-    found.map_or(Outcome::NoNode, |directory| Outcome::Children(directory.names()))
 }
 
 fn done_if(done: bool) -> Outcome {

@@ -44,6 +44,8 @@ pub(crate) struct Faults {
     pub(crate) beats: u8,
     /// Others of a process who want what it has or keeps.
     pub(crate) takes: u8,
+    /// Servers that have lost a deletion which the others have.
+    pub(crate) ghosts: u8,
 }
 
 impl Faults {
@@ -60,6 +62,7 @@ impl Faults {
         steps: 0,
         beats: 0,
         takes: 0,
+        ghosts: 0,
     };
 }
 

@@ -150,8 +150,10 @@ pub(crate) enum Sort {
     Read,
     Write,
     Latch,
-    /// One node for all.
+    /// One node for all, and a companion that is the holder's.
     Single,
+    /// The same without a companion, where servers are too old for it.
+    Lone,
     /// A double barrier, opened by so many.
     Member {
         members: u32,
@@ -175,6 +177,7 @@ impl Want {
     pub(crate) const fn hold(&self) -> (&'static str, u32) {
         match self.sort {
             Sort::Semaphore { permits, count, .. } => (permits, count),
+            Sort::Single => (self.queue, 2),
             _ => (self.queue, 1),
         }
     }

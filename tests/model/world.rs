@@ -2,10 +2,11 @@
 
 use super::action::Action;
 use super::client::{Caller, Client};
-use super::ensemble::{Ensemble, Owner};
+use super::ensemble::{Child, Ensemble, Owner};
 use super::explorer::{Actions, Violation, World};
 use super::line::Line;
 use super::machine::Moment;
+use super::machine::name::mark_of_companion;
 use super::setup::{Clock, Faults, Setup, TIMEOUT};
 use super::subject::Machine;
 use std::hash::{Hash, Hasher};
@@ -26,6 +27,8 @@ pub(crate) struct Scene {
     /// The highest token granted on each queue to a contender whose nodes were there: to any, and to one that
     /// excludes all others.
     pub(crate) tokens: Vec<(i64, i64)>,
+    /// What the last deletion has deleted, if a server may lose it.
+    pub(crate) lost: Vec<(&'static str, Child)>,
     /// The node of a hold that has just been released.
     pub(crate) released: Option<String>,
     /// Whether `ready` was taken away from a round of a double barrier that goes on.
@@ -39,7 +42,7 @@ impl Hash for Scene {
         self.clients.hash(state);
         self.lines.hash(state);
         self.faults.hash(state);
-        (self.ticks, &self.tokens, self.is_cut_short, &self.violation).hash(state);
+        (self.ticks, &self.tokens, self.is_cut_short, &self.lost, &self.violation).hash(state);
     }
 }
 
@@ -65,6 +68,7 @@ impl Scene {
             // What is remembered is older than what follows, by less than a tick.
             ticks: setup.plans.iter().any(|plan| plan.remembers).into(),
             tokens: vec![(0, 0); paths.len()],
+            lost: Vec::new(),
             released: None,
             is_cut_short: false,
             violation: None,
@@ -183,15 +187,21 @@ impl World for Scene {
         let faults = &mut actions.faults;
         let children = head.children().count() as u8;
         if self.faults.deletions > 0 {
-            // Without the node that says that a barrier is open nobody knows it any more.
-            let deleted = (0..).zip(head.children()).filter(|(_, (_, child))| child.owner != Owner::NOBODY);
+            // Without the node that says that a barrier is open nobody knows it any more. And if the companion of an exclusive
+            // lock's node goes alone, while both are being deleted, the node stays until its session ends.
+            let goes =
+                |child: &Child| child.owner != Owner::NOBODY && mark_of_companion(&child.name).is_none();
+            let deleted = (0..).zip(head.children()).filter(|(_, (_, child))| goes(child));
             faults.extend(deleted.map(|(index, _)| Action::Delete(index)));
         }
         if self.faults.changes > 0 {
             faults.extend((0..children).map(Action::Change));
         }
         if self.faults.revokes > 0 {
-            faults.extend((0..children).map(Action::Revoke));
+            // In the node that all know.
+            let known = |child: &Child| mark_of_companion(&child.name).is_none();
+            let asked = (0..).zip(head.children()).filter(|(_, (_, child))| known(child));
+            faults.extend(asked.map(|(index, _)| Action::Revoke(index)));
         }
         if self.faults.parent_deletions > 0 {
             let there = (0..).zip(&head.directories).filter(|(_, directory)| directory.exists);
@@ -226,6 +236,15 @@ impl World for Scene {
             A::TimeOut(number) => self.time_out(number.into()),
             A::Learn(number) => self.learn(number.into()),
             A::Connect(number) => self.connect(number.into()),
+            A::Haunt(number) => {
+                self.faults.ghosts -= 1;
+                self.connect(number.into());
+                self.lines[usize::from(number)].ghosts.clone_from(&self.lost);
+            }
+            A::Restart(number) => {
+                self.receive(number.into(), 0);
+                self.disconnect(number.into());
+            }
             A::Open(number) => self.open(number.into()),
             A::TryAgain(number) => self.try_again(number.into()),
             A::Begin(number) => self.begin(number.into()),

@@ -1,4 +1,6 @@
-//! The exclusive lock: one plain node, which is there or not.
+//! The exclusive lock: one plain node, which is there or not, and a companion whose name is its holder's.
+
+mod ghosts;
 
 use crate::support::contest::Contest;
 use crate::support::queue::{A_WHILE, acquire, granted, held, told};
@@ -24,7 +26,14 @@ async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
     assert_eq!(holds.len(), 1, "they all tried at once");
     let hold = holds.pop().unwrap();
     assert_eq!(hold.node(), "/exclusive-lock/once/lock");
-    assert_eq!(operator.children(path), ["lock"]);
+    let [node, companion] = hold.nodes().collect::<Vec<_>>()[..] else { panic!("it has two nodes") };
+    let mut children: Vec<_> = operator.children(path).iter().map(|name| format!("{path}/{name}")).collect();
+    children.sort();
+    assert_eq!(children, [companion, node]);
+    assert!(companion.ends_with("-of-lock"), "{companion} says what it is");
+    let stat_of = |node| operator.stat(node).unwrap();
+    assert_eq!(stat_of(companion).czxid, stat_of(node).czxid);
+    assert_eq!(operator.data(companion), operator.data(node));
     let stat = operator.stat(hold.node()).unwrap();
     assert_eq!(stat.czxid.unsigned_abs(), hold.token().value());
     let lock = clients[0].exclusive(path).unwrap();
@@ -111,7 +120,7 @@ async fn a_create_of_which_nothing_was_heard_is_not_taken_for_anothers() {
     for (case, action) in [("executed", Action::DropReplyAndReset), ("dropped", Action::DropAndReset)] {
         let path = format!("/exclusive-lock/lost-{case}");
         operator.create_all(&path, "");
-        let lost = proxy.on(Trigger::request(Kind::Create).path(&path).then(action));
+        let lost = proxy.on(Trigger::request(Kind::Multi).path(&path).then(action));
         proxy.refuse(true);
         let lock = client.exclusive(&path).unwrap();
         let call = acquire(&lock);
@@ -140,7 +149,7 @@ async fn a_try_whose_answer_was_lost_while_another_held_it_finds_it_busy() {
     let path = "/exclusive-lock/lost-busy";
     operator.create_all(path, "");
     let node = operator.create_mode(&format!("{path}/lock"), "stranger", Mode::Ephemeral);
-    let lost = proxy.on(Trigger::request(Kind::Create).path(path).then(Action::DropReplyAndReset));
+    let lost = proxy.on(Trigger::request(Kind::Multi).path(path).then(Action::DropReplyAndReset));
     let tried = soon(client.exclusive(path).unwrap().try_acquire()).await.unwrap();
     assert!(lost.fired() && tried.is_none());
     settled(&client).await;
@@ -226,13 +235,37 @@ async fn what_is_left_of_a_lost_hold_does_no_harm_to_the_next_of_the_same_sessio
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_guards_no_writes_since_any_node_of_its_name_would_let_them_pass() {
-    let client = client().await;
-    let hold = held(&client.exclusive("/exclusive-lock/guarded").unwrap()).await;
-    let error = soon(hold.guarded().create("/exclusive-lock/written", b"").commit()).await.unwrap_err();
-    says(&error, ErrorKind::InvalidInput, &["/exclusive-lock/guarded", "use a mutex"]);
-    assert!(operator().stat("/exclusive-lock/written").is_none());
-    soon(hold.release()).await.unwrap();
+async fn writes_that_it_guards_are_refused_once_it_is_lost() {
+    let (path, operator, admin) = ("/exclusive-lock/guarded", operator(), client().await);
+    let (holder, next) = (client().await, client().await);
+    let written = "/exclusive-lock/written";
+    let hold = held(&holder.exclusive(path).unwrap()).await;
+    soon(hold.guarded().create(written, b"first").commit()).await.unwrap();
+    let waiter = acquire(&next.exclusive(path).unwrap());
+    assert_eq!(soon(admin.exclusive(path).unwrap().break_lock()).await.unwrap().len(), 1);
+    // Another has a node of the same name by now.
+    let next = granted(waiter).await;
+    let error = soon(hold.guarded().set_data(written, b"too late", None).commit()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Lost(LossReason::NodeDeleted), "{error}");
+    assert_eq!(operator.data(written), b"first");
+    soon(next.guarded().delete(written, None).commit()).await.unwrap();
+    assert!(operator.stat(written).is_none());
+    soon(next.release()).await.unwrap();
+}
+
+/// By hand, or with tools that do not know of the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_is_lost_with_either_of_its_nodes_and_nothing_is_left_of_it() {
+    let (path, operator, client) = ("/exclusive-lock/one-of-two", operator(), client().await);
+    let lock = client.exclusive(path).unwrap();
+    for index in 0..2 {
+        let hold = held(&lock).await;
+        operator.delete(hold.nodes().nth(index).unwrap());
+        assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+        drop(hold);
+        settled(&client).await;
+        assert_eq!(operator.children(path), [""; 0]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -248,7 +281,7 @@ async fn a_lost_reply_lets_nobody_in_beside_a_holder_of_the_same_client_whatever
         let path = spec.path().to_owned();
         let hold = held(&client.exclusive(&path).unwrap()).await;
         let other = client.lock(&spec).unwrap();
-        let lost = proxy.on(Trigger::request(Kind::Create).path(&path).then(Action::DropReplyAndReset));
+        let lost = proxy.on(Trigger::request(Kind::Multi).path(&path).then(Action::DropReplyAndReset));
         let waits = other.clone();
         let waits = tokio::spawn(async move { waits.acquire_timeout(A_WHILE).await });
         let error = soon(waits).await.unwrap().expect_err("another holds it");
@@ -273,8 +306,8 @@ async fn an_attempt_begins_only_when_the_last_of_its_client_is_gone_though_no_ha
     for watching in [Watching::Children, Watching::Nearest] {
         let lock = client.lock(&LockSpec::exclusive(path).unwrap().watching(watching)).unwrap();
         let hold = held(&lock).await;
-        let held_back =
-            proxy.on(Trigger::request(Kind::Delete).path(path).then(Action::Freeze(Direction::ToServer)));
+        let held_back = proxy
+            .on(Trigger::request(Kind::Multi).path("-of-lock").then(Action::Freeze(Direction::ToServer)));
         drop((hold, lock));
         assert!(held_back.wait(SOON));
         proxy.record();
@@ -284,7 +317,7 @@ async fn an_attempt_begins_only_when_the_last_of_its_client_is_gone_though_no_ha
             async move { lock.acquire_timeout(A_WHILE / 4).await.map(drop) }
         });
         assert_eq!(soon(tried).await.unwrap().unwrap_err().kind(), ErrorKind::Timeout);
-        assert_eq!(proxy.counts().requests(Kind::Create), 0, "the last is not gone yet");
+        assert_eq!(proxy.counts().requests(Kind::Multi), 0, "the last is not gone yet");
         proxy.thaw();
         let next = granted(next).await;
         let stat = operator.stat(next.node()).expect("it is there");

@@ -96,7 +96,12 @@ impl Stage {
     }
 }
 
-/// Whether it is the node of somebody who has a lock or waits for one.
+/// Whether it is a node of somebody who has a lock or waits for one.
+pub(crate) fn is_of_lock(path: &str) -> bool {
+    is_contender(path) || path.ends_with("-of-lock")
+}
+
+/// Whether it is one that an operator takes for a contender.
 pub(crate) fn is_contender(path: &str) -> bool {
     // Of readers and writers the number follows no hyphen.
     path.ends_with("/lock") || path.bytes().rev().take_while(u8::is_ascii_digit).count() >= 10
@@ -167,7 +172,7 @@ async fn keep(stage: &Rc<Stage>, held: Held, name: &str, dice: &mut Dice) {
     // In the end each is to have its turn, also where there is no queue.
     let longest = if dice.chance(12) && !stage.is_calm.get() { 3 * SESSION.as_millis() } else { 30 };
     let time = millis(dice, 0, usize::try_from(longest).unwrap_or(0));
-    if dice.chance(20) && path != "/exclusive" {
+    if dice.chance(20) {
         if let Some(problem) = stage.writes.write(&hold).await {
             stage.trouble(&format!("{name}: {problem}"));
         }

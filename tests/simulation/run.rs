@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use zklock_core::Client;
 use zklock_testkit::replicas::{Replicas, Timing};
 
-use crate::actors::{Stage, act, is_contender, options};
+use crate::actors::{Stage, act, is_of_lock, options};
 use crate::claims::Claims;
 use crate::faults::Faults;
 use crate::network::{Network, open_all};
@@ -197,7 +197,7 @@ impl Cast {
         }
         let left = || {
             let network = stage.network.borrow();
-            let nodes = network.replicas.nodes().into_iter().filter(|path| is_contender(path));
+            let nodes = network.replicas.nodes().into_iter().filter(|path| is_of_lock(path));
             (nodes.collect::<Vec<_>>(), network.replicas.sessions(), network.replicas.watches())
         };
         let all_gone = async || left() == (Vec::new(), Vec::new(), 0);

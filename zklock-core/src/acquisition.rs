@@ -11,7 +11,7 @@ use crate::machine::Moment;
 use crate::machine::claim::Claim;
 use crate::machine::contender::Contender;
 use crate::machine::drive::Machine;
-use crate::machine::name::Name;
+use crate::machine::name::{Name, mark_of_companion};
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
 use crate::machine::single::Single;
 use crate::pool::Slot;
@@ -343,12 +343,24 @@ fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
     std::iter::once(claim.directory.clone()).chain(permits)
 }
 
+/// Whether it deletes what the hold stands on. The companion of an exclusive lock's node is deleted alone only if that node is
+/// gone.
 fn deletes(operation: &Operation, held: &[Arc<str>]) -> bool {
-    matches!(operation, Operation::Delete { path } if held.iter().any(|node| **node == **path))
+    match operation {
+        Operation::Delete { path } if mark_of_companion(name_of(path)).is_some() => false,
+        Operation::Delete { path } | Operation::DeletePair { path, .. } => {
+            held.iter().any(|node| **node == **path)
+        }
+        _ => false,
+    }
 }
 
 fn is_refused_deletion(operation: &Operation, outcome: &Outcome) -> bool {
-    matches!((operation, outcome), (Operation::Delete { .. }, Outcome::Refused(_)))
+    operation.is_deletion() && matches!(outcome, Outcome::Refused(_))
+}
+
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// How much the deletion of one node matters for a hold that has several nodes.

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::hold::Token;
 use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
-use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme};
+use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, mark_of_companion};
 use crate::machine::protocol::{Operation, Outcome};
 use crate::node_data::{self, Queue};
 use crate::session::Session;
@@ -84,7 +84,8 @@ impl Lock {
     /// learns of the loss within a heartbeat. `false` if the node was already gone.
     ///
     /// All nodes of an [exclusive](crate::Client::exclusive) lock have one path. So this evicts the holder of that moment,
-    /// which may be another than the one that was listed. [`break_lock`](Self::break_lock) spares another.
+    /// which may be another than the one that was listed. [`break_lock`](Self::break_lock) spares another. With the node goes
+    /// its companion, so that a holder that is just releasing it cannot delete that of the next.
     ///
     /// **This breaks what the lock guards**, unless the contender is known to have stopped: until it learns of it, it
     /// believes that it holds the lock, and another already does.
@@ -130,8 +131,9 @@ impl Lock {
     /// Takes the lock away from all its holders, and returns them. See [`evict`](Self::evict), also for what that breaks.
     /// Waiters stay, including a set of locks that is the first in the queue and waits for another of its locks.
     ///
-    /// The node of an [exclusive](crate::Client::exclusive) lock is read right before it is deleted, so that the node of a
-    /// later holder is spared. Such a node is in danger only if it is created between these two requests.
+    /// The node of an [exclusive](crate::Client::exclusive) lock is deleted together with its companion, so that the node of a
+    /// later holder is spared. On servers of version 3.4, and if another library has created it, it has none: it is read right
+    /// before it is deleted, and a later one is in danger if it is created between these two requests.
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -203,18 +205,7 @@ impl Lock {
         self.ask("a holder could not be asked to let it go", |session| async move {
             let (path, data) = (node.to_string(), data.clone());
             let write = Write::SetData { path, data, version: None };
-            let failure = match session.commit(vec![node.clone()], vec![write]).await {
-                Ok(_) => return Ok(true),
-                // If an answer was lost, it may have been asked before.
-                Err(WriteFailure::GuardGone) => return Ok(tried.load(Ordering::Relaxed)),
-                Err(WriteFailure::Refused { problem, .. } | WriteFailure::TooNew(problem)) => {
-                    return Err(ReadFailure::Refused(problem));
-                }
-                Err(WriteFailure::Unknown) => ReadFailure::Unknown,
-                Err(WriteFailure::SessionOver) => ReadFailure::SessionOver,
-            };
-            tried.store(true, Ordering::Relaxed);
-            Err(failure)
+            was_written(session.commit(vec![node.clone()], vec![write]).await.map(|_| ()), tried)
         })
         .await
     }
@@ -235,6 +226,16 @@ impl Lock {
             let Some(found) = found.filter(|found| found.czxid == *seen.get_or_init(|| found.czxid)) else {
                 return Ok(tried.load(Ordering::Relaxed));
             };
+            if let Some(companion) = companion_of(&session, directory, found.czxid).await? {
+                let both = [node.clone(), companion.into()];
+                let delete = |path: &Arc<str>| Write::Delete { path: path.to_string(), version: None };
+                let written = session.commit(both.to_vec(), both.iter().map(delete).collect()).await;
+                return was_written(written.map(|_| ()), tried);
+            }
+            // Its companion may have gone with it meanwhile.
+            if session.look(node.clone()).await?.is_none_or(|again| again.czxid != found.czxid) {
+                return Ok(tried.load(Ordering::Relaxed));
+            }
             // No condition names the transaction. But a node that was written to since is not, or not as it was, that one.
             match session.delete(node.clone(), found.version).await {
                 Ok(Deletion::Done) => Ok(true),
@@ -255,6 +256,39 @@ impl Lock {
     {
         ask(self.pool(), || format!("the lock {}: {problem}", self.path()), call).await
     }
+}
+
+/// The path of the node that was created together with an exclusive lock's, if there is one.
+async fn companion_of(
+    session: &Arc<Session>,
+    directory: &Arc<str>,
+    czxid: i64,
+) -> Result<Option<String>, ReadFailure> {
+    let list = Operation::List { directory: directory.clone() };
+    let (Outcome::Children(children), _) = request(session, list).await? else { return Ok(None) };
+    for name in children.iter().filter(|name| mark_of_companion(name).is_some()) {
+        let path = format!("{directory}/{name}");
+        if session.look(path.as_str().into()).await?.is_some_and(|seen| seen.czxid == czxid) {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether writes were done to a contender's nodes, which guard them; `false` if one of the nodes is gone. `tried` says whether
+/// an answer was lost before: then they may have been done, and the nodes been there.
+fn was_written(written: Result<(), WriteFailure>, tried: &AtomicBool) -> Result<bool, ReadFailure> {
+    let failure = match written {
+        Ok(()) => return Ok(true),
+        Err(WriteFailure::GuardGone) => return Ok(tried.load(Ordering::Relaxed)),
+        Err(WriteFailure::Refused { problem, .. } | WriteFailure::TooNew(problem)) => {
+            return Err(ReadFailure::Refused(problem));
+        }
+        Err(WriteFailure::Unknown) => ReadFailure::Unknown,
+        Err(WriteFailure::SessionOver) => ReadFailure::SessionOver,
+    };
+    tried.store(true, Ordering::Relaxed);
+    Err(failure)
 }
 
 const UNEVICTED: &str = "a contender could not be evicted";

@@ -162,6 +162,10 @@ impl InSession {
     /// wants it any more.
     fn take_up<M: Machine + ?Sized>(&mut self, machine: &mut M) {
         if self.flight.is_none() && self.session.is_connected() {
+            // It may come to be known at any time.
+            if !self.session.creates_in_transactions() {
+                machine.handle_old_servers();
+            }
             if let Some(flight) = machine.poll_flight() {
                 if !machine.keeps_watch() {
                     self.watch = None;

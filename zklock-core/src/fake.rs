@@ -138,12 +138,15 @@ impl FakeEnsemble {
     }
 
     pub(crate) fn create(&self, path: &str) -> i64 {
-        let mut nodes = lock_ignoring_poison(&self.0.nodes);
-        let czxid = nodes.values().max().map_or(1, |czxid| czxid + 1);
-        nodes.insert(path.to_owned(), czxid);
-        drop(nodes);
-        self.tell(path.rsplit_once('/').map_or("", |(directory, _)| directory), WatchEvent::Changed);
+        let czxid = lock_ignoring_poison(&self.0.nodes).values().max().map_or(1, |czxid| czxid + 1);
+        self.create_with(path, czxid);
         czxid
+    }
+
+    /// In the same transaction as another.
+    pub(crate) fn create_with(&self, path: &str, czxid: i64) {
+        lock_ignoring_poison(&self.0.nodes).insert(path.to_owned(), czxid);
+        self.tell(path.rsplit_once('/').map_or("", |(directory, _)| directory), WatchEvent::Changed);
     }
 
     fn tell(&self, path: &str, event: WatchEvent) {
@@ -171,6 +174,27 @@ impl FakeEnsemble {
                 let czxid = self.create(&format!("{directory}/{name}"));
                 let origin = Some(Origin { czxid, session: SESSION });
                 (Outcome::Created(vec![Node { name, origin }]), None)
+            }
+            Operation::CreatePair { path, companion, .. } => {
+                let czxid = self.create(companion);
+                self.create_with(path, czxid);
+                let node = |path: &String| {
+                    let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+                    Node { name, origin: Some(Origin { czxid, session: SESSION }) }
+                };
+                (Outcome::Created(vec![node(companion), node(path)]), None)
+            }
+            Operation::Inspect { path } => {
+                let czxid = lock_ignoring_poison(&self.0.nodes).get(path).copied();
+                let origin = czxid.map(|czxid| Origin { czxid, session: SESSION });
+                (
+                    origin.map_or(Outcome::NoNode, |_| Outcome::Found(Node { name: path.clone(), origin })),
+                    None,
+                )
+            }
+            Operation::DeletePair { path, companion } => {
+                let are_there = exists(path) && exists(companion);
+                (found(are_there && self.delete_node(companion) && self.delete_node(path)), None)
             }
             Operation::List { directory } => (Outcome::Children(self.children_of(directory)), None),
             Operation::ListAndWatch { directory } => {

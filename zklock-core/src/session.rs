@@ -177,8 +177,7 @@ impl Session {
 
     async fn sent(self: Arc<Self>, flight: Vec<Operation>) -> Landing {
         let writes: Vec<bool> = flight.iter().map(Operation::is_quorum_write).collect();
-        let deletes = |operation: &Operation| matches!(operation, Operation::Delete { .. });
-        let deletions: Vec<bool> = flight.iter().map(deletes).collect();
+        let deletions: Vec<bool> = flight.iter().map(Operation::is_deletion).collect();
         let over = Landing { sent: clock::now(), outcomes: vec![Outcome::SessionOver], watch: None };
         let mut landing = self.unless_over(over, |ensemble| ensemble.send(flight)).await;
         let written = |(outcome, write): (&Outcome, &bool)| {
@@ -247,9 +246,12 @@ impl Session {
         Box::pin(self.unless_over(Err(ReadFailure::SessionOver), call))
     }
 
-    /// Adds a hold to the heartbeat.
+    /// Adds a hold to the heartbeat. If the first of its nodes has a name that is used again, `origin` is the transaction that
+    /// created it.
     pub(crate) fn register(&self, nodes: Vec<Arc<str>>, origin: Option<i64>, sent: Moment) -> Arc<Holding> {
-        let held = nodes.iter().map(|path| HeldNode { path: path.clone(), origin }).collect();
+        let origins = std::iter::once(origin).chain(std::iter::repeat(None));
+        let held = nodes.iter().zip(origins);
+        let held = held.map(|(path, origin)| HeldNode { path: path.clone(), origin }).collect();
         let mut kept = lock_ignoring_poison(&self.kept);
         let id = kept.keeper.handle_grant(held, sent);
         let holding = Arc::new(Holding::new(id, nodes, origin.is_some()));

@@ -185,8 +185,9 @@ impl Lock {
     /// []
     ///
     /// See ``evict`` for what this breaks. Waiters stay in the queue, and so does a set of locks that is first in this
-    /// queue but still waits for another of its locks. The node of an exclusive lock is read just before it is deleted, so
-    /// a later holder is only hit if it comes between these two requests.
+    /// queue but still waits for another of its locks. The next holder of an exclusive lock is spared. It can be hit only if
+    /// the servers are of version 3.4, or another library holds the lock, and if its node is created just between the
+    /// request that reads the node and the one that deletes it.
     fn break_lock(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let (py, core) = (slf.py(), Self::core(slf));
         if let Some(greenlet) = Greenlet::current(py)? {

@@ -1,6 +1,6 @@
 //! Bugs that show with the other kinds of lock.
 
-use super::{BUSY, CONTENDER, ENTER, NAME, NODES, QUEUE, SINGLE, Seed, TURN, edit, seed};
+use super::{BUSY, CONTENDER, DOUBT, ENTER, NAME, NODES, QUEUE, SINGLE, Seed, TURN, edit, seed};
 
 pub(super) const SEEDS: &[Seed] = &[
     seed(
@@ -164,40 +164,94 @@ pub(super) const SEEDS: &[Seed] = &[
     ),
     seed(
         "single",
-        "single: adopted without a look",
-        &[edit(SINGLE, "if origin.session == self.session {", "if origin.czxid > 0 {")],
+        "single: adopted whoever owns it",
+        &[
+            edit(SINGLE, "told.filter(|origin| origin.session == self.session)", "told"),
+            edit(
+                DOUBT,
+                "filter(|origin| origin.session == self.session)",
+                "filter(|origin| origin.czxid > 0)",
+            ),
+        ],
     ),
     seed(
-        "single",
-        "single: deletion repeated blindly",
-        &[edit(SINGLE, "self.in_doubt = true;\n        if let", "if let")],
+        "single: 2, twice",
+        "single: what an earlier hold has left taken for its own",
+        &[
+            edit(
+                DOUBT,
+                "Some(_) if is_ours(node) => self.delete(Victim::Node),",
+                "Some(_) if own(node).is_some() => { let origin = origin_of(node).unwrap(); self.own(origin, now) }",
+            ),
+            edit(
+                SINGLE,
+                "Operation::Check { paths: self.paths() }",
+                "Operation::Check { paths: vec![path.clone()] }",
+            ),
+        ],
     ),
     seed(
-        "single",
-        "single: another's taken for its own",
+        "single: 2, ghost",
+        "single: deleted without its companion",
         &[edit(
             SINGLE,
-            "} else if self.is_ours() {\n            State::Ready(Step::Delete)",
-            "} else if self.node.is_some() {\n            State::Ready(Step::Delete)",
+            "if self.has_companion { Victim::Both } else",
+            "if self.has_companion { Victim::Node } else",
         )],
     ),
     seed(
+        "single: 1, deletion",
+        "single: companion left behind",
+        &[edit(DOUBT, "_ => self.delete(Victim::Companion),", "_ => self.nothing_left(),")],
+    ),
+    seed(
+        "single: 2, twice",
+        "single: what a server shows in its place taken for another's",
+        &[edit(DOUBT, "seen.czxid <= origin.czxid", "seen.czxid == origin.czxid")],
+    ),
+    seed(
         "single",
-        "single: what may not be read taken for its own",
+        "single: created again without a look",
         &[edit(
             SINGLE,
-            "Outcome::Done => self.state = State::Ready(Step::Delete),\n            Outcome::NoNode => {",
-            "Outcome::Done | Outcome::NoNode => self.state = State::Ready(Step::Delete),\n            Outcome::NotEmpty => {",
+            "_ => self.retry(Step::Recover, now),\n        }\n    }\n\n    fn nothing_created",
+            "_ => self.retry(Step::Create, now),\n        }\n    }\n\n    fn nothing_created",
+        )],
+    ),
+    seed(
+        "single: 2, parent deletion",
+        "single: looked at before its companion",
+        &[
+            edit(
+                SINGLE,
+                "companion.into_iter().chain([path]).map(inspect)",
+                "std::iter::once(path).chain(companion).map(inspect)",
+            ),
+            edit(
+                SINGLE,
+                "let companion = self.has_companion.then(&mut next);\n                self.recovered(&barrier, companion.as_ref(), &next(), now);",
+                "let node = next();\n                let companion = self.has_companion.then(&mut next);\n                self.recovered(&barrier, companion.as_ref(), &node, now);",
+            ),
+        ],
+    ),
+    seed(
+        "single, alone",
+        "single: alone, deletion repeated blindly",
+        &[edit(DOUBT, "self.in_doubt = true;\n                if let", "if let")],
+    ),
+    seed(
+        "single, alone: 2, hidden",
+        "single: what may not be read taken for its own",
+        &[edit(
+            DOUBT,
+            "(None | Some(Outcome::Done), Outcome::Done) => self.state",
+            "(None, _) | (Some(Outcome::Done), Outcome::Done) => self.state",
         )],
     ),
     seed(
         "single",
         "single: what may not be read is left behind",
-        &[edit(
-            SINGLE,
-            "Outcome::Refused(_) => self.state = State::Ready(Step::Claim),",
-            "Outcome::Refused(refusal) => {\n                self.clear();\n                self.fail(refusal.clone());\n            }",
-        )],
+        &[edit(DOUBT, "self.state = State::Ready(Step::Claim);", "self.nothing_left();")],
     ),
     seed(
         "children",

@@ -130,6 +130,8 @@ async fn who_comes_to_hold_an_exclusive_lock_meanwhile_keeps_it() {
     for (case, trigger) in [
         ("listed", Trigger::reply(Kind::GetData).path("/lock")),
         ("looks", Trigger::request(Kind::Exists).path("/lock")),
+        ("looks at its companion", Trigger::request(Kind::Exists).path("-of-lock")),
+        ("deletes", Trigger::request(Kind::Multi).path("-of-lock")),
     ] {
         let path = format!("/break/meanwhile-{case}");
         let hold = held(&holder.exclusive(&path).unwrap()).await;

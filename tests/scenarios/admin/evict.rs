@@ -3,6 +3,7 @@
 use crate::support::queue::{A_WHILE, Waiter, acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;
 use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
+use ground::wire::Mode;
 use ground::{Action, Gate, Kind, Trigger, until};
 use std::time::Instant;
 use zklock_core::{Client, ErrorKind, HoldState, Lock, LossReason};
@@ -154,7 +155,7 @@ async fn an_eviction_of_which_the_answer_was_lost_spares_the_next_holder_of_an_e
     let (admin, proxy) = proxied_client().await;
     let hold = held(&holder.exclusive(path).unwrap()).await;
     let task = acquire(&next.exclusive(path).unwrap());
-    let lost = proxy.on(Trigger::request(Kind::Delete).path(path).then(Action::DropReplyAndReset));
+    let lost = proxy.on(Trigger::request(Kind::Multi).path("-of-lock").then(Action::DropReplyAndReset));
     let (lock, node) = (admin.exclusive(path).unwrap(), hold.node().to_owned());
     let evicting = tokio::spawn(async move { lock.evict(&node).await });
     assert!(lost.wait(SOON));
@@ -167,29 +168,32 @@ async fn an_eviction_of_which_the_answer_was_lost_spares_the_next_holder_of_an_e
     soon(next.release()).await.expect("it kept the lock");
 }
 
+/// Another library has created it, so it has no companion.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_an_exclusive_lock_the_node_is_evicted_in_the_state_in_which_it_was_seen() {
-    let (path, operator, holder) = ("/evict/exclusive-changed", operator(), client().await);
+async fn of_an_exclusive_lock_a_strangers_node_is_evicted_in_the_state_in_which_it_was_seen() {
+    let (path, operator) = ("/evict/exclusive-changed", operator());
+    operator.create_all(path, "");
+    let create = || operator.create_mode(&format!("{path}/lock"), "stranger", Mode::Ephemeral);
     let (admin, proxy) = proxied_client().await;
-    let mut hold = held(&holder.exclusive(path).unwrap()).await;
+    let node = create();
     for (case, is_replaced) in [("replaced", true), ("only written", false)] {
         if is_replaced {
-            operator.set(hold.node(), "somebody wrote");
+            operator.set(&node, "somebody wrote");
         }
         let gate = Gate::new();
         let paused = proxy.on(Trigger::request(Kind::Delete).path(path).then(Action::Pause(gate.clone())));
-        let (lock, node) = (admin.exclusive(path).unwrap(), hold.node().to_owned());
-        let evicting = tokio::spawn(async move { lock.evict(&node).await });
+        let (lock, seen) = (admin.exclusive(path).unwrap(), node.clone());
+        let evicting = tokio::spawn(async move { lock.evict(&seen).await });
         assert!(paused.wait(SOON), "{case}");
         if is_replaced {
-            soon(hold.release()).await.unwrap();
-            hold = held(&holder.exclusive(path).unwrap()).await;
+            operator.delete(&node);
+            create();
         } else {
-            operator.set(hold.node(), "somebody wrote");
+            operator.set(&node, "somebody wrote");
         }
         gate.open();
         assert_eq!(soon(evicting).await.unwrap().unwrap(), !is_replaced, "{case}");
-        assert_eq!(operator.stat(hold.node()).is_some(), is_replaced, "{case}");
+        assert_eq!(operator.stat(&node).is_some(), is_replaced, "{case}");
     }
 }
 

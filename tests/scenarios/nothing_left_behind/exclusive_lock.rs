@@ -1,4 +1,4 @@
-//! Promise 5 for the lock without a queue: its node has no mark, so what is found may be another's.
+//! Promise 5 for the lock without a queue: its node has no mark, so what is found may be another's. Its companion has one.
 
 use crate::support::queue::acquire;
 use crate::support::sweep::{Scene, Step, Subject, cancels, resets};
@@ -9,42 +9,51 @@ use ground::{Action, Gate, Kind, Side};
 const FREE: Subject = Subject {
     name: "exclusive",
     lock: |client, path| client.exclusive(path).unwrap(),
-    places: &[("", 1)],
+    places: &[("", 2)],
     blockers: &[],
     waits: (Kind::GetChildren, 1, ""),
-    before: &[(Kind::Create, Side::Request, 1, ""), (Kind::Create, Side::Reply, 1, "")],
+    before: &[
+        (Kind::Multi, Side::Request, 1, ""),
+        (Kind::Multi, Side::Reply, 1, ""),
+        (Kind::Exists, Side::Request, 1, ""),
+        (Kind::Exists, Side::Reply, 1, ""),
+    ],
     after: &[],
     granted: &[],
     recoveries: &[(
-        (Kind::Create, Side::Request, 1, ""),
+        (Kind::Multi, Side::Request, 1, ""),
         &[
             (Kind::Multi, Side::Request, 1, ""),
             (Kind::Multi, Side::Reply, 1, ""),
-            (Kind::GetChildren, Side::Request, 1, ""),
-            (Kind::GetChildren, Side::Reply, 1, ""),
             (Kind::Exists, Side::Request, 1, "/lock"),
             (Kind::Exists, Side::Reply, 1, "/lock"),
+            (Kind::Exists, Side::Request, 1, "/holder-"),
+            (Kind::Exists, Side::Reply, 1, "/holder-"),
         ],
     )],
     fresh: &[
         (Kind::CreateContainer, Side::Request, 1, ""),
         (Kind::CreateContainer, Side::Reply, 1, ""),
-        (Kind::Create, Side::Request, 2, ""),
-        (Kind::Create, Side::Reply, 2, ""),
+        (Kind::Multi, Side::Request, 2, ""),
+        (Kind::Multi, Side::Reply, 2, ""),
     ],
 };
 
 /// Of an acquire that finds it occupied, and is then let in.
-const BEFORE: [Step; 4] = [
-    (Kind::Create, Side::Request, 1, ""),
-    (Kind::Create, Side::Reply, 1, ""),
+const BEFORE: [Step; 6] = [
+    (Kind::Multi, Side::Request, 1, ""),
+    (Kind::Multi, Side::Reply, 1, ""),
+    (Kind::Exists, Side::Request, 1, ""),
+    (Kind::Exists, Side::Reply, 1, ""),
     (Kind::GetChildren, Side::Request, 1, ""),
     (Kind::GetChildren, Side::Reply, 1, ""),
 ];
-const AFTER: [Step; 3] = [
+const AFTER: [Step; 5] = [
     (Kind::Event, Side::Reply, 1, ""),
-    (Kind::Create, Side::Request, 2, ""),
-    (Kind::Create, Side::Reply, 2, ""),
+    (Kind::Multi, Side::Request, 2, ""),
+    (Kind::Multi, Side::Reply, 2, ""),
+    (Kind::Exists, Side::Request, 2, ""),
+    (Kind::Exists, Side::Reply, 2, ""),
 ];
 
 fn path_of(what: &str, (kind, side, nth, _): Step) -> String {

@@ -46,6 +46,9 @@ pub trait Machine {
     /// `heartbeat` is the interval at which holders prove their nodes; `uuid` must be new.
     fn handle_session(&mut self, session: i64, heartbeat: Duration, uuid: Uuid);
 
+    /// The servers cannot create nodes in one transaction with others. This may become known at any time.
+    fn handle_old_servers(&mut self) {}
+
     /// The session is over, and its nodes are gone. A machine that still wants something begins again in the next session.
     fn handle_session_over(&mut self);
 

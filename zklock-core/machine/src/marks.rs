@@ -5,7 +5,7 @@
 //! queue as long as the session lives. So all marks of a session have something in common, and if a session lists a
 //! node with such a mark that belongs to no attempt, it deletes the node.
 
-use super::name::{Name, Uuid};
+use super::name::{Name, Uuid, mark_of_companion};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The marks of one session's attempts.
@@ -116,8 +116,9 @@ impl Marks {
 
     /// The mark of a node of this session.
     fn of_session(&self, child: &str) -> Option<Uuid> {
-        let name = Name::parse(child).or_else(|| Name::parse_lease(child))?;
-        name.uuid().filter(|mark| mark.session() == self.session)
+        let of_contender = || Name::parse(child).or_else(|| Name::parse_lease(child))?.uuid();
+        let mark = mark_of_companion(child).or_else(of_contender);
+        mark.filter(|mark| mark.session() == self.session)
     }
 
     fn is_live(&self, mark: Uuid) -> bool {
@@ -161,7 +162,7 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::Scheme;
+    use crate::name::{SINGLE_NAME, Scheme, companion};
 
     const SCHEMES: [Scheme; 7] = [
         Scheme::Mutex,
@@ -187,6 +188,16 @@ mod tests {
             let listing = marks.begin_listing();
             assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]], "{scheme:?}");
         }
+    }
+
+    #[test]
+    fn the_companion_of_an_exclusive_locks_node_is_recognised_as_well() {
+        let mut marks = Marks::new(11);
+        let (gone, live) = (marks.begin(), marks.begin());
+        marks.end(gone);
+        let children = [companion(gone), companion(live), SINGLE_NAME.to_owned()];
+        let listing = marks.begin_listing();
+        assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]]);
     }
 
     #[test]

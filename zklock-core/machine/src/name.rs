@@ -8,6 +8,32 @@ use std::fmt;
 
 /// The name of the one node of an exclusive lock.
 pub const SINGLE_NAME: &str = "lock";
+/// What stands before and behind the mark in the name of its companion. It ends with a letter, because other libraries
+/// take a child that ends with a hyphen and a number for a contender.
+const COMPANION: (&str, &str) = ("holder-", "-of-lock");
+
+/// The name of the companion of an exclusive lock's node: a second node, which is created and deleted with it, and
+/// whose name no other attempt has.
+///
+/// ```
+/// use zklock_machine::name::{Uuid, companion, mark_of_companion};
+///
+/// let mark = Uuid::from_random(7);
+/// let name = companion(mark);
+/// assert_eq!(name, "holder-00000000-0000-4000-8000-000000000007-of-lock");
+/// assert_eq!(mark_of_companion(&name), Some(mark));
+/// assert_eq!(mark_of_companion("lock"), None);
+/// ```
+pub fn companion(mark: Uuid) -> String {
+    let (front, back) = COMPANION;
+    format!("{front}{mark}{back}")
+}
+
+/// The mark in the name of a companion; `None` for any other child.
+pub fn mark_of_companion(name: &str) -> Option<Uuid> {
+    let (front, back) = COMPANION;
+    Uuid::parse(name.strip_prefix(front)?.strip_suffix(back)?)
+}
 
 /// A sequence number: 32 bits, signed.
 ///

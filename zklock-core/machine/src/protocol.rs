@@ -29,6 +29,17 @@ pub enum Operation {
         /// What it says.
         data: Arc<[u8]>,
     },
+    /// Create two ephemeral nodes of one directory in one transaction, the companion first. If the companion is there already,
+    /// an earlier request has done it, so the outcome is [`Unknown`](Outcome::Unknown): [`NodeExists`](Outcome::NodeExists)
+    /// is about the other node.
+    CreatePair {
+        /// The node.
+        path: String,
+        /// The companion, whose name nobody else has.
+        companion: String,
+        /// What both say.
+        data: Arc<[u8]>,
+    },
     /// Create a directory and those above it, if they are missing.
     CreateParents {
         /// The directory.
@@ -118,6 +129,13 @@ pub enum Operation {
         /// The node.
         path: String,
     },
+    /// Delete two nodes in one transaction. If one is not there, the other stays.
+    DeletePair {
+        /// The node.
+        path: String,
+        /// Its companion.
+        companion: String,
+    },
     /// Delete nodes in one transaction.
     DeleteAll {
         /// The nodes.
@@ -126,6 +144,11 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Whether it deletes a node of ours, that must go for others to have the lock.
+    pub const fn is_deletion(&self) -> bool {
+        matches!(self, Self::Delete { .. } | Self::DeletePair { .. })
+    }
+
     /// Whether the quorum has committed it when it is done.
     pub const fn is_quorum_write(&self) -> bool {
         match self {
@@ -133,11 +156,13 @@ impl Operation {
             | Self::CreateAll(_)
             | Self::CreateWithin { .. }
             | Self::CreateSingle { .. }
+            | Self::CreatePair { .. }
             | Self::DeleteDirectory { .. }
             | Self::Barrier { .. }
             | Self::Check { .. }
             | Self::Open { .. }
             | Self::Delete { .. }
+            | Self::DeletePair { .. }
             | Self::DeleteAll { .. } => true,
             // Creating parents that are there writes nothing; the rest reads.
             Self::CreateParents { .. }
@@ -304,6 +329,8 @@ mod tests {
         let directory = || "/a".into();
         for write in [
             Operation::CreateSingle { path: path(), data: Arc::default() },
+            Operation::CreatePair { path: path(), companion: path(), data: Arc::default() },
+            Operation::DeletePair { path: path(), companion: path() },
             Operation::DeleteDirectory { directory: directory() },
             Operation::Barrier { directory: directory() },
             Operation::Check { paths: vec![path()] },

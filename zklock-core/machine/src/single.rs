@@ -1,18 +1,31 @@
 //! One attempt to hold a lock without a queue: one node of a fixed name, which is there or not.
 //!
 //! It differs from a [contender](crate::contender) in one thing that changes everything else: its node's name is
-//! reused. So a node of that name may be another's, whenever it is met without having just been created. It is looked
-//! at before it is deleted or granted, and a hold whose node an operator deleted is not cleaned up blindly.
+//! reused. So a node of that name may be another's, whenever it is met without having just been created. What a server
+//! shows does not settle whose it is: a server that has lost a deletion goes on to show a node of ours that is gone, and
+//! if we deleted that again, the leader would delete what another has there by now.
+//!
+//! So each attempt creates a *companion* together with the node, in one transaction: a second node, whose
+//! [name](crate::name::companion) no other attempt has. The two are deleted in one transaction as well, which fails at the
+//! companion if ours are gone already. A node without our companion is not ours, whoever its server says owns it. And
+//! since the two come from one transaction, they have one `czxid`, by which a node is told from one that was created
+//! after an operator had deleted it.
+//!
+//! Servers of 3.4 do not take such a transaction from us. There the node is alone, and is looked at before it is deleted
+//! or granted.
 
 #[cfg(test)]
 mod tests;
 
+mod doubt;
+
 use crate::Moment;
 use crate::drive::Machine;
-use crate::name::{SINGLE_NAME, Uuid};
-use crate::protocol::{Node, Now, Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
+use crate::name::{SINGLE_NAME, Uuid, companion};
+use crate::protocol::{Now, Operation, Origin, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use crate::readiness::{Checked, Readiness};
 use crate::retry::{Failures, Parented, Parents};
+use doubt::{origin_of, stands_for};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,11 +34,9 @@ use std::time::Duration;
 enum Step {
     Create,
     CreateParents,
-    /// The reply to a creation or a deletion was lost, or an operator may have deleted the node.
+    /// See what of ours is there: the reply to a creation or a deletion was lost, or an operator may have deleted something.
     Recover,
-    /// Whose the node is that was found.
-    Adopt,
-    /// Whether the node is ours that was found and may not be read.
+    /// Whether what is there is ours, where it may not be read.
     Claim,
     /// See when another's node goes.
     Look,
@@ -33,7 +44,18 @@ enum Step {
     Check,
     /// See whether somebody asks for what we hold.
     Notice,
-    Delete,
+    Delete(Victim),
+}
+
+/// What is deleted.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Victim {
+    /// The node and its companion, or none of them.
+    Both,
+    /// The companion is all that is left of ours, if anything is. Nobody else has one of its name.
+    Companion,
+    /// The node has no companion, or an operator has deleted that.
+    Node,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -65,9 +87,9 @@ enum State {
 /// let now = Now { moment: Moment::default(), lease_until: Moment::at(Duration::from_secs(5)) };
 /// let mut single = Single::new("/a", b"db7/4711"[..].into(), Patience::TriesOnce);
 /// single.handle_session(7, Duration::from_secs(1), Uuid::from_random(1));
-/// let create = Operation::CreateSingle { path: "/a/lock".to_owned(), data: b"db7/4711"[..].into() };
-/// assert_eq!(single.poll_flight(), Some(vec![create]));
-/// single.handle_replies(vec![Outcome::NodeExists], now.moment, now);
+/// let flight = single.poll_flight().unwrap();
+/// assert!(matches!(&flight[..], [Operation::CreatePair { path, .. }, Operation::Inspect { .. }] if path == "/a/lock"));
+/// single.handle_replies(vec![Outcome::NodeExists, Outcome::NoNode], now.moment, now);
 /// assert_eq!(single.poll_verdict(), Some(Verdict::Failed(Refusal::Busy)));
 /// assert!(single.is_gone());
 /// ```
@@ -81,12 +103,18 @@ pub struct Single {
     wanted: bool,
     state: State,
     session: i64,
+    /// That of the companion.
     mark: Uuid,
-    /// The node that is there. It may be another's as long as its origin is not known.
-    node: Option<Node>,
+    /// Whether a companion with this mark may be there, or have been there.
+    is_marked: bool,
+    has_companion: bool,
+    /// Whether the next node has none.
+    is_old: bool,
+    /// Where our node comes from, and its companion, as soon as that is known.
+    origin: Option<Origin>,
     /// When a write was sent that proved the node.
     proven: Option<Moment>,
-    /// Whether a node of ours may be there, or another's in its place.
+    /// Whether it is not known what of ours is there.
     in_doubt: bool,
     readiness: Readiness,
     failures: Failures,
@@ -108,7 +136,10 @@ impl Single {
             state: State::Idle,
             session: 0,
             mark: Uuid::from_random(0),
-            node: None,
+            is_marked: false,
+            has_companion: true,
+            is_old: false,
+            origin: None,
             proven: None,
             in_doubt: false,
             readiness: Readiness::default(),
@@ -124,29 +155,54 @@ impl Single {
         format!("{}/{SINGLE_NAME}", self.directory)
     }
 
-    fn created(&mut self, created: Outcome, sent: Moment, now: Now) {
+    fn companion(&self) -> Option<String> {
+        self.has_companion.then(|| format!("{}/{}", self.directory, companion(self.mark)))
+    }
+
+    /// The paths of all that is ours. The node is the first: it is the one that users know.
+    fn paths(&self) -> Vec<String> {
+        std::iter::once(self.path()).chain(self.companion()).collect()
+    }
+
+    /// Before a creation. What has the mark of an earlier one is gone, and must not be taken for that of this one.
+    fn renew_mark(&mut self) {
+        if self.is_marked {
+            self.mark = self.mark.next();
+        }
+        (self.is_marked, self.in_doubt, self.has_companion) = (true, true, !self.is_old);
+    }
+
+    /// The look beside it tells what the servers that we have do not tell of a creation.
+    fn created(&mut self, created: Outcome, inspected: &Outcome, sent: Moment, now: Now) {
         match created {
-            Outcome::Created(nodes) if nodes.len() == 1 => {
-                self.in_doubt = false;
-                self.node = nodes.into_iter().next();
+            Outcome::Created(nodes) if nodes.len() == self.paths().len() => {
                 self.proven = Some(sent);
                 self.parents.clear();
-                if self.is_ours() { self.grant(now) } else { self.go(Step::Adopt) }
+                let told = nodes.last().and_then(|node| node.origin).or_else(|| origin_of(inspected));
+                match told.filter(|origin| origin.session == self.session) {
+                    Some(origin) => self.own(origin, now),
+                    None => self.retry(Step::Recover, now),
+                }
             }
             Outcome::NoNode => {
-                self.clear();
+                self.nothing_created();
                 self.go(Step::CreateParents);
             }
             Outcome::NodeExists => {
-                self.clear();
+                self.nothing_created();
                 self.occupied();
             }
             Outcome::Refused(refusal) => {
-                self.clear();
+                self.nothing_created();
                 self.fail(refusal);
             }
             _ => self.retry(Step::Recover, now),
         }
+    }
+
+    fn nothing_created(&mut self) {
+        self.clear();
+        self.is_marked = false;
     }
 
     fn parents_created(&mut self, outcome: Outcome, now: Now) {
@@ -154,63 +210,6 @@ impl Single {
             Parented::Created => self.go(Step::Create),
             Parented::Failed(refusal) => self.fail(refusal),
             Parented::Unknown => self.retry(Step::CreateParents, now),
-        }
-    }
-
-    /// A listing from behind a barrier says whether the node is there, but not whose it is.
-    fn recovered(&mut self, barrier: &Outcome, listing: Outcome, now: Now) {
-        if *barrier != Outcome::Done {
-            return self.retry(Step::Recover, now);
-        }
-        match listing {
-            Outcome::Children(children) if children.iter().any(|child| child == SINGLE_NAME) => {
-                self.clear();
-                self.node = Some(Node { name: SINGLE_NAME.to_owned(), origin: None });
-                self.go(Step::Adopt);
-            }
-            Outcome::Children(_) | Outcome::NoNode => {
-                self.clear();
-                self.go(Step::Create);
-            }
-            // We may not list. The node itself tells as much to those who may read it, as the one who created it may.
-            Outcome::Refused(_) => {
-                self.clear();
-                self.node = Some(Node { name: SINGLE_NAME.to_owned(), origin: None });
-                self.go(Step::Adopt);
-            }
-            _ => self.retry(Step::Recover, now),
-        }
-    }
-
-    fn adopted(&mut self, found: &Outcome, now: Now) {
-        match found {
-            Outcome::Found(Node { origin: Some(origin), .. }) => {
-                if origin.session == self.session {
-                    self.node = Some(Node { name: SINGLE_NAME.to_owned(), origin: Some(*origin) });
-                    self.grant(now);
-                } else {
-                    self.clear();
-                    self.occupied();
-                }
-            }
-            Outcome::NoNode => {
-                self.clear();
-                self.go(Step::Create);
-            }
-            Outcome::Refused(_) => self.state = State::Ready(Step::Claim),
-            _ => self.retry(Step::Adopt, now),
-        }
-    }
-
-    /// Whose the node is that may not be read. If it is ours, its token is not known, so it is no grant.
-    fn claimed(&mut self, owns: &Outcome, now: Now) {
-        match owns {
-            Outcome::Done => self.state = State::Ready(Step::Delete),
-            Outcome::NoNode => {
-                self.clear();
-                if self.wanted { self.occupied() } else { self.clean_up() }
-            }
-            _ => self.retry(Step::Adopt, now),
         }
     }
 
@@ -234,18 +233,18 @@ impl Single {
         }
     }
 
-    /// The node is ours.
-    fn grant(&mut self, now: Now) {
-        self.failures.clear();
+    /// The node is ours, and so is its companion.
+    fn own(&mut self, origin: Origin, now: Now) {
+        (self.origin, self.in_doubt) = (Some(origin), false);
         if self.readiness.is_there(self.proven, now) { self.granted() } else { self.go(Step::Check) }
     }
 
-    /// A check alone is passed by whatever has the path, so the node is looked at beside.
+    /// A check alone is passed by whatever has the path of the node, so the node is looked at beside.
     fn checked(&mut self, checked: Outcome, inspected: Outcome, sent: Moment, now: Now) {
         let outcome = match (checked, inspected) {
-            (Outcome::Done, Outcome::Found(found)) => {
-                let is_same = self.node.as_ref().is_some_and(|own| own.origin == found.origin);
-                if is_same { Outcome::Done } else { Outcome::NoNode }
+            (Outcome::Done, found @ Outcome::Found(_)) => {
+                let is_ours = self.origin.is_some_and(|origin| stands_for(origin, &found));
+                if is_ours { Outcome::Done } else { Outcome::NoNode }
             }
             (Outcome::Done, inspected) => inspected,
             (checked, _) => checked,
@@ -259,9 +258,10 @@ impl Single {
                     Checked::Again(at) => self.go_at(Step::Check, at),
                 }
             }
+            // One of the two is gone, or another's. What is left of ours must not stay.
             Outcome::NoNode => {
-                self.clear();
-                self.go(Step::Create);
+                (self.in_doubt, self.proven) = (true, None);
+                self.retry(Step::Recover, now);
             }
             Outcome::Refused(refusal) => self.fail(refusal),
             _ => self.retry(Step::Check, now),
@@ -269,11 +269,10 @@ impl Single {
     }
 
     fn granted(&mut self) {
-        let origin = self.node.as_ref().and_then(|node| node.origin);
-        let (true, Some(origin), Some(proven)) = (self.wanted, origin, self.proven) else {
+        let (true, Some(origin), Some(proven)) = (self.wanted, self.origin, self.proven) else {
             return self.clean_up();
         };
-        self.verdict = Some(Verdict::Granted { nodes: vec![self.path()], czxid: origin.czxid, proven });
+        self.verdict = Some(Verdict::Granted { nodes: self.paths(), czxid: origin.czxid, proven });
         self.answered = true;
         self.failures.clear();
         self.readiness.clear();
@@ -301,19 +300,6 @@ impl Single {
         }
     }
 
-    fn on_deleted(&mut self, outcome: Outcome, now: Now) {
-        if matches!(outcome, Outcome::Done | Outcome::NoNode) {
-            self.clear();
-            return self.go(Step::Create);
-        }
-        // If the deletion was executed, what has this path may be another's by now.
-        self.in_doubt = true;
-        if let Outcome::Refused(refusal) = outcome {
-            self.fail(refusal);
-        }
-        self.retry(Step::Recover, now);
-    }
-
     fn fail(&mut self, refusal: Refusal) {
         if self.wanted && !self.answered {
             self.verdict = Some(Verdict::Failed(refusal));
@@ -323,15 +309,9 @@ impl Single {
         self.clean_up();
     }
 
-    /// No node of ours is there, nor will be.
+    /// Nothing of ours is there, nor will be.
     fn clear(&mut self) {
-        (self.node, self.proven, self.in_doubt) = (None, None, false);
-    }
-
-    /// Whether the server has said that the node is of our session.
-    fn is_ours(&self) -> bool {
-        let origin = self.node.as_ref().and_then(|node| node.origin);
-        origin.is_some_and(|origin| origin.session == self.session)
+        (self.origin, self.proven, self.in_doubt) = (None, None, false);
     }
 
     fn go(&mut self, step: Step) {
@@ -357,15 +337,16 @@ impl Single {
 
     /// What is left to do for a caller that is gone.
     fn clean_up(&mut self) {
-        self.state = if self.in_doubt {
-            State::Ready(Step::Recover)
-        } else if self.node.is_none() {
-            State::Gone
-        } else if self.is_ours() {
-            State::Ready(Step::Delete)
-        } else {
-            State::Ready(Step::Adopt)
+        self.state = match (self.in_doubt, self.origin) {
+            (true, _) => State::Ready(Step::Recover),
+            (false, None) => State::Gone,
+            (false, Some(_)) => self.delete_ours(),
         };
+    }
+
+    /// After the answer that all of ours is there.
+    fn delete_ours(&self) -> State {
+        State::Ready(Step::Delete(if self.has_companion { Victim::Both } else { Victim::Node }))
     }
 }
 
@@ -394,23 +375,35 @@ impl Machine for Single {
 
     fn poll_flight(&mut self) -> Option<Vec<Operation>> {
         let State::Ready(step) = self.state else { return None };
-        let (directory, path) = (self.directory.clone(), self.path());
+        if step == Step::Create {
+            self.renew_mark();
+        }
+        let (directory, path, companion) = (self.directory.clone(), self.path(), self.companion());
+        let inspect = |path| Operation::Inspect { path };
         self.state = State::InFlight(step);
-        self.in_doubt |= step == Step::Create;
-        Some(match step {
-            Step::Create => vec![Operation::CreateSingle { path, data: self.data.clone() }],
-            Step::CreateParents => vec![Operation::CreateParents { directory }],
-            Step::Recover => {
-                vec![Operation::Barrier { directory: directory.clone() }, Operation::List { directory }]
+        Some(match (step, companion) {
+            (Step::Create, Some(companion)) => {
+                let inspect = inspect(companion.clone());
+                vec![Operation::CreatePair { path, companion, data: self.data.clone() }, inspect]
             }
-            Step::Adopt => vec![Operation::Inspect { path }],
-            Step::Claim => vec![Operation::Owns { path }],
-            Step::Look => vec![Operation::ListAndWatch { directory }],
-            Step::Check => {
-                vec![Operation::Check { paths: vec![path.clone()] }, Operation::Inspect { path }]
+            (Step::Create, None) => {
+                vec![Operation::CreateSingle { path: path.clone(), data: self.data.clone() }, inspect(path)]
             }
-            Step::Notice => vec![Operation::WatchOwn { path }],
-            Step::Delete => vec![Operation::Delete { path }],
+            (Step::CreateParents, _) => vec![Operation::CreateParents { directory }],
+            // The companion first: if it is gone, and our node is still there after that, it has gone alone.
+            (Step::Recover, companion) => {
+                let looks = companion.into_iter().chain([path]).map(inspect);
+                std::iter::once(Operation::Barrier { directory }).chain(looks).collect()
+            }
+            (Step::Claim, companion) => {
+                companion.into_iter().chain([path]).map(|path| Operation::Owns { path }).collect()
+            }
+            (Step::Look, _) => vec![Operation::ListAndWatch { directory }],
+            (Step::Check, _) => vec![Operation::Check { paths: self.paths() }, inspect(path)],
+            (Step::Notice, _) => vec![Operation::WatchOwn { path }],
+            (Step::Delete(Victim::Both), Some(companion)) => vec![Operation::DeletePair { path, companion }],
+            (Step::Delete(Victim::Companion), Some(path)) => vec![Operation::Delete { path }],
+            (Step::Delete(_), _) => vec![Operation::Delete { path }],
         })
     }
 
@@ -423,10 +416,14 @@ impl Machine for Single {
 
     fn handle_session(&mut self, session: i64, heartbeat: Duration, uuid: Uuid) {
         if self.state == State::Idle {
-            (self.session, self.mark) = (session, uuid);
+            (self.session, self.mark, self.is_marked) = (session, uuid, false);
             self.readiness.set_heartbeat(heartbeat);
             self.state = State::Ready(Step::Create);
         }
+    }
+
+    fn handle_old_servers(&mut self) {
+        self.is_old = true;
     }
 
     fn handle_session_over(&mut self) {
@@ -475,15 +472,21 @@ impl Machine for Single {
         let mut outcomes = outcomes.into_iter();
         let mut next = || outcomes.next().unwrap_or(Outcome::Unknown);
         match step {
-            Step::Create => self.created(next(), sent, now),
+            Step::Create => self.created(next(), &next(), sent, now),
             Step::CreateParents => self.parents_created(next(), now),
-            Step::Recover => self.recovered(&next(), next(), now),
-            Step::Adopt => self.adopted(&next(), now),
-            Step::Claim => self.claimed(&next(), now),
+            Step::Recover => {
+                let barrier = next();
+                let companion = self.has_companion.then(&mut next);
+                self.recovered(&barrier, companion.as_ref(), &next(), now);
+            }
+            Step::Claim => {
+                let companion = self.has_companion.then(&mut next);
+                self.claimed(companion.as_ref(), &next(), now);
+            }
             Step::Look => self.on_listing(next(), now),
             Step::Check => self.checked(next(), next(), sent, now),
             Step::Notice => self.noticed(&next(), now),
-            Step::Delete => self.on_deleted(next(), now),
+            Step::Delete(victim) => self.on_deleted(victim, next(), now),
         }
     }
 }

@@ -65,7 +65,9 @@ fn directory(operation: &Operation, number: usize) -> &str {
     match operation {
         Operation::Create(node) => &node.directory,
         Operation::CreateAll(nodes) => nodes.get(number).map_or("", |node| &node.directory),
-        Operation::CreateWithin { path, .. } | Operation::CreateSingle { path, .. } => &path[..above(path)],
+        Operation::CreateWithin { path, .. }
+        | Operation::CreateSingle { path, .. }
+        | Operation::CreatePair { path, .. } => &path[..above(path)],
         _ => "",
     }
 }

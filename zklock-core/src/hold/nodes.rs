@@ -95,7 +95,7 @@ impl Hold {
     /// Does the writes of a [`Guarded`].
     pub(crate) async fn commit(&self, writes: Vec<Write>) -> Result<Committed, Error> {
         let grant = &self.grant;
-        if grant.holding.name_is_reused() {
+        if grant.holding.all_names_are_reused() {
             return Err(Error::unguarded(&grant.path));
         }
         // Counted before the hold is checked, so that a hold released meanwhile does not pass its node on.

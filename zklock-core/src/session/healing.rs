@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::machine::marks::Listing;
-use crate::machine::name::Uuid;
+use crate::machine::name::{SINGLE_NAME, Uuid, mark_of_companion};
 use crate::machine::protocol::{Operation, Outcome};
 use crate::sync::lock_ignoring_poison;
 use std::sync::Arc;
@@ -49,16 +49,39 @@ impl Session {
     /// Deletes the children that this session has created and none of its attempts knows, because the ensemble has
     /// lost their deletion. Nothing waits for it: the next listing tries again.
     fn heal(self: &Arc<Self>, listing: Listing, directory: &str, children: &[String]) {
-        let path_of = |name: &String| Operation::Delete { path: format!("{directory}/{name}") };
         let mut marks = lock_ignoring_poison(&self.marks);
         let orphans: Vec<_> = marks.orphans(listing, children).cloned().collect();
         marks.disown(&orphans);
         drop(marks);
-        let orphans: Vec<_> = orphans.iter().map(path_of).collect();
-        if !orphans.is_empty() {
-            tracing::warn!(?orphans, "nodes of this session that no attempt knows are deleted");
-            tokio::spawn(self.clone().send(orphans));
+        if orphans.is_empty() {
+            return;
         }
+        tracing::warn!(directory, ?orphans, "nodes of this session that no attempt knows are deleted");
+        let (companions, others): (Vec<_>, Vec<_>) =
+            orphans.into_iter().partition(|name| mark_of_companion(name).is_some());
+        let path_of = |name: String| format!("{directory}/{name}");
+        let others: Vec<_> = others.into_iter().map(path_of).map(|path| Operation::Delete { path }).collect();
+        if !others.is_empty() {
+            tokio::spawn(self.clone().send(others));
+        }
+        for companion in companions.into_iter().map(path_of) {
+            tokio::spawn(self.clone().heal_pair(directory.into(), companion));
+        }
+    }
+
+    /// Deletes the companion of an exclusive lock's node, and that node if it is of the same transaction.
+    async fn heal_pair(self: Arc<Self>, directory: Arc<str>, companion: String) {
+        let path = format!("{directory}/{SINGLE_NAME}");
+        let inspect = |path: &String| Operation::Inspect { path: path.clone() };
+        let looks = vec![Operation::Barrier { directory }, inspect(&companion), inspect(&path)];
+        let landing = self.clone().send(looks).await;
+        let [Outcome::Done, Outcome::Found(seen), node] = &landing.outcomes[..] else { return };
+        let is_pair = matches!(node, Outcome::Found(node) if node.origin == seen.origin);
+        let delete = match is_pair {
+            true => Operation::DeletePair { path, companion },
+            false => Operation::Delete { path: companion },
+        };
+        self.send(vec![delete]).await;
     }
 }
 

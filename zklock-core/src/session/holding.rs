@@ -73,6 +73,11 @@ impl Holding {
         self.name_is_reused
     }
 
+    /// Whether a later hold's nodes may have the names of all of them: then a write that they guard is not guarded.
+    pub(crate) fn all_names_are_reused(&self) -> bool {
+        self.name_is_reused && self.nodes.len() == 1
+    }
+
     /// The path of the first of its nodes.
     pub(crate) fn node(&self) -> &str {
         self.nodes.first().map_or("", |node| node)

@@ -36,6 +36,31 @@ fn a_hold_is_valid_until_the_lease_ends_and_no_longer() {
     });
 }
 
+/// The ensemble has lost the deletion of an exclusive lock's nodes.
+#[test]
+fn nodes_of_an_exclusive_lock_that_come_back_go_together_and_spare_that_of_another() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let mut marked = session.begin_attempt(vec!["/a".into()]);
+        let companion = format!("/a/{}", crate::machine::name::companion(marked.mark()));
+        marked.end();
+        let look = async || {
+            let listing = vec![Operation::List { directory: "/a".into() }];
+            let looking = session.look_for_orphans(&listing).unwrap();
+            looking.heal(&session.clone().send(listing).await.outcomes);
+            clock::sleep(Duration::from_millis(1)).await;
+            ensemble.nodes()
+        };
+        let czxid = ensemble.create(&companion);
+        ensemble.create_with("/a/lock", czxid);
+        assert_eq!(look().await, [""; 0]);
+        ensemble.create(&companion);
+        ensemble.create("/a/lock");
+        assert_eq!(look().await, ["/a/lock"]);
+    });
+}
+
 #[test]
 fn only_a_quorum_write_prolongs_the_lease() {
     virtual_clock::run(async {

@@ -7,6 +7,7 @@ use super::{Connection, Newer, ServerLevel};
 use crate::ensemble::{Check, HeldNode, Pending, Watch};
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
 use crate::node_data;
+use std::cmp::Ordering;
 use std::sync::Arc;
 use zookeeper_client::{
     Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter, Stat,
@@ -51,14 +52,14 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             let added = nodes.iter().try_for_each(|new| {
                 writer.add_create(&join(&new.directory, &new.prefix), &new.data, &options)
             });
-            created(connection, writer, added)
+            created(connection, writer, added, false)
         }
         Operation::CreateWithin { path, guard, data } => {
             let mut writer = client.new_multi_writer();
             let options = CreateMode::Ephemeral.with_acls(access.list());
             let added =
                 writer.add_check_version(guard, -1).and_then(|()| writer.add_create(path, data, &options));
-            created(connection, writer, added)
+            created(connection, writer, added, false)
         }
         Operation::CreateSingle { path, data } => {
             let options = CreateMode::Ephemeral.with_acls(access.list());
@@ -68,6 +69,16 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
                     .map(|(stat, _)| Outcome::Created(vec![node(path, &stat)]))
                     .map_err(|error| connection.unless_too_old(error))
             })
+        }
+        Operation::CreatePair { path, companion, data } => {
+            // The answer to the next request tells of that.
+            if *level == ServerLevel::V3_4 {
+                return Box::pin(async { (Outcome::Unknown, None) });
+            }
+            let mut writer = client.new_multi_writer();
+            let options = CreateMode::Ephemeral.with_acls(access.list());
+            let added = [companion, path].iter().try_for_each(|it| writer.add_create(it, data, &options));
+            created(connection, writer, added, true)
         }
         Operation::CreateParents { directory } => {
             unwatched(async move { create_parents(connection, directory).await.map(|()| Outcome::Done) })
@@ -179,6 +190,11 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             let added = paths.iter().try_for_each(|path| writer.add_delete(path, None));
             done(connection, writer, added)
         }
+        Operation::DeletePair { path, companion } => {
+            let mut writer = client.new_multi_writer();
+            let added = [companion, path].iter().try_for_each(|it| writer.add_delete(it, None));
+            done(connection, writer, added)
+        }
         Operation::Delete { path } => {
             let call = client.delete(path, None);
             unwatched(async move { call.await.map(|()| Outcome::Done) })
@@ -205,11 +221,13 @@ fn unwatched<'a>(call: impl Future<Output = Result<Outcome, Error>> + Send + 'a)
     Box::pin(async move { (call.await.unwrap_or_else(|error| outcome(&error)), None) })
 }
 
-/// What comes of creations in one transaction, which is sent before this returns.
+/// What comes of creations in one transaction, which is sent before this returns. The first may have a name that nobody else
+/// chooses: if that is there, an earlier request has been executed.
 fn created<'a>(
     connection: &'a Connection,
     mut writer: MultiWriter<'a>,
     added: Result<(), Error>,
+    is_first_unique: bool,
 ) -> Call<'a> {
     let call = added.map(|()| writer.commit());
     Box::pin(async move {
@@ -218,6 +236,11 @@ fn created<'a>(
             Ok(call) => call.await,
         };
         let outcome = match results {
+            Err(MultiWriteError::OperationFailed { index: 0, source: Error::NodeExists })
+                if is_first_unique =>
+            {
+                Outcome::Unknown
+            }
             Err(error) => outcome(&connection.unless_unread(source_of(error))),
             Ok(results) => Outcome::Created(results.iter().filter_map(node_of).collect()),
         };
@@ -406,8 +429,9 @@ async fn check_one_by_one(client: &Client, nodes: &[&str], left: &[usize], mut m
     Check::Answered { missing }
 }
 
-/// Which of the nodes, counted from 0, were created by another transaction than the one that is given, or may have been:
-/// newer servers do not show a node to those who may not read it. `None` if that is not known. The requests are sent before
+/// Which of the nodes, counted from 0, were created by a later transaction than the one that is given, or may have been:
+/// newer servers do not show a node to those who may not read it. One that is older is shown by a server that has lost its
+/// deletion: none was there when ours was created. `None` if that is not known. The requests are sent before
 /// this returns.
 pub(super) fn others<'a>(
     client: &'a Client,
@@ -419,7 +443,7 @@ pub(super) fn others<'a>(
         let mut others = Vec::new();
         for (index, origin, call) in calls {
             match call.await {
-                Ok(Some(stat)) if stat.czxid == origin => {}
+                Ok(Some(stat)) if stat.czxid <= origin => {}
                 Ok(_) | Err(Error::NoAuth) => others.push(index),
                 Err(_) => return None,
             }
@@ -436,9 +460,13 @@ pub(super) async fn watch_each(client: &Client, serving: &Arc<Serving>, nodes: &
     for (node, call) in nodes.iter().zip(calls) {
         watches.push(match call.await {
             Ok((_, stat, watcher)) => {
-                let is_ours = node.origin.is_none_or(|origin| stat.czxid == origin);
                 let event = serving.watch(&node.path, WatchKind::Data, watcher);
-                if is_ours { Watch::There(event) } else { Watch::Gone }
+                match node.origin.map_or(Ordering::Equal, |origin| stat.czxid.cmp(&origin)) {
+                    Ordering::Equal => Watch::There(event),
+                    Ordering::Greater => Watch::Gone,
+                    // See `others`.
+                    Ordering::Less => Watch::Unknown,
+                }
             }
             Err(Error::NoNode) => Watch::Gone,
             Err(_) => Watch::Unknown,

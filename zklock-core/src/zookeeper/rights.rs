@@ -64,6 +64,7 @@ pub(super) async fn explained(client: &Client, operation: &Operation, outcome: O
         Operation::Open { path, replaces: true, .. } => lack("CREATE or DELETE", parent(path)),
         Operation::CreateWithin { path, .. }
         | Operation::CreateSingle { path, .. }
+        | Operation::CreatePair { path, .. }
         | Operation::Open { path, .. } => lack("CREATE", parent(path)),
         Operation::CreateParents { directory } => {
             return Outcome::Refused(Refusal::Answer(to_create(client, directory).await));
@@ -74,7 +75,7 @@ pub(super) async fn explained(client: &Client, operation: &Operation, outcome: O
             to_read(path)
         }
         Operation::ReadLimit { path } => to_read(path),
-        Operation::Delete { path } => to_delete(path),
+        Operation::Delete { path } | Operation::DeletePair { path, .. } => to_delete(path),
         Operation::DeleteDirectory { directory } => to_delete(directory),
         Operation::DeleteAll { paths } => paths.first().map_or_else(String::new, |path| to_delete(path)),
         Operation::Barrier { .. }

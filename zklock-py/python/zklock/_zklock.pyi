@@ -598,8 +598,9 @@ class Lock(_BaseLock):
         []
 
         See ``evict`` for what this breaks. Waiters stay in the queue, and so does a set of locks that is first in this
-        queue but still waits for another of its locks. The node of an exclusive lock is read just before it is deleted, so
-        a later holder is only hit if it comes between these two requests.
+        queue but still waits for another of its locks. The next holder of an exclusive lock is spared. It can be hit only if
+        the servers are of version 3.4, or another library holds the lock, and if its node is created just between the
+        request that reads the node and the one that deletes it.
         """
     def revoke(self) -> list[Contender]:
         """Asks all holders to release the lock, and returns a list of them, each a ``Contender``.
@@ -1156,7 +1157,8 @@ class Guarded(BaseGuarded):
         had another version, already existed, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which
         write it was. In both cases nothing was written. Raises ``Uncertain`` if the reply was lost: either all or none of
         the writes were done, and ``Hold.read`` shows which. Raises ``NotHeld`` if the hold was released, and
-        ``InvalidInput`` for an invalid path, for more than 512 KiB in total, or for a hold of an exclusive lock.
+        ``InvalidInput`` for an invalid path, for more than 512 KiB in total, or on servers of version
+        3.4 for a hold of an exclusive lock.
         """
 
 @final

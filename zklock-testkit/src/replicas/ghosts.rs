@@ -23,8 +23,12 @@ impl Ghosts {
     }
 
     /// Whether it loses this request, which came from a client of another server.
+    ///
+    /// A transaction that begins with a deletion is lost as a whole.
     pub(super) fn takes_request(&mut self, frame: &[u8]) -> bool {
-        frame.get(4..8) == Some(&opcode::DELETE.to_be_bytes()) && self.takes_one()
+        let is = |at: usize, operation: i32| frame.get(at..at + 4) == Some(&operation.to_be_bytes()[..]);
+        let deletes = is(4, opcode::DELETE) || is(4, opcode::MULTI) && is(8, opcode::DELETE);
+        deletes && self.takes_one()
     }
 
     pub(super) fn takes_one(&mut self) -> bool {

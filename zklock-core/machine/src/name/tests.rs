@@ -62,6 +62,7 @@ fn other_children_are_no_contenders() {
     for text in [
         "",
         "lock",
+        &companion(Uuid::from_random(0)),
         "0000000001",
         "-lock-0000000001",
         "_c_-lock-0000000001",

@@ -21,12 +21,56 @@ fn in_session(patience: Patience) -> Single {
     single
 }
 
-fn node(czxid: i64, session: i64) -> Node {
-    Node { name: SINGLE_NAME.to_owned(), origin: Some(Origin { czxid, session }) }
+/// The companion with the first mark of the attempt, and with the second.
+const COMPANION: &str = "holder-00000000-0000-4000-8000-000000000001-of-lock";
+const SECOND: &str = "holder-00000000-0000-4000-8000-000000000002-of-lock";
+
+fn origin(czxid: i64, session: i64) -> Option<Origin> {
+    Some(Origin { czxid, session })
+}
+
+/// The companion and the node, of one transaction.
+fn pair(origin: Option<Origin>) -> Outcome {
+    let node = |name: &str| Node { name: name.to_owned(), origin };
+    Outcome::Created(vec![node(COMPANION), node(SINGLE_NAME)])
+}
+
+fn found(czxid: i64, session: i64) -> Outcome {
+    Outcome::Found(Node { name: SINGLE_NAME.to_owned(), origin: origin(czxid, session) })
+}
+
+fn denied() -> Outcome {
+    Outcome::Refused(Refusal::Denied)
 }
 
 fn listed() -> Outcome {
     Outcome::Children(vec![SINGLE_NAME.to_owned()])
+}
+
+const PATH: fn() -> String = || "/a/lock".to_owned();
+
+fn at_companion() -> String {
+    format!("/a/{COMPANION}")
+}
+
+fn create(companion: &str) -> Vec<Operation> {
+    let companion = format!("/a/{companion}");
+    let create =
+        Operation::CreatePair { path: PATH(), companion: companion.clone(), data: b"ours"[..].into() };
+    vec![create, Operation::Inspect { path: companion }]
+}
+
+fn look() -> Vec<Operation> {
+    let inspect = |path| Operation::Inspect { path };
+    vec![Operation::Barrier { directory: "/a".into() }, inspect(at_companion()), inspect(PATH())]
+}
+
+fn delete_both() -> Vec<Operation> {
+    vec![Operation::DeletePair { path: PATH(), companion: at_companion() }]
+}
+
+fn delete_companion() -> Vec<Operation> {
+    vec![Operation::Delete { path: at_companion() }]
 }
 
 /// What is sent next, and answered with these outcomes.
@@ -37,147 +81,245 @@ fn answer(single: &mut Single, outcomes: Vec<Outcome>) -> Vec<Operation> {
     flight
 }
 
+/// What it is about to send.
+fn next(single: &Single) -> Option<Vec<Operation>> {
+    single.clone().poll_flight()
+}
+
 fn held() -> Single {
     let mut single = in_session(Patience::Waits);
-    answer(&mut single, vec![Outcome::Created(vec![node(3, OURS)])]);
-    let granted = Verdict::Granted { nodes: vec!["/a/lock".to_owned()], czxid: 3, proven: at(0) };
-    assert_eq!(single.poll_verdict(), Some(granted));
+    answer(&mut single, vec![pair(origin(3, OURS)), found(3, OURS)]);
+    let nodes = vec![PATH(), at_companion()];
+    assert_eq!(single.poll_verdict(), Some(Verdict::Granted { nodes, czxid: 3, proven: at(0) }));
+    single
+}
+
+/// One that is released.
+fn released() -> Single {
+    let mut single = held();
+    single.handle_end();
+    single
+}
+
+/// One whose creation has not been answered.
+fn unanswered(patience: Patience) -> Single {
+    let mut single = in_session(patience);
+    answer(&mut single, vec![Outcome::Unknown; 2]);
+    assert_eq!(next(&single), Some(look()));
     single
 }
 
 #[test]
 fn a_waiter_tries_again_whenever_something_changes_and_is_in_nobodys_way() {
     let mut single = in_session(Patience::Waits);
-    answer(&mut single, vec![Outcome::NodeExists]);
+    assert_eq!(answer(&mut single, vec![Outcome::NodeExists, Outcome::NoNode]), create(COMPANION));
     assert_eq!(answer(&mut single, vec![listed()]), [Operation::ListAndWatch { directory: "/a".into() }]);
     assert!(single.is_waiting());
     single.handle_watch(WatchEvent::Changed, Now { moment: at(0), lease_until: at(5_000) });
-    let create = Operation::CreateSingle { path: "/a/lock".into(), data: b"ours"[..].into() };
-    assert_eq!(single.clone().poll_flight(), Some(vec![create]));
+    // Nothing was created with the mark.
+    assert_eq!(next(&single), Some(create(COMPANION)));
     single.handle_end();
     assert!(single.is_gone());
 }
 
 #[test]
-fn a_release_looks_whose_the_node_is_before_it_deletes_it() {
-    for (owner, is_deleted) in [(OURS, true), (ANOTHERS, false)] {
-        let mut single = held();
-        single.handle_end();
-        answer(&mut single, vec![Outcome::Done, listed()]);
-        answer(&mut single, vec![Outcome::Found(node(3, owner))]);
-        assert_eq!(single.is_gone(), !is_deleted);
-        if is_deleted {
-            let flight = answer(&mut single, vec![Outcome::Done]);
-            assert_eq!(flight, [Operation::Delete { path: "/a/lock".into() }]);
-            assert!(single.is_gone());
-        }
+fn a_release_deletes_the_node_only_if_it_is_of_the_transaction_of_its_companion() {
+    let mut single = released();
+    assert_eq!(answer(&mut single, vec![Outcome::Done, found(3, OURS), found(3, OURS)]), look());
+    assert_eq!(answer(&mut single, vec![Outcome::Done]), delete_both());
+    assert!(single.is_gone());
+    // The server has lost the deletion of one that was there before, and cannot show ours.
+    let mut single = released();
+    answer(&mut single, vec![Outcome::Done, found(3, OURS), found(2, ANOTHERS)]);
+    assert_eq!(next(&single), Some(delete_both()));
+    // An operator has deleted the node; perhaps another has one now, even another of this session.
+    for node in [Outcome::NoNode, found(4, ANOTHERS), found(4, OURS)] {
+        let mut single = released();
+        answer(&mut single, vec![Outcome::Done, found(3, OURS), node]);
+        assert_eq!(answer(&mut single, vec![Outcome::Done]), delete_companion());
+        assert!(single.is_gone());
     }
 }
 
 #[test]
-fn a_release_deletes_a_node_that_may_not_be_read_any_more_if_it_is_of_its_session() {
-    for (owns, is_deleted) in [(Outcome::Done, true), (Outcome::NoNode, false)] {
-        let mut single = held();
-        single.handle_end();
-        answer(&mut single, vec![Outcome::Done, listed()]);
-        answer(&mut single, vec![Outcome::Refused(Refusal::Denied)]);
-        let flight = answer(&mut single, vec![owns]);
-        assert_eq!(flight, [Operation::Owns { path: "/a/lock".into() }]);
-        assert_eq!(single.is_gone(), !is_deleted);
-        if is_deleted {
-            let flight = answer(&mut single, vec![Outcome::Done]);
-            assert_eq!(flight, [Operation::Delete { path: "/a/lock".into() }]);
-            assert!(single.is_gone());
-        }
+fn a_deletion_that_finds_no_companion_was_done_before() {
+    let mut single = released();
+    answer(&mut single, vec![Outcome::Done, found(3, OURS), found(3, OURS)]);
+    answer(&mut single, vec![Outcome::Unknown]);
+    // The server has lost that deletion, and shows what was.
+    assert_eq!(answer(&mut single, vec![Outcome::Done, found(3, OURS), found(3, OURS)]), look());
+    assert_eq!(answer(&mut single, vec![Outcome::NoNode]), delete_both());
+    // If an operator has deleted the node, the companion is still there.
+    assert_eq!(answer(&mut single, vec![Outcome::NoNode]), delete_companion());
+    assert!(single.is_gone());
+}
+
+#[test]
+fn a_node_whose_companion_an_operator_has_deleted_is_deleted_alone() {
+    let mut single = released();
+    answer(&mut single, vec![Outcome::Done, Outcome::NoNode, found(3, OURS)]);
+    assert_eq!(answer(&mut single, vec![Outcome::Done]), [Operation::Delete { path: PATH() }]);
+    assert!(single.is_gone());
+    for node in [found(4, ANOTHERS), found(4, OURS), Outcome::NoNode] {
+        let mut single = released();
+        answer(&mut single, vec![Outcome::Done, Outcome::NoNode, node]);
+        assert!(single.is_gone());
     }
+}
+
+#[test]
+fn a_node_of_its_session_without_its_companion_is_not_taken_for_its_own() {
+    for patience in [Patience::Waits, Patience::TriesOnce] {
+        let mut single = unanswered(patience);
+        answer(&mut single, vec![Outcome::Done, Outcome::NoNode, found(2, OURS)]);
+        // What came of the first mark may be shown again as well.
+        assert_eq!(answer(&mut single, vec![Outcome::NodeExists, Outcome::NoNode]), create(SECOND));
+        let busy = patience == Patience::TriesOnce;
+        assert_eq!(single.poll_verdict(), busy.then_some(Verdict::Failed(Refusal::Busy)));
+    }
+    let mut single = unanswered(Patience::Waits);
+    single.handle_end();
+    answer(&mut single, vec![Outcome::Done, Outcome::NoNode, found(2, OURS)]);
+    assert!(single.is_gone());
+}
+
+#[test]
+fn what_was_created_without_an_answer_is_granted_when_the_quorum_has_both() {
+    let check = || {
+        let paths = vec![PATH(), at_companion()];
+        vec![Operation::Check { paths }, Operation::Inspect { path: PATH() }]
+    };
+    let found_again = || {
+        let mut single = unanswered(Patience::Waits);
+        answer(&mut single, vec![Outcome::Done, found(3, OURS), found(3, OURS)]);
+        single
+    };
+    let mut single = found_again();
+    assert_eq!(answer(&mut single, vec![Outcome::Done, found(3, OURS)]), check());
+    assert!(matches!(single.poll_verdict(), Some(Verdict::Granted { czxid: 3, .. })));
+    let mut single = unanswered(Patience::Waits);
+    answer(&mut single, vec![Outcome::Done, found(3, OURS), found(2, ANOTHERS)]);
+    answer(&mut single, vec![Outcome::Done, found(2, ANOTHERS)]);
+    assert!(matches!(single.poll_verdict(), Some(Verdict::Granted { czxid: 3, .. })));
+    for outcomes in [[Outcome::NoNode, found(3, OURS)], [Outcome::Done, found(4, ANOTHERS)]] {
+        let mut single = found_again();
+        answer(&mut single, outcomes.to_vec());
+        // Not at once: a server that shows what is gone must not be asked in a loop.
+        let pause = single.poll_timeout().unwrap();
+        assert_eq!((next(&single), single.poll_verdict()), (None, None));
+        single.handle_timeout(pause);
+        assert_eq!(next(&single), Some(look()));
+    }
+    // An operator has deleted the node.
+    let mut single = unanswered(Patience::Waits);
+    answer(&mut single, vec![Outcome::Done, found(3, OURS), Outcome::NoNode]);
+    assert_eq!(answer(&mut single, vec![Outcome::Done]), delete_companion());
+    assert_eq!(next(&single), Some(create(SECOND)));
+}
+
+#[test]
+fn a_release_deletes_nodes_that_may_not_be_read_any_more_if_they_are_of_its_session() {
+    let owns = || [at_companion(), PATH()].map(|path| Operation::Owns { path });
+    let hidden = || {
+        let mut single = released();
+        answer(&mut single, vec![Outcome::Done, denied(), denied()]);
+        single
+    };
+    let mut single = hidden();
+    assert_eq!(answer(&mut single, vec![Outcome::Done; 2]), owns());
+    assert_eq!(answer(&mut single, vec![Outcome::Done]), delete_both());
+    assert!(single.is_gone());
+    let mut single = hidden();
+    answer(&mut single, vec![Outcome::Done, Outcome::NoNode]);
+    assert_eq!(answer(&mut single, vec![Outcome::Done]), delete_companion());
+    assert!(single.is_gone());
+    for node in [Outcome::Done, Outcome::NoNode] {
+        let mut single = hidden();
+        answer(&mut single, vec![Outcome::NoNode, node]);
+        assert!(single.is_gone());
+    }
+    let mut single = hidden();
+    answer(&mut single, vec![Outcome::Done, Outcome::Unknown]);
+    assert_eq!(next(&single), Some(look()));
 }
 
 #[test]
 fn a_node_whose_token_may_not_be_read_is_no_grant_but_made_anew() {
-    let mut single = in_session(Patience::Waits);
-    answer(&mut single, vec![Outcome::Unknown]);
-    answer(&mut single, vec![Outcome::Done, listed()]);
-    answer(&mut single, vec![Outcome::Refused(Refusal::Denied)]);
-    answer(&mut single, vec![Outcome::Done]);
-    assert_eq!(answer(&mut single, vec![Outcome::Done]), [Operation::Delete { path: "/a/lock".into() }]);
+    let mut single = unanswered(Patience::Waits);
+    answer(&mut single, vec![Outcome::Done, denied(), denied()]);
+    answer(&mut single, vec![Outcome::Done; 2]);
+    assert_eq!(answer(&mut single, vec![Outcome::Done]), delete_both());
     assert_eq!(single.poll_verdict(), None);
-    answer(&mut single, vec![Outcome::Created(vec![node(5, OURS)])]);
+    // With another mark: a server may go on to show the first.
+    assert_eq!(answer(&mut single, vec![pair(origin(5, OURS)), Outcome::Unknown]), create(SECOND));
     assert!(matches!(single.poll_verdict(), Some(Verdict::Granted { czxid: 5, .. })));
 }
 
 #[test]
 fn a_deletion_that_is_refused_is_told_to_a_caller_who_waits() {
-    let mut single = in_session(Patience::Waits);
-    answer(&mut single, vec![Outcome::Unknown]);
-    answer(&mut single, vec![Outcome::Done, listed()]);
-    answer(&mut single, vec![Outcome::Refused(Refusal::Denied)]);
-    answer(&mut single, vec![Outcome::Done]);
-    answer(&mut single, vec![Outcome::Refused(Refusal::Denied)]);
+    let mut single = unanswered(Patience::Waits);
+    answer(&mut single, vec![Outcome::Done, denied(), denied()]);
+    answer(&mut single, vec![Outcome::Done; 2]);
+    answer(&mut single, vec![denied()]);
     assert_eq!(single.poll_verdict(), Some(Verdict::Failed(Refusal::Denied)));
     // It goes on with the cleaning.
     assert!(!single.is_gone());
 }
 
 #[test]
-fn a_deletion_whose_reply_is_lost_is_not_repeated_before_the_node_has_been_looked_at() {
-    let mut single = held();
-    single.handle_end();
-    answer(&mut single, vec![Outcome::Done, listed()]);
-    answer(&mut single, vec![Outcome::Found(node(3, OURS))]);
-    answer(&mut single, vec![Outcome::Unknown]);
-    let flight = answer(&mut single, vec![Outcome::Done, listed()]);
-    assert!(matches!(flight[..], [Operation::Barrier { .. }, Operation::List { .. }]), "{flight:?}");
-    answer(&mut single, vec![Outcome::Found(node(4, ANOTHERS))]);
-    assert!(single.is_gone());
-}
-
-#[test]
-fn a_node_that_was_created_anew_under_a_check_is_not_granted() {
+fn where_the_creation_does_not_tell_the_token_the_look_beside_it_does() {
     let mut single = in_session(Patience::Waits);
-    // The server does not tell whose it is.
-    answer(&mut single, vec![Outcome::Created(vec![Node { name: SINGLE_NAME.to_owned(), origin: None }])]);
-    single.proven = None;
-    answer(&mut single, vec![Outcome::Found(node(3, OURS))]);
-    let flight = answer(&mut single, vec![Outcome::Done, Outcome::Found(node(4, ANOTHERS))]);
-    assert!(matches!(flight[..], [Operation::Check { .. }, Operation::Inspect { .. }]), "{flight:?}");
-    assert_eq!(single.poll_verdict(), None);
-    answer(&mut single, vec![Outcome::NodeExists]);
-    assert_eq!(single.poll_verdict(), None);
+    answer(&mut single, vec![pair(None), found(3, OURS)]);
+    assert!(matches!(single.poll_verdict(), Some(Verdict::Granted { czxid: 3, .. })));
+    for inspected in [Outcome::Unknown, Outcome::NoNode] {
+        let mut single = in_session(Patience::Waits);
+        answer(&mut single, vec![pair(None), inspected]);
+        assert_eq!((next(&single), single.poll_verdict()), (Some(look()), None));
+    }
 }
 
+/// Servers of 3.4, which create no two nodes at once.
 #[test]
-fn a_try_is_refused_where_the_node_is_found_to_be_anothers() {
-    let mut single = in_session(Patience::TriesOnce);
+fn a_node_without_a_companion_is_looked_at_before_it_is_deleted_or_granted() {
+    let lone = || {
+        let mut single = in_session(Patience::Waits);
+        single.handle_old_servers();
+        single
+    };
+    let inspect = || Operation::Inspect { path: PATH() };
+    let created = || Outcome::Created(vec![Node { name: SINGLE_NAME.to_owned(), origin: None }]);
+    let looks = || vec![Operation::Barrier { directory: "/a".into() }, inspect()];
+    let mut single = lone();
+    let create = Operation::CreateSingle { path: PATH(), data: b"ours"[..].into() };
+    assert_eq!(answer(&mut single, vec![created(), found(3, OURS)]), [create, inspect()]);
+    let nodes = vec![PATH()];
+    assert_eq!(single.poll_verdict(), Some(Verdict::Granted { nodes, czxid: 3, proven: at(0) }));
+    for (owner, is_deleted) in [(OURS, true), (ANOTHERS, false)] {
+        let mut single = single.clone();
+        single.handle_end();
+        assert_eq!(answer(&mut single, vec![Outcome::Done, found(3, owner)]), looks());
+        assert_eq!(next(&single), is_deleted.then(|| vec![Operation::Delete { path: PATH() }]));
+    }
+    single.handle_end();
+    answer(&mut single, vec![Outcome::Done, denied()]);
+    assert_eq!(answer(&mut single, vec![Outcome::Done]), [Operation::Owns { path: PATH() }]);
     answer(&mut single, vec![Outcome::Unknown]);
-    answer(&mut single, vec![Outcome::Done, listed()]);
-    answer(&mut single, vec![Outcome::Found(node(4, ANOTHERS))]);
-    assert_eq!(single.poll_verdict(), Some(Verdict::Failed(Refusal::Busy)));
+    assert_eq!(answer(&mut single, vec![Outcome::Done, Outcome::NoNode]), looks());
     assert!(single.is_gone());
+    // It may become known while an attempt is under way.
+    let mut single = unanswered(Patience::Waits);
+    single.handle_old_servers();
+    assert_eq!(answer(&mut single, vec![Outcome::Done, Outcome::NoNode, Outcome::NoNode]), look());
+    assert!(matches!(next(&single).unwrap()[..], [Operation::CreateSingle { .. }, _]));
 }
 
 #[test]
 fn a_new_session_begins_anew_and_a_hold_ends_with_its_session() {
     let mut single = in_session(Patience::Waits);
-    answer(&mut single, vec![Outcome::SessionOver]);
+    answer(&mut single, vec![Outcome::SessionOver; 2]);
     assert!(single.is_idle());
     let mut single = held();
     single.handle_session_over();
-    assert!(single.is_gone());
-}
-
-#[test]
-fn one_that_may_not_list_is_released_all_the_same() {
-    let mut single = held();
-    single.handle_end();
-    answer(&mut single, vec![Outcome::Done, Outcome::Refused(Refusal::Denied)]);
-    answer(&mut single, vec![Outcome::Found(node(3, OURS))]);
-    assert_eq!(answer(&mut single, vec![Outcome::Done]), [Operation::Delete { path: "/a/lock".into() }]);
-    assert!(single.is_gone());
-    // Another has the path by now.
-    let mut single = held();
-    single.handle_end();
-    answer(&mut single, vec![Outcome::Done, Outcome::Refused(Refusal::Denied)]);
-    answer(&mut single, vec![Outcome::Found(node(5, ANOTHERS))]);
     assert!(single.is_gone());
 }
 
@@ -195,24 +337,20 @@ fn it_says_what_it_is_waiting_for() {
 }
 
 #[test]
-fn an_answer_that_names_no_node_or_several_says_nothing() {
-    for nodes in [vec![], vec![node(3, OURS), node(4, OURS)]] {
+fn an_answer_that_does_not_name_both_nodes_says_nothing() {
+    let node = || Node { name: SINGLE_NAME.to_owned(), origin: origin(3, OURS) };
+    for nodes in [vec![], vec![node()], vec![node(), node(), node()]] {
         let mut single = in_session(Patience::Waits);
-        answer(&mut single, vec![Outcome::Created(nodes)]);
-        assert_eq!(single.poll_verdict(), None);
-        assert!(matches!(
-            single.poll_flight().unwrap()[..],
-            [Operation::Barrier { .. }, Operation::List { .. }]
-        ));
+        answer(&mut single, vec![Outcome::Created(nodes), found(3, OURS)]);
+        assert_eq!((single.poll_verdict(), next(&single)), (None, Some(look())));
     }
 }
 
 #[test]
 fn to_be_told_again_that_it_is_over_makes_no_haste() {
-    let mut single = held();
-    single.handle_end();
+    let mut single = released();
     for _ in 0..2 {
-        answer(&mut single, vec![Outcome::Unknown, Outcome::Unknown]);
+        answer(&mut single, vec![Outcome::Unknown; 3]);
     }
     let pause = single.poll_timeout();
     assert!(pause.is_some());
@@ -220,68 +358,51 @@ fn to_be_told_again_that_it_is_over_makes_no_haste() {
     assert_eq!((single.poll_timeout(), single.poll_flight()), (pause, None));
 }
 
-const CREATE: fn() -> Operation =
-    || Operation::CreateSingle { path: "/a/lock".into(), data: b"ours"[..].into() };
-
-/// What it is about to send.
-fn next(single: &Single) -> Option<Vec<Operation>> {
-    single.clone().poll_flight()
-}
-
 #[test]
 fn what_is_above_the_node_is_created_when_it_is_missing() {
     let mut single = in_session(Patience::Waits);
-    answer(&mut single, vec![Outcome::NoNode]);
+    answer(&mut single, vec![Outcome::NoNode; 2]);
     let parents = Some(vec![Operation::CreateParents { directory: "/a".into() }]);
     assert_eq!(next(&single), parents);
     answer(&mut single, vec![Outcome::Unknown]);
     assert_eq!(next(&single), parents);
     answer(&mut single, vec![Outcome::Done]);
-    assert_eq!(next(&single), Some(vec![CREATE()]));
-    answer(&mut single, vec![Outcome::NoNode]);
-    answer(&mut single, vec![Outcome::Refused(Refusal::Denied)]);
+    assert_eq!(next(&single), Some(create(COMPANION)));
+    answer(&mut single, vec![Outcome::NoNode; 2]);
+    answer(&mut single, vec![denied()]);
     assert_eq!((single.poll_verdict(), single.is_gone()), (Some(Verdict::Failed(Refusal::Denied)), true));
 }
 
 #[test]
 fn one_that_may_not_create_or_list_fails_and_one_that_has_given_up_is_told_nothing() {
-    let denied = || Outcome::Refused(Refusal::Denied);
     for ends in [false, true] {
         let mut single = in_session(Patience::Waits);
-        let flight = single.poll_flight();
-        assert_eq!(flight, Some(vec![CREATE()]));
+        assert_eq!(single.poll_flight(), Some(create(COMPANION)));
         if ends {
             single.handle_end();
         }
-        single.handle_replies(vec![denied()], at(0), Now { moment: at(0), lease_until: at(5_000) });
+        let now = Now { moment: at(0), lease_until: at(5_000) };
+        single.handle_replies(vec![denied(), Outcome::NoNode], at(0), now);
         let told = (!ends).then_some(Verdict::Failed(Refusal::Denied));
         assert_eq!((single.poll_verdict(), single.is_gone()), (told, true));
     }
     let mut single = in_session(Patience::Waits);
-    answer(&mut single, vec![Outcome::NodeExists]);
+    answer(&mut single, vec![Outcome::NodeExists, Outcome::NoNode]);
     answer(&mut single, vec![denied()]);
     assert_eq!((single.poll_verdict(), single.is_gone()), (Some(Verdict::Failed(Refusal::Denied)), true));
 }
 
 #[test]
 fn a_node_that_is_not_there_any_more_is_created() {
-    let others = || Outcome::Children(vec!["other".to_owned()]);
-    for listing in [others(), Outcome::NoNode] {
-        // After a lost reply, and for one that waits.
+    for listing in [Outcome::Children(vec!["other".to_owned()]), Outcome::NoNode] {
         let mut single = in_session(Patience::Waits);
-        answer(&mut single, vec![Outcome::Unknown]);
-        answer(&mut single, vec![Outcome::Done, listing.clone()]);
-        assert_eq!(next(&single), Some(vec![CREATE()]));
-        let mut single = in_session(Patience::Waits);
-        answer(&mut single, vec![Outcome::NodeExists]);
+        answer(&mut single, vec![Outcome::NodeExists, Outcome::NoNode]);
         answer(&mut single, vec![listing]);
-        assert_eq!(next(&single), Some(vec![CREATE()]));
+        assert_eq!(next(&single), Some(create(COMPANION)));
     }
-    let mut single = in_session(Patience::Waits);
-    answer(&mut single, vec![Outcome::Unknown]);
-    answer(&mut single, vec![Outcome::Done, listed()]);
-    answer(&mut single, vec![Outcome::NoNode]);
-    assert_eq!(next(&single), Some(vec![CREATE()]));
+    let mut single = unanswered(Patience::Waits);
+    answer(&mut single, vec![Outcome::Done, Outcome::NoNode, Outcome::NoNode]);
+    assert_eq!(next(&single), Some(create(SECOND)));
 }
 
 /// One whose node was created so long ago that it has to be proven.
@@ -289,7 +410,7 @@ fn to_be_checked() -> Single {
     let mut single = in_session(Patience::Waits);
     assert!(single.poll_flight().is_some());
     let late = Now { moment: at(4_000), lease_until: at(9_000) };
-    single.handle_replies(vec![Outcome::Created(vec![node(3, OURS)])], at(0), late);
+    single.handle_replies(vec![pair(origin(3, OURS)), found(3, OURS)], at(0), late);
     assert_eq!(single.poll_verdict(), None);
     single
 }
@@ -297,14 +418,15 @@ fn to_be_checked() -> Single {
 #[test]
 fn a_node_that_has_to_be_proven_is_granted_after_that() {
     let mut single = to_be_checked();
-    answer(&mut single, vec![Outcome::Done, Outcome::Found(node(3, OURS))]);
+    answer(&mut single, vec![Outcome::Done, found(3, OURS)]);
     assert!(matches!(single.poll_verdict(), Some(Verdict::Granted { czxid: 3, .. })));
     let mut single = to_be_checked();
-    answer(&mut single, vec![Outcome::NoNode, Outcome::NoNode]);
-    assert_eq!(next(&single), Some(vec![CREATE()]));
+    answer(&mut single, vec![Outcome::NoNode; 2]);
+    assert_eq!(next(&single), Some(look()), "what of it is left?");
     let mut single = to_be_checked();
-    answer(&mut single, vec![Outcome::Refused(Refusal::Denied), Outcome::NoNode]);
+    answer(&mut single, vec![denied(), Outcome::NoNode]);
     assert_eq!(single.poll_verdict(), Some(Verdict::Failed(Refusal::Denied)));
+    assert_eq!(next(&single), Some(delete_both()));
 }
 
 #[test]
@@ -338,15 +460,15 @@ fn a_holder_that_asks_for_it_is_told_that_somebody_wants_the_lock() {
     single.handle_end();
     single.handle_replies(vec![Outcome::Revoked], at(0), now(at(0)));
     assert_eq!(single.poll_verdict(), None);
-    assert!(matches!(next(&single).unwrap()[..], [Operation::Barrier { .. }, Operation::List { .. }]));
+    assert_eq!(next(&single), Some(look()));
 }
 
 #[test]
 fn one_that_asks_before_it_holds_listens_from_the_grant_on() {
     let mut single = in_session(Patience::Waits);
     single.handle_notice();
-    assert_eq!(next(&single), Some(vec![CREATE()]));
-    answer(&mut single, vec![Outcome::Created(vec![node(3, OURS)])]);
+    assert_eq!(next(&single), Some(create(COMPANION)));
+    answer(&mut single, vec![pair(origin(3, OURS)), found(3, OURS)]);
     assert!(matches!(single.poll_verdict(), Some(Verdict::Granted { .. })));
     assert_eq!(next(&single), Some(vec![Operation::WatchOwn { path: "/a/lock".into() }]));
 }

@@ -1,0 +1,119 @@
+//! A server that has lost a deletion which the others have: it goes on to show the node, and who owned it, though another has
+//! the lock by now.
+//!
+//! The server is a real one. Its answers are changed on their way into what such a server gives.
+
+use crate::support::queue::{A_WHILE, granted, held};
+use crate::support::{SOON, client, operator, proxied_client, settled, soon};
+use ground::{Action, Hook, Kind, Proxy, Trigger, until};
+use std::sync::{Arc, Mutex};
+use zklock_core::{ErrorKind, Hold, HoldState};
+
+/// Before what a reply tells: its number, a transaction, and an error.
+const HEAD: usize = 16;
+/// More looks than are made.
+const LOOKS: usize = 8;
+/// The node, and its companion.
+const NODES: [&str; 2] = ["/lock", "-of-lock"];
+
+/// What the server tells of the two nodes when it is asked whether they exist.
+#[derive(Clone, Default)]
+struct Ghosts([Arc<Mutex<Option<Vec<u8>>>>; 2]);
+
+impl Ghosts {
+    /// Takes note of what it tells from now on.
+    fn see(&self, proxy: &Proxy) -> Vec<Hook> {
+        self.change(proxy, 1, |seen, body| {
+            if body.len() > HEAD {
+                *seen = Some(body[HEAD..].to_vec());
+            }
+        })
+    }
+
+    /// Lets it tell the same from now on.
+    fn appear(&self, proxy: &Proxy) -> Vec<Hook> {
+        self.change(proxy, LOOKS, |seen, body| {
+            if let Some(seen) = seen {
+                body[HEAD - 4..HEAD].fill(0);
+                body.truncate(HEAD);
+                body.extend_from_slice(seen);
+            }
+        })
+    }
+
+    fn change(
+        &self,
+        proxy: &Proxy,
+        times: usize,
+        change: fn(&mut Option<Vec<u8>>, &mut Vec<u8>),
+    ) -> Vec<Hook> {
+        let hook = |(index, nth): (usize, usize)| {
+            let seen = self.0[index].clone();
+            let rewrite = Box::new(move |body: &mut Vec<u8>| change(&mut seen.lock().unwrap(), body));
+            let trigger = Trigger::reply(Kind::Exists).path(NODES[index]).nth(nth);
+            proxy.on(trigger.then(Action::Rewrite(rewrite)))
+        };
+        (0..2).flat_map(|index| (1..=times).map(move |nth| (index, nth))).map(hook).collect()
+    }
+}
+
+fn is_there(hold: &Hold) -> bool {
+    let stat = operator().stat(hold.node());
+    stat.is_some_and(|stat| stat.czxid.unsigned_abs() == hold.token().value())
+}
+
+/// The simulation had found this: its seed 20646152.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_without_an_answer_does_the_next_holder_no_harm() {
+    let ((client, proxy), other, path) =
+        (proxied_client().await, client().await, "/exclusive-ghosts/release");
+    let hold = held(&client.exclusive(path).unwrap()).await;
+    let ghosts = Ghosts::default();
+    let seen = ghosts.see(&proxy);
+    // The deletion is done, by whatever request, and its answer lost.
+    let lost = [(Kind::Multi, "-of-lock"), (Kind::Delete, "/lock")]
+        .map(|(kind, node)| proxy.on(Trigger::request(kind).path(node).then(Action::DropReplyAndReset)));
+    // It comes again only when another holds.
+    proxy.refuse(true);
+    let releasing = tokio::spawn(async move { hold.release().await });
+    assert!(until(SOON, || lost.iter().any(Hook::fired)), "nothing is deleted");
+    assert_eq!(operator().children(path), [""; 0]);
+    let next = held(&other.exclusive(path).unwrap()).await;
+    assert!(seen[0].fired(), "it did not look at its node");
+    let shown = ghosts.appear(&proxy);
+    proxy.refuse(false);
+    soon(releasing).await.unwrap().unwrap();
+    settled(&client).await;
+    assert!(shown[0].fired(), "it did not look again");
+    assert!(is_there(&next), "the node of the next holder is deleted");
+    assert_eq!(next.state(), HoldState::Held);
+    soon(next.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_earlier_hold_has_left_is_not_taken_for_a_new_one() {
+    let ((client, proxy), other, path) =
+        (proxied_client().await, client().await, "/exclusive-ghosts/earlier");
+    let lock = client.exclusive(path).unwrap();
+    let ghosts = Ghosts::default();
+    let hold = held(&lock).await;
+    let seen = ghosts.see(&proxy);
+    soon(hold.release()).await.unwrap();
+    assert!(seen[0].fired(), "it did not look at its node");
+    let next = held(&other.exclusive(path).unwrap()).await;
+    // This creation is never done.
+    let lost = [Kind::Multi, Kind::Create]
+        .map(|kind| proxy.on(Trigger::request(kind).path(path).then(Action::DropAndReset)));
+    let shown = ghosts.appear(&proxy);
+    let error = soon(lock.acquire_timeout(A_WHILE)).await.map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert!(lost.iter().any(Hook::fired) && shown[0].fired());
+    settled(&client).await;
+    assert!(is_there(&next), "the node of the holder is deleted");
+    assert_eq!(next.state(), HoldState::Held);
+    let waiter = tokio::spawn(async move { lock.acquire().await });
+    soon(next.release()).await.unwrap();
+    drop(granted(waiter).await);
+    settled(&client).await;
+    assert_eq!(operator().children(path), [""; 0]);
+}
