@@ -27,8 +27,7 @@ VALUES = {
 
 # The handles that are good where not any living one will do.
 GOOD = {
-    ("zklock_client_guard", "client"): "FRESH",
-    ("zklock_client_close", "client"): "FRESH",
+    ("zklock_client_guard", "client"): "FRESH", ("zklock_client_close", "client"): "FRESH",
     ("zklock_client_free", "client"): "FRESH",
     ("zklock_acquire_finish", "ticket"): "GRANTED",
     ("zklock_hold_wait_lost", "hold"): "CLOSED",
@@ -94,7 +93,7 @@ TEXTS = {
     "pass_phrase": ("TEXT", [""]),
     "file": ("CREDENTIALS", NOT_PEM),
     "variable": ("VARIABLE", ["", "ZKLOCK_NOT_SET"]),
-    "command": ("PROGRAM", ["", "/", "/dev/null", "/there/is/none", "true"]),
+    "command": ("TEXT", ["", "/", "/dev/null", "/there/is/none", "true"]),
     "service": ("TEXT", ["", "a/b"]),
     "host": ("TEXT", ["", "a@B"]),
     "list": ("ACCESS_LIST", ["", "closed", "world:anyone", "world:anyone:rx", "auth:ann:r"]),
@@ -177,8 +176,7 @@ class Matrix:
             source = TEXTS.get(detail)
             if not source:
                 raise NotUnderstood(f"{function.name}: no rule for the text {detail}")
-            texts = {"TEXT": "somebody", "PROGRAM": "zklock"}
-            return self.text(texts[source[0]]) if source[0] in texts else (source[0], 0)
+            return (source[0], 0) if source[0] != "TEXT" else self.text({"command": "zklock"}.get(detail, "somebody"))
         if what in ("milliseconds", "number"):
             return "NUMBER", span(parameter)[0]
         if what == "array":
