@@ -41,6 +41,45 @@ fn a_confirm_gives_up_when_the_lease_is_over() {
 }
 
 #[test]
+fn a_confirm_believes_nothing_but_an_answer() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        ensemble.be_unsure_of(1);
+        let asked = ensemble.checks().len();
+        assert!(hold.confirm().await.unwrap() > TIMEOUT / 3);
+        assert_eq!(ensemble.checks().len(), asked + 2, "it asks again if the first answer was lost");
+        ensemble.be_unsure_of(2);
+        assert!(!hold.valid_for().is_zero());
+        assert_eq!(hold.confirm().await.unwrap_err().kind(), ErrorKind::Unreachable);
+    });
+}
+
+#[test]
+fn a_hold_names_its_lock() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
+        assert_eq!(hold.path(), "/a");
+    });
+}
+
+#[test]
+fn a_hold_of_a_reentrant_lock_is_released_by_its_owner_alone() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let owner = Owner::unique();
+        let hold = Hold::new(ensemble.grant(&ensemble.session(), "/a", owner, true));
+        let refused = hold.begin_release(Owner::unique()).map(drop).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::NotOwner);
+        assert_eq!((hold.state(), hold.is_released()), (HoldState::Held, false), "nothing changes");
+        assert!(hold.begin_release(owner).unwrap().is_some());
+        assert_eq!(hold.state(), HoldState::Released);
+    });
+}
+
+#[test]
 fn a_confirm_finds_that_the_node_is_gone() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
