@@ -21,6 +21,7 @@
 //! * It finds its runtime in a table that the linker may drop from a static library. So we name the runtime explicitly.
 
 mod answers;
+mod checks;
 mod connecting;
 mod encryption;
 mod login;
@@ -44,7 +45,8 @@ use crate::ensemble::{
 use crate::level::{Newer, ServerLevel};
 use crate::machine::protocol::{Operation, Outcome};
 use answers::{INVALID_LIST, TOO_OLD, is_answer, outcome, read_failure, source_of};
-use operations::{check_all, check_each, join, others, start, version_of, watch_each};
+use checks::{check_all, check_each, others, watch_each};
+use operations::{join, start, version_of};
 use rights::NodeList;
 use servers::Servers;
 use serving::Serving;

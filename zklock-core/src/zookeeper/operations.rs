@@ -1,22 +1,19 @@
 //! The requests of the machine, in the words of the library.
 
 use super::answers::{listing, outcome, source_of};
-use super::serving::{Serving, WatchKind};
+use super::checks::{barrier, check_all};
+use super::serving::WatchKind;
 use super::silence::attended;
 use super::{Connection, Newer, ServerLevel};
-use crate::ensemble::{Check, HeldNode, Pending, Watch};
+use crate::ensemble::Pending;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
 use crate::node_data;
-use std::cmp::Ordering;
-use std::sync::Arc;
 use zookeeper_client::{
     Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter, Stat,
 };
 
 /// The owner that servers tell of a container.
 const CONTAINER: i64 = i64::MIN;
-/// How often nodes are checked again without those that were missing.
-const REPEATS_AT_MOST: usize = 4;
 
 type Call<'a> = std::pin::Pin<Box<dyn Future<Output = (Outcome, Option<Pending<WatchEvent>>)> + Send + 'a>>;
 
@@ -335,144 +332,6 @@ async fn awaited_limit(connection: &Connection, path: &str) -> (Outcome, Option<
         }
         Err(error) => (outcome(&error), None),
     }
-}
-
-/// A transaction that the quorum has committed as an error is as good as any other. Only a single write may be
-/// refused by the server that we are connected to.
-fn barrier(checked: Outcome) -> Outcome {
-    match checked {
-        Outcome::NoNode | Outcome::Refused(Refusal::Denied) => Outcome::Done,
-        outcome => outcome,
-    }
-}
-
-/// Checks the nodes in one request, which is sent before this returns.
-pub(super) fn check_all<'a>(
-    client: &'a Client,
-    nodes: impl IntoIterator<Item = impl AsRef<str>>,
-) -> impl Future<Output = Outcome> + Send + 'a {
-    let call = check(checks(client, nodes));
-    async move { call.await.map_or_else(|(_, outcome)| outcome, |()| Outcome::Done) }
-}
-
-fn checks<'a>(
-    client: &'a Client,
-    nodes: impl IntoIterator<Item = impl AsRef<str>>,
-) -> Result<MultiWriter<'a>, Error> {
-    let mut writer = client.new_multi_writer();
-    nodes.into_iter().try_for_each(|node| writer.add_check_version(node.as_ref(), -1))?;
-    Ok(writer)
-}
-
-/// Of an answer that is about none of the checks.
-const NONE_OF_THEM: usize = usize::MAX;
-
-/// Sends the checks before it returns. Says which was the first, counted from 0, that failed.
-fn check<'a>(
-    writer: Result<MultiWriter<'a>, Error>,
-) -> impl Future<Output = Result<(), (usize, Outcome)>> + Send + 'a {
-    let call = writer.map(|mut writer| writer.commit());
-    async move {
-        match call.map_err(|error| (NONE_OF_THEM, outcome(&error)))?.await {
-            Ok(_) => Ok(()),
-            Err(MultiWriteError::OperationFailed { index, source }) => Err((index, outcome(&source))),
-            Err(error) => Err((NONE_OF_THEM, outcome(&source_of(error)))),
-        }
-    }
-}
-
-/// Looks which of the nodes are not there. The first request is sent before this returns.
-///
-/// It names the first that is missing, so that one is left out and the others are checked again. Where many are
-/// missing that would take a round trip for each: so after a few the rest is checked one by one. One that may not be read
-/// any more is there: servers look for it first.
-pub(super) fn check_each<'a>(
-    client: &'a Client,
-    nodes: &'a [&'a str],
-) -> impl Future<Output = Check> + Send + 'a {
-    let mut call = Some(check(checks(client, nodes)));
-    async move {
-        let mut left: Vec<usize> = (0..nodes.len()).collect();
-        let mut missing = Vec::new();
-        while let Some(checked) = call.take() {
-            match checked.await {
-                Ok(()) => return Check::Answered { missing },
-                Err((index, Outcome::NoNode)) if index < left.len() => missing.push(left.remove(index)),
-                Err((index, Outcome::Refused(Refusal::Denied))) if index < left.len() => {
-                    left.remove(index);
-                }
-                Err((_, Outcome::SessionOver)) => return Check::SessionOver,
-                Err(_) => return Check::Unknown,
-            }
-            if left.is_empty() {
-                return Check::Answered { missing };
-            }
-            if nodes.len() - left.len() <= REPEATS_AT_MOST {
-                call = Some(check(checks(client, left.iter().map(|index| nodes[*index]))));
-            }
-        }
-        check_one_by_one(client, nodes, &left, missing).await
-    }
-}
-
-/// In one flight.
-async fn check_one_by_one(client: &Client, nodes: &[&str], left: &[usize], mut missing: Vec<usize>) -> Check {
-    let calls: Vec<_> = left.iter().map(|index| (*index, check(checks(client, [nodes[*index]])))).collect();
-    for (index, call) in calls {
-        match call.await {
-            Ok(()) | Err((0, Outcome::Refused(Refusal::Denied))) => {}
-            Err((0, Outcome::NoNode)) => missing.push(index),
-            Err((_, Outcome::SessionOver)) => return Check::SessionOver,
-            Err(_) => return Check::Unknown,
-        }
-    }
-    Check::Answered { missing }
-}
-
-/// Which of the nodes, counted from 0, were created by a later transaction than the one that is given, or may have been:
-/// newer servers do not show a node to those who may not read it. One that is older is shown by a server that has lost its
-/// deletion: none was there when ours was created. `None` if that is not known. The requests are sent before
-/// this returns.
-pub(super) fn others<'a>(
-    client: &'a Client,
-    nodes: &'a [HeldNode],
-) -> impl Future<Output = Option<Vec<usize>>> + Send + 'a {
-    let given = nodes.iter().enumerate().filter_map(|(index, node)| Some((index, &node.path, node.origin?)));
-    let calls: Vec<_> = given.map(|(index, path, origin)| (index, origin, client.check_stat(path))).collect();
-    async move {
-        let mut others = Vec::new();
-        for (index, origin, call) in calls {
-            match call.await {
-                Ok(Some(stat)) if stat.czxid <= origin => {}
-                Ok(_) | Err(Error::NoAuth) => others.push(index),
-                Err(_) => return None,
-            }
-        }
-        Some(others)
-    }
-}
-
-/// Leaves a watch on each of the nodes. The requests are sent together, when this is first polled.
-pub(super) async fn watch_each(client: &Client, serving: &Arc<Serving>, nodes: &[HeldNode]) -> Vec<Watch> {
-    // Not whether it exists: newer servers tell nothing of a node to those who may not read it, and this is refused then.
-    let calls: Vec<_> = nodes.iter().map(|node| client.get_and_watch_data(&node.path)).collect();
-    let mut watches = Vec::with_capacity(nodes.len());
-    for (node, call) in nodes.iter().zip(calls) {
-        watches.push(match call.await {
-            Ok((_, stat, watcher)) => {
-                let event = serving.watch(&node.path, WatchKind::Data, watcher);
-                match node.origin.map_or(Ordering::Equal, |origin| stat.czxid.cmp(&origin)) {
-                    Ordering::Equal => Watch::There(event),
-                    Ordering::Greater => Watch::Gone,
-                    // See `others`.
-                    Ordering::Less => Watch::Unknown,
-                }
-            }
-            Err(Error::NoNode) => Watch::Gone,
-            Err(_) => Watch::Unknown,
-        });
-    }
-    watches
 }
 
 /// Containers, so that the server clears them away when they are empty; plain nodes on a server that

@@ -16,7 +16,8 @@
 //! watches on the others. If each of those started the count again, a node that a server shows in error would never be doubted
 //! in a queue where others come and go.
 
-use super::operations::{check_all, join};
+use super::checks::check_all;
+use super::operations::join;
 use super::serving::{Serving, WatchKind};
 use crate::clock;
 use crate::ensemble::Pending;
