@@ -8,6 +8,7 @@ use crate::double_barrier::DoubleBarrier;
 use crate::error::raised;
 use crate::exit;
 use crate::greenlet::Greenlet;
+use crate::guardian;
 use crate::hosts::Hosts;
 use crate::kinds::{BaseClient, Face};
 use crate::lock::Lock;
@@ -19,9 +20,8 @@ use crate::tls::Tls;
 use crate::wait::detached;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use zklock_core::face::guardian_command;
 use zklock_core::{ErrorKind, Wait};
 
 /// A logical connection to an ensemble. ``hosts`` is ``host:port,host:port``, optionally with a ``/chroot`` at the end.
@@ -138,8 +138,8 @@ impl Client {
     ///
     /// >>> zk.guard()
     ///
-    /// It is the command ``zklock``, of the same version as this package, with the argument ``guardian``: ``command`` is its path, or
-    /// its name in the directories of ``PATH``. Through its standard input it is told how to connect, with all passwords, and the keys of
+    /// It is the command ``zklock`` with the argument ``guardian``: by default the one that was installed with this package, or else
+    /// the one in the directories of ``PATH``. Give ``command``, a path or a name, to start another of the same version. Through its standard input it is told how to connect, with all passwords, and the keys of
     /// the client's sessions. The call returns when it watches. It is a child of this process, with a process group of its own, and ends
     /// when the client is closed, or collected with all that was made of it. A client that has not connected connects first.
     ///
@@ -155,8 +155,8 @@ impl Client {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(AsyncClient::guard(Self::aio(slf)?.bind(py), command)).map(drop);
         }
-        let program = command.as_deref().map(Path::as_os_str);
-        shared.call(py, || shared.client.guard(guardian_command(program)))
+        let command = guardian::command(py, command);
+        shared.call(py, || shared.client.guard(command))
     }
 
     /// Closes the client, which frees every lock that it holds. Waits until the servers have confirmed this, for up to a

@@ -36,6 +36,7 @@ mod error;
 mod exit;
 mod greenlet;
 mod guarded;
+mod guardian;
 mod hold;
 mod hold_callbacks;
 mod hosts;

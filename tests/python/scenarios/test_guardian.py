@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import os
 import pathlib
 import signal
+import sysconfig
 import typing
 
 import pytest
@@ -178,6 +180,23 @@ def test_servers_that_cannot_be_reached_are_told() -> None:
         zklock.Client("127.0.0.1:1", connect_timeout=0.3).guard()
 
 
+@pytest.mark.parametrize("face", ["threads", "aio"])
+def test_the_command_of_the_package_is_found_without_the_path(
+    hosts: str, monkeypatch: pytest.MonkeyPatch, face: str
+) -> None:
+    """As in an environment that was not activated."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    before = children(os.getpid())
+    with zklock.Client(hosts, session_timeout=LONG) as zk:
+        if face == "aio":
+            asyncio.run(awaited(zk.aio.guard()))
+        else:
+            zk.guard()
+        (guardian,) = set(children(os.getpid())) - set(before)
+        program = pathlib.Path(f"/proc/{guardian}/exe").readlink()
+        assert program.parent.samefile(sysconfig.get_path("scripts"))
+
+
 def test_a_command_that_is_none_is_refused_with_what_to_do(
     hosts: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,5 +212,6 @@ def test_a_command_that_is_none_is_refused_with_what_to_do(
         with pytest.raises(TypeError):
             zk.guard(7)  # type: ignore[arg-type]
         monkeypatch.setenv("PATH", "/nowhere")
+        monkeypatch.setattr(importlib.metadata, "files", lambda package: [])
         with pytest.raises(zklock.InvalidInput, match=r'no "zklock" in the directories of PATH \("/nowhere"\)'):
             zk.guard()

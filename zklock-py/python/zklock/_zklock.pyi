@@ -419,8 +419,8 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
 
         >>> zk.guard()
 
-        It is the command ``zklock``, of the same version as this package, with the argument ``guardian``: ``command`` is its path, or
-        its name in the directories of ``PATH``. Through its standard input it is told how to connect, with all passwords, and the keys of
+        It is the command ``zklock`` with the argument ``guardian``: by default the one that was installed with this package, or else
+        the one in the directories of ``PATH``. Give ``command``, a path or a name, to start another of the same version. Through its standard input it is told how to connect, with all passwords, and the keys of
         the client's sessions. The call returns when it watches. It is a child of this process, with a process group of its own, and ends
         when the client is closed, or collected with all that was made of it. A client that has not connected connects first.
 

@@ -6,6 +6,7 @@ use super::lock::AsyncLock;
 use crate::block::is_generator_exit;
 use crate::coroutine::{Begun, Bell, Coroutine, nothing};
 use crate::error::raised;
+use crate::guardian;
 use crate::kinds::{BaseClient, Face};
 use crate::number;
 use crate::shared_client::SharedClient;
@@ -13,7 +14,6 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 use zklock_core::Wait;
-use zklock_core::face::guardian_command;
 
 /// A ``Client`` for asyncio. Get one with ``async with`` on a ``Client``, or from ``Client.aio``.
 ///
@@ -59,7 +59,7 @@ impl AsyncClient {
     pub(crate) fn guard(slf: &Bound<'_, Self>, command: Option<PathBuf>) -> Coroutine {
         let shared = Self::shared(slf).clone();
         let client = shared.client.clone();
-        let command = guardian_command(command.map(PathBuf::into_os_string).as_deref());
+        let command = guardian::command(slf.py(), command);
         let begin = move |bell: &Arc<Bell>| client.start_guarding(command, bell.ringer());
         shared.coroutine("AsyncClient.guard", begin, nothing)
     }
