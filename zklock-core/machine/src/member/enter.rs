@@ -31,6 +31,10 @@ impl Member {
         if let Some(Outcome::Refused(refusal)) =
             outcomes.iter().find(|outcome| matches!(outcome, Outcome::Refused(_)))
         {
+            // If the first creation was refused, there is no node. To delete it all the same could be refused as well, and a
+            // session that may not delete its node has to end.
+            self.may_be_there &=
+                self.created || !is_first_creation(&outcomes) || outcomes[0].refusal().is_none();
             return self.fail(refusal.clone());
         }
         let (list, ready) = (outcomes.pop(), outcomes.pop());
@@ -174,4 +178,9 @@ impl Member {
         self.failures.clear();
         self.state = super::State::Within;
     }
+}
+
+/// Whether the flight of these answers began with a creation, and not with a barrier after an answer that was lost.
+fn is_first_creation(outcomes: &[Outcome]) -> bool {
+    outcomes.len() == 3
 }

@@ -56,6 +56,25 @@ fn a_directory_that_is_missing_is_created() {
 }
 
 #[test]
+fn one_that_may_not_create_its_node_deletes_nothing() {
+    for listing in [DENIED, Outcome::Children(Vec::new())] {
+        let mut one = member(1, 2, Patience::Waits);
+        answer(&mut one, vec![DENIED, Outcome::NoNode, listing]);
+        assert!(has_failed(&mut one) && one.is_gone());
+    }
+    // It was created, but the children may not be listed.
+    let mut one = member(1, 2, Patience::Waits);
+    let created = Outcome::Created(vec![node(&one.name.clone(), 5)]);
+    answer(&mut one, vec![created, Outcome::NoNode, DENIED]);
+    assert!(has_failed(&mut one) && !one.is_gone());
+    // The first creation had no answer, and may have been done before the right was taken away.
+    let mut one = member(1, 2, Patience::Waits);
+    answer(&mut one, vec![Outcome::Unknown; 3]);
+    answer(&mut one, vec![Outcome::Done, DENIED, Outcome::NoNode, Outcome::Children(Vec::new())]);
+    assert!(has_failed(&mut one) && !one.is_gone());
+}
+
+#[test]
 fn one_that_does_not_know_whether_its_node_was_created_asks_again_by_the_same_name() {
     for listing in [Outcome::Children(Vec::new()), Outcome::NoNode] {
         let mut one = member(1, 2, Patience::Waits);
