@@ -114,9 +114,8 @@ impl Lock {
         }
         let tried = &AtomicBool::new(false);
         self.ask(UNEVICTED, |session| async move {
-            let delete = Operation::Delete { path: node.to_owned() };
-            match request(&session, delete).await {
-                Ok((Outcome::Done, _)) => Ok(true),
+            match session.delete(node.into(), None).await {
+                Ok(Deletion::Done) => Ok(true),
                 // If an answer was lost, it may have been there before.
                 Ok(_) => Ok(tried.load(Ordering::Relaxed)),
                 Err(failure) => {
@@ -237,7 +236,7 @@ impl Lock {
                 return Ok(tried.load(Ordering::Relaxed));
             }
             // No condition names the transaction. But a node that was written to since is not, or not as it was, that one.
-            match session.delete(node.clone(), found.version).await {
+            match session.delete(node.clone(), Some(found.version)).await {
                 Ok(Deletion::Done) => Ok(true),
                 Ok(Deletion::NotThere) => Ok(tried.load(Ordering::Relaxed)),
                 Ok(Deletion::Changed) => Err(ReadFailure::Unknown),

@@ -42,8 +42,8 @@ pub(crate) trait Ensemble: Send + Sync {
     /// Which node is at this path; `None` if there is none.
     fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>>;
 
-    /// Deletes the node if its data has this version.
-    fn delete(&self, path: Arc<str>, version: i32) -> Pending<Result<Deletion, ReadFailure>>;
+    /// Deletes the node, if its data has this version; `None` stands for any.
+    fn delete(&self, path: Arc<str>, version: Option<i32>) -> Pending<Result<Deletion, ReadFailure>>;
 
     /// A child with its data, and the event of a watch on it; `None` if it does not exist.
     fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, ReadFailure>>;

@@ -309,7 +309,7 @@ impl Ensemble for FakeEnsemble {
         })
     }
 
-    fn delete(&self, _: Arc<str>, _: i32) -> Pending<Result<Deletion, ReadFailure>> {
+    fn delete(&self, _: Arc<str>, _: Option<i32>) -> Pending<Result<Deletion, ReadFailure>> {
         self.answer(Err(ReadFailure::Unknown), |_| Ok(Deletion::NotThere))
     }
 

@@ -231,7 +231,8 @@ impl Session {
         self.question(|ensemble| ensemble.look(path))
     }
 
-    pub(crate) fn delete(&self, path: Arc<str>, version: i32) -> Question<'_, Deletion> {
+    /// Deletes a node of whatever session. If it may not, that is no reason to end this one.
+    pub(crate) fn delete(&self, path: Arc<str>, version: Option<i32>) -> Question<'_, Deletion> {
         self.question(move |ensemble| ensemble.delete(path, version))
     }
 

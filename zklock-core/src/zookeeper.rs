@@ -307,10 +307,10 @@ impl Ensemble for ZooKeeper {
         })
     }
 
-    fn delete(&self, path: Arc<str>, version: i32) -> Pending<Result<Deletion, ReadFailure>> {
+    fn delete(&self, path: Arc<str>, version: Option<i32>) -> Pending<Result<Deletion, ReadFailure>> {
         let client = self.connection.client.clone();
         Box::pin(async move {
-            match client.delete(&path, Some(version)).await {
+            match client.delete(&path, version).await {
                 Ok(()) => Ok(Deletion::Done),
                 Err(Error::NoNode) => Ok(Deletion::NotThere),
                 Err(Error::BadVersion) => Ok(Deletion::Changed),

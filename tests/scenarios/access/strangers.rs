@@ -3,7 +3,7 @@
 use crate::support::queue::{acquire, granted, held};
 use crate::support::users::{ANN, BOB};
 use crate::support::{SOON, client, operator, says, settled, soon};
-use zklock_core::{Access, Client, ErrorKind, Lock};
+use zklock_core::{Access, Client, ErrorKind, HoldState, Lock};
 
 fn locks(client: &Client, path: &str) -> [Lock; 7] {
     [
@@ -25,7 +25,8 @@ async fn a_stranger_is_refused_by_every_kind_and_leaves_nothing() {
         let hold = held(&owner.mutex(&path).unwrap()).await;
         // Nodes that only belong to the set are open, so that this one queue refuses.
         operator().create_all(&format!("{path}-other"), "");
-        for stranger in [client().await, BOB.client(Access::CreatorAll).await] {
+        for (stranger, own) in [(client().await, "anybody"), (BOB.client(Access::CreatorAll).await, "bob")] {
+            let own = held(&stranger.mutex(&format!("/access-strangers-of-{own}-{access}")).unwrap()).await;
             for lock in locks(&stranger, &path) {
                 let lack = format!("the right CREATE in the access list of {path}");
                 for error in
@@ -61,6 +62,15 @@ async fn a_stranger_is_refused_by_every_kind_and_leaves_nothing() {
                 let lack = format!("the right WRITE in the access list of {}", hold.node());
                 says(&asked, ErrorKind::Refused, &[&lack]);
             }
+            // A deletion that is refused to a holder ends its session, and so its holds. This one was another's node.
+            let evicted = soon(stranger.mutex(&path).unwrap().evict(hold.node())).await;
+            says(
+                &evicted.unwrap_err(),
+                ErrorKind::Refused,
+                &["the right DELETE in the access list of", &path],
+            );
+            assert_eq!(own.state(), HoldState::Held);
+            soon(own.release()).await.unwrap();
         }
         assert_eq!(seer.children(&path).await, [hold.node()]);
         soon(hold.release()).await.unwrap();
