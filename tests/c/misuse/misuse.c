@@ -11,6 +11,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -183,6 +184,18 @@ static void make_call(run *run) {
     if (run->cell->where == LOG_CALLBACK) OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
 }
 
+/* A guardian needs pidfds, which valgrind does not know, whatever the kernel has. */
+static int has_pidfds(void) {
+    int descriptor = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (descriptor >= 0) close(descriptor);
+    return descriptor >= 0;
+}
+
+static int64_t wanted_here(const cell *cell) {
+    int is_guarded = cell->wanted == ZKLOCK_OK && !strcmp(cell->function->name, "zklock_client_guard");
+    return is_guarded && !has_pidfds() ? ZKLOCK_INVALID_ARGUMENT : cell->wanted;
+}
+
 /* In a child, a call reports what is wrong, or that a handle is the parent's, whichever it finds first. If nothing is
  * wrong, it is refused, unless the handle is new or a plain value. */
 static int64_t wanted_in_child(const run *run) {
@@ -237,7 +250,7 @@ TEST(every_cell_has_its_status) {
     for (size_t at = 0; at < cells_count; at++) {
         prepare(&run, &cells[at], 0);
         make_call(&run);
-        judge(&run, cells[at].wanted);
+        judge(&run, wanted_here(&cells[at]));
         free_made();
         const char *harm = harm_of_bystanders();
         if (harm) failed(__FILE__, __LINE__, "%s, %s: harms %s", cells[at].function->name, cells[at].what, harm);

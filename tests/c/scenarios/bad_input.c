@@ -304,18 +304,18 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     INVALID(zklock_acquire_cancel(NULL), "the zklock_ticket is NULL");
     INVALID(zklock_hold_token(NULL, &token), "the zklock_hold is NULL");
     INVALID(zklock_hold_token(hold, NULL), "token is NULL: give a place for the result");
-    INVALID(zklock_hold_state(hold, NULL, NULL), "state, where");
+    INVALID(zklock_hold_state(hold, NULL, NULL), "state is NULL: give a place");
     INVALID(zklock_hold_fd(NULL, &descriptor), "NULL");
     INVALID(zklock_hold_on_lost(hold, NULL, NULL), "the callback is NULL");
-    INVALID(zklock_hold_wait_lost(hold, 0, NULL), "reason, where");
+    INVALID(zklock_hold_wait_lost(hold, 0, NULL), "reason is NULL: give a place");
     INVALID(zklock_contenders(lock, NULL, NULL), "the visitor is NULL");
     INVALID(zklock_contenders(NULL, never, NULL), "the zklock_lock is NULL");
-    INVALID(zklock_acquire_start(lock, 0, NULL), "ticket, where");
+    INVALID(zklock_acquire_start(lock, 0, NULL), "ticket is NULL: give a place");
     INVALID(zklock_acquire_start(NULL, 0, &no_ticket), "the zklock_lock is NULL");
     CHECK(!none && !no_hold && !no_ticket && token == 99 && descriptor == -7);
     /* Nothing was acquired for a result that had no place to go. */
     OK(zklock_release(hold));
-    INVALID(zklock_acquire(lock, 0, NULL), "hold, where");
+    INVALID(zklock_acquire(lock, 0, NULL), "hold is NULL: give a place");
     CHECK(stat_of(client, ZKLOCK_STAT_GRANTS) == 1);
     /* The sentence is this thread's alone, and stays until the next failure. */
     snprintf(sentence, sizeof sentence, "%s", zklock_last_error());

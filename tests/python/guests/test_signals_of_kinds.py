@@ -87,7 +87,12 @@ def test_ctrl_c_ends_a_wait_for_a_lock_of_any_kind(
         "exclusive": lambda: zk.exclusive(at),
         "all": lambda: zk.semaphore(f"{at}-permits", 1),
     }
-    queues = {"semaphore": [(f"{at}/locks", 0), (f"{at}/leases", 1)], "all": [(at, 0), (f"{at}-permits/locks", 0)]}
+    queues = {
+        "semaphore": [(f"{at}/locks", 0), (f"{at}/leases", 1)],
+        "all": [(at, 0), (f"{at}-permits/locks", 0)],
+        # The holder's node and its companion.
+        "exclusive": [(at, 2)],
+    }
 
     def is_free() -> None:
         for queue, count in queues.get(kind, [(at, 1)]):

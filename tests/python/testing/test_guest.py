@@ -129,8 +129,13 @@ import zklock.testing
 server = zklock.testing.Server()
 with zklock.Client(server.hosts):
     for task in pathlib.Path("/proc/self/task").iterdir():
-        name = (task / "comm").read_text().strip()
-        [blocked] = [line.split()[1] for line in (task / "status").read_text().splitlines() if line.startswith("SigBlk")]
+        try:
+            name = (task / "comm").read_text().strip()
+            status = (task / "status").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            # A thread that has ended since the folder was listed.
+            continue
+        [blocked] = [line.split()[1] for line in status.splitlines() if line.startswith("SigBlk")]
         if name.startswith("zk-"):
             # SIGINT, SIGTERM and SIGALRM are for the host.
             print(name, all(int(blocked, 16) >> number - 1 & 1 for number in (2, 14, 15)), flush=True)
