@@ -226,6 +226,8 @@ if ! is_searched "$lib"; then
   echo "  LD_LIBRARY_PATH=$lib"
   echo "or let it search there, as root:"
   echo "  echo $lib >/etc/ld.so.conf.d/zklock.conf && ldconfig"
+  echo "If pkg-config does not find it, call it with"
+  echo "  PKG_CONFIG_PATH=$lib/pkgconfig"
 elif may_call_ldconfig; then
   "$ldconfig"
 else
