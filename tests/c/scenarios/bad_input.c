@@ -346,7 +346,7 @@ TEST(a_negative_timeout_is_refused_but_for_that_of_ever) {
     OK(zklock_double_barrier_enter(doors, SOON_MS, &member));
     for (size_t at = 0; at < sizeof late / sizeof *late; at++) {
         INVALID(zklock_acquire(lock, late[at], &none), "-1 (ZKLOCK_FOREVER) waits for ever, 0 tries once");
-        SAYS("make at least 0");
+        SAYS("make it at least 0");
         INVALID(zklock_acquire_start(lock, late[at], &ticket), "ZKLOCK_FOREVER");
         INVALID(zklock_hold_wait_lost(hold, late[at], &reason), "ZKLOCK_FOREVER");
         INVALID(zklock_observer_next(observer, late[at], &holder), "ZKLOCK_FOREVER");
