@@ -88,6 +88,18 @@ impl Process {
         signal(self.pid(), which);
     }
 
+    /// Signals until it has ended. A signal that arrives just when the command has ended is passed on to the command.
+    pub(crate) fn signal_to_the_end(&mut self, which: Signal) {
+        let ended = until(SOON, || {
+            let has_ended = self.child.try_wait().expect("it is our child").is_some();
+            if !has_ended {
+                self.signal(which);
+            }
+            has_ended
+        });
+        assert!(ended, "still running; errors: {:?}", self.all_errors());
+    }
+
     /// Waits until it has ended.
     pub(crate) fn status(&mut self) -> ExitStatus {
         let mut status = None;
