@@ -36,7 +36,7 @@ run_parts() {
       echo "== $name $part: $begun s, $worked s of processor time"
       passed+=("$part $begun s")
     else
-      echo "== $name $part: FAILED ($status) after $begun s"
+      echo "== $name $part: FAILED ($status) after $begun s, $worked s of processor time"
       failed+=("$part $begun s")
       [[ $part != "$needed" ]] || { skipped=("$@") && break; }
     fi
