@@ -158,7 +158,7 @@ def test_acquire_of_a_free_lock(call: Call, theirs: AnyLock, ours: zklock.Lock, 
     def script(lock: AnyLock) -> list[Outcome]:
         acquired = call(lock)
         seen = [acquired, elsewhere(lock.acquire, False)]
-        # Whoever had it, it is free again.
+        # It is free again, whichever thread had it.
         (elsewhere if seen[1].value else outcome)(lock.release)
         return [*seen, outcome(lock.release)]
 

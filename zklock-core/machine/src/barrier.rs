@@ -1,4 +1,5 @@
-//! Who may go on at a double barrier, and whom a leaver waits for: pure functions of the children of its node.
+//! Decides from the children of a double barrier's node which members may go on, and which others a member that leaves
+//! waits for. All are pure functions.
 //!
 //! A member is an ephemeral child. The child `ready`, which outlives its creator, says that the barrier is open. That
 //! it exists means little: the members of a round that crashed leave it behind, and a lone newcomer would be let in.

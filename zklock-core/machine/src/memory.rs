@@ -6,8 +6,8 @@
 //!
 //! A watch is only as current as its server, and a server that is cut off is silent too. But when the quorum answers a
 //! write on the same connection, that proves that the server had seen by then everything committed before the write was
-//! sent, and had reported it before the answer. So the memory counts for a heartbeat from the latest such write, whoever
-//! sent it. After that, the first caller that asks forgets it.
+//! sent, and had reported it before the answer. So the memory counts for a heartbeat from the latest such write, which
+//! any caller of the session may have sent. After that, the first caller that asks forgets it.
 
 use crate::Moment;
 use crate::lease::Lease;

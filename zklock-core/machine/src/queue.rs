@@ -1,4 +1,4 @@
-//! Who holds, and which node to watch: a pure function of the children of the lock's node.
+//! Decides from the children of the lock's node which contenders hold, and which node to watch. It is a pure function.
 //!
 //! Every decision about ownership goes through [`standing`]. It is called again with a new listing after every wait,
 //! except if only the watched node could have been in the way.

@@ -7,7 +7,7 @@
 //!
 //! So each attempt creates a *companion* together with the node, in one transaction: a second node, whose
 //! [name](crate::name::companion) no other attempt has. The two are deleted in one transaction as well, which fails at the
-//! companion if ours are gone already. A node without our companion is not ours, whoever its server says owns it. And
+//! companion if ours are gone already. A node without our companion is not ours, even if its server says that it is. And
 //! since the two come from one transaction, they have one `czxid`, by which a node is told from one that was created
 //! after an operator had deleted it.
 //!

@@ -1,4 +1,4 @@
-//! Who may next take a node that is passed on within a process, and when the node is given up.
+//! Decides which caller of a process may next take a node that is passed on within it, and when the node is given up.
 //!
 //! A lock that was released is most likely wanted again by the same process. So its node may stay, and the next caller of
 //! the process takes it over without a request. Meanwhile nobody holds it, and nobody else waits. As soon as somebody else

@@ -31,10 +31,11 @@ impl Member {
         if let Some(Outcome::Refused(refusal)) =
             outcomes.iter().find(|outcome| matches!(outcome, Outcome::Refused(_)))
         {
-            // If the first creation was refused, there is no node. To delete it all the same could be refused as well, and a
-            // session that may not delete its node has to end.
-            self.may_be_there &=
-                self.created || !is_first_creation(&outcomes) || outcomes[0].refusal().is_none();
+            // Without the node there is nothing to delete. Deleting it could be refused as well, and a session that may not delete
+            // its node has to end.
+            if !self.created && is_first_creation(&outcomes) && outcomes[0].refusal().is_some() {
+                self.may_be_there = false;
+            }
             return self.fail(refusal.clone());
         }
         let (list, ready) = (outcomes.pop(), outcomes.pop());
