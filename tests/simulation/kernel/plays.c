@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How many seconds a seed may take, of which it should need a hundredth. Then SIGALRM ends it. */
-enum { PATIENCE = 30, LONGEST_LINE = 4096, SEED = 2, WITHOUT = 4, WORDS = 5 };
+/* How many seconds of processor time a seed may take, of which it needs a hundredth of one. Then SIGPROF ends it. One that only waits is
+ * ended by SIGALRM, after a time that it does not need on a busy machine either, on which each step from thread to thread may take long. */
+enum { PROCESSOR_TIME = 20, PATIENCE = 600, LONGEST_LINE = 4096, SEED = 2, WITHOUT = 4, WORDS = 5 };
 
 static char line[LONGEST_LINE];
 
@@ -42,6 +44,8 @@ const char *next_seed(int count, char **words) {
     while (is_next(words)) {
         const pid_t child = fork();
         if (child == 0) {
+            const struct itimerval processor_time = {.it_value.tv_sec = PROCESSOR_TIME};
+            (void)setitimer(ITIMER_PROF, &processor_time, NULL);
             alarm(PATIENCE);
             const int nothing = open("/dev/null", O_RDONLY);
             (void)dup2(nothing, STDIN_FILENO);
