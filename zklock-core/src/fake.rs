@@ -5,7 +5,7 @@ use crate::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
     Watch, Watched, Write, WriteFailure,
 };
-use crate::hold::{Footing, Grant, Hold, Token};
+use crate::hold::{Footing, Grant, Hold, Returns, Token};
 use crate::machine::Moment;
 use crate::machine::keeper::Keeper;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
@@ -39,6 +39,7 @@ struct State {
     /// How many of the next checks get an unknown outcome.
     unsure: Mutex<usize>,
     refuses_deletions: AtomicBool,
+    is_old: AtomicBool,
     is_silent: watch::Sender<bool>,
     has_ended: watch::Sender<bool>,
     is_given_up: watch::Sender<bool>,
@@ -53,6 +54,7 @@ impl FakeEnsemble {
             flights: Mutex::default(),
             unsure: Mutex::default(),
             refuses_deletions: AtomicBool::new(false),
+            is_old: AtomicBool::new(false),
             is_silent: watch::Sender::new(false),
             has_ended: watch::Sender::new(false),
             is_given_up: watch::Sender::new(false),
@@ -71,16 +73,32 @@ impl FakeEnsemble {
     }
 
     pub(crate) fn grant(&self, session: &Arc<Session>, path: &str, owner: Owner, bound: bool) -> Arc<Grant> {
-        let node = format!("{path}/_c_{}-lock-0000000000", crate::platform::uuid());
-        let czxid = self.create(&node);
-        let holding = session.register(vec![node.as_str().into()], None, clock::now());
-        let slot = Arc::new(Slot::new(SlotState::Open(session.clone())));
-        let (session, path, progress) = (session.clone(), path.into(), Progress::new(&Arc::default()));
-        let footing = Footing { session, holding, path, token: Token::of(czxid), progress, slot };
+        let footing = self.footing(session, path, false);
         Grant::new(footing, owner, bound, None)
     }
 
-    /// Makes the outcome of this many checks unknown.
+    /// A grant whose node may be passed on.
+    pub(crate) fn grant_to_return(
+        &self,
+        session: &Arc<Session>,
+        owner: Owner,
+        returns: Arc<dyn Returns>,
+    ) -> Arc<Grant> {
+        Grant::new(self.footing(session, "/a", false), owner, false, Some(returns))
+    }
+
+    /// What a grant is based on, whose node was created just now, with a name of its own or not.
+    pub(crate) fn footing(&self, session: &Arc<Session>, path: &str, name_is_reused: bool) -> Footing {
+        let node = format!("{path}/_c_{}-lock-0000000000", crate::platform::uuid());
+        let czxid = self.create(&node);
+        let origin = name_is_reused.then_some(czxid);
+        let holding = session.register(vec![node.as_str().into()], origin, clock::now());
+        let slot = Arc::new(Slot::new(SlotState::Open(session.clone())));
+        let (session, path, progress) = (session.clone(), path.into(), Progress::new(&Arc::default()));
+        Footing { session, holding, path, token: Token::of(czxid), progress, slot }
+    }
+
+    /// Makes the outcome of this many checks unknown, or of the last watch of a request.
     pub(crate) fn be_unsure_of(&self, checks: usize) {
         *lock_ignoring_poison(&self.0.unsure) = checks;
     }
@@ -88,6 +106,11 @@ impl FakeEnsemble {
     /// Refuses all deletions, as access lists may.
     pub(crate) fn refuse_deletions(&self) {
         self.0.refuses_deletions.store(true, Ordering::Relaxed);
+    }
+
+    /// Creates nothing in transactions, as servers of 3.4.
+    pub(crate) fn be_old(&self) {
+        self.0.is_old.store(true, Ordering::Relaxed);
     }
 
     /// Answers nothing any more, and does nothing either.
@@ -214,6 +237,11 @@ impl FakeEnsemble {
         }
     }
 
+    fn is_unsure(&self) -> bool {
+        let unsure = &mut *lock_ignoring_poison(&self.0.unsure);
+        unsure.checked_sub(1).inspect(|left| *unsure = *left).is_some()
+    }
+
     pub(crate) fn next_number(&self) -> i64 {
         lock_ignoring_poison(&self.0.nodes).values().max().copied().unwrap_or_default()
     }
@@ -264,9 +292,7 @@ impl Ensemble for FakeEnsemble {
 
     fn check(&self, nodes: Vec<HeldNode>) -> Pending<Check> {
         lock_ignoring_poison(&self.0.checks).push((clock::now(), nodes.len()));
-        let left = lock_ignoring_poison(&self.0.unsure).checked_sub(1);
-        if let Some(left) = left {
-            *lock_ignoring_poison(&self.0.unsure) = left;
+        if self.is_unsure() {
             return Box::pin(std::future::ready(Check::Unknown));
         }
         self.answer(Check::Unknown, move |this| {
@@ -277,12 +303,18 @@ impl Ensemble for FakeEnsemble {
     }
 
     fn watch(&self, nodes: Vec<HeldNode>) -> Pending<Vec<Watch>> {
+        let is_unsure = self.is_unsure();
         self.answer(Vec::new(), move |this| {
             let is_there = |path: &str| lock_ignoring_poison(&this.0.nodes).contains_key(path);
             let watch = |node: &HeldNode| {
                 if is_there(&node.path) { Watch::There(this.watch(&node.path)) } else { Watch::Gone }
             };
-            nodes.iter().map(watch).collect()
+            let mut watches: Vec<_> = nodes.iter().map(watch).collect();
+            if is_unsure {
+                watches.pop();
+                watches.push(Watch::Unknown);
+            }
+            watches
         })
     }
 
@@ -290,8 +322,11 @@ impl Ensemble for FakeEnsemble {
         self.answer(Err(WriteFailure::Unknown), |_| Ok(Vec::new()))
     }
 
-    fn read(&self, _: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>> {
-        self.answer(Err(ReadFailure::Unknown), |_| Ok(None))
+    fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>> {
+        self.answer(Err(ReadFailure::Unknown), move |this| {
+            let is_there = lock_ignoring_poison(&this.0.nodes).contains_key(&*path);
+            Ok(is_there.then(|| NodeData { data: path.as_bytes().to_vec(), version: 0 }))
+        })
     }
 
     fn children(&self, _: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>> {
@@ -315,6 +350,10 @@ impl Ensemble for FakeEnsemble {
 
     fn child(&self, _: Arc<str>, _: String) -> Pending<Result<Option<Watched>, ReadFailure>> {
         self.answer(Err(ReadFailure::Unknown), |_| Ok(None))
+    }
+
+    fn creates_in_transactions(&self) -> bool {
+        !self.0.is_old.load(Ordering::Relaxed)
     }
 
     fn give_up(&self) {

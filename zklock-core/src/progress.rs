@@ -12,8 +12,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct Attempts {
     owed: AtomicU64,
-    /// Whether an owner has released what another acquired. If so, an owner that acquires again may not be waiting for
-    /// itself.
+    /// If so, an owner that acquires again may not be waiting for itself.
     handed_over: AtomicBool,
 }
 
@@ -23,9 +22,14 @@ impl Attempts {
         self.owed.load(Ordering::Acquire)
     }
 
+    /// Whether an owner has released what another acquired.
+    pub(crate) fn hands_over(&self) -> bool {
+        self.handed_over.load(Ordering::Relaxed)
+    }
+
     /// Logs that an owner waits for something that it holds itself, unless another may well release it.
     pub(crate) fn warn_of_own(&self, path: &str) {
-        if !self.handed_over.load(Ordering::Relaxed) {
+        if !self.hands_over() {
             tracing::warn!(
                 path,
                 "this thread or task holds the lock and waits for it again: unless another thread or task releases \

@@ -2,8 +2,10 @@ use super::*;
 use crate::clock::virtual_clock;
 use crate::fake::{FakeEnsemble, TIMEOUT};
 use crate::heartbeat;
+use crate::machine::keeper::Keeper;
 use crate::pool::SlotState;
-use crate::session::Nodes;
+use crate::session::{Nodes, Notice};
+use futures_util::FutureExt;
 use std::future::ready;
 
 #[test]
@@ -172,5 +174,254 @@ fn a_release_of_what_was_not_valid_any_more_says_at_once_that_it_is_lost() {
         let lost = ErrorKind::Lost(LossReason::SessionExpired);
         assert_eq!(release.await.unwrap_err().kind(), lost);
         assert_eq!(clock::now(), before);
+    });
+}
+
+/// Keeps every node for the next holder.
+struct Keeps;
+
+impl Returns for Keeps {
+    fn give_back(&self, _: &Grant) -> bool {
+        true
+    }
+
+    fn keep_for_last(&self, _: &Grant) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_node_that_is_kept_for_the_next_holder_is_none_of_the_last_holders_business() {
+    virtual_clock::run(async {
+        let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
+        let session = ensemble.session();
+        let grant = ensemble.grant_to_return(&session, owner, Arc::new(Keeps));
+        let hold = Hold::new(grant.clone());
+        let loss = hold.loss();
+        assert!(!grant.be_the_last());
+        assert!(grant.is_in_use() && grant.is_in_use_by(owner) && !grant.is_in_use_by(Owner::unique()));
+        assert!(hold.begin_release(owner).unwrap().is_none(), "nothing to wait for");
+        assert_eq!(ensemble.checks(), []);
+        assert!(grant.is_held() && !grant.is_in_use() && !grant.is_in_use_by(owner));
+        assert!(grant.again().is_none());
+        assert_eq!((hold.state(), hold.valid_for()), (HoldState::Released, Duration::ZERO));
+        assert_eq!(hold.confirm().await.unwrap_err().kind(), ErrorKind::NotHeld);
+        session.lose(grant.holding(), LossReason::NodeDeleted);
+        assert_eq!((hold.state(), loss.now(), loss.come().await), (HoldState::Released, None, None));
+    });
+}
+
+#[test]
+fn a_node_is_passed_on_after_a_lapse_only_if_the_servers_confirm_it() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let hold = |session| Hold::new(ensemble.grant_to_return(session, Owner::unique(), Arc::new(Keeps)));
+        let session = ensemble.session();
+        let (good, deleted) = (hold(&session), hold(&session));
+        clock::sleep(TIMEOUT).await;
+        good.release().await.unwrap();
+        ensemble.delete_node(deleted.node());
+        let lost = ErrorKind::Lost(LossReason::NodeDeleted);
+        assert_eq!(deleted.release().await.unwrap_err().kind(), lost);
+    });
+}
+
+#[test]
+fn a_lock_is_held_until_the_last_hold_of_its_owner_is_released() {
+    virtual_clock::run(async {
+        let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
+        let grant = ensemble.grant(&ensemble.session(), "/a", owner, true);
+        let outer = Hold::new(grant.clone());
+        let inner = [grant.again().unwrap(), grant.again().unwrap()];
+        assert!(grant.be_the_last());
+        for inner in inner {
+            assert!(inner.begin_release(owner).unwrap().is_none(), "nothing to wait for");
+            assert_eq!((inner.state(), inner.valid_for()), (HoldState::Released, Duration::ZERO));
+            assert_eq!(outer.state(), HoldState::Held);
+            assert!(grant.is_in_use());
+        }
+        assert!(outer.begin_release(owner).unwrap().is_some());
+        assert!(!grant.is_in_use() && grant.again().is_none());
+        assert_eq!(outer.confirm().await.unwrap_err().kind(), ErrorKind::NotHeld);
+    });
+}
+
+#[test]
+fn a_hold_is_at_risk_without_a_connection_or_a_lease() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        session.set_connected(false);
+        assert_eq!(hold.state(), HoldState::AtRisk);
+        assert!(!hold.valid_for().is_zero());
+        session.set_connected(true);
+        assert_eq!(hold.state(), HoldState::Held);
+        // A server that is asked for the session may shorten it.
+        session.ask(clock::now());
+        clock::sleep(TIMEOUT / 5 - Duration::from_millis(1)).await;
+        assert!(!session.is_late(&hold.grant.holding) && hold.valid_for().is_zero());
+        assert_eq!(hold.state(), HoldState::AtRisk);
+    });
+}
+
+#[test]
+fn without_a_heartbeat_a_hold_lapses_and_is_not_at_risk() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let keeper = Keeper::new(TIMEOUT, clock::now(), clock::now()).without_heartbeat();
+        let session = Session::new(Arc::new(ensemble.clone()), 7, keeper, Arc::default());
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        clock::sleep(TIMEOUT).await;
+        assert_eq!((hold.state(), hold.valid_for()), (HoldState::Held, Duration::ZERO));
+    });
+}
+
+#[test]
+fn a_grant_knows_whether_and_why_it_is_lost() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let grant = ensemble.grant(&session, "/a", Owner::unique(), false);
+        let hold = Hold::new(grant.clone());
+        assert_eq!((grant.is_lost(), grant.loss(), hold.loss().now()), (false, None, None));
+        session.lose(grant.holding(), LossReason::ForeignContender);
+        let reason = Some(LossReason::ForeignContender);
+        assert_eq!((grant.is_lost(), grant.loss(), hold.loss().now()), (true, reason, reason));
+    });
+}
+
+#[test]
+fn a_hold_lasts_until_it_is_lost_or_released() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = |path| ensemble.hold(&session, path, Owner::unique());
+        let (released, lost) = (hold("/a"), hold("/b"));
+        clock::sleep(Duration::from_secs(1)).await;
+        session.lose(&lost.grant.holding, LossReason::NodeDeleted);
+        clock::sleep(Duration::from_secs(2)).await;
+        drop((released, lost));
+        let held = session.counters().read().hold_time;
+        assert_eq!((held.count(), held.sum()), (2, 4.0));
+    });
+}
+
+#[test]
+fn a_release_that_nobody_will_confirm_says_why_and_when_the_lock_is_free() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        let release = hold.begin_release(Owner::current()).unwrap().unwrap();
+        session.set_connected(false);
+        session.set_trouble(Some("the password is wrong".into()));
+        session.abandon_nodes();
+        hold.grant.holding.end(None, session.loss());
+        let message = release.await.unwrap_err().to_string();
+        assert!(message.contains("the password is wrong"), "{message}");
+        assert!(message.contains("12s after it last heard of it"), "{message}");
+    });
+}
+
+#[test]
+fn a_name_that_is_used_again_is_told_from_its_earlier_node_by_the_transaction() {
+    let after = |is_used_again: bool| {
+        virtual_clock::run(async move {
+            let ensemble = FakeEnsemble::new();
+            let session = ensemble.session();
+            let footing = ensemble.footing(&session, "/a", true);
+            let hold = Hold::new(Grant::new(footing, Owner::unique(), false, None));
+            let release = hold.begin_release(Owner::current()).unwrap().unwrap();
+            session.end(LossReason::SessionExpired);
+            if is_used_again {
+                ensemble.delete_node(hold.node());
+                ensemble.create("/b");
+                ensemble.create(hold.node());
+            }
+            hold.grant.slot.set(SlotState::Open(ensemble.session()));
+            hold.grant.holding.end(None, session.loss());
+            release.await.map_err(|error| error.kind())
+        })
+    };
+    assert_eq!((after(true), after(false)), (Ok(()), Err(ErrorKind::Timeout)));
+}
+
+#[test]
+fn a_hold_reads_what_is_there_or_says_that_it_cannot() {
+    virtual_clock::run(async {
+        let (ensemble, start) = (FakeEnsemble::new(), clock::now());
+        let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
+        assert_eq!(hold.read(hold.node()).await.unwrap().unwrap().data, hold.node().as_bytes());
+        assert_eq!(hold.read("/b").await.unwrap(), None);
+        ensemble.fall_silent();
+        assert_eq!(hold.read("/b").await.unwrap_err().kind(), ErrorKind::Unreachable);
+        assert_eq!(clock::now().since(start), TIMEOUT);
+    });
+}
+
+#[test]
+fn a_guarded_write_without_an_answer_keeps_the_node_from_the_next_holder() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
+        let write = || hold.guarded().set_data("/b", b"", None).commit();
+        write().await.unwrap();
+        assert!(!hold.grant.is_unsettled());
+        ensemble.fall_silent();
+        assert_eq!(write().await.unwrap_err().kind(), ErrorKind::Uncertain);
+        assert!(hold.grant.is_unsettled());
+    });
+}
+
+#[test]
+fn a_release_by_another_shows_that_holds_are_handed_over() {
+    virtual_clock::run(async {
+        let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
+        let released = |owner, by| {
+            let hold = ensemble.hold(&ensemble.session(), "/a", owner);
+            drop(hold.begin_release(by).unwrap());
+            hold.grant.progress.counters().attempts.hands_over()
+        };
+        assert!(released(owner, Owner::unique()));
+        assert!(!released(owner, owner));
+        assert!(!released(Owner::ticket(), owner), "a ticket cannot come back");
+    });
+}
+
+#[test]
+fn a_holder_is_told_that_others_wait_once_it_has_asked() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        let holding = hold.grant.holding.clone();
+        let notice = || holding.watch().borrow().notice;
+        assert!(!hold.unasked_notice().now());
+        assert_eq!(notice(), Notice::Unasked);
+        let mut wanted = Box::pin(hold.wanted());
+        assert_eq!((wanted.as_mut().now_or_never(), notice()), (None, Notice::Asked));
+        holding.set_wanted(true);
+        assert!(wanted.await && hold.is_wanted());
+        let copy = hold.notice();
+        holding.set_wanted(false);
+        assert!(!hold.is_wanted());
+        holding.set_wanted(true);
+        session.lose(&holding, LossReason::NodeDeleted);
+        assert!(!copy.now() && !copy.come().await);
+    });
+}
+
+#[test]
+fn a_hold_that_is_released_asks_no_more_whether_others_wait() {
+    virtual_clock::run(async {
+        let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
+        let grant = ensemble.grant_to_return(&ensemble.session(), owner, Arc::new(Keeps));
+        let hold = Hold::new(grant.clone());
+        drop(hold.begin_release(owner).unwrap());
+        assert!(!hold.is_wanted() && !hold.wanted().await);
+        assert_eq!(grant.holding.watch().borrow().notice, Notice::Unasked);
+        grant.holding.set_wanted(true);
+        assert!(!hold.is_wanted() && !hold.wanted().await);
     });
 }

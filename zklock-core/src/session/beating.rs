@@ -21,7 +21,7 @@ pub(crate) struct Due {
 /// A hold whose nodes should be watched, and the watches on them.
 pub(crate) struct Looked {
     pub(crate) hold: HoldId,
-    seen: Seen,
+    pub(super) seen: Seen,
     pub(crate) watches: Vec<Pending<WatchEvent>>,
 }
 

@@ -1,7 +1,11 @@
 use super::*;
 use crate::clock::virtual_clock;
 use crate::fake::{FakeEnsemble, TIMEOUT};
+use crate::heartbeat;
+use crate::machine::keeper::{Seen, ToWatch};
+use crate::machine::name::Scheme;
 use crate::owner::Owner;
+use futures_util::FutureExt;
 
 fn barrier() -> Vec<Operation> {
     vec![Operation::Barrier { directory: "/a".into() }]
@@ -92,5 +96,213 @@ fn every_hold_is_told_the_first_reason_for_the_end_of_the_session() {
         }
         let landing = session.send(barrier()).await;
         assert_eq!(landing.outcomes, [Outcome::SessionOver]);
+    });
+}
+
+/// The paths of two nodes, the first of which is there.
+fn one_of_two(ensemble: &FakeEnsemble) -> [Arc<str>; 2] {
+    ensemble.create("/a/there");
+    ["/a/there".into(), "/a/gone".into()]
+}
+
+#[test]
+fn what_a_server_answers_by_itself_or_refuses_does_not_prolong_the_lease() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let before = session.now().lease_until;
+        clock::sleep(TIMEOUT / 4).await;
+        let [there, gone] = one_of_two(&ensemble).map(|path| path.to_string());
+        for flight in [Operation::Watch { path: there }, Operation::Delete { path: gone }] {
+            session.clone().send(vec![flight]).await;
+            assert_eq!(session.now().lease_until, before);
+        }
+    });
+}
+
+#[test]
+fn trouble_is_over_when_there_is_a_connection() {
+    virtual_clock::run(async {
+        let session = FakeEnsemble::new().session();
+        session.set_connected(false);
+        assert_eq!(session.trouble(), None);
+        session.set_trouble(Some("no route".into()));
+        assert_eq!(session.trouble(), Some("no route".into()));
+        session.set_connected(true);
+        assert_eq!(session.trouble(), None);
+    });
+}
+
+#[test]
+fn a_session_that_is_over_stays_so() {
+    virtual_clock::run(async {
+        let session = FakeEnsemble::new().session();
+        session.end(LossReason::SessionExpired);
+        for connected in [true, false] {
+            session.set_connected(connected);
+            assert!(session.is_over() && !session.is_connected());
+        }
+    });
+}
+
+#[test]
+fn the_servers_say_what_the_session_can_do_and_how_long_it_lives() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        assert!(session.creates_in_transactions());
+        ensemble.be_old();
+        assert!(!session.creates_in_transactions());
+        let asked = clock::now();
+        session.ask(asked);
+        assert!(session.now().lease_until.since(asked) < TIMEOUT / 5);
+        session.granted(asked, TIMEOUT / 2);
+        assert_eq!((session.timeout(), session.heartbeat()), (TIMEOUT / 2, TIMEOUT / 20));
+    });
+}
+
+#[test]
+fn a_heartbeat_names_what_is_held_and_counts_how_late_its_answer_is() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = |path| ensemble.hold(&session, path, Owner::unique());
+        let (_held, released) = (hold("/a"), hold("/b"));
+        let lost = ensemble.grant(&session, "/c", Owner::unique(), false);
+        drop(released);
+        session.lose(&lost.holding, LossReason::ForeignContender);
+        tokio::spawn(heartbeat::run(session.clone()));
+        clock::sleep(TIMEOUT / 8).await;
+        assert_eq!(ensemble.checked(), [1]);
+        assert_eq!(session.counters().read().heartbeat_lag.count(), 1);
+    });
+}
+
+#[test]
+fn a_hold_is_watched_only_if_all_its_nodes_are() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let [there, gone] = one_of_two(&ensemble);
+        let hold = session.register(vec![there.clone()], None, clock::now()).id;
+        let held = |path: &Arc<str>| HeldNode { path: path.clone(), origin: None };
+        let seen = async |nodes: Vec<HeldNode>| {
+            let looked = session.clone().watch(vec![ToWatch { hold, nodes }]).await;
+            (looked[0].seen, looked[0].watches.len())
+        };
+        assert_eq!(seen(vec![held(&there), held(&there)]).await, (Seen::There, 2));
+        assert_eq!(seen(vec![held(&there), held(&gone)]).await, (Seen::Gone, 0));
+        ensemble.be_unsure_of(1);
+        assert_eq!(seen(vec![held(&there), held(&there)]).await, (Seen::Unknown, 0));
+        ensemble.fall_silent();
+        assert_eq!(seen(vec![held(&there)]).await, (Seen::Unknown, 0));
+    });
+}
+
+#[test]
+fn a_session_that_was_closed_is_gone_when_the_servers_say_so() {
+    virtual_clock::run(async {
+        let session = FakeEnsemble::new().session();
+        session.end(LossReason::SessionClosed);
+        let mut gone = Box::pin(session.gone());
+        assert_eq!(gone.as_mut().now_or_never(), None);
+        session.set_nodes(Nodes::Gone);
+        assert!(gone.await);
+    });
+}
+
+#[test]
+fn a_node_that_may_not_be_deleted_ends_the_session_and_says_why() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        assert_eq!(session.undeletable(), None);
+        ensemble.refuse_deletions();
+        session.clone().send(vec![Operation::Delete { path: "/a/b".into() }]).await;
+        assert_eq!(session.loss(), Some(LossReason::SessionClosed));
+        assert!(session.undeletable().unwrap().contains("access list"), "{:?}", session.undeletable());
+    });
+}
+
+#[test]
+fn what_is_known_of_a_hold_changes_once() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let register = |nodes: &[&str], origin| {
+            session.register(nodes.iter().map(|node| Arc::from(*node)).collect(), origin, clock::now())
+        };
+        let (own, reused, both) =
+            (register(&["/a"], None), register(&["/a"], Some(1)), register(&["/a", "/b"], Some(1)));
+        assert_eq!([&own, &reused, &both].map(|holding| holding.name_is_reused()), [false, true, true]);
+        assert_eq!(
+            [&own, &reused, &both].map(|holding| holding.all_names_are_reused()),
+            [false, true, false]
+        );
+        session.release(&own);
+        own.refuse();
+        assert_eq!(own.status(), Status::Stuck);
+        assert_eq!(reused.lost_at(), None);
+        session.lose(&reused, LossReason::NodeDeleted);
+        assert_eq!(reused.lost_at(), Some(clock::now()));
+    });
+}
+
+/// An attempt with a node in that directory, after its end.
+fn ended(ensemble: &FakeEnsemble, session: &Arc<Session>, directory: &str) -> String {
+    let mut marked = session.begin_attempt(vec![directory.into()]);
+    marked.use_mark(marked.mark());
+    let node = format!("{directory}/{}0000000001", Scheme::Mutex.prefix(marked.mark(), session.id()));
+    marked.end();
+    ensemble.create(&node);
+    node
+}
+
+#[test]
+fn a_sweep_deletes_what_has_come_back_wherever_attempts_have_been() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        session.clone().sweep().await;
+        drop(session.begin_attempt(vec!["/never".into()]));
+        session.clone().sweep().await;
+        assert_eq!(ensemble.flights(), 0, "nobody has been anywhere");
+        for directory in ["/a", "/b", "/a"] {
+            ended(&ensemble, &session, directory);
+        }
+        assert_eq!(ensemble.nodes().len(), 3);
+        session.clone().sweep().await;
+        clock::sleep(Duration::from_millis(1)).await;
+        assert_eq!(ensemble.nodes(), [""; 0]);
+    });
+}
+
+#[test]
+fn the_directory_of_an_attempt_that_is_dropped_is_swept_and_its_node_is_not_known_to_be_gone() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let mut marked = session.begin_attempt(vec!["/a".into()]);
+        marked.use_mark(marked.mark());
+        let name = format!("{}0000000001", Scheme::Mutex.prefix(marked.mark(), session.id()));
+        ensemble.create(&format!("/a/{name}"));
+        drop(marked);
+        let watch = vec![Operation::Watch { path: format!("/a/{name}") }];
+        assert_eq!(session.send_for_attempt(watch).await.outcomes, [Outcome::Done]);
+        session.clone().sweep().await;
+        clock::sleep(Duration::from_millis(1)).await;
+        assert_eq!(ensemble.nodes(), [""; 0]);
+    });
+}
+
+#[test]
+fn a_listing_that_is_over_is_forgotten() {
+    virtual_clock::run(async {
+        let session = FakeEnsemble::new().session();
+        let listing = session.look_for_orphans(&[Operation::List { directory: "/a".into() }]);
+        let known = || format!("{:?}", lock_ignoring_poison(&session.marks));
+        assert!(known().contains("under_way: {Listing(0)}"), "{}", known());
+        drop(listing);
+        assert!(known().contains("under_way: {}"), "{}", known());
     });
 }
