@@ -23,6 +23,8 @@ class Mutant(typing.NamedTuple):
     begin: int
     end: int
     replacement: str
+    # Whether it is all of a function that is replaced.
+    whole_function: bool
 
     @property
     def path(self) -> str:
@@ -68,4 +70,4 @@ def read(told: dict, source: str) -> Mutant:
 
     span = told["span"]
     file, name = (told[key].removeprefix(source) for key in ("file", "name"))
-    return Mutant(name, source, file, offset(span["start"]), offset(span["end"]), told["replacement"])
+    return Mutant(name, source, file, offset(span["start"]), offset(span["end"]), told["replacement"], told["genre"] == "FnValue")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import json
 import os
 import pathlib
 import resource
@@ -16,6 +18,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/simulation")]
 import changes
 import controls
 import planted
+import switched
 from changes import NO_PROGRAM, SURVIVES, Mutant
 
 SOURCE = "zklock-core/src/"
@@ -23,15 +26,18 @@ MODULES = ("session", "hold", "heartbeat")
 COPY = ROOT / "target/mutants/tree"
 # A planted bug was found after some hundred seeds at most, but for two.
 SEEDS = 1_500
-# What the unit tests may take of the processor, and on the clock. They take a second.
-SECONDS, WAIT = 60, 600
-# So that one changed file is compiled in seconds.
+# The unit tests take a second. With a mutant they may go on for ever, or wait for ever, which costs no processor time.
+SECONDS, PATIENCE, AT_ONCE = 5, 100, 8
+# The same for the simulation, which takes half a minute.
+LONG_PATIENCE = 600
+# So that one changed file is compiled in seconds. What lints deny in other code is of no interest here.
 QUICK = {
     "CARGO_PROFILE_DEV_DEBUG": "false",
     "CARGO_PROFILE_SIMULATION_LTO": "off",
     "CARGO_PROFILE_SIMULATION_CODEGEN_UNITS": "16",
     "CARGO_PROFILE_SIMULATION_INCREMENTAL": "true",
 }
+TESTS = ("cargo", "--config", "profile.dev.package.zklock-core.opt-level=0", "test", "--quiet", "--locked", "--package", "zklock-core", "--lib")
 
 
 def listed() -> list[Mutant]:
@@ -39,36 +45,92 @@ def listed() -> list[Mutant]:
 
 
 def found(mutants: list[Mutant], known: set[Mutant]) -> typing.Iterator[tuple[str, Mutant]]:
+    """What finds each. First come those that can be chosen when the program runs; the others are compiled one by one."""
     os.environ.update(QUICK)
-    for mutant in mutants:
-        yield SURVIVES if mutant in known else fate(mutant), mutant
+    os.environ["CARGO_PKG_NAME"] = "zklock-core"  # Cargo says it to tests, and one looks.
+    controls.plant(planted.Control("none", "", "", ""), COPY)
+    chosen = dict(enumerate(mutants))
+    units = together(chosen)
+    survivors = []
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        for number, passed in zip(chosen, pool.map(lambda number: passes(units, number), chosen), strict=True):
+            if not passed:
+                yield "unit tests", chosen[number]
+            elif chosen[number] in known:
+                yield SURVIVES, chosen[number]
+            else:
+                survivors.append(number)
+    if survivors:
+        build_simulation()
+    for number in survivors:
+        yield SURVIVES if simulates(number) else "simulation", chosen[number]
+    for number, mutant in enumerate(mutants):
+        if number not in chosen:
+            yield alone(mutant, known), mutant
 
 
-def fate(mutant: Mutant) -> str:
+def together(chosen: dict[int, Mutant]) -> str:
+    """The program of the unit tests in which each can be chosen. Those for which it does not compile are taken out."""
+    places = {number: place for number, mutant in chosen.items() if (place := switched.place(mutant, number))}
+    texts = {mutant.path: mutant.text() for mutant in chosen.values()}
+    root = SOURCE + "lib.rs"
+    texts.setdefault(root, (ROOT / root).read_text())
+    while True:
+        for path, text in texts.items():
+            text = switched.written(text, [place for number, place in places.items() if chosen[number].path == path])
+            (COPY / path).write_text(text + (switched.CHOICE if path == root else ""))
+        command = [*TESTS, "--no-run", "--message-format", "json"]
+        done = subprocess.run(command, cwd=COPY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        messages = [json.loads(line) for line in done.stdout.splitlines()]
+        if not done.returncode:
+            break
+        refused = switched.refused(messages, COPY)
+        if not refused:
+            raise SystemExit(f"does not compile: {[told['rendered'] for message in messages if (told := message.get('message') or {}).get('level') == 'error']}")
+        for number in refused:
+            del places[number]
+    for number in chosen.keys() - places.keys():
+        del chosen[number]
+    units = next(message["executable"] for message in messages if message.get("executable"))
+    if not passes(units, None):
+        raise SystemExit("the unit tests fail without a mutant")
+    return units
+
+
+def alone(mutant: Mutant, known: set[Mutant]) -> str:
     controls.plant(planted.Control(mutant.name, mutant.path, *mutant.change()), COPY)
-    if not passes("--no-run"):
+    if not is_well([*TESTS, "--no-run"]):
         return NO_PROGRAM
-    if not passes():
+    if not is_well(list(TESTS), before=limit, patience=PATIENCE):
         return "unit tests"
+    if mutant in known:
+        return SURVIVES
+    build_simulation()
+    return SURVIVES if simulates(None) else "simulation"
+
+
+def passes(units: str, number: int | None) -> bool:
+    return is_well([units, "--quiet"], number, limit, PATIENCE)
+
+
+def build_simulation() -> None:
     subprocess.run(["bash", "tests/simulation/run", "build"], cwd=COPY, check=True, capture_output=True)
-    words = ["bash", "tests/simulation/run", "--seeds", str(SEEDS), "--bad", "1"]
-    return SURVIVES if is_well(words) else "simulation"
 
 
-def passes(*words: str) -> bool:
-    quick = ("--config", "profile.dev.package.zklock-core.opt-level=0")
-    test = ["cargo", *quick, "test", "--quiet", "--locked", "--package", "zklock-core", "--lib", *words]
-    # What compiles is not to be stopped.
-    return is_well(test, None if words else limit)
+def simulates(number: int | None) -> bool:
+    return is_well(["bash", "tests/simulation/run", "--seeds", str(SEEDS), "--bad", "1"], number)
 
 
-def is_well(command: list[str], before: typing.Callable[[], None] | None = None) -> bool:
+def is_well(
+    command: list[str], number: int | None = None, before: typing.Callable[[], None] | None = None, patience: int = LONG_PATIENCE
+) -> bool:
     """Whether it ends well. A mutant may go on for ever, and the programs that it has started with it."""
+    environment = os.environ if number is None else {**os.environ, "ZKLOCK_MUTANT": str(number)}
     with subprocess.Popen(
-        command, cwd=COPY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=before, start_new_session=True
+        command, cwd=COPY, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=before, start_new_session=True
     ) as program:
         try:
-            return not program.wait(WAIT)
+            return not program.wait(patience)
         except subprocess.TimeoutExpired:
             os.killpg(program.pid, signal.SIGKILL)
             return False
