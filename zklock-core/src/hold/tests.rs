@@ -64,6 +64,10 @@ fn a_hold_names_its_lock() {
         let ensemble = FakeEnsemble::new();
         let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
         assert_eq!(hold.path(), "/a");
+        assert!(
+            format!("{hold:?}")
+                .starts_with(&format!("Hold {{ node: {:?}, token: 1, state: Held", hold.node()))
+        );
     });
 }
 
