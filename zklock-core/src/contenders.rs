@@ -23,14 +23,14 @@ pub struct QueuedContender {
     pub name: String,
     /// The path of its node.
     pub node: String,
-    /// What it calls itself: the node's data. zklock writes `host/pid` or what the client's options say. What is not
-    /// UTF-8 is replaced, and what the nodes of a set of locks say of the set is left out. A holder that was
-    /// [asked](Lock::revoke) to let go has lost it: it is `__REVOKE__`.
+    /// What it calls itself: the node's data. zklock writes `host/pid`, or the identity in the client's options. Bytes that
+    /// are not UTF-8 are replaced, and what nodes of a set of locks contain about the set is left out. For a holder that was
+    /// [asked](Lock::revoke) to let go, it is `__REVOKE__`.
     pub identity: String,
     /// The session that owns it.
     pub session: i64,
-    /// Its fencing token, when it comes to hold the lock. A holder of a semaphore's permit has a smaller one: this is
-    /// the number of its permit.
+    /// The fencing token that it has once it holds the lock. A holder of a semaphore's permit has a smaller one; for it,
+    /// this is the number of its permit.
     pub token: Token,
     /// When its node was created, on the servers' clock.
     pub since: SystemTime,
@@ -38,18 +38,26 @@ pub struct QueuedContender {
     pub dialect: Dialect,
     /// What it wants.
     pub role: Role,
-    /// Whether it holds the lock, as far as its place tells. A set of locks holds none of them before it is its turn in
-    /// all of their queues, even if it is the first in this one.
+    /// Whether it holds the lock, judged by its place in the queue. A set of locks holds none of them until it is its turn
+    /// in all of their queues, even if it is first in this one.
     pub holds: bool,
-    /// The queues that its node names, if it is of a set.
+    /// The queues that its node names, if it belongs to a set.
     queues: Vec<Queue>,
 }
 
 impl Lock {
-    /// The contenders in the queue, of any library, the holders first.
+    /// Lists the contenders in the queue, whatever their library. The holders come first.
     ///
-    /// A set of locks that is the first in the queue but waits for another of its locks is listed first, and does not
-    /// [hold](QueuedContender::holds).
+    /// A set of locks that is first in the queue but still waits for another of its locks is listed first, but does not
+    /// [hold](QueuedContender::holds) the lock.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout;
+    /// * [`ErrorKind::Refused`] if the access list does not allow reading the queue;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
@@ -59,12 +67,6 @@ impl Lock {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout;
-    /// [`ErrorKind::Refused`] if the access list does not allow to read the queue; [`ErrorKind::Closed`] if the client is
-    /// closed.
     pub async fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
         self.ask("its queue could not be read", |session| async move {
             let mut contenders = Vec::new();
@@ -79,16 +81,23 @@ impl Lock {
         .await
     }
 
-    /// Takes any contender out of the queue, by deleting its [node](QueuedContender::node). A holder learns that its hold
-    /// is lost, if its library reports that. A waiter queues again; if it came to hold the lock at that very moment, it
-    /// learns of the loss within a heartbeat. `false` if the node was already gone.
+    /// Takes any contender out of the queue by deleting its [node](QueuedContender::node). Returns `false` if the node was
+    /// already gone.
     ///
-    /// All nodes of an [exclusive](crate::Client::exclusive) lock have one path. So this evicts the holder of that moment,
-    /// which may be another than the one that was listed. [`break_lock`](Self::break_lock) spares another. With the node goes
-    /// its companion, so that a holder that is just releasing it cannot delete that of the next.
+    /// **This breaks what the lock guards**, unless the contender is known to have stopped: until a holder learns of its
+    /// loss, it believes that it holds the lock while another already does. It learns of the loss only if its library
+    /// reports that. A waiter queues again. If it had just become the holder, it learns of the loss within a heartbeat.
     ///
-    /// **This breaks what the lock guards**, unless the contender is known to have stopped: until it learns of it, it
-    /// believes that it holds the lock, and another already does.
+    /// All nodes of an [exclusive](crate::Client::exclusive) lock have the same path. So this evicts the present holder, which
+    /// may not be the one that was listed; [`break_lock`](Self::break_lock) evicts none but the ones that it lists. The node's
+    /// companion is deleted with it. Otherwise a holder that is just releasing the lock could delete the node of the next.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`contenders`](Self::contenders) does, and with [`ErrorKind::InvalidInput`] if `node` is not a contender of
+    /// this lock.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
@@ -100,10 +109,6 @@ impl Lock {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`contenders`](Self::contenders); [`ErrorKind::InvalidInput`] if it is not a contender of this lock.
     pub async fn evict(&self, node: &str) -> Result<bool, Error> {
         if !self.claims().iter().any(|claim| is_contender(claim, node)) {
             let message = format!("{node:?} is no contender of {}: take one of contenders()", self.path());
@@ -127,12 +132,21 @@ impl Lock {
         .await
     }
 
-    /// Takes the lock away from all its holders, and returns them. See [`evict`](Self::evict), also for what that breaks.
-    /// Waiters stay, including a set of locks that is the first in the queue and waits for another of its locks.
+    /// Takes the lock away from all its holders, and returns them. Waiters stay, including a set of locks that is first in
+    /// the queue and waits for another of its locks.
     ///
-    /// The node of an [exclusive](crate::Client::exclusive) lock is deleted together with its companion, so that the node of a
-    /// later holder is spared. On servers of version 3.4, and if another library has created it, it has none: it is read right
-    /// before it is deleted, and a later one is in danger if it is created between these two requests.
+    /// **This breaks what the lock guards**, as [`evict`](Self::evict) explains.
+    ///
+    /// The node of an [exclusive](crate::Client::exclusive) lock is deleted in one transaction with its companion. That fails
+    /// if a later holder has created the node again. There is no companion on servers of version 3.4, or if another library
+    /// created the node. Then the node is read right before it is deleted, and a later holder's node is deleted by mistake if
+    /// it is created between these two requests.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`contenders`](Self::contenders) does.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -142,10 +156,6 @@ impl Lock {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`contenders`](Self::contenders).
     pub async fn break_lock(&self) -> Result<Vec<QueuedContender>, Error> {
         let mut broken = Vec::new();
         for contender in self.contenders().await? {
@@ -162,14 +172,21 @@ impl Lock {
         Ok(broken)
     }
 
-    /// Asks all holders of the lock to let it go, and returns them. It takes nothing away: a holder is
-    /// [told](crate::Hold::wanted) if it wants to know, and goes on holding until it releases the lock.
+    /// Asks all holders of the lock to release it, and returns them. It takes nothing away: a holder can [wait for such a
+    /// request](crate::Hold::wanted), and holds the lock until it releases it.
     ///
-    /// Each holder is asked as Curator's `Revoker` does it: the data of its node becomes `__REVOKE__`. So it reaches the holders
-    /// of Curator's `InterProcessMutex` that are `makeRevocable`, and those of zklock; other libraries do not look. The
-    /// holder's [identity](QueuedContender::identity) is that word from then on. (What the nodes of a set say of the set stays
-    /// below it.) Holders in this process are asked like others, and whoever comes to hold an [exclusive](crate::Client::exclusive) lock at that very moment may be, in place of
-    /// the one that is returned.
+    /// The request is the one of Curator's `Revoker`: the data of the holder's node becomes `__REVOKE__`. zklock's holders see
+    /// it, and so do those of Curator's `InterProcessMutex` that are `makeRevocable`. Other libraries do not look. From then on,
+    /// that word is the holder's [identity](QueuedContender::identity). (The nodes of a set keep what they contain about the
+    /// set, below that word.) Holders in this process are asked, too. If an [exclusive](crate::Client::exclusive) lock changes
+    /// hands meanwhile, the next holder may be asked in place of the one that is returned.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`contenders`](Self::contenders) does, and with [`ErrorKind::Refused`] if the access list does not allow
+    /// writing to a holder's node. All other holders have been asked then.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -179,11 +196,6 @@ impl Lock {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`contenders`](Self::contenders); [`ErrorKind::Refused`] also if the access list does not allow to write to a
-    /// holder's node. All others have been asked then.
     pub async fn revoke(&self) -> Result<Vec<QueuedContender>, Error> {
         let (mut asked, mut refused) = (Vec::new(), None);
         for contender in self.contenders().await?.into_iter().filter(|contender| contender.holds) {
@@ -197,7 +209,7 @@ impl Lock {
         refused.map_or(Ok(asked), Err)
     }
 
-    /// `false` if the node is gone.
+    /// Returns `false` if the node is gone.
     async fn ask_to_let_go(&self, holder: &QueuedContender) -> Result<bool, Error> {
         let (node, tried): (&Arc<str>, _) = (&holder.node.as_str().into(), &AtomicBool::new(false));
         let data = &node_data::asking(&holder.queues);
@@ -213,8 +225,8 @@ impl Lock {
         self.claims().iter().any(|claim| !claim.has_queue())
     }
 
-    /// Evicts the holder of an exclusive lock that was `seen`, or if none was, the one that is seen first. Never the next
-    /// holder, whose node has the same path, not even after a lost answer.
+    /// Evicts the holder of an exclusive lock that was `seen`, or the one that is seen first if none was. It never evicts the
+    /// next holder, whose node has the same path, not even after a lost answer.
     async fn evict_seen(&self, node: &str, seen: OnceLock<i64>) -> Result<bool, Error> {
         let (seen, tried) = (&seen, &AtomicBool::new(false));
         let (node, directory): (&Arc<str>, _) = (&node.into(), &self.claims()[0].directory);
@@ -235,7 +247,8 @@ impl Lock {
             if session.look(node.clone()).await?.is_none_or(|again| again.czxid != found.czxid) {
                 return Ok(tried.load(Ordering::Relaxed));
             }
-            // No condition names the transaction. But a node that was written to since is not, or not as it was, that one.
+            // A deletion cannot name the transaction that created the node, only the version. A node with another version
+            // is another one, or was written to since.
             match session.delete(node.clone(), Some(found.version)).await {
                 Ok(Deletion::Done) => Ok(true),
                 Ok(Deletion::NotThere) => Ok(tried.load(Ordering::Relaxed)),
@@ -257,7 +270,7 @@ impl Lock {
     }
 }
 
-/// The path of the node that was created together with an exclusive lock's, if there is one.
+/// The path of the node that was created together with an exclusive lock's node, if there is one.
 async fn companion_of(
     session: &Arc<Session>,
     directory: &Arc<str>,
@@ -274,8 +287,8 @@ async fn companion_of(
     Ok(None)
 }
 
-/// Whether writes were done to a contender's nodes, which guard them; `false` if one of the nodes is gone. `tried` says whether
-/// an answer was lost before: then they may have been done, and the nodes been there.
+/// Whether writes to a contender's nodes were done; the nodes guard them. Returns `false` if one of the nodes is gone. If an
+/// answer was lost before (`tried`), the writes may have been done while the nodes still existed.
 fn was_written(written: Result<(), WriteFailure>, tried: &AtomicBool) -> Result<bool, ReadFailure> {
     let failure = match written {
         Ok(()) => return Ok(true),
@@ -320,7 +333,7 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
             }
         }
     }
-    // The head of the queue has its permits there before there are enough. Ours have the same mark in both places.
+    // The head of the queue creates its permits before there are enough. Nodes of zklock have the same mark in both places.
     for permit in &mut contenders {
         permit.holds &=
             !queue.iter().any(|waiter| mark(&waiter.name, "-lock-") == mark(&permit.name, "-lease-"));
@@ -329,7 +342,7 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
     Ok(contenders)
 }
 
-/// What the contender has chosen of a node's name.
+/// The part of a node's name that the contender has chosen.
 fn mark<'a>(name: &'a str, infix: &str) -> &'a str {
     name.rsplit_once(infix).map_or(name, |(mark, _)| mark)
 }

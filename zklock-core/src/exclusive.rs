@@ -1,17 +1,17 @@
-//! The exclusive lock: one plain node, which is there or not. For jobs that are tried once.
+//! The exclusive lock: a single node, which exists or not. It is for jobs that are tried once.
 //!
-//! There is no queue: when the node goes, all waiters are woken, and the first to create it again has the lock. To wait in
-//! order, and without waking others, use a [mutex](Client::mutex).
+//! There is no queue. When the node is deleted, all waiters are woken, and the first to create it again has the lock. To wait in
+//! order, without waking others, use a [mutex](Client::mutex).
 //!
-//! All holders have a node of the same path. So each has a companion beside it, `holder-<uuid>-of-lock`, which is created and
-//! deleted in one transaction with it. By that a holder deletes its own node and no other, whatever becomes of the replies, and
-//! its hold can guard writes. An operator who deletes the node by hand leaves the companion: a holder that is just releasing the
-//! lock may then delete the node of the next, which learns of that within a heartbeat. ([Breaking](crate::Lock::break_lock) the
-//! lock deletes both.)
+//! The nodes of all holders have the same path. So each holder has a second node beside it, its companion
+//! `holder-<uuid>-of-lock`. Both are created in one transaction, and deleted in one. So a holder deletes its own node and no
+//! other, even if replies are lost, and its hold can guard writes. If an operator deletes the node by hand, the companion stays.
+//! A holder that is just releasing the lock may then delete the node of the next one, which learns of that within a heartbeat.
+//! ([Breaking](crate::Lock::break_lock) the lock deletes both.)
 //!
-//! On servers of version 3.4 there is no companion, because the client library sends them no transaction that creates nodes. A
-//! hold cannot guard writes there. And the node of the next holder is in danger also if the reply to a release is lost, and then
-//! a server has lost that deletion, or a follower that was cut off from its leader passes it on late.
+//! On servers of version 3.4 there is no companion, because the client library sends them no transaction that creates nodes. So
+//! a hold cannot guard writes there. And the next holder's node can be deleted by mistake: if the reply to a release is lost,
+//! and then either a server loses that deletion, or a follower that was cut off from its leader passes it on late.
 
 use crate::client::Client;
 use crate::error::Error;
@@ -19,7 +19,14 @@ use crate::lock::Lock;
 use crate::spec::{Kind, LockSpec};
 
 impl Client {
-    /// The exclusive lock at `path`: the client that creates the node `lock` below it holds the lock.
+    /// Makes the exclusive lock at `path`. The client that creates the node `lock` below that path holds it. This call costs
+    /// no request.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -30,21 +37,17 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`mutex`](Self::mutex).
     pub fn exclusive(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::exclusive(path)?)
     }
 }
 
 impl LockSpec {
-    /// An [exclusive lock](Client::exclusive).
+    /// Describes an [exclusive lock](Client::exclusive).
     ///
     /// # Errors
     ///
-    /// As [`mutex`](Self::mutex).
+    /// Fails like [`mutex`](Self::mutex) does.
     pub fn exclusive(path: &str) -> Result<Self, Error> {
         Self::at(path, Kind::Exclusive)
     }

@@ -1,4 +1,4 @@
-//! A process that ends the session of this one when this one is dead.
+//! Starts a process, the guardian, that ends the session of this process when this process is dead.
 //!
 //! ```text
 //!  this process ---- its own pidfd, the key of the session, how to connect ---->  the guardian
@@ -6,10 +6,11 @@
 //!               ---- the key of each later session, and at the end a farewell -->
 //! ```
 //!
-//! A closed socket is no death: a runtime may be gone, and a child may have inherited the socket. A pidfd is readable when the process is
-//! dead and not before, and no later process can have it. So the guardian waits for that.
+//! The guardian waits on the pidfd, because that becomes readable when the process is dead, and not before, and never stands for a
+//! later process. The end of the socket does not show that the process is dead: its runtime may be gone, or a child may have
+//! inherited the socket.
 //!
-//! How to connect goes through the socket as well, with its passwords: command lines and environments are seen by others.
+//! Hosts and passwords go through the socket, because other users can read command lines and environments.
 
 #[cfg(test)]
 mod tests;
@@ -35,30 +36,30 @@ use tokio::net::UnixStream;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// The line that says that no more will come: the process lives, and looks after its session itself.
+/// The last line. The process lives, and ends its session itself.
 const FAREWELL: &[u8] = b"\"Leave\"\n";
-/// The line that comes with the pidfd.
+/// The first line, sent with the pidfd.
 const GREETING: &[u8] = b"\"Watch\"\n";
-/// What the guardian answers when it has all that it needs.
+/// The guardian's answer when it has everything that it needs.
 const WATCHES: &str = "Watches";
-/// What it answers when it cannot use that; the reason follows.
+/// The beginning of its answer when it cannot do its work. The reason follows.
 const FAILS: &str = "Fails ";
-/// What is said of one that does not even listen.
+/// The reason in the error if it does not listen.
 const ENDED: &str = "it ended at once";
-/// More than any answer has.
+/// Longer than any answer.
 const LONGEST_ANSWER: usize = 4096;
-/// How long it may take to answer: it is a process to start.
+/// The time in which it has to answer, including its start.
 const TO_ANSWER: Duration = Duration::from_secs(10);
-/// A guardian that was dismissed and has not ended by then is killed.
+/// The time after which a dismissed guardian that has not ended is killed.
 const TO_END: Duration = Duration::from_secs(5);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
-/// The command that the faces for other languages start, unless they are given another.
+/// The command that the faces for other languages start by default.
 const PROGRAM: &str = "zklock";
 /// Its first argument, which makes it a guardian.
 const WORD: &str = "guardian";
 
-/// A process that ends the sessions of a client when this process is dead: see [`Client::guard`](crate::Client::guard).
+/// A process that ends the sessions of a client when this process is dead. See [`Client::guard`](crate::Client::guard).
 ///
 /// Dropping it dismisses the guardian, as closing the client does.
 #[must_use = "the client is guarded only as long as this is kept"]
@@ -68,7 +69,7 @@ pub struct Guardian {
     task: JoinHandle<()>,
 }
 
-/// The command of the guardian: `program` or, if it is `None`, the `zklock` that is found on the `PATH`.
+/// Returns the command that starts the guardian: `program`, or the `zklock` on the `PATH` if it is `None`.
 pub fn command(program: Option<&OsStr>) -> Command {
     let mut command = Command::new(program.unwrap_or(OsStr::new(PROGRAM)));
     command.arg(WORD);
@@ -87,10 +88,10 @@ impl Guardian {
             failed(format_args!("it cannot watch this process, as on Linux before 5.3: {error}"))
         })?;
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
-        // So that no signal for our group ends it first.
+        // In a group of its own, so that no signal for ours ends it.
         let child = command.process_group(0).spawn().map_err(|error| not_started(&command, &error))?;
         let program = command.get_program().to_string_lossy().into_owned();
-        // It has our end of the socket no more.
+        // It still has the guardian's end of the socket.
         drop(command);
         let (stop, stopped) = oneshot::channel();
         let (answered, answer) = oneshot::channel();
@@ -106,7 +107,7 @@ impl Guardian {
         answer.await.unwrap_or_else(|_| Err(Error::closed())).map(|()| guardian)
     }
 
-    /// Dismisses the guardian, and waits until it has ended. From then on nobody ends the session when this process dies.
+    /// Dismisses the guardian, and waits until it has ended. From then on nothing ends the session when this process dies.
     pub async fn dismiss(self) {
         drop(self.stop);
         // If it fails, its runtime is gone.
@@ -126,7 +127,7 @@ impl fmt::Debug for Guardian {
     }
 }
 
-/// The place of a client's only guardian, as long as it is taken.
+/// Reserves the place of a client's only guardian.
 struct Place(Arc<watch::Sender<bool>>);
 
 impl Place {
@@ -147,7 +148,7 @@ impl Drop for Place {
 }
 
 struct Guarding {
-    /// As soon as it is in the hands of the runtime.
+    /// `None` until the runtime has it.
     socket: Option<UnixStream>,
     child: Child,
     /// Its name, for messages.
@@ -179,14 +180,14 @@ impl Guarding {
         };
         let begun = tokio::select! {
             biased;
-            // The caller waits no more.
+            // The caller no longer waits.
             _ = &mut stopped => None,
             begun = begun => Some(begun),
         };
         let told = match begun {
             Some(Ok(told)) => told,
             Some(Err(error)) => {
-                // It may be any program.
+                // It may be a wrong program, which does not end by itself.
                 let _ = self.child.kill();
                 self.dismiss().await;
                 let _ = answered.send(Err(error));
@@ -223,7 +224,7 @@ impl Guarding {
         Ok(())
     }
 
-    /// Waits until it says that it watches.
+    /// Waits until it answers that it watches.
     async fn answer(&mut self) -> Result<(), Error> {
         let answer = match clock::timeout(TO_ANSWER, self.line()).await {
             Ok(answer) => answer,
@@ -241,7 +242,7 @@ impl Guarding {
         }
     }
 
-    /// The next that it says; `None` if it has ended.
+    /// Returns its next line; `None` if it has ended.
     async fn line(&self) -> Option<String> {
         let mut line = Vec::new();
         while line.len() <= LONGEST_ANSWER {
@@ -258,7 +259,7 @@ impl Guarding {
         while self.receive().await.is_some() {}
     }
 
-    /// What it says next; `None` if it has ended.
+    /// Receives its next bytes; `None` if it has ended.
     async fn receive(&self) -> Option<Vec<u8>> {
         let socket = self.socket.as_ref()?;
         let mut bytes = vec![0; LONGEST_ANSWER];
@@ -276,7 +277,7 @@ impl Guarding {
         }
     }
 
-    /// Tells the key of each session but the one that was told before, until the client is closed.
+    /// Sends the key of each new session until the client is closed. The session `told` was sent before.
     async fn tell(&self, slot: &Slot, told: Option<i64>) {
         while let Ok(session) = slot.session().await {
             let mut link = session.link();
@@ -289,7 +290,7 @@ impl Guarding {
         }
     }
 
-    /// Whether there is a key.
+    /// Sends the key of a session, and returns whether there is one.
     async fn tell_key(&self, session: &Session) -> bool {
         let key = session.key().await;
         if let Some(key) = &key {
@@ -298,11 +299,11 @@ impl Guarding {
         key.is_some()
     }
 
-    /// If nobody listens any more, that is found out otherwise.
+    /// Sends a line. It ignores errors, because the end of the guardian shows elsewhere.
     async fn say(&self, mut line: &[u8]) {
         let Some(socket) = &self.socket else { return };
         while !line.is_empty() {
-            // No signal for a host that does not ignore SIGPIPE.
+            // Without a signal, for a host that does not ignore SIGPIPE.
             let sent =
                 socket.async_io(Interest::WRITABLE, || Ok(send(socket, line, SendFlags::NOSIGNAL)?)).await;
             match sent {
@@ -314,10 +315,10 @@ impl Guarding {
 
     async fn dismiss(mut self) {
         if let Some(socket) = &self.socket {
-            // One that does not read need not hear it.
+            // A guardian that reads nothing need not hear it.
             let _ = send(socket, FAREWELL, SendFlags::NOSIGNAL);
         }
-        // It ends at the end of the socket as well.
+        // The end of the socket ends it, too.
         self.socket = None;
         let since = clock::now();
         while let Ok(None) = self.child.try_wait() {

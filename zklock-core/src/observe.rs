@@ -20,18 +20,24 @@ pub struct Observer {
     reported: Option<Option<QueuedContender>>,
 }
 
-/// A watch that fires when the holder may have changed. If its session ends first, it is of no use any more.
+/// A watch that fires when the holder may have changed. It never fires once its session has ended.
 struct HolderWatch {
     session: Arc<Session>,
     event: Pending<WatchEvent>,
 }
 
 impl Lock {
-    /// Observes who holds the lock: of an election, who leads.
+    /// Observes who holds the lock. For an election, that is the leader.
     ///
-    /// It watches the holder alone, so many may observe one lock without waking each other. If several hold at once, it
-    /// reports the first of them. It takes the first in the queue for the holder, even if that is a set of locks which
-    /// still waits for another of its locks. [`contenders`](Self::contenders) tells the two apart.
+    /// It watches the holder alone, so many processes can observe one lock without waking each other. If several hold it at
+    /// once, it reports the first of them. It takes the first in the queue for the holder, even if that is a set of locks
+    /// which still waits for another of its locks. [`contenders`](Self::contenders) tells the two apart.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a set of locks and for a semaphore.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -44,10 +50,6 @@ impl Lock {
     /// }
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a set of locks and for a semaphore.
     pub fn observe(&self) -> Result<Observer, Error> {
         self.spec().check_observable()?;
         Ok(Observer { lock: self.clone(), watch: None, reported: None })
@@ -55,19 +57,23 @@ impl Lock {
 }
 
 impl Observer {
-    /// Who holds the lock now, and when called again, as soon as that changes. `None` if nobody does.
+    /// Returns the holder; `None` if nobody holds the lock. The first call returns the present holder at once. Each later
+    /// call waits until the holder changes.
     ///
-    /// Changes that follow one another quickly may be reported as one.
+    /// Changes that follow one another quickly may be reported as one. While no server answers, it waits.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) after the client was closed,
-    /// [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the access list does not allow to read the lock. As long as no
-    /// server answers, it waits.
+    /// * [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the client is closed;
+    /// * [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the access list does not allow reading the lock.
     ///
     /// # Cancel safety
     ///
-    /// May be dropped and called again.
+    /// The future may be dropped and the method called again.
+    ///
+    /// # Examples
+    ///
+    /// See [`Lock::observe`].
     pub async fn next(&mut self) -> Result<Option<QueuedContender>, Error> {
         loop {
             if let Some(watch) = &mut self.watch {
@@ -144,7 +150,7 @@ async fn read_and_watch(
     }
 }
 
-/// The first of the contenders.
+/// Finds the first of the contenders.
 fn first(claim: &Claim, children: &[String]) -> Option<(String, Scheme)> {
     if !claim.has_queue() {
         return children

@@ -1,7 +1,7 @@
-//! How another process ends the session of one that is dead.
+//! How another process ends the session of a process that is dead.
 //!
-//! A session of which nothing is heard any more lasts until its timeout, and its locks with it. The machine on which the process
-//! ran knows better: a process that waited for the end of the other can tell the servers.
+//! The servers keep the session of a dead process, and its locks, until the session times out. A process on the same machine
+//! that waited for the end of the other one can tell the servers earlier.
 
 use crate::clock;
 use crate::error::{Error, ErrorKind};
@@ -13,31 +13,33 @@ use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
 
-/// How long one server may take, at most.
+/// The longest time that one server is given.
 const TRY: Duration = Duration::from_secs(1);
-/// Between two tries.
+/// The pause between two tries.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 /// The number of the session, and its timeout in milliseconds. The password follows.
 const HEAD: usize = 12;
 const NO_LOOPBACK: &str = "this machine has no loopback interface that works";
-/// More than the password of any server.
+/// Longer than the password of any server.
 const LONGEST: usize = 1024;
 
-/// What it takes to end a session from another process: see [`Client::session_key`](crate::Client::session_key).
+/// With this, another process can end a session. See [`Client::session_key`](crate::Client::session_key).
 ///
-/// It contains the password of the session: a program that has it can use the session, and end it. So `Debug` prints the number of
-/// the session and nothing else.
+/// It contains the password of the session, with which any program can use the session and end it. `Debug` prints only the
+/// number of the session.
+///
+/// # Examples
 ///
 /// ```no_run
 /// use std::time::Duration;
 /// use zklock_core::{Client, ClientOptions, SessionKey};
 ///
 /// # async fn example(client: Client, options: ClientOptions) -> Result<(), zklock_core::Error> {
-/// // In the process that may die. It passes the bytes on, such as through a pipe.
+/// // In the process that may die. It passes the bytes on, for example through a pipe.
 /// let bytes = client.session_key().await?.to_bytes();
 ///
-/// // In the process that has waited for its end, and knows that it is dead.
+/// // In the process that has waited for the end of the first.
 /// let key = SessionKey::from_bytes(&bytes)?;
 /// key.end_session(&options, Duration::from_secs(5)).await?;
 /// # Ok(())
@@ -51,13 +53,13 @@ pub struct SessionKey {
     password: Box<[u8]>,
 }
 
-/// How a session came to its end. See [`SessionKey::end_session`].
+/// How a session ended. See [`SessionKey::end_session`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum SessionEnd {
     /// It was ended now: its nodes are gone, and its locks are free.
     Ended,
-    /// A server says that it was over before.
+    /// A server has answered that it was already over.
     WasOver,
 }
 
@@ -67,22 +69,28 @@ impl SessionKey {
         Self { session, timeout, password: password.into() }
     }
 
-    /// The number of the session.
+    /// Returns the number of the session.
     pub fn session_id(&self) -> i64 {
         self.session
     }
 
-    /// The timeout of the session when the key was made. It may have become shorter.
+    /// Returns the timeout that the session had when the key was made. It may have become shorter since.
     pub fn session_timeout(&self) -> Duration {
         Duration::from_millis(self.timeout.unsigned_abs().into())
     }
 
-    /// All of it, the password included, for a pipe or a socket to a process of the same user.
+    /// Returns the whole key, including the password, for a pipe or a socket to a process of the same user.
     pub fn to_bytes(&self) -> Vec<u8> {
         [&self.session.to_be_bytes()[..], &self.timeout.to_be_bytes(), &self.password].concat()
     }
 
-    /// The same key, from [`to_bytes`](Self::to_bytes).
+    /// Reads a key that [`to_bytes`](Self::to_bytes) returned.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if the bytes are anything else.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use zklock_core::{ErrorKind, SessionKey};
@@ -90,10 +98,6 @@ impl SessionKey {
     /// let error = SessionKey::from_bytes(b"not a key").unwrap_err();
     /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if it is something else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let parsed = || {
             let (session, rest) = bytes.split_first_chunk()?;
@@ -113,33 +117,33 @@ impl SessionKey {
 
     /// Ends the session at the servers, so that its locks are free before its timeout.
     ///
-    /// **The process that had the session must be dead.** This takes the session from it, whatever it does: a process that lives
-    /// on would lose all that it holds, and learn of it only when others hold it already. A process of which nothing is heard
-    /// may be stopped, or slow. Wait for its end with a `pidfd`, or as its parent.
+    /// **The process that had the session must be dead.** If it is alive, it loses everything that it holds, and learns of that
+    /// only after others hold it. A silent process may merely be stopped, or slow. Wait for its end with a `pidfd`, or as its
+    /// parent.
     ///
-    /// The options are those of the client: its hosts, its credentials, TLS. Credentials in files are read anew. It takes no longer
+    /// `options` are those of the client: hosts, credentials, TLS. Credentials in files are read again. The call takes no longer
     /// than `within`.
     ///
     /// # Errors
     ///
-    /// In each case the session lasts until its timeout, unless a server was reached whose answer was lost.
-    ///
     /// * [`ErrorKind::Unreachable`] if no server has confirmed the end in time;
-    /// * [`ErrorKind::Refused`] if the servers do not accept the credentials, or give nobody a session again;
-    /// * [`ErrorKind::InvalidInput`] if the options do not [go together](ClientOptions::check).
+    /// * [`ErrorKind::Refused`] if the servers do not accept the credentials, or let nobody resume a session;
+    /// * [`ErrorKind::InvalidInput`] if the options [contradict each other](ClientOptions::check).
+    ///
+    /// After an error, the session lasts until its timeout, unless a server has ended it and its answer was lost.
     pub async fn end_session(&self, options: &ClientOptions, within: Duration) -> Result<SessionEnd, Error> {
         self.end_session_after(Duration::ZERO, options, within).await
     }
 
-    /// Keeps the session, and with it its locks, for as long as `keep`, even if that is longer than its timeout; then
-    /// [ends](Self::end_session) it. The locks are free before if the servers cannot be reached for as long as the timeout, or
-    /// if this process dies too. If this is dropped while it keeps the session, that is ended.
+    /// Keeps the session and its locks for `keep`, even if that is longer than its timeout, and then [ends](Self::end_session)
+    /// it. The locks become free earlier if the servers cannot be reached for a session timeout, or if this process dies too.
+    /// If the future is dropped while it keeps the session, the session is ended.
     ///
     /// **The process that had the session must be dead.**
     ///
     /// # Errors
     ///
-    /// As [`end_session`](Self::end_session), after `keep` and `within` at most.
+    /// Fails like [`end_session`](Self::end_session) does, after `keep` and `within` at most.
     #[doc(hidden)]
     pub async fn end_session_after(
         &self,
@@ -179,7 +183,7 @@ impl SessionKey {
         let hosts = options.hosts.servers.len();
         let (mut refusals, mut pause) = (0, FIRST_PAUSE);
         let mut turn = platform::random_bits() as usize;
-        // Whether a server may have ended it whose answer was lost.
+        // Whether a server may have ended it, and its answer was lost.
         let mut is_ending = false;
         loop {
             let taking = zookeeper::take(options, info.clone(), self.session_timeout(), turn);
@@ -188,7 +192,7 @@ impl SessionKey {
                     pause = FIRST_PAUSE;
                     let mut ended = pin!(ensemble.ended());
                     tokio::select! {
-                        // As long as the connection is there, the session is.
+                        // The session lives as long as this connection.
                         end = &mut ended => Ok(Ok(end)),
                         () = clock::sleep_until(until) => {
                             is_ending = true;
