@@ -94,7 +94,7 @@
  *   zklock_observer_free.
  * - To take a lock away or ask its holders to release it, see zklock_break_lock, zklock_evict,
  *   zklock_revoke.
- * - To measure, see zklock_client_stat, zklock_client_prometheus.
+ * - To measure, see zklock_client_stat, zklock_client_histogram, zklock_client_prometheus.
  * - To log, see zklock_set_log.
  *
  * Related primitives
@@ -402,6 +402,9 @@
 /** A timeout that never ends: wait as long as it takes. */
 #define ZKLOCK_FOREVER (-1)
 
+/** Room for the buckets of every histogram of this version: see zklock_client_histogram. */
+#define ZKLOCK_BUCKETS 25
+
 /** As the version in a guarded write: the node may have any version. */
 #define ZKLOCK_ANY_VERSION (-1)
 
@@ -685,6 +688,32 @@ typedef enum zklock_flag ZKLOCK_INT32 {
      */
     ZKLOCK_WATCH_CHILDREN = 4,
 } zklock_flag;
+
+/**
+ * The distributions that zklock_client_histogram can give.
+ */
+typedef enum zklock_histogram ZKLOCK_INT32 {
+    /**
+     * Seconds from the start of a call that acquires a lock to its hold. Only calls that got a
+     * hold are counted.
+     */
+    ZKLOCK_HISTOGRAM_ACQUIRE_WAIT = 1,
+    /**
+     * Seconds from a grant to its release or loss. It is counted when the hold is released or
+     * freed, even if it had been lost.
+     */
+    ZKLOCK_HISTOGRAM_HOLD_TIME = 2,
+    /**
+     * Seconds from a heartbeat to its answer. Heartbeats are sent only while something is held.
+     */
+    ZKLOCK_HISTOGRAM_HEARTBEAT_LAG = 3,
+    /**
+     * How many contenders were ahead of a node in its queue when it had just been created. Zero
+     * means that the lock was free. For a set of locks, it is the longest of their queues; for a
+     * semaphore, the contenders that are about to take permits.
+     */
+    ZKLOCK_HISTOGRAM_QUEUE_LENGTH = 4,
+} zklock_histogram;
 
 /**
  * How much to log. Each level includes those above it in this list.
@@ -1012,6 +1041,21 @@ typedef void (*zklock_wanted_callback)(zklock_hold *hold, void *context);
  * Called with a line of the log. The line is valid during the call.
  */
 typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
+
+/**
+ * One bucket of zklock_client_histogram.
+ */
+typedef struct {
+    /**
+     * No counted value is larger. It is infinite in the last bucket.
+     */
+    double bound;
+    /**
+     * How many values were not larger than the bound. In the last bucket, that is the number of all
+     * values.
+     */
+    uint64_t count;
+} zklock_bucket;
 
 /**
  * Checks that enums have 32 bits, as in the library. If this fails, compile without -fshort-enums, or as
@@ -2642,9 +2686,39 @@ ZKLOCK_NODISCARD
 zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint64_t *value);
 
 /**
- * Gets all figures of zklock_client_stat as text for Prometheus, along with how long acquires
- * waited, how long holds were held and how long heartbeats took. The text has Prometheus' format
- * 0.0.4: serve it as "text/plain; version=0.0.4". It sends no request.
+ * Gets the distribution of what a client has counted so far, such as the times that acquires took:
+ * how many of the values were not larger than each of some bounds. It sends no request.
+ *
+ *     zklock_bucket buckets[ZKLOCK_BUCKETS];
+ *     size_t length;
+ *     double sum;
+ *
+ *     if (zklock_client_histogram(client, ZKLOCK_HISTOGRAM_ACQUIRE_WAIT, buckets, ZKLOCK_BUCKETS, &length, &sum) != ZKLOCK_OK)
+ *         return fail(zklock_last_error());
+ *     const uint64_t count = buckets[length - 1].count;
+ *     if (count > 0) printf("%llu acquires waited %g s on average\n", (unsigned long long)count, sum / (double)count);
+ *
+ * @param client the client. If it has not connected yet, all counts are 0.
+ * @param histogram one of zklock_histogram.
+ * @param buckets receives the buckets, in the order of their bounds. Buckets that do not fit are
+ *        left out. It may be NULL if size is 0.
+ * @param size the number of buckets for which there is room. ZKLOCK_BUCKETS is enough for every
+ *        histogram of this version.
+ * @param[out] length the number of buckets, even if they do not fit.
+ * @param[out] sum the sum of all values.
+ * @return ZKLOCK_OK.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_histogram(const zklock_client *client,
+                                      int32_t histogram,
+                                      zklock_bucket *buckets,
+                                      size_t size,
+                                      size_t *length,
+                                      double *sum);
+
+/**
+ * Gets all figures of zklock_client_stat and zklock_client_histogram as text for Prometheus. The
+ * text has Prometheus' format 0.0.4: serve it as "text/plain; version=0.0.4". It sends no request.
  *
  *     static char page[16384];
  *     size_t length;

@@ -27,6 +27,14 @@ struct stats {
     } acquires;
 };
 
+/** How what a client has counted is distributed: see zklock_client_histogram. */
+struct histogram {
+    /** How many values were counted. */
+    std::uint64_t count() const noexcept { return buckets.empty() ? 0 : buckets.back().count; }
+    double sum;
+    std::vector<zklock_bucket> buckets;
+};
+
 /** Not for use outside these files. */
 namespace detail {
 /** The handle of a lock, borrowed for the length of a call. */
@@ -145,6 +153,23 @@ public:
     std::uint64_t losses(zklock_reason why) const {
         const std::int32_t first = ZKLOCK_STAT_LOSSES_SESSION_EXPIRED, reason = why;
         return why == ZKLOCK_REASON_NONE ? 0 : stat(first - ZKLOCK_REASON_SESSION_EXPIRED + reason);
+    }
+    /**
+     * How what it has counted is distributed. It sends no request.
+     *
+     *     auto waits = client.histogram(ZKLOCK_HISTOGRAM_ACQUIRE_WAIT);
+     *     if (waits.count() > 0) std::cout << waits.sum / static_cast<double>(waits.count()) << " s on average\n";
+     */
+    zklock::histogram histogram(zklock_histogram which) const {
+        zklock::histogram all{0, std::vector<zklock_bucket>(ZKLOCK_BUCKETS)};
+        for (;;) {
+            const std::size_t room = all.buckets.size();
+            std::size_t length = 0;
+            detail::check(zklock_client_histogram(get(), which, all.buckets.data(), room, &length, &all.sum));
+            all.buckets.resize(length);
+            // A later version of the library may have more of them.
+            if (length <= room) return all;
+        }
     }
     /**
      * All figures as text for Prometheus: see zklock_client_prometheus. It sends no request.

@@ -322,6 +322,9 @@
 /** A timeout that never ends: wait as long as it takes. */
 #define ZKLOCK_FOREVER (-1)
 
+/** Room for the buckets of every histogram of this version: see zklock_client_histogram. */
+#define ZKLOCK_BUCKETS 25
+
 /** As the version in a guarded write: the node may have any version. */
 #define ZKLOCK_ANY_VERSION (-1)
 

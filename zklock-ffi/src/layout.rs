@@ -4,6 +4,7 @@
 use crate::contenders::zklock_contender;
 use crate::event::zklock_event;
 use crate::guarded::zklock_write;
+use crate::stats::zklock_bucket;
 use std::mem::offset_of;
 
 const _: () = {
@@ -17,5 +18,7 @@ const _: () = {
     assert!(size_of::<zklock_event>() == 64 && align_of::<zklock_event>() == 8);
     assert!(offset_of!(zklock_event, context) == 0 && offset_of!(zklock_event, ticket) == 8);
     assert!(offset_of!(zklock_event, call) == 16 && offset_of!(zklock_event, hold) == 24);
+    assert!(size_of::<zklock_bucket>() == 16 && align_of::<zklock_bucket>() == 8);
+    assert!(offset_of!(zklock_bucket, bound) == 0 && offset_of!(zklock_bucket, count) == 8);
     assert!(offset_of!(zklock_event, kind) == 32 && offset_of!(zklock_event, reserved) == 36);
 };

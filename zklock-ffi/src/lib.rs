@@ -57,6 +57,7 @@ pub mod observer;
 pub mod options;
 mod raw;
 mod readiness;
+pub mod stats;
 pub mod status;
 pub mod ticket;
 pub mod tls;

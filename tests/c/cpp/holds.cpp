@@ -171,6 +171,9 @@ TEST(a_loss_is_told_in_every_way) {
     EVENTUALLY(client.stats().losses == 1);
     CHECK(client.losses(ZKLOCK_REASON_NODE_DELETED) == 1 && client.losses(ZKLOCK_REASON_LEASE_LAPSED) == 0);
     CHECK(client.stats().acquires.granted == 1 && client.stats().reconnects == 0);
+    const zklock::histogram waits = client.histogram(ZKLOCK_HISTOGRAM_ACQUIRE_WAIT);
+    CHECK(waits.count() == 1 && waits.sum > 0 && waits.buckets.size() == ZKLOCK_BUCKETS);
+    CHECK(client.histogram(ZKLOCK_HISTOGRAM_QUEUE_LENGTH).buckets.size() == 13);
     CHECK(client.prometheus().find("\nzklock_losses_total{reason=\"node_deleted\"} 1\n") != std::string::npos);
     moved.on_lost([&](zklock_reason reason) { late.set_value(reason); });
     CHECK(soon(late.get_future()) == ZKLOCK_REASON_NODE_DELETED);

@@ -46,33 +46,8 @@ static inline void ignore_contender(const zklock_contender *contender, void *con
 #define CALL(name) static inline zklock_status call_##name(handles *on)
 
 #include "calls_of_options.h"
+#include "calls_of_clients.h"
 
-CALL(client_new) {
-    zklock_client *client;
-    zklock_status status = zklock_client_new(on->hosts, NULL, &client);
-    if (!status) zklock_client_free(client);
-    return status;
-}
-/* One that works would start a process. */
-CALL(client_guard) { return zklock_client_guard(on->client, "/nowhere/zklock"); }
-CALL(client_stat) {
-    uint64_t value;
-    return zklock_client_stat(on->client, ZKLOCK_STAT_SESSIONS, &value);
-}
-CALL(client_prometheus) {
-    size_t length;
-    return zklock_client_prometheus(on->client, NULL, 0, &length);
-}
-CALL(client_fd) {
-    int descriptor;
-    return zklock_client_fd(on->client, &descriptor);
-}
-/* Whether there is an event by then is chance. */
-CALL(client_next_event) {
-    zklock_event event;
-    zklock_status status = zklock_client_next_event(on->client, &event);
-    return status == ZKLOCK_PENDING ? ZKLOCK_OK : status;
-}
 CALL(lock_options_new) {
     (void)on;
     zklock_lock_options *options;
@@ -360,6 +335,7 @@ static const call calls[] = {
     CALL(client_connect_start, ZKLOCK_OK, 0),
     CALL(client_guard, ZKLOCK_INVALID_ARGUMENT, 1),
     CALL(client_stat, ZKLOCK_OK, 0),
+    CALL(client_histogram, ZKLOCK_OK, 0),
     CALL(client_prometheus, ZKLOCK_OK, 0),
     CALL(client_fd, ZKLOCK_OK, 0),
     CALL(client_next_event, ZKLOCK_OK, 0),

@@ -412,7 +412,7 @@ static char *file(const char *variable) {
 
 value value_of(argument argument, int is_forked) {
     static char path[64];
-    static int32_t room[64];
+    static uint64_t room[128];
     value value = {NULL, argument.number};
     switch (argument.from) {
     case NULL_POINTER:

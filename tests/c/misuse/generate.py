@@ -130,10 +130,10 @@ class Matrix:
             return "locks", None
         match = re.fullmatch(r"(const )?(\w+) ?(\**)", parameter.type)
         is_const, base, stars = bool(match[1]), match[2], len(match[3])
-        if stars == 1 and not is_const and (base, parameter.name) in (("void", "buffer"), ("int32_t", "versions")):
+        if stars == 1 and not is_const and (base, parameter.name) in (("void", "buffer"), ("int32_t", "versions"), ("zklock_bucket", "buckets")):
             return "room", base
         if parameter.is_out:
-            known = base in ("int", "int32_t", "int64_t", "uint64_t", "size_t", "zklock_event")
+            known = base in ("int", "double", "int32_t", "int64_t", "uint64_t", "size_t", "zklock_event")
             known = known or base in self.header.enums
             pointer = base == "char" or base in self.header.structs
             if stars == 1 and known and not is_const or stars == 2 and pointer and is_const:
@@ -352,11 +352,11 @@ class Matrix:
             yield number, ("NUMBER", f"(int64_t)({number})"), "ZKLOCK_INVALID_ARGUMENT"
 
     def of_room(self, function, parameter, base):
-        if base == "void":
-            yield "NULL", ("NULL_POINTER", 0), "ZKLOCK_INVALID_ARGUMENT"
+        has_size = base != "int32_t"
+        yield "NULL", ("NULL_POINTER", 0), "ZKLOCK_INVALID_ARGUMENT" if has_size else null(function, parameter)
+        if has_size:
             yield "NULL, and no room", ("NULL_POINTER", 0), ("ZKLOCK_OK", {"size": ("NUMBER", 0)})
-        else:
-            yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
+        if base != "void":
             yield "not aligned", ("NOT_ALIGNED", 0), "ZKLOCK_INVALID_ARGUMENT"
 
     def of_array(self, function, parameter, struct):

@@ -111,7 +111,7 @@ static void call(caller *caller, const cell *cell) {
     static const char *const paths[] = {"/sequences/a", "/sequences/b", "/sequences/c"};
     const function *function = cell->function;
     unsigned char blocks[ARGUMENTS_AT_MOST][BLOCK_BYTES] __attribute__((aligned(16))) = {{0}};
-    char room[ROOM_BYTES];
+    char room[ROOM_BYTES] __attribute__((aligned(16)));
     void *locks[] = {any_handle(caller, LOCK), any_handle(caller, LOCK), NULL};
     value values[ARGUMENTS_AT_MOST] = {{NULL, 0}};
     for (size_t at = 0; at < cell->arguments_count; at++) {

@@ -52,6 +52,40 @@ TEST(acquires_are_counted_by_how_they_ended) {
     zklock_client_free(other);
 }
 
+static const double infinity = 1.0 / 0.0;
+
+TEST(what_was_counted_is_told_by_how_it_is_distributed) {
+    zklock_client *client = new_client();
+    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
+    zklock_bucket buckets[ZKLOCK_BUCKETS];
+    size_t length;
+    double sum;
+    OK(zklock_client_histogram(client, ZKLOCK_HISTOGRAM_HOLD_TIME, buckets, ZKLOCK_BUCKETS, &length, &sum));
+    CHECK(length == ZKLOCK_BUCKETS && sum == 0 && buckets[length - 1].count == 0);
+    for (int i = 0; i < 2; i++) {
+        zklock_hold *hold = acquire(lock, SOON_MS);
+        OK(zklock_release(hold));
+        zklock_hold_free(hold);
+    }
+    static const zklock_histogram times[] = {ZKLOCK_HISTOGRAM_ACQUIRE_WAIT, ZKLOCK_HISTOGRAM_HOLD_TIME};
+    for (size_t i = 0; i < 2; i++) {
+        OK(zklock_client_histogram(client, times[i], buckets, ZKLOCK_BUCKETS, &length, &sum));
+        CHECK(sum > 0 && buckets[length - 1].count == 2);
+        CHECK(buckets[0].bound == 0.0001 && buckets[length - 1].bound == infinity);
+        for (size_t at = 1; at < length; at++) {
+            CHECK(buckets[at - 1].bound < buckets[at].bound && buckets[at - 1].count <= buckets[at].count);
+        }
+    }
+    /* Nobody was ahead. What does not fit is left out. */
+    memset(buckets, 0x7f, sizeof buckets);
+    OK(zklock_client_histogram(client, ZKLOCK_HISTOGRAM_QUEUE_LENGTH, buckets, 1, &length, &sum));
+    CHECK(length == 13 && sum == 0 && buckets[0].bound == 0 && buckets[0].count == 2);
+    CHECK(buckets[1].count == 0x7f7f7f7f7f7f7f7f);
+    IS(zklock_client_histogram(client, 5, buckets, 1, &length, &sum), ZKLOCK_INVALID_ARGUMENT);
+    zklock_lock_free(lock);
+    zklock_client_free(client);
+}
+
 TEST(losses_are_counted_by_their_reason) {
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
@@ -81,4 +115,5 @@ TEST(a_text_for_which_there_is_no_room_says_how_long_it_is) {
 }
 
 TEST_MAIN("standalone tick=200 max-session=4000", LISTED(acquires_are_counted_by_how_they_ended),
+          LISTED(what_was_counted_is_told_by_how_it_is_distributed),
           LISTED(losses_are_counted_by_their_reason), LISTED(a_text_for_which_there_is_no_room_says_how_long_it_is))
