@@ -86,7 +86,7 @@ pub struct Keeper {
     lost: VecDeque<(HoldId, LossReason)>,
 }
 
-/// What is known about one hold.
+/// The state of one hold.
 #[derive(Clone, Hash, Debug)]
 struct Record {
     nodes: Vec<HeldNode>,

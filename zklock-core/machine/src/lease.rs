@@ -58,7 +58,7 @@ use super::Moment;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// What the acknowledged writes of one session prove.
+/// The lease of one session, as its acknowledged writes prove it.
 ///
 /// # Examples
 ///

@@ -47,14 +47,14 @@ pub struct Marks {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Listing(u64);
 
-/// What a session knows about a node in a queue.
+/// The session's knowledge about a node in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Neighbour {
     /// It belongs to an attempt of the session, with this mark.
     Here(Uuid),
     /// It belonged to an attempt of the session, and is gone.
     Gone,
-    /// Nothing: it belongs to another session, or nobody looks after it.
+    /// It belongs to another session, or nobody looks after it.
     Elsewhere,
 }
 
@@ -105,7 +105,7 @@ impl Marks {
         self.abandoned.extend(marks);
     }
 
-    /// What the session knows about a node in a queue.
+    /// Returns what the session knows about a node in a queue.
     pub fn neighbour(&self, child: &str) -> Neighbour {
         match self.of_session(child) {
             Some(mark) if self.is_live(mark) => Neighbour::Here(mark),
@@ -148,7 +148,8 @@ impl Marks {
         }
     }
 
-    /// The children that have marks of this session, but of no attempt that had nodes when the listing began.
+    /// Returns the children that have marks of this session, but of no attempt that had nodes when the listing
+    /// began.
     pub fn orphans<'a>(&self, listing: Listing, children: &'a [String]) -> impl Iterator<Item = &'a String> {
         let was_there = move |mark: Uuid| {
             self.is_live(mark)

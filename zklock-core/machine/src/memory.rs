@@ -12,7 +12,7 @@
 use crate::Moment;
 use crate::lease::Lease;
 
-/// What is remembered of one lock.
+/// The memory of one lock.
 ///
 /// # Examples
 ///

@@ -8,8 +8,8 @@ use std::fmt;
 
 /// The name of the one node of an exclusive lock.
 pub const SINGLE_NAME: &str = "lock";
-/// What stands before and behind the mark in the name of its companion. It ends with a letter, because other libraries
-/// take a child that ends with a hyphen and a number for a contender.
+/// The text before and after the mark in the name of a companion. It ends with a letter, because other libraries take a
+/// child that ends with a hyphen and a number for a contender.
 const COMPANION: (&str, &str) = ("holder-", "-of-lock");
 
 /// The name of the companion of an exclusive lock's node: a second node, which is created and deleted with it, and
@@ -184,7 +184,7 @@ impl fmt::Display for Dialect {
 }
 
 crate::listed! {
-    /// What a contender wants.
+    /// How a contender wants to hold the lock.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     #[non_exhaustive]
     pub enum Role {
@@ -275,7 +275,7 @@ impl Scheme {
         }
     }
 
-    /// What a contender with such a node wants.
+    /// Returns how a contender with such a node wants to hold the lock.
     pub const fn role(self) -> Role {
         match self {
             Self::Read | Self::KazooRead => Role::Read,
@@ -394,7 +394,7 @@ impl<'a> Name<'a> {
         })
     }
 
-    /// The mark in it, if it has one in our form.
+    /// Returns the mark in it, if it has one in our form.
     pub fn uuid(&self) -> Option<Uuid> {
         let front = self.text.strip_suffix(&self.sequence.to_string())?.strip_suffix(self.scheme.infix())?;
         match self.scheme.dialect() {

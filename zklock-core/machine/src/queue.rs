@@ -114,7 +114,8 @@ pub fn oldest_ahead<'a>(children: &'a [String], own: &str, claim: &Claim) -> Opt
     ahead(&names_in(children), &me, claim).min_by(Name::compare).map(|oldest| oldest.text)
 }
 
-/// The contenders that the one with the node `own` waits for, in their order; without a node, all that it would wait for.
+/// Lists the contenders that the one with the node `own` waits for, in their order. Without a node, lists all that it
+/// would wait for.
 ///
 /// # Examples
 ///
@@ -139,7 +140,7 @@ pub fn in_the_way<'a>(children: &'a [String], own: Option<&str>, claim: &Claim) 
     rivals.into_iter().map(|name| name.text).collect()
 }
 
-/// How many contenders are in the way of the node `own`; `None` if it does not exist.
+/// Counts the contenders in the way of the node `own`; `None` if it does not exist.
 ///
 /// # Examples
 ///

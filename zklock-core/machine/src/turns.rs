@@ -159,7 +159,8 @@ impl Turns {
         !self.passing.linger.is_zero()
     }
 
-    /// When to check again whether it has lingered: hardly later than that is due, whenever it becomes idle.
+    /// Returns when to check next whether it has lingered too long. Whenever it becomes idle, this is on time or a moment
+    /// late.
     pub fn next_look(&self, now: Moment) -> Moment {
         self.poll_timeout().unwrap_or_else(|| now + self.passing.linger.max(SHORTEST_LOOK))
     }

@@ -30,7 +30,7 @@ pub(super) struct NodeSlot {
 }
 
 impl Nodes {
-    /// A place in each queue.
+    /// Makes a slot for the place in each queue.
     pub(super) fn of_queues(claims: &[Claim], uuid: Uuid, session: i64) -> Self {
         let slot = |(number, claim): (usize, &Claim)| {
             let mut prefix = claim.scheme.prefix(uuid, session);
@@ -43,7 +43,7 @@ impl Nodes {
         Self { slots: claims.iter().enumerate().map(slot).collect(), ..Self::default() }
     }
 
-    /// All the permits.
+    /// Makes a slot for each permit.
     pub(super) fn of_permits(claims: &[Claim], uuid: Uuid, session: i64) -> Self {
         let slots = claims.iter().enumerate().flat_map(|(number, claim)| {
             claim.permits.iter().flat_map(move |permits| {
@@ -57,7 +57,7 @@ impl Nodes {
         Self { slots: slots.collect(), ..Self::default() }
     }
 
-    /// One transaction that creates them all.
+    /// Returns one transaction that creates them all.
     pub(super) fn creation(&self) -> Operation {
         let mut nodes: Vec<NewNode> = self.slots.iter().map(NodeSlot::new_node).collect();
         match (nodes.len(), nodes.pop()) {
@@ -85,7 +85,7 @@ impl Nodes {
         !self.create_in_doubt && self.surplus.is_empty() && self.slots.iter().all(|slot| slot.node.is_none())
     }
 
-    /// The first claim in whose queue the number of the node is used up.
+    /// Returns the first claim in whose queue the number of the node is used up.
     pub(super) fn used_up(&self) -> Option<usize> {
         let is_used_up =
             |slot: &&NodeSlot| Name::parse(slot.name()).is_some_and(|name| name.sequence.is_used_up());
@@ -102,17 +102,17 @@ impl Nodes {
         &self.surplus
     }
 
-    /// All nodes that exist.
+    /// Returns the paths of all nodes that exist.
     pub(super) fn paths(&self) -> impl Iterator<Item = String> {
         self.slots.iter().filter_map(NodeSlot::path).chain(self.surplus.iter().cloned())
     }
 
-    /// The creation is about to be sent.
+    /// Notes that the creation is about to be sent.
     pub(super) fn begin_creation(&mut self) {
         self.create_in_doubt = true;
     }
 
-    /// Records that they have been created by a write that was sent at `sent`.
+    /// Records that all have been created by a write that was sent at `sent`.
     pub(super) fn fill(&mut self, nodes: Vec<Node>, sent: Moment) {
         self.create_in_doubt = false;
         for (slot, node) in self.slots.iter_mut().zip(nodes) {
@@ -149,22 +149,22 @@ impl Nodes {
         }
     }
 
-    /// The extra nodes have been deleted.
+    /// Forgets the extra nodes, which have been deleted.
     pub(super) fn prune(&mut self) {
         self.surplus.clear();
     }
 
-    /// A write that was sent at `sent` has proven all nodes.
+    /// Notes that a write which was sent at `sent` has proven all nodes.
     pub(super) fn prove(&mut self, sent: Moment) {
         self.slots.iter_mut().for_each(|slot| slot.proven = Some(sent));
     }
 
-    /// The node of this slot is gone, or was never ours.
+    /// Empties this slot, because its node is gone or was never ours.
     pub(super) fn lose(&mut self, slot: usize) {
         self.slots[slot].empty();
     }
 
-    /// Nothing exists any more.
+    /// Forgets everything, because nothing exists any more.
     pub(super) fn forget(&mut self) {
         self.create_in_doubt = false;
         self.surplus.clear();
@@ -211,7 +211,7 @@ impl NodeSlot {
         self.proven
     }
 
-    /// The children that have our mark, the lowest first: it has the best place.
+    /// Returns the children that have our mark. The lowest comes first, because it has the best place.
     fn own_among<'a>(&self, children: &'a [String]) -> Vec<&'a str> {
         let parse = if self.scheme == Scheme::Lease { Name::parse_lease } else { Name::parse };
         let mut own: Vec<Name<'_>> = children
