@@ -343,8 +343,8 @@ fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
     std::iter::once(claim.directory.clone()).chain(permits)
 }
 
-/// Whether it deletes what the hold stands on. The companion of an exclusive lock's node is deleted alone only if that node is
-/// gone.
+/// Whether it deletes a node that the hold depends on. The companion of an exclusive lock's node is deleted alone only if
+/// that node is gone.
 fn deletes(operation: &Operation, held: &[Arc<str>]) -> bool {
     match operation {
         Operation::Delete { path } if mark_of_companion(name_of(path)).is_some() => false,

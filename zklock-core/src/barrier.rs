@@ -243,7 +243,7 @@ impl Barrier {
         }
     }
 
-    /// Whether it is set, and a watch that fires when that changes.
+    /// Returns whether it is set, and a watch that fires when that changes.
     async fn read(
         &self,
         session: &Arc<Session>,
@@ -263,7 +263,7 @@ impl Barrier {
         }
     }
 
-    /// Does the write that sets or removes the barrier. `false` if that had been done already.
+    /// Does the write that sets or removes the barrier. Returns `false` if that had already been done.
     async fn write(&self, write: Write, sets: bool) -> Result<bool, Error> {
         let problem =
             || format!("the barrier {} was not {}", self.path, if sets { "set" } else { "removed" });

@@ -278,7 +278,7 @@ impl Client {
     }
 }
 
-/// What equal locks of a client share, and what locks at the same path share.
+/// The local queues, which equal locks share, and the records of holds, which locks at the same path share.
 #[derive(Default)]
 struct Registry {
     queues: HashMap<(Vec<Claim>, Passing), Weak<LocalQueue>>,

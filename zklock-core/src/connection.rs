@@ -55,7 +55,7 @@ pub struct Connection {
     slot: watch::Receiver<SlotState>,
     /// The link of the session that was reported last, until its end has been reported.
     link: Option<watch::Receiver<Link>>,
-    /// What was reported last.
+    /// The state that was reported last.
     reported: Option<ConnectionState>,
 }
 
@@ -111,7 +111,7 @@ impl Connection {
         Some(state)
     }
 
-    /// The same, when the last report was not about a session.
+    /// Returns the next state to report if no session is being followed.
     fn opened(&mut self) -> Option<ConnectionState> {
         let state = {
             let slot = self.slot.borrow_and_update();

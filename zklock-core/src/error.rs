@@ -4,7 +4,7 @@
 pub(crate) use crate::machine::status::LossReason;
 
 zklock_machine::listed! {
-    /// What went wrong, by what the caller can do about it.
+    /// The kind of an error, chosen by what the caller can do about it.
     ///
     /// # Examples
     ///
@@ -84,7 +84,7 @@ pub struct Conflict {
 }
 
 impl Error {
-    /// What went wrong, by what the caller can do about it.
+    /// Returns the kind of the error, which tells what the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

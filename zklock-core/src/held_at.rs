@@ -1,5 +1,5 @@
-//! What the owners in this process hold at one path, through any lock. It serves to refuse a wait that could never end, to
-//! log one that may never end, and to let a writer take the read side.
+//! The record of what the owners in this process hold at one path, through any lock. It serves to refuse a wait that could
+//! never end, to log one that may never end, and to let a writer take the read side.
 
 use crate::hold::Grant;
 use crate::machine::claim::Claim;
@@ -47,7 +47,7 @@ impl HeldAt {
         lock_ignoring_poison(&self.held).push(HeldClaim { scheme: claim.scheme, node, grant: grant.clone() });
     }
 
-    /// Forgets what is over.
+    /// Forgets grants that are over.
     pub(crate) fn tidy(&self) {
         lock_ignoring_poison(&self.held).retain(|held| !held.grant.is_over());
     }

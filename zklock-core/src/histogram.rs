@@ -12,7 +12,7 @@ const FIRST: u64 = 100_000;
 /// The buckets that have a bound. One more, the last, has none.
 const BUCKETS: usize = 24;
 
-/// What is counted, which decides where the buckets end.
+/// The unit of the values that are counted, which decides where the buckets end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Unit {
     /// 100 µs, 200 µs, and so on to 14 minutes.

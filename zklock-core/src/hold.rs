@@ -93,7 +93,7 @@ pub(crate) struct Grant {
     unsettled: AtomicUsize,
 }
 
-/// What a grant is based on. Grants that follow one another on one node share it.
+/// The basis of a grant. Grants that follow one another on one node share it.
 #[derive(Clone)]
 pub(crate) struct Footing {
     pub(crate) session: Arc<Session>,
@@ -391,16 +391,16 @@ impl Drop for Hold {
     }
 }
 
-/// What is left of a grant after one of its holds is released.
+/// The result of releasing one of a grant's holds.
 #[derive(PartialEq, Eq)]
 enum Left {
-    /// Other holds of the owner.
+    /// The owner has other holds of the grant.
     Others,
-    /// The node, for the next holder in this process.
+    /// The next holder in this process gets the node.
     PassedOn,
-    /// Nothing: it is being released.
+    /// The grant is being released.
     Released,
-    /// Nothing: it was lost.
+    /// The grant had been lost.
     Lost,
 }
 

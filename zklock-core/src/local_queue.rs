@@ -53,7 +53,7 @@ pub(crate) use waiter::{Answer, Ticket};
 /// next caller of this process.
 const BRIEF: Duration = Duration::from_millis(1);
 
-/// What all handles of a client share. Dropping the last handle closes its sessions.
+/// The parts that all handles of a client share. Dropping the last handle closes its sessions.
 pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pub(crate) counters: Arc<Counters>,
@@ -61,7 +61,7 @@ pub(crate) struct Shared {
     pub(crate) handles: watch::Receiver<()>,
 }
 
-/// What every client and lock has while it exists. A node that is kept for the next caller does not have one.
+/// A handle, which every client and lock has while it exists. A node that is kept for the next caller does not have one.
 pub(crate) type Handle = Arc<watch::Sender<()>>;
 
 impl Drop for Shared {
@@ -141,7 +141,7 @@ struct State {
     kept: Option<Arc<Kept>>,
     /// Whether a try has found the lock busy.
     was_busy: bool,
-    /// What the last busy try left to be remembered.
+    /// The memory that the last busy try left.
     remembered: Option<Remembered>,
 }
 

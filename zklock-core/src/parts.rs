@@ -18,7 +18,7 @@ impl Parts {
         self.0.extend_from_slice(text);
     }
 
-    /// The other process may have another working directory.
+    /// Makes the path absolute, because the other process may have another working directory.
     pub(crate) fn file(&mut self, letter: u8, file: &Path) {
         let absolute = absolute(file).unwrap_or_else(|_| file.to_owned());
         self.text(letter.to_ascii_uppercase(), absolute.as_os_str().as_bytes());

@@ -231,7 +231,7 @@ impl Session {
         self.question(|ensemble| ensemble.look(path))
     }
 
-    /// Deletes a node of whatever session. If it may not, that is no reason to end this one.
+    /// Deletes a node of any session. If that is not allowed, this session goes on.
     pub(crate) fn delete(&self, path: Arc<str>, version: Option<i32>) -> Question<'_, Deletion> {
         self.question(move |ensemble| ensemble.delete(path, version))
     }

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, LossReason};
 use crate::session::Status;
 
 impl Grant {
-    /// An error if the hold is lost.
+    /// Returns an error if the hold is lost.
     pub(crate) fn told(&self) -> Result<(), Error> {
         let status = match self.holding.status() {
             // A session that has ended marks its holds as lost one by one; this one may not have
@@ -48,7 +48,7 @@ impl Grant {
         )
     }
 
-    /// For a release of which no reply can come any more.
+    /// The error for a release that can get no reply any more.
     pub(super) fn unconfirmed(&self) -> Error {
         let why = self.session.trouble().unwrap_or_else(|| "no server answers".to_owned());
         let message = format!(
@@ -60,7 +60,7 @@ impl Grant {
         Error::new(ErrorKind::Unreachable, message)
     }
 
-    /// For a release that takes longer than a session timeout.
+    /// The error for a release that takes longer than a session timeout.
     pub(super) fn unconfirmed_yet(&self) -> Error {
         let path = &self.path;
         let message =

@@ -69,7 +69,7 @@ impl Hold {
         }
     }
 
-    /// The same without looking out: what earlier calls have found.
+    /// Like [`notice`](Self::notice), but does not look out: it reports what earlier calls have found.
     pub(crate) fn unasked_notice(&self) -> Wanted {
         Wanted { told: self.grant.holding.watch(), released: self.released.subscribe() }
     }

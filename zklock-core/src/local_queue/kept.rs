@@ -65,7 +65,7 @@ impl Kept {
         self.is_held() && !self.is_valid() && self.turns().may_take()
     }
 
-    /// Others wait for the lock.
+    /// Notes that others wait for the lock.
     pub(super) fn handle_wanted(&self) {
         // Unlocked again before the queue is locked, which has to be locked first.
         let is_over = self.turns().handle_wanted();
@@ -87,7 +87,7 @@ impl Kept {
         self.footing.session.release(&self.footing.holding);
     }
 
-    /// It is gone or about to be, so nobody takes it any more.
+    /// Ends it: it is gone or about to be, so nobody takes it any more.
     pub(super) fn end(&self) {
         self.turns().handle_end();
     }

@@ -33,7 +33,7 @@ impl Session {
         }
     }
 
-    /// Call this before the flight is sent.
+    /// Begins to look for orphans in the listings of a flight. Call this before the flight is sent.
     pub(crate) fn look_for_orphans(self: &Arc<Self>, flight: &[Operation]) -> Option<Looking> {
         let listed = |operation: &Operation| match operation {
             Operation::List { directory } | Operation::ListAndWatch { directory } => Some(directory.clone()),
@@ -126,7 +126,7 @@ impl Marked {
         self.mark
     }
 
-    /// The attempt is about to send something, with this mark.
+    /// Notes that the attempt is about to send something, with this mark.
     pub(crate) fn use_mark(&mut self, mark: Uuid) {
         self.has_begun = true;
         if mark != self.mark {
@@ -137,7 +137,7 @@ impl Marked {
         }
     }
 
-    /// The nodes of the attempt are gone. If they are seen again, they belong to nobody.
+    /// Notes that the nodes of the attempt are gone. If they are seen again, they belong to nobody.
     pub(crate) fn end(&mut self) {
         if std::mem::replace(&mut self.has_ended, true) {
             return;

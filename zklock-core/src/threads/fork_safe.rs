@@ -9,8 +9,8 @@ use crate::wait::Wait;
 use std::fmt;
 use std::sync::Arc;
 
-/// A value of the asynchronous core, such as a [`Hold`](crate::Hold), used by threads: its calls are waited for here, or
-/// go on in the background. A forked child has a copy, which it does not touch.
+/// A value of the asynchronous core, for example a [`Hold`](crate::Hold), used by threads: its calls are waited for here,
+/// or go on in the background. A forked child has a copy, which it does not touch.
 pub struct ForkSafe<T> {
     value: Arc<T>,
     io: Io,
@@ -56,7 +56,7 @@ impl<T> ForkSafe<T> {
         &self.value
     }
 
-    /// The same, shared. Use it only if [`get`](Self::get) succeeds.
+    /// Shares the value. Use it only if [`get`](Self::get) succeeds.
     pub(crate) fn value(&self) -> Arc<T> {
         self.value.clone()
     }

@@ -16,7 +16,7 @@ pub trait TakeLine: Send + Sync + 'static {
     /// Takes a line. Any thread may call it, so it must not block.
     fn take(&self, level: Level, line: String);
 
-    /// The same, with the metadata of the place in the source.
+    /// Like [`take`](Self::take), with the metadata of the place in the source.
     fn take_from(&self, origin: &'static Metadata<'static>, line: String) {
         self.take(*origin.level(), line);
     }

@@ -50,7 +50,7 @@ pub(crate) enum NotOpened {
     Yet(String),
     /// The servers do not let the client in, or it has nothing to log in with.
     Refused(String),
-    /// What this server sent was not passed on to the library, for this reason.
+    /// This server sent something that was not passed on to the library, for this reason.
     NotZooKeeper { server: String, why: String },
 }
 
@@ -226,7 +226,8 @@ fn without_chroot(options: &ClientOptions, host: &str) -> String {
     host.strip_suffix(&options.hosts.chroot).unwrap_or(host).to_owned()
 }
 
-/// What is wrong with a granted session timeout, if anything. With a very short one, the heartbeat would never pause.
+/// Describes what is wrong with a granted session timeout, if anything. With a very short one, the heartbeat would never
+/// pause.
 fn absurd(granted: Duration, asked: Duration) -> Option<String> {
     let is_absurd = granted < SHORTEST_SESSION_TIMEOUT || granted > LONGEST_GRANT.max(asked);
     is_absurd.then(|| {
@@ -310,7 +311,7 @@ async fn accepting(hosts: &Hosts, turn: usize) -> Result<(String, TcpStream), St
 
 /// Why there is no connection.
 pub(super) enum Failed {
-    /// What the server sent was not passed on to the library, for this reason.
+    /// The server sent something that was not passed on to the library, for this reason.
     Breach(&'static str),
     Library(Error),
 }

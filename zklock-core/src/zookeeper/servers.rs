@@ -1,4 +1,4 @@
-//! What is known about the servers of a session, across all its connections.
+//! The state that all connections of a session share: the level of its servers, and which of them were asked for it.
 
 use super::Connection;
 use crate::level::ServerLevel;
@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use zookeeper_client::Error;
 
-/// What is needed to attach another connection to a session.
+/// The information that is needed to attach another connection to a session.
 #[derive(Clone)]
 pub(crate) struct SessionInfo {
     pub(super) library: zookeeper_client::SessionInfo,
     pub(super) servers: Servers,
 }
 
-/// What the servers can do, and which of them were asked for the session.
+/// The level of the servers, and which of them were asked for the session.
 #[derive(Clone)]
 pub(super) struct Servers {
-    /// Whether the options say so.
+    /// Whether the options state the level.
     is_stated: bool,
     are_old: Arc<AtomicBool>,
     /// The servers that were asked for the session, the last one last.
