@@ -52,7 +52,7 @@ pub enum Access {
 pub struct AccessList(Arc<[AccessEntry]>);
 
 impl AccessList {
-    /// The entries, in their order.
+    /// Returns the entries, in their order.
     pub fn entries(&self) -> &[AccessEntry] {
         &self.0
     }
@@ -113,7 +113,7 @@ impl Access {
         }
     }
 
-    /// Its bytes in a request.
+    /// Returns its bytes in a request.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Open | Self::CreatorAll | Self::ReadOpen => 0,

@@ -63,8 +63,8 @@ impl Acquisition {
         Self::from(SessionSource::Slot(slot), claims, patience, path, progress)
     }
 
-    /// An attempt inside a hold of this session. It is granted at once, unless there is a node where there should be
-    /// none.
+    /// Returns an attempt inside a hold of this session. It is granted at once, unless there is a node where there should
+    /// be none.
     pub(crate) fn within(
         session: Arc<Session>,
         claim: Claim,
@@ -337,7 +337,7 @@ impl Acquisition {
     }
 }
 
-/// The directories of its nodes.
+/// Returns the directories of its nodes.
 fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
     let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
     std::iter::once(claim.directory.clone()).chain(permits)
@@ -363,7 +363,7 @@ fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// How much the deletion of one node matters for a hold that has several nodes.
+/// Returns how much the deletion of one node matters for a hold that has several nodes.
 fn severity(outcome: &Outcome) -> u8 {
     match outcome {
         Outcome::NoNode => 3,

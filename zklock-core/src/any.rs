@@ -96,7 +96,7 @@ impl LockSpec {
         Ok(Self::new(path, Kind::Any(members)))
     }
 
-    /// The error for a choice of locks that do not all belong to the client that makes it.
+    /// Returns the error for a choice of locks that do not all belong to the client that makes it.
     #[doc(hidden)]
     pub fn choice_of_another_client(specs: &[Self]) -> Error {
         let paths: Vec<_> = specs.iter().map(Self::path).collect();
@@ -146,7 +146,7 @@ fn invalid(path: &str, problem: &str) -> Error {
     Error::new(ErrorKind::InvalidInput, format!("any of the locks {shown}: {problem}"))
 }
 
-/// The paths, shortened for messages, since there may be hundreds.
+/// Returns the paths, shortened for messages, since there may be hundreds.
 pub(crate) fn shortened(path: &str) -> String {
     match path.char_indices().nth(200) {
         Some((end, _)) => format!("{} …", &path[..end]),

@@ -94,7 +94,7 @@ impl Connection {
         None
     }
 
-    /// The next state to report, if there is one.
+    /// Returns the next state to report, if there is one.
     fn due(&mut self) -> Option<ConnectionState> {
         let Some(link) = &mut self.link else { return self.opened() };
         let was_away = link.has_changed().unwrap_or(false);
@@ -128,7 +128,7 @@ impl Connection {
     }
 }
 
-/// The state of a client whose slot is in this state.
+/// Returns the state of a client whose slot is in this state.
 pub(crate) fn state_at(slot: &SlotState) -> ConnectionState {
     match slot {
         SlotState::Open(session) => state_of(*session.link().borrow()),

@@ -270,7 +270,7 @@ impl Lock {
     }
 }
 
-/// The path of the node that was created together with an exclusive lock's node, if there is one.
+/// Returns the path of the node that was created together with an exclusive lock's node, if there is one.
 async fn companion_of(
     session: &Arc<Session>,
     directory: &Arc<str>,
@@ -342,7 +342,7 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
     Ok(contenders)
 }
 
-/// The part of a node's name that the contender has chosen.
+/// Returns the part of a node's name that the contender has chosen.
 fn mark<'a>(name: &'a str, infix: &str) -> &'a str {
     name.rsplit_once(infix).map_or(name, |(mark, _)| mark)
 }

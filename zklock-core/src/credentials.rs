@@ -345,7 +345,7 @@ impl Login {
         self.parts().1
     }
 
-    /// The bytes that the scheme `digest` sends.
+    /// Returns the bytes that the scheme `digest` sends.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
@@ -377,7 +377,7 @@ pub(crate) struct Logins {
     pub(crate) kerberos: Option<Arc<Kerberos>>,
 }
 
-/// The logins for a new connection, or why they cannot be had.
+/// Returns the logins for a new connection, or why they cannot be had.
 pub(crate) async fn current(credentials: &[Credentials]) -> Result<Logins, String> {
     let mut logins = Logins::default();
     for Credentials(source) in credentials {

@@ -89,7 +89,7 @@ impl Error {
         self.kind
     }
 
-    /// The guarded write that was refused, if the kind is [`ErrorKind::Conflict`].
+    /// Returns the guarded write that was refused, if the kind is [`ErrorKind::Conflict`].
     ///
     /// # Examples
     ///
@@ -111,7 +111,7 @@ impl Error {
         Self { kind, message: message.into(), conflict: None }
     }
 
-    /// The error for a guarded write that was refused.
+    /// Makes the error for a guarded write that was refused.
     pub(crate) fn conflict_at(conflict: Conflict, problem: &str) -> Self {
         let Conflict { index, path } = &conflict;
         let number = index + 1;
@@ -121,13 +121,13 @@ impl Error {
         Self { conflict: Some(Box::new(conflict)), ..Self::new(ErrorKind::Conflict, message) }
     }
 
-    /// The same error, with the place where it was found before its message.
+    /// Returns the same error, with the place where it was found before its message.
     pub(crate) fn within(self, place: &str) -> Self {
         let message = format!("{place}: {}", self.message).into();
         Self { message, ..self }
     }
 
-    /// The same error, with the reason after its message.
+    /// Returns the same error, with the reason after its message.
     pub(crate) fn because(self, why: &str) -> Self {
         let message = format!("{} ({why})", self.message).into();
         Self { message, ..self }

@@ -131,22 +131,22 @@ impl FakeEnsemble {
         lock_ignoring_poison(&self.0.nodes).keys().cloned().collect()
     }
 
-    /// How many flights have been sent.
+    /// Returns how many flights have been sent.
     pub(crate) fn flights(&self) -> usize {
         *lock_ignoring_poison(&self.0.flights)
     }
 
-    /// How many watches are listened to.
+    /// Returns how many watches are listened to.
     pub(crate) fn watches(&self) -> usize {
         lock_ignoring_poison(&self.0.watches).iter().filter(|(_, watch)| !watch.is_closed()).count()
     }
 
-    /// When the nodes of holds were checked.
+    /// Returns when the nodes of holds were checked.
     pub(crate) fn checks(&self) -> Vec<Moment> {
         lock_ignoring_poison(&self.0.checks).iter().map(|(when, _)| *when).collect()
     }
 
-    /// How many nodes were checked each time.
+    /// Returns how many nodes were checked each time.
     pub(crate) fn checked(&self) -> Vec<usize> {
         lock_ignoring_poison(&self.0.checks).iter().map(|(_, nodes)| *nodes).collect()
     }

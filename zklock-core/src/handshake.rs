@@ -141,7 +141,7 @@ fn mistrusted(problem: &CertificateError) -> String {
     }
 }
 
-/// Why the server may have refused us.
+/// Returns why the server may have refused us.
 fn refused(alert: AlertDescription, has_identity: bool) -> String {
     let advice = match alert {
         AlertDescription::ProtocolVersion | AlertDescription::InsufficientSecurity => {

@@ -87,15 +87,15 @@ impl HeldAt {
             .any(|(name, progress)| **name == *member && !progress.is_wanted())
     }
 
-    /// The roles that the owner holds here, and for each whether only the owner may release it.
+    /// Returns the roles that the owner holds here, and for each whether only the owner may release it.
     pub(crate) fn held_by(&self, owner: Owner) -> Vec<(Role, bool)> {
         let held = lock_ignoring_poison(&self.held);
         let is_own = |held: &&HeldClaim| held.node.is_some() && held.grant.is_in_use_by(owner);
         held.iter().filter(is_own).map(|held| (held.scheme.role(), held.grant.is_bound())).collect()
     }
 
-    /// The owner's hold of the write side, which it alone can release, in the dialect of this reader. A hold that anybody
-    /// can release may have been handed to another thread or task, which writes.
+    /// Returns the owner's hold of the write side, which it alone can release, in the dialect of this reader. A hold that
+    /// anybody can release may have been handed to another thread or task, which writes.
     pub(crate) fn writer(&self, owner: Owner, reader: Scheme) -> Option<Writer> {
         let writer = match reader {
             Scheme::Read => Scheme::Write,

@@ -59,7 +59,7 @@ pub(crate) enum Newer {
 }
 
 impl Newer {
-    /// Why a server of 3.4 is not asked for it.
+    /// Returns why a server of 3.4 is not asked for it.
     pub(crate) fn refusal(self) -> String {
         let (what, instead) = match self {
             Self::Set => ("a set of locks", "acquire them one by one, in the same order everywhere"),

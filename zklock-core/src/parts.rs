@@ -28,7 +28,7 @@ impl Parts {
         self.0
     }
 
-    /// The parts in their order; `None` if these bytes are something else.
+    /// Returns the parts in their order; `None` if these bytes are something else.
     pub(crate) fn read(mut bytes: &[u8]) -> Option<Vec<(u8, &[u8])>> {
         let mut parts = Vec::new();
         while let Some((letter, rest)) = bytes.split_first() {

@@ -92,7 +92,7 @@ impl Hosts {
     }
 }
 
-/// A server's address in the form that the client library parses.
+/// Returns a server's address in the form that the client library parses.
 pub(crate) fn written(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }

@@ -44,7 +44,7 @@ fn seen<T>(read: Result<T, ReadFailure>) -> Result<Option<T>, ReadFailure> {
     }
 }
 
-/// The queues that the node with this mark names.
+/// Returns the queues that the node with this mark names.
 async fn named_by(
     session: &Arc<Session>,
     directory: &str,

@@ -191,29 +191,29 @@ impl LockSpec {
         self
     }
 
-    /// The path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a choice,
-    /// the same in the order in which its locks were named.
+    /// Returns the path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a
+    /// choice, the same in the order in which its locks were named.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Whether an owner that holds the lock may acquire it again.
+    /// Returns whether an owner that holds the lock may acquire it again.
     pub fn is_reentrant(&self) -> bool {
         self.reentrant
     }
 
-    /// Whether holds of this client may follow one another on one node.
+    /// Returns whether holds of this client may follow one another on one node.
     #[doc(hidden)]
     pub fn is_passed_on(&self) -> bool {
         self.passing.is_on()
     }
 
-    /// The locks of a choice; `None` for every other kind.
+    /// Returns the locks of a choice; `None` for every other kind.
     pub(crate) fn alternatives(&self) -> Option<&[Self]> {
         if let Kind::Any(members) = &self.kind { Some(members) } else { None }
     }
 
-    /// The kind of the lock, in words.
+    /// Returns the kind of the lock, in words.
     ///
     /// # Examples
     ///
@@ -289,7 +289,7 @@ impl LockSpec {
         }
     }
 
-    /// The claims of this lock for a client with these options.
+    /// Returns the claims of this lock for a client with these options.
     pub(crate) fn claims_of(&self, client: &ClientOptions) -> Result<Vec<Claim>, Error> {
         if let Kind::Any(members) = &self.kind {
             let claims = self.claims()?;
@@ -305,8 +305,8 @@ impl LockSpec {
         Ok(claims)
     }
 
-    /// The lock's claims, before its client is known. This is the only place that refuses options that this kind of lock
-    /// does not support.
+    /// Returns the lock's claims, before its client is known. This is the only place that refuses options that this kind of
+    /// lock does not support.
     pub(crate) fn claims(&self) -> Result<Vec<Claim>, Error> {
         let is_semaphore = matches!(self.kind, Kind::Semaphore { .. });
         if !is_semaphore && (self.permits != 1 || self.limit_at.is_some()) {
@@ -339,7 +339,7 @@ impl LockSpec {
         }
     }
 
-    /// A claim with the options that all kinds have.
+    /// Returns a claim with the options that all kinds have.
     pub(crate) fn claim(&self, directory: &str, scheme: Scheme) -> Claim {
         Claim { foreign: self.foreign, watching: self.watching, ..Claim::new(directory, scheme) }
     }

@@ -89,8 +89,8 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// How many calls that acquire a lock ended in this way. A call for one of several locks counts once. The inner calls of a
-    /// reentrant owner count too.
+    /// Returns how many calls that acquire a lock ended in this way. A call for one of several locks counts once. The inner
+    /// calls of a reentrant owner count too.
     ///
     /// # Examples
     ///
@@ -103,7 +103,7 @@ impl Stats {
         self.acquires[outcome as usize]
     }
 
-    /// How many holds were lost for this reason.
+    /// Returns how many holds were lost for this reason.
     ///
     /// # Examples
     ///
@@ -160,7 +160,7 @@ impl Counters {
         count(&self.sessions);
     }
 
-    /// How many sessions have been opened.
+    /// Returns how many sessions have been opened.
     pub(crate) fn sessions(&self) -> u64 {
         read(&self.sessions)
     }

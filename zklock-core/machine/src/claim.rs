@@ -79,7 +79,7 @@ crate::listed! {
 }
 
 impl Claim {
-    /// A claim without permits, with the defaults, whose node has no data.
+    /// Makes a claim without permits, with the defaults, whose node has no data.
     pub fn new(directory: &str, scheme: Scheme) -> Self {
         Self {
             directory: directory.into(),

@@ -24,7 +24,7 @@ pub trait Machine {
     /// Whether it waits for others.
     fn is_waiting(&self) -> bool;
 
-    /// The mark of the nodes that exist, or may exist. Nodes with an earlier mark are gone.
+    /// Returns the mark of the nodes that exist, or may exist. Nodes with an earlier mark are gone.
     fn mark(&self) -> Uuid;
 
     /// Returns the answer for the caller, once.

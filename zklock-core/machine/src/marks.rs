@@ -59,7 +59,7 @@ pub enum Neighbour {
 }
 
 impl Marks {
-    /// The marks of a session with this number, which must be random.
+    /// Makes the marks of a session with this number, which must be random.
     pub fn new(random: u64) -> Self {
         let session = Uuid::of_attempt(random, 0).session();
         Self {
@@ -73,7 +73,7 @@ impl Marks {
         }
     }
 
-    /// The first mark of a new attempt.
+    /// Returns the first mark of a new attempt.
     pub fn begin(&mut self) -> Uuid {
         let mark = Uuid::of_attempt(self.session, self.begun);
         self.begun += 1;
@@ -114,7 +114,7 @@ impl Marks {
         }
     }
 
-    /// The mark of a node of this session.
+    /// Returns the mark of a node of this session.
     fn of_session(&self, child: &str) -> Option<Uuid> {
         let of_contender = || Name::parse(child).or_else(|| Name::parse_lease(child))?.uuid();
         let mark = mark_of_companion(child).or_else(of_contender);

@@ -73,7 +73,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// The turns of a node that has just been granted to its first holder.
+    /// Makes the turns of a node that has just been granted to its first holder.
     pub fn new(passing: Passing, is_shared: bool) -> Self {
         Self { passing, is_shared, holders: 1, left: None, idle: None, is_over: false }
     }
@@ -149,7 +149,7 @@ impl Turns {
         self.is_over = true;
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Moment> {
         self.idle.filter(|_| !self.is_over).map(|idle| idle + self.passing.linger)
     }

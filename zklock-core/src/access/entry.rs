@@ -39,7 +39,7 @@ impl Rights {
     const LETTERS: [(char, Self); 5] =
         [('c', Self::CREATE), ('d', Self::DELETE), ('r', Self::READ), ('w', Self::WRITE), ('a', Self::ADMIN)];
 
-    /// Whether all the rights of `others` are among these.
+    /// Returns whether all the rights of `others` are among these.
     pub fn contains(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
@@ -186,7 +186,7 @@ impl AccessEntry {
         &*self.scheme == "auth"
     }
 
-    /// Its bytes in a request.
+    /// Returns its bytes in a request.
     pub(super) fn bytes(&self) -> usize {
         self.scheme.len() + self.id.len() + 12
     }

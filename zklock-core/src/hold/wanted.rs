@@ -34,8 +34,8 @@ impl Hold {
         self.notice().come().await
     }
 
-    /// Whether another contender is known to wait for what this hold has, or to have asked for it. It costs no request by
-    /// itself: the first call starts looking in the background, and does not wait for the result. See
+    /// Returns whether another contender is known to wait for what this hold has, or to have asked for it. It costs no
+    /// request by itself: the first call starts looking in the background, and does not wait for the result. See
     /// [`wanted`](Self::wanted).
     ///
     /// # Examples

@@ -155,7 +155,7 @@ impl Choice {
         deadlock.filter(|_| places.is_empty()).map_or(Ok(places), Err)
     }
 
-    /// Why no lock was acquired in time. `is_unheard` says that the first look had no answer either.
+    /// Returns why no lock was acquired in time. `is_unheard` says that the first look had no answer either.
     fn in_vain(&self, places: &[Place], wait: Wait, is_unheard: bool) -> Error {
         let is_silent = |place: &Place| self.locks[place.lock].is_silent(&place.ticket);
         let is_behind_others = places.iter().any(|place| place.ticket.is_behind_others());
@@ -175,7 +175,7 @@ impl Choice {
         Error::new(kind, format!("none of the {} was acquired {wait}: {trouble}", self.paths))
     }
 
-    /// The error if the servers did not say in time which locks are free.
+    /// Returns the error if the servers did not say in time which locks are free.
     fn unheard(&self, wait: Wait) -> Error {
         let (paths, silence) = (&self.paths, silence(self.pool()));
         Error::new(ErrorKind::Unreachable, format!("none of the {paths} was tried {wait}: {silence}"))
@@ -210,7 +210,7 @@ async fn first_answer(places: &mut Vec<Place>) -> (usize, Answer) {
     .await
 }
 
-/// The directories that show whether a place is free.
+/// Returns the directories that show whether a place is free.
 fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
     let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
     std::iter::once(claim.directory.clone()).chain(permits)

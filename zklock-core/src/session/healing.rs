@@ -11,7 +11,7 @@ use std::sync::Arc;
 const LEFT_AT_MOST: usize = 64;
 
 impl Session {
-    /// The marks of a new attempt with nodes in these directories, until the result is dropped.
+    /// Returns the marks of a new attempt with nodes in these directories, until the result is dropped.
     pub(crate) fn begin_attempt(self: &Arc<Self>, directories: Vec<Arc<str>>) -> Marked {
         let mark = lock_ignoring_poison(&self.marks).begin();
         Marked { session: self.clone(), mark, directories, has_begun: false, has_ended: false }

@@ -79,7 +79,7 @@ impl Holding {
         self.name_is_reused && self.nodes.len() == 1
     }
 
-    /// The path of the first of its nodes.
+    /// Returns the path of the first of its nodes.
     pub(crate) fn node(&self) -> &str {
         self.nodes.first().map_or("", |node| node)
     }
@@ -94,7 +94,7 @@ impl Holding {
         self.change(|status| status.end(deletion, over));
     }
 
-    /// When it was found to be lost; `None` if it was not.
+    /// Returns when it was found to be lost; `None` if it was not.
     pub(crate) fn lost_at(&self) -> Option<Moment> {
         self.lost_at.get().copied()
     }

@@ -28,7 +28,7 @@ impl Session {
         why.clone()
     }
 
-    /// Why one of its nodes could not be deleted, if the session was closed for that.
+    /// Returns why one of its nodes could not be deleted, if the session was closed for that.
     pub(crate) fn undeletable(&self) -> Option<&str> {
         self.undeletable.get().map(|why| &**why)
     }

@@ -65,17 +65,17 @@ pub fn has_forked() {
 }
 
 impl Process {
-    /// The calling process.
+    /// Returns the calling process.
     pub fn current() -> Self {
         MARK.get().map_or_else(Self::by_number, Self::by_mark)
     }
 
-    /// Whether the calling process was forked from that one, directly or through others.
+    /// Returns whether the calling process was forked from that one, directly or through others.
     pub fn is_forked(self) -> bool {
         self != Self::current()
     }
 
-    /// A number that differs from those of all processes from which this one was forked.
+    /// Returns a number that differs from those of all processes from which this one was forked.
     ///
     /// # Examples
     ///
@@ -209,7 +209,8 @@ impl<T> OfProcess<T> {
 }
 
 impl<T> OfProcess<T> {
-    /// The values of the processes from which this one was forked: its copies of them. Never wait for a mutex in them.
+    /// Returns the values of the processes from which this one was forked: its copies of them. Never wait for a mutex
+    /// in them.
     pub fn of_parents(&self) -> impl Iterator<Item = &T> {
         let process = Process::current();
         let entries = std::iter::successors(self.first.get(), |entry| entry.next.get());

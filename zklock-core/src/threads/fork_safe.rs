@@ -35,7 +35,7 @@ impl<T> ForkSafe<T> {
         &self.io
     }
 
-    /// The value, or an error in a child of the process that made it.
+    /// Returns the value, or an error in a child of the process that made it.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl<T> ForkSafe<T> {
         self.get()
     }
 
-    /// The value, for parts that do not change and need no mutex, so that even a child may read them.
+    /// Returns the value, for parts that do not change and need no mutex, so that even a child may read them.
     pub(crate) fn fixed(&self) -> &T {
         &self.value
     }

@@ -9,7 +9,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 /// Takes log lines. See [`log_to`].
 pub trait TakeLine: Send + Sync + 'static {
-    /// The level that is wanted now. When it changes, call
+    /// Returns the level that is wanted now. When it changes, call
     /// [`rebuild_interest_cache`](tracing::callsite::rebuild_interest_cache).
     fn level(&self) -> LevelFilter;
 

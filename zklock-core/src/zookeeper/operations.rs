@@ -17,7 +17,7 @@ const CONTAINER: i64 = i64::MIN;
 
 type Call<'a> = std::pin::Pin<Box<dyn Future<Output = (Outcome, Option<Pending<WatchEvent>>)> + Send + 'a>>;
 
-/// The path of a node that is created in a request of its own.
+/// Returns the path of a node that is created in a request of its own.
 pub(super) fn path_of(operation: &Operation) -> String {
     match operation {
         Operation::Create(NewNode { directory, prefix, .. }) => join(directory, prefix),
@@ -299,7 +299,7 @@ fn node(path: &str, stat: &Stat) -> Node {
     Node { name, origin: origin(stat) }
 }
 
-/// A node that was read, with its origin even if it is not ephemeral.
+/// Returns a node that was read, with its origin even if it is not ephemeral.
 fn node_of_any(path: &str, stat: &Stat) -> Node {
     let origin = Origin { czxid: stat.czxid, session: stat.ephemeral_owner };
     Node { origin: Some(origin), ..node(path, stat) }

@@ -36,7 +36,7 @@ const PING: [u8; 20] = {
     frame
 };
 
-/// The password of a session that the library has.
+/// Returns the password of a session that the library has.
 pub(super) async fn told(session: zookeeper_client::SessionInfo) -> Option<Vec<u8>> {
     let number = session.id().0;
     clock::timeout(BOUND, async {
@@ -62,7 +62,7 @@ pub(crate) async fn session_of(options: &ClientOptions, number: i64, password: &
     Some(SessionInfo { library, servers: Servers::new(options.server_level, ServerLevel::V3_5) })
 }
 
-/// The session in the library's form.
+/// Returns the session in the library's form.
 async fn taught(number: i64, password: &[u8]) -> Option<zookeeper_client::SessionInfo> {
     let listening = Listening::new().await.ok()?;
     let spawned = Spawned::default();
@@ -168,7 +168,8 @@ impl First {
     }
 }
 
-/// A server's first message: the version of the protocol, the timeout, the session, its password, and that it is not read-only.
+/// Returns a server's first message: the version of the protocol, the timeout, the session, its password, and that it is
+/// not read-only.
 fn answer(number: i64, password: &[u8]) -> Vec<u8> {
     let length = |bytes: usize| i32::try_from(bytes).unwrap_or_default().to_be_bytes();
     let mut frame = length(21 + password.len()).to_vec();

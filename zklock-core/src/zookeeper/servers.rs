@@ -51,7 +51,8 @@ impl Servers {
         asked.push(host);
     }
 
-    /// Which servers to ask for the session now: those not asked before, or, if all have been, all but the last one.
+    /// Returns which servers to ask for the session now: those not asked before, or, if all have been, all but the last
+    /// one.
     ///
     /// A server that is cut off from its leader keeps what it was sent, and sends it on when it can. The leader refuses
     /// that if the session has moved to another server by then. But every server that is asked for the session moves it
@@ -90,9 +91,9 @@ impl Drop for Asking {
 }
 
 impl Connection {
-    /// The error of a creation, corrected if the server is older than it was taken for. Such a server did not say in time
-    /// which version it is, or another server of the ensemble is older than it. The next connection of the session then
-    /// asks only for what old servers know, and the attempt goes on there.
+    /// Returns the error of a creation, corrected if the server is older than it was taken for. Such a server did not say
+    /// in time which version it is, or another server of the ensemble is older than it. The next connection of the session
+    /// then asks only for what old servers know, and the attempt goes on there.
     pub(super) fn unless_too_old(&self, error: Error) -> Error {
         let Self { serving, level, servers, .. } = self;
         if error != Error::Unimplemented || servers.is_stated || *level == ServerLevel::V3_4 {

@@ -144,7 +144,7 @@ impl Serving {
         }
     }
 
-    /// Its client, unless the session should be closed or the connection has ended.
+    /// Returns its client, unless the session should be closed or the connection has ended.
     pub(super) fn client(&self) -> Option<Arc<Client>> {
         lock_ignoring_poison(&self.served).client.clone()
     }

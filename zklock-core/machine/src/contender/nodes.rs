@@ -97,7 +97,7 @@ impl Nodes {
         self.create_in_doubt
     }
 
-    /// The paths of extra nodes with our mark, which must be deleted.
+    /// Returns the paths of extra nodes with our mark, which must be deleted.
     pub(super) fn surplus(&self) -> &[String] {
         &self.surplus
     }
@@ -186,27 +186,27 @@ impl NodeSlot {
         NewNode { directory: self.directory.clone(), prefix: self.prefix.clone(), data: self.data.clone() }
     }
 
-    /// The path of the node, if it exists.
+    /// Returns the path of the node, if it exists.
     pub(super) fn path(&self) -> Option<String> {
         self.node.as_ref().map(|node| format!("{}/{}", self.directory, node.name))
     }
 
-    /// The path of a node whose name gets no number from the server.
+    /// Returns the path of a node whose name gets no number from the server.
     pub(super) fn fixed_path(&self) -> String {
         format!("{}/{}", self.directory, self.prefix)
     }
 
-    /// The name of the node; empty if it does not exist.
+    /// Returns the name of the node; empty if it does not exist.
     pub(super) fn name(&self) -> &str {
         self.node.as_ref().map_or("", |node| &node.name)
     }
 
-    /// The origin of the node, if the server has reported it.
+    /// Returns the origin of the node, if the server has reported it.
     pub(super) fn origin(&self) -> Option<Origin> {
         self.node.as_ref()?.origin
     }
 
-    /// When a write that proved the node was sent.
+    /// Returns when a write that proved the node was sent.
     pub(super) fn proven(&self) -> Option<Moment> {
         self.proven
     }

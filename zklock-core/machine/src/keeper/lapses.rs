@@ -63,7 +63,7 @@ impl Lapses {
         }
     }
 
-    /// The one that was noticed first.
+    /// Returns the one that was noticed first.
     pub(super) fn first(&self) -> Option<(Moment, HoldId)> {
         self.since.first().copied()
     }
