@@ -80,7 +80,7 @@ impl Client {
         &self.0
     }
 
-    /// The events of the client and of everything that it made.
+    /// Returns the events of the client and of everything that it made.
     pub(crate) fn events(&self) -> &Arc<Events> {
         &self.1
     }
@@ -383,7 +383,7 @@ pub extern "C-unwind" fn zklock_client_stat(
     })
 }
 
-/// How many holds were lost for the reason that this figure counts.
+/// Returns how many holds were lost for the reason that this figure counts.
 fn losses_of(stats: &Stats, stat: zklock_stat) -> u64 {
     let is_meant = |reason: &&LossReason| zklock_reason::of(**reason) as i32 + LOSSES == stat as i32;
     LossReason::ALL.iter().filter(is_meant).map(|reason| stats.losses_by(*reason)).sum()

@@ -77,7 +77,7 @@ impl ConnectionCallbacks {
         self.anchored.keep(py);
     }
 
-    /// The anchor of these callbacks, shared by all objects that keep the client alive.
+    /// Returns the anchor of these callbacks, shared by all objects that keep the client alive.
     pub(crate) fn anchor(&self, py: Python<'_>) -> PyResult<Py<CallbackAnchor>> {
         self.anchored.anchor(py)
     }

@@ -97,10 +97,10 @@ impl Kept {
         entries.values.push(Arc::downgrade(held));
     }
 
-    /// The hold that the end of a `with` block releases: what that block acquired, or what the owner acquired in its
-    /// place. If the block is not known, it is the owner's latest hold, preferably of a block that may end anywhere;
-    /// otherwise such a hold of any owner. A context manager that was handed on never releases the hold of somebody
-    /// else's `with` statement, but `__exit__` may be called by hand.
+    /// Returns the hold that the end of a `with` block releases: what that block acquired, or what the owner acquired
+    /// in its place. If the block is not known, it is the owner's latest hold, preferably of a block that may end
+    /// anywhere; otherwise such a hold of any owner. A context manager that was handed on never releases the hold of
+    /// somebody else's `with` statement, but `__exit__` may be called by hand.
     pub(crate) fn leave(&self, owner: Owner, block: Block) -> Option<Entry> {
         let mut entries = lock_ignoring_poison(&self.entries);
         let ours = &mut entries.ours;
@@ -129,7 +129,7 @@ impl Kept {
         index.map(|index| ours.remove(index))
     }
 
-    /// The hold that `release()` releases: the latest of this owner or, if anybody may release it, of anybody.
+    /// Returns the hold that `release()` releases: the latest of this owner or, if anybody may release it, of anybody.
     pub(crate) fn release(
         &self,
         py: Python<'_>,
@@ -158,7 +158,7 @@ impl Kept {
         })
     }
 
-    /// The innermost hold of the owner.
+    /// Returns the innermost hold of the owner.
     pub(crate) fn current(&self, owner: Owner) -> Option<Arc<SharedHold>> {
         let entries = lock_ignoring_poison(&self.entries);
         let is_own =
