@@ -61,7 +61,7 @@ impl Connector {
         Self(Arc::new(Shared { options, state, home: Home::new(), settled: Arc::default(), listener }))
     }
 
-    /// The same with a listener. Call it before anybody has used the connector.
+    /// Makes the same connector with a listener. Call it before anybody has used the connector.
     pub(super) fn with_listener(self, listener: StateListener) -> Self {
         Self::new(self.0.options.clone(), Some(listener))
     }

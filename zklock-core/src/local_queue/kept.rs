@@ -27,7 +27,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Makes a node that has just been granted for the first time.
+    /// Makes the record of a node that has just been granted for the first time.
     pub(super) fn new(footing: Footing, queue: &Arc<LocalQueue>) -> Arc<Self> {
         let turns = Mutex::new(Turns::new(queue.passing, queue.is_shared()));
         Arc::new(Self { footing, queue: Arc::downgrade(queue), turns, unproven: Notify::new() })

@@ -105,7 +105,7 @@ impl Connection {
         Error::ConnectionLoss
     }
 
-    /// The same for a transaction with a creation. A server of 3.4 cannot read it, and says only that.
+    /// Does the same for a transaction with a creation. A server of version 3.4 cannot read it, and says only that.
     pub(super) fn unless_unread(&self, error: Error) -> Error {
         match error {
             Error::MarshallingError => self.unless_too_old(Error::Unimplemented),
