@@ -1,6 +1,6 @@
 //! Signals, read from a descriptor.
 //!
-//! They are blocked rather than handled: so SIGTSTP keeps its default action, by which this process stops when it wants to
+//! They are blocked rather than handled. So SIGTSTP keeps its default action, which this process uses to stop itself
 //! ([`suspend`]), and no code runs where a signal happens to land.
 
 use std::fs;

@@ -176,7 +176,7 @@ impl Acquisition {
         self.driver.machine.handle_tried_before();
     }
 
-    /// After it has left, what may be remembered of a lock that was busy.
+    /// Returns, after it has left, what may be remembered of a lock that was busy.
     pub(crate) fn remembered(&mut self) -> Option<Remembered> {
         let since = self.driver.machine.busy_since()?;
         let watch = self.driver.take_watch()?;

@@ -10,8 +10,8 @@ use crate::machine::claim::Claim;
 use crate::spec::{Kind, LockSpec};
 use std::collections::HashSet;
 
-/// The most bytes that the paths watched by one waiter may take. When a client library reconnects, it names all watches of the
-/// session in one request, of which servers take no more than 1 MiB. zookeeper-client stops at 128 KiB.
+/// The most bytes that the paths watched by one waiter may take. When a client library reconnects, it names all watches of
+/// the session in one request. Servers take no more than 1 MiB, and zookeeper-client stops at 128 KiB.
 const WATCHED_AT_MOST: usize = 64 * 1024;
 /// An upper bound for the bytes of a node's name, besides its directory.
 const BYTES_OF_A_NAME: usize = 80;

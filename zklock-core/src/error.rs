@@ -139,7 +139,8 @@ impl Error {
         Self::new(ErrorKind::Lost(reason), message)
     }
 
-    /// For a lock whose nodes all have one name: any client's node of that name would let the writes pass.
+    /// Makes the error for a lock whose nodes all have one name: any client's node of that name would let
+    /// the writes pass.
     pub(crate) fn unguarded(path: &str) -> Self {
         let message = format!(
             "the exclusive lock {path} cannot guard writes: on servers of version 3.4 its node has no name of its own; use a \

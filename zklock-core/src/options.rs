@@ -280,8 +280,8 @@ impl ClientOptions {
     /// yes.
     ///
     /// A client that holds anything, be it one lock or a thousand, writes to the ensemble that often. That is a real load
-    /// if thousands of clients hold something all day, such as the leaders of as many elections. Without a heartbeat they
-    /// cost nothing.
+    /// if thousands of clients hold something all day, for example as leaders of thousands of elections. Without a
+    /// heartbeat they cost nothing.
     ///
     /// But without a heartbeat nothing proves that a hold is still there. Half a session timeout after the grant,
     /// [`valid_for`](crate::Hold::valid_for) is zero for good. The hold is [at risk](crate::HoldState::AtRisk) while the

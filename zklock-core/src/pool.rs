@@ -297,7 +297,7 @@ impl SessionKeeper {
     }
 }
 
-/// What ties a session to a server.
+/// The tie between a session and a server.
 enum Tie {
     /// Connected, until the connection has ended.
     Connected(Arc<ZooKeeper>, Pending<End>),

@@ -42,7 +42,7 @@ impl Attempts {
 
 /// How far one attempt has got, for its caller and the counters.
 ///
-/// What it owes is counted from the moment that its caller goes away. So a program may exit when nothing is owed.
+/// Its node counts as owed from the moment that its caller goes away. So a program may exit when nothing is owed.
 pub(crate) struct Progress {
     counters: Arc<Counters>,
     state: Mutex<AttemptState>,

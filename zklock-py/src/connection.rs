@@ -72,7 +72,8 @@ impl ConnectionCallbacks {
         }
     }
 
-    /// They must be told of the end, even if nothing keeps the client by then, because somebody asked for it.
+    /// Keeps them until they have been told of the end, even if nothing keeps the client by then, because somebody
+    /// asked for it.
     pub(crate) fn keep_until_closed(&self, py: Python<'_>) {
         self.anchored.keep(py);
     }

@@ -386,7 +386,7 @@ impl Bell {
     }
 }
 
-/// Before anything relies on it.
+/// Starts the thread, before anything relies on it.
 fn start_thread() -> Result<(), Error> {
     static HAS_STARTED: OfProcess<AtomicBool> = OfProcess::new();
     let has_started = HAS_STARTED.here(|_| AtomicBool::new(false));

@@ -38,7 +38,7 @@ pub(crate) struct Entry {
 }
 
 impl Entries {
-    /// For `release()`. At its end, the block must find that there is nothing to release.
+    /// Takes a hold out for `release()`. At its end, the block must find that there is nothing to release.
     fn take(&mut self, index: usize) -> Arc<SharedHold> {
         if self.ours[index].block.is_none() {
             return self.ours.remove(index).held;
@@ -77,8 +77,8 @@ impl Kept {
         entries.ours.push(entry);
     }
 
-    /// After the end of a block: if another thread tried to release a hold that only its owner may release, it stays as
-    /// it was. But if another thread closed a generator, its block will not end again.
+    /// Puts a hold back after the end of a block. If another thread tried to release a hold that only its owner may
+    /// release, it stays as it was. But if another thread closed a generator, its block will not end again.
     pub(crate) fn keep_on(&self, entry: Entry, is_closed: bool) {
         if entry.held.is_released() {
             return;

@@ -92,7 +92,7 @@ impl SharedMember {
         drop(member);
     }
 
-    /// After a block that failed: others may wait for this member, but it does not wait for them.
+    /// Leaves after a block that failed: others may wait for this member, but it does not wait for them.
     pub(crate) fn fail(&self, exception: &Bound<'_, PyAny>) {
         let loss = lock_ignoring_poison(&self.member).as_ref().and_then(|member| member.loss());
         if let Some(reason) = loss {

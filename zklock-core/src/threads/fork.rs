@@ -2,8 +2,8 @@
 //! shares the parent's connections. So everything made before the fork belongs to the parent: the child leaves it
 //! alone, and waits for none of its mutexes, which another thread may have locked at the moment of the fork.
 //!
-//! A value of which each process has one is kept per process ([`OfProcess`]). Everything else remembers the process in
-//! which it was made.
+//! A value that each process has for itself is kept per process ([`OfProcess`]). Everything else remembers the process
+//! in which it was made.
 
 use crate::error::{Error, ErrorKind};
 use once_cell::race::{OnceBox, OnceRef};
@@ -158,7 +158,7 @@ impl Home {
     }
 }
 
-/// A value of which each process has its own, for a `static`. A child makes its own, and does not touch the parent's.
+/// A value that each process has for itself, for a `static`. A child makes its own, and does not touch the parent's.
 ///
 /// # Examples
 ///
