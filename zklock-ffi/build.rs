@@ -1,4 +1,4 @@
-//! What the shared library tells the linker when Cargo links it. The library that install.sh
+//! Tells the linker about the shared library when Cargo links it. The library that install.sh
 //! installs is linked by install.sh, because its names have versions: rustc passes its own version
 //! script, and GNU ld does not accept a second one.
 

@@ -37,7 +37,7 @@ pub(crate) struct Bench {
     json: bool,
 }
 
-/// As programs read it, in microseconds.
+/// The figures as programs read them, in microseconds.
 #[derive(Debug, Serialize)]
 struct Figures {
     what: &'static str,
@@ -101,7 +101,7 @@ impl Bench {
             let waiting = waiter.clone();
             let next =
                 tokio::spawn(async move { waiting.acquire().await.map(|hold| (hold, Instant::now())) });
-            // Only one that stands in the queue has waited.
+            // Only a contender in the queue has waited.
             while holder.contenders().await?.len() < 2 {
                 tokio::task::yield_now().await;
             }
@@ -120,7 +120,7 @@ impl Bench {
         Ok(times)
     }
 
-    /// On stderr, if somebody looks there.
+    /// Shows the progress on stderr, if somebody looks there.
     fn progress(&self) -> ProgressBar {
         let is_shown = std::io::stderr().is_terminal();
         let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -135,7 +135,7 @@ fn histogram() -> Result<Histogram<u64>, Failure> {
 }
 
 fn record(times: &mut Histogram<u64>, time: Duration) {
-    // It grows with what it is given, so there is nothing that it could refuse.
+    // It grows with the values that it is given, so it refuses none.
     let _ = times.record(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
 }
 
@@ -153,7 +153,7 @@ impl Figures {
     }
 }
 
-/// The percentiles, and below them how many took how long.
+/// Writes the percentiles, and below them how many took how long.
 fn text(what: &'static str, times: &Histogram<u64>) -> String {
     let Figures { count, min, p50, p90, p99, max, .. } = Figures::of(what, times);
     let [min, p50, p90, p99, max] = [min, p50, p90, p99, max].map(written);
@@ -162,7 +162,7 @@ fn text(what: &'static str, times: &Histogram<u64>) -> String {
         .iter_log(64, 2.0)
         .map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
         .collect();
-    // Empty ones at both ends tell nothing.
+    // Empty buckets at both ends say nothing.
     while buckets.last().is_some_and(|(_, count)| *count == 0) {
         buckets.pop();
     }

@@ -1,12 +1,12 @@
-//! Time that two processes can speak of.
+//! Moments that mean the same in two processes.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// A moment on the clock that runs on while the machine is suspended. The ensemble's clock runs on too, so a lease on any
-/// other clock would seem to survive the night. All processes of a machine read the same.
+/// A moment on a clock that keeps running while the machine is suspended. The ensemble's clock keeps running too, so a
+/// lease on any other clock would seem to survive the night. All processes of a machine read the same time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub(crate) struct Moment(Duration);
 
@@ -35,7 +35,7 @@ impl Moment {
         Self(self.0.saturating_sub(duration))
     }
 
-    /// How long after another; zero if it is not later.
+    /// Returns how long after another; zero if it is not later.
     pub(crate) fn since(self, other: Self) -> Duration {
         self.0.saturating_sub(other.0)
     }

@@ -1,5 +1,5 @@
-//! The configuration file: options of the connection, one a line. They become the defaults of those options, so the variables and the
-//! command line beat them.
+//! The configuration file: options of the connection, one on each line. They become the defaults of those options, so
+//! variables and the command line override them.
 
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
@@ -21,7 +21,7 @@ const OF_ALL_USERS: &str = "/etc/zklock.conf";
 /// More than any configuration has.
 const LONGEST: u64 = 64 * 1024;
 
-/// What `zklock --help` and the man page say of it.
+/// The text about it in `zklock --help` and the man page.
 pub(crate) const HELP: &str = "\
 Configuration file:
   The options under Connection may stand in a file, a line each,
@@ -33,7 +33,7 @@ Configuration file:
   if no other user can read it (chmod 600). Options beat variables,
   and variables beat the file.";
 
-/// Which file was read, and what is in it.
+/// The content of the file, and which file was read.
 #[derive(Debug, Default)]
 pub(crate) struct Configuration {
     pub(crate) source: Source,
@@ -42,7 +42,7 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Reads the file of this name, or else the first one in the usual places that there is.
+    /// Reads the file of this name, or otherwise the first file that exists in the usual places.
     pub(crate) fn read(named: Option<&Path>) -> Result<Self, Failure> {
         if let Some(file) = named {
             return match File::open(file) {
@@ -55,14 +55,14 @@ impl Configuration {
             match File::open(&file) {
                 Ok(open) => return Self::of(&file, open),
                 Err(error) if error.kind() == ErrorKind::NotFound => source.missing.push(file),
-                // It may be meant for other users, such as that of a service.
+                // It may be meant for other users, a service's user for example.
                 Err(error) => source.unreadable.push(format!("{}: {error}", file.display())),
             }
         }
         Ok(Self { source, ..Self::default() })
     }
 
-    /// The same command line, with these options as defaults.
+    /// Returns the same command line, with these options as defaults.
     pub(crate) fn beneath(&self, mut command: Command) -> Command {
         for (name, value) in &self.options {
             let id = name.replace('-', "_");
@@ -88,7 +88,7 @@ impl Configuration {
         Ok(configuration)
     }
 
-    /// No error quotes a line: a password may be on it.
+    /// Adds the option on a line. No error quotes the line: a password may be on it.
     fn add_line(&mut self, line: &[u8], file: &Path, metadata: &Metadata) -> Result<(), String> {
         let line =
             std::str::from_utf8(line).map_err(|_| "this line is not in UTF-8: save the file so")?.trim();
@@ -139,7 +139,7 @@ fn usual_places() -> Vec<PathBuf> {
     own.map(|own| own.join(NAME)).into_iter().chain([PathBuf::from(OF_ALL_USERS)]).collect()
 }
 
-/// The options that may stand in a file.
+/// Returns the options that may be in a file.
 fn command() -> Command {
     Connection::augment_args(Command::new("zklock").no_binary_name(true))
         .mut_args(|arg| arg.env(None))
@@ -156,7 +156,8 @@ fn names() -> Vec<String> {
     options.chain(Secrets::NAMES).map(str::to_owned).collect()
 }
 
-/// A path in a file is relative to its folder: `zklock` is started from anywhere.
+/// Returns the value of an option in a file. A path there is relative to the file's folder, because `zklock` is started
+/// from anywhere.
 fn of_file(name: &str, value: &str, file: &Path) -> OsString {
     let is_path = option(name).is_some_and(|option| option.get_value_hint() == ValueHint::AnyPath);
     match file.parent() {
@@ -165,12 +166,12 @@ fn of_file(name: &str, value: &str, file: &Path) -> OsString {
     }
 }
 
-/// What the command line, and later the library, would say of this value.
+/// Checks the value as the command line would, and later the library.
 fn check(name: &str, value: &OsStr) -> Result<(), String> {
     let mut word = OsString::from(format!("--{name}="));
     word.push(value);
     let matches = command().try_get_matches_from([word]).map_err(|error| {
-        // What is around it speaks of the command line.
+        // The error around it is about the command line.
         error.source().map_or_else(|| error.to_string(), ToString::to_string)
     })?;
     let connection = Connection::from_arg_matches(&matches).map_err(|error| error.to_string())?;
@@ -185,7 +186,8 @@ fn yes_or_no(text: &str) -> Result<bool, String> {
     }
 }
 
-/// As OpenSSH has it for keys; and the group of a file of root's may read it, so that services can share one.
+/// Checks who may use a file with secrets, as OpenSSH does for keys. But the group may read a file of root's, so that
+/// services can share one.
 fn check_private(name: &str, file: &Path, metadata: &Metadata) -> Result<(), String> {
     let allowed = if metadata.uid() == 0 { 0o740 } else { 0o700 };
     let mode = metadata.mode() & 0o777;

@@ -12,12 +12,12 @@ use zklock_core::{Access, Client, ClientOptions, Credentials, ErrorKind, PassPhr
 use crate::duration;
 use crate::failure::Failure;
 
-/// The variables that hold secrets. They are read by the library, and are in no help text's default.
+/// The variables that contain secrets. The library reads them, and no help text shows them as a default.
 const AUTH: &str = "ZKLOCK_AUTH";
 const SASL: &str = "ZKLOCK_SASL";
 const PASS_PHRASE: &str = "ZKLOCK_PASS_PHRASE";
 
-/// The passwords of a configuration file. The variables of these names beat them.
+/// The passwords of a configuration file. The variables of these names override them.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Secrets {
     auth: Option<String>,
@@ -43,7 +43,7 @@ impl Secrets {
         }
     }
 
-    /// Whether the library takes them.
+    /// Checks whether the library takes them.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.auth.as_deref().map(|text| login(text, Credentials::digest)).transpose()?;
         self.sasl.as_deref().map(|text| login(text, Credentials::sasl)).transpose()?;
@@ -88,7 +88,8 @@ pub(crate) struct Connection {
 
     /// Who may use what is created: open, creator-all, or a list such as sasl:billing:cdrwa,world:anyone:r
     #[arg(long, env = "ZKLOCK_ACCESS", hide_env_values = true, value_name = "ACCESS", value_parser = access, global = true)]
-    // It may have hashes of passwords. What has the rest from us creates nothing.
+    // It is not passed on, because it may contain hashes of passwords. Processes that get the other options from us
+    // create no nodes.
     #[serde(skip)]
     access: Option<Access>,
 
@@ -108,7 +109,7 @@ pub(crate) struct Connection {
     #[arg(long, env = "ZKLOCK_KEY", value_name = "FILE", global = true)]
     key: Option<PathBuf>,
 
-    /// Whether the servers are named by the option, and not by a variable.
+    /// Whether the option names the servers, and not a variable.
     #[arg(skip)]
     #[serde(skip)]
     names_hosts: bool,
@@ -121,14 +122,14 @@ pub(crate) struct Connection {
     pub(crate) source: Source,
 }
 
-/// Where the options come from, besides the command line and the variables.
+/// The sources of the options, besides the command line and the variables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Source {
     /// The configuration file that was read.
     pub(crate) file: Option<PathBuf>,
     /// Where it was looked for in vain.
     pub(crate) missing: Vec<PathBuf>,
-    /// Files that are there, and why they were not read.
+    /// Files that exist, and why they were not read.
     pub(crate) unreadable: Vec<String>,
 }
 
@@ -150,18 +151,18 @@ fn access(text: &str) -> Result<Access, String> {
 }
 
 impl Connection {
-    /// Says where its values come from.
+    /// Notes where its values come from.
     pub(crate) fn learn_sources(&mut self, matches: &ArgMatches, source: Source, secrets: Secrets) {
         self.names_hosts = matches.value_source("hosts") == Some(ValueSource::CommandLine);
         (self.source, self.secrets) = (source, secrets);
     }
 
-    /// The servers, if the option names them.
+    /// Returns the servers, if the option names them.
     pub(crate) fn hosts_given(&self) -> Option<&String> {
         self.hosts.as_ref().filter(|_| self.names_hosts)
     }
 
-    /// The configuration file that an option or a variable names.
+    /// Returns the configuration file that an option or a variable names.
     pub(crate) fn configuration_file(matches: &ArgMatches) -> Option<&Path> {
         matches.get_one::<PathBuf>("config").map(PathBuf::as_path)
     }
@@ -176,7 +177,7 @@ impl Connection {
         })
     }
 
-    /// Whether the library takes what is there, as far as no file has to be read.
+    /// Checks whether the library takes the options, as far as no file has to be read for that.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.named_options(self.hosts.as_deref().unwrap_or("localhost")).map(drop)
     }
@@ -185,7 +186,7 @@ impl Connection {
         self.options_at(self.hosts()?)
     }
 
-    /// The same for other hosts.
+    /// Like [`options`](Self::options), for these hosts.
     pub(crate) fn options_at(&self, hosts: &str) -> Result<ClientOptions, Failure> {
         let mut options = self.named_options(hosts)?;
         for credentials in self.credentials()? {
@@ -218,7 +219,7 @@ impl Connection {
         Client::connect(self.options()?).await.map_err(|error| not_connected(&error))
     }
 
-    /// Does something with a client, and closes it whatever comes of that.
+    /// Calls something with a client, and closes the client whatever the result is.
     pub(crate) async fn with_client<T>(
         &self,
         work: impl AsyncFnOnce(&Client) -> Result<T, Failure>,
@@ -278,7 +279,7 @@ impl Connection {
     }
 }
 
-/// What the library says, and how the command is told what it misses.
+/// Makes a failure of the library's error, with the options of the command that may help.
 pub(crate) fn not_connected(error: &zklock_core::Error) -> Failure {
     let exit = Failure::exit_of(error);
     match options_for(error) {
@@ -287,7 +288,7 @@ pub(crate) fn not_connected(error: &zklock_core::Error) -> Failure {
     }
 }
 
-/// The options that have to do with why no session was opened.
+/// Returns the options that have to do with the reason why no session was opened.
 pub(crate) fn options_for(error: &zklock_core::Error) -> Option<&'static str> {
     let text = error.to_string();
     if error.kind() == ErrorKind::Refused {
@@ -299,7 +300,7 @@ pub(crate) fn options_for(error: &zklock_core::Error) -> Option<&'static str> {
     }
 }
 
-/// What is in a text of the form USER:PASSWORD. No error quotes it.
+/// Makes credentials of a text of the form USER:PASSWORD. No error quotes it.
 fn login(
     text: &str,
     with: impl Fn(&str, &str) -> Result<Credentials, zklock_core::Error>,

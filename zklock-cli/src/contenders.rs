@@ -9,10 +9,10 @@ use crate::duration;
 use crate::failure::Failure;
 use crate::output::harmless;
 
-/// As many permits as can be said: each that is there was granted.
+/// A limit that no semaphore exceeds: every permit that exists was granted.
 const NO_LIMIT: u32 = u32::MAX;
 
-/// What is at a path: a lock of one way to store it, and its contenders.
+/// A lock at a path, in one of the ways to store it, and its contenders.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) lock: Lock,
@@ -20,7 +20,7 @@ pub(crate) struct Found {
     pub(crate) contenders: Vec<QueuedContender>,
 }
 
-/// The ways in which kinds of locks are stored. Those of one way look alike.
+/// The ways in which kinds of locks are stored. Kinds that are stored in the same way look alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Way {
@@ -30,7 +30,7 @@ pub(crate) enum Way {
     Exclusive,
 }
 
-/// The locks at a path that anybody holds or waits for. There is one at most, unless programs disagree on what it is.
+/// Finds the locks at a path that anybody holds or waits for. There is at most one, unless programs disagree on its kind.
 pub(crate) async fn at(client: &Client, path: &str) -> Result<Vec<Found>, Failure> {
     let ways = [
         (Way::Queue, LockSpec::mutex(path)?),
@@ -41,7 +41,7 @@ pub(crate) async fn at(client: &Client, path: &str) -> Result<Vec<Found>, Failur
     for (way, spec) in ways {
         let lock = client.lock(&spec)?;
         let mut contenders = lock.contenders().await?;
-        // A node that no session owns is no contender, but may have the name of one.
+        // A node that no session owns is not a contender, but may have the name of one.
         contenders.retain(|contender| contender.session != 0);
         if !contenders.is_empty() {
             found.push(Found { lock, way, contenders });
@@ -85,18 +85,18 @@ impl Entry {
         }
     }
 
-    /// How old it is, if the servers' clock is like ours.
+    /// Returns how old it is, if the servers' clock agrees with ours.
     fn age(&self) -> Duration {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Duration::try_from_secs_f64(now.as_secs_f64() - self.since).unwrap_or_default()
     }
 
-    /// `holds` or `waits`.
+    /// Returns `holds` or `waits`.
     pub(crate) fn state(&self) -> &'static str {
         if self.holds { "holds" } else { "waits" }
     }
 
-    /// The heads of the columns of [`row`](Self::row).
+    /// Returns the headings of the columns of [`row`](Self::row).
     pub(crate) fn heads() -> Vec<String> {
         ["", "IDENTITY", "AGE", "KIND", "DIALECT", "SESSION", "TOKEN", "NAME"].map(str::to_owned).to_vec()
     }
@@ -114,7 +114,7 @@ impl Entry {
         ]
     }
 
-    /// In a sentence: its identity and age.
+    /// Describes it in a sentence, by its identity and age.
     pub(crate) fn description(&self) -> String {
         format!(
             "{} (session {}, since {})",
@@ -125,14 +125,15 @@ impl Entry {
     }
 }
 
-/// The kind of lock that it wants, in a word. Its role is no such word: that of a mutex is "exclusive", which is another kind.
+/// Returns the kind of lock that it wants, in a word. Its role would not do: the role of a mutex is "exclusive", which is
+/// another kind.
 fn kind(way: Way, contender: &QueuedContender) -> &'static str {
     match (way, contender.role) {
         (Way::Semaphore, _) => "semaphore",
         (Way::Exclusive, _) => "exclusive",
         (Way::Queue, Role::Read) => "read",
         (Way::Queue, Role::Write) => "write",
-        // Of a mutex and the lead of an election, only the names differ. A writer of kazoo's is named as a mutex of its.
+        // A mutex and the lead of an election differ only in names. kazoo names a writer like its mutex.
         (Way::Queue, Role::Exclusive)
             if contender.dialect == Dialect::Curator && contender.name.contains("-latch-") =>
         {
@@ -142,7 +143,7 @@ fn kind(way: Way, contender: &QueuedContender) -> &'static str {
     }
 }
 
-/// All that hold or wait, the holders first.
+/// Lists all contenders, the holders first.
 pub(crate) fn entries(found: &[Found]) -> Vec<Entry> {
     let of = |found: &Found| {
         let way = found.way;

@@ -19,7 +19,7 @@ use finding::{Finding, Findings};
 /// A write that takes longer than this makes every lock slow.
 const SLOW: Duration = Duration::from_millis(100);
 const WRITES: usize = 20;
-/// Beyond this, ages in `zklock ls` mislead. Locks do not mind.
+/// If clocks differ by more than this, ages in `zklock ls` mislead. Locks do not mind.
 const APART: Duration = Duration::from_secs(2);
 
 /// Look whether locks would work here, and say what to do if not
@@ -76,7 +76,7 @@ impl Doctor {
         client.close().await;
     }
 
-    /// All that programs need to be allowed is done once.
+    /// Does everything once that programs must be allowed to do.
     async fn look_at_lock(
         &self,
         client: &Client,
@@ -127,7 +127,7 @@ impl Doctor {
             findings.add(writes(times));
         }
         findings.add(self.new_lock(client, &hold).await);
-        // While there is a node that all of them must show.
+        // Done while there is a node that all of them must show.
         if servers.len() > 1 {
             findings.extend(each::compare(connection, servers, path).await);
         }
@@ -141,7 +141,8 @@ impl Doctor {
 }
 
 impl Doctor {
-    /// A lock that nobody has used needs the node above its own: tried in a place of our own, because that of the lock may be there.
+    /// Tries whether a lock that nobody has used can be created, which needs a new node above the contenders' nodes. It is
+    /// tried at a path of our own, because the lock's own node may already exist.
     async fn new_lock(&self, client: &Client, hold: &Hold) -> Finding {
         let path = &self.path;
         let scratch = format!("{}/zklock-doctor-{}", path.trim_end_matches('/'), hold.token());
@@ -204,7 +205,7 @@ fn encryption(connection: &Connection) -> Finding {
     }
 }
 
-/// The node was created between two looks at our clock.
+/// Compares the servers' clock with ours. The node was created between two looks at our clock.
 fn clock(before: SystemTime, created: SystemTime, after: SystemTime) -> Finding {
     let outside = |early: SystemTime, late: SystemTime| late.duration_since(early).unwrap_or_default();
     let apart = outside(created, before).max(outside(after, created));

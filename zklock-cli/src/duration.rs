@@ -29,7 +29,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     if text.is_empty() { Err(problem()) } else { Ok(total) }
 }
 
-/// A duration in few characters: `3d 4h`, `12m 5s`, `4.2s`, `830ms`.
+/// Writes a duration in few characters: `3d 4h`, `12m 5s`, `4.2s`, `830ms`.
 pub(crate) fn short(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// How `zklock` ends, if not by the exit code of a job.
+/// How `zklock` ends, unless it ends with the exit code of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
     Done = 0,
@@ -18,7 +18,7 @@ pub(crate) enum Exit {
     NotFound = 127,
 }
 
-/// What the codes mean, for `zklock --help` and the man page.
+/// The meaning of the codes, for `zklock --help` and the man page.
 pub(crate) const TABLE: &str = "\
 Exit codes:
     0  done; `run`: the job's own exit code, or 128 and the number of the signal that ended it

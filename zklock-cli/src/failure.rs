@@ -9,13 +9,13 @@ use crate::exit::Exit;
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// What the library says.
+    /// The error of the library.
     #[error("{0}")]
     Core(#[from] Error),
-    /// What the command line's parser says.
+    /// The error of the command line's parser.
     #[error("{0}")]
     CommandLine(#[from] clap::Error),
-    /// Nobody reads our output any more. That is nothing to speak of.
+    /// Nobody reads our output any more. That is not worth a message.
     #[error("the output was closed")]
     OutputClosed,
     #[error("{1}")]

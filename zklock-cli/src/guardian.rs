@@ -1,10 +1,10 @@
-//! Ends the session of a process that is dead, so that the next in the queue has the lock at once: for the warden, when it has
-//! ended the job of a `zklock run`, and as a process of its own, `zklock guardian`, for a `zklock run` that waits and for programs
-//! that call `Client::guard`.
+//! Ends the session of a dead process, so that the next contender in the queue has the lock at once. The warden does that
+//! when it has ended the job of a `zklock run`. A process of its own, `zklock guardian`, does it for a `zklock run` that
+//! waits, and for programs that call `Client::guard`.
 //!
-//! It must never do so while the process lives. That nothing is heard of it, or that its end of the sockets is closed, proves
-//! nothing: it may be stopped or slow, and others may have that end. A pidfd is readable when the process is dead, and not before,
-//! and no later process can have it.
+//! It must never do so while the process lives. If nothing is heard of the process, or its end of the sockets is closed,
+//! that proves nothing: it may be stopped or slow, and others may have that end. A pidfd becomes readable when the process
+//! is dead, and not before, and never stands for a later process.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -28,10 +28,11 @@ use crate::failure::Failure;
 use crate::orders::{Guard, Lines};
 use crate::warden::{receive_with_descriptors, timespec};
 
-/// The first word of its command line, by which `main` knows it. It is for programs, so help and completions do not have it.
+/// The first word of its command line, by which `main` knows it. It is for programs, so help and completions do not show
+/// it.
 pub(crate) const WORD: &str = "guardian";
 
-/// A process closes its descriptors on its way out, a little before it is dead.
+/// How long the end of a process may take. It closes its descriptors a little before it is dead.
 const ON_ITS_WAY_OUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Guardian {
@@ -43,9 +44,9 @@ pub(crate) struct Guardian {
     servers: Servers,
 }
 
-/// How the servers are reached.
+/// How to reach the servers.
 enum Servers {
-    /// As a `zklock run` reaches them.
+    /// As a `zklock run` does.
     Of(Connection),
     /// As a program does, and within this time.
     Told(ClientOptions, Duration),
@@ -79,7 +80,7 @@ impl Guardian {
         }
     }
 
-    /// Ends the session, if the process is dead. By now nothing must be left of its job.
+    /// Ends the session if the process is dead. Nothing of its job may be left by now.
     pub(crate) fn end_session(&self) {
         if !self.is_dead_within(ON_ITS_WAY_OUT) {
             return;
@@ -98,7 +99,7 @@ impl Guardian {
         }
     }
 
-    /// Until `--at-least` is over the session is kept, which without a connection would end before.
+    /// Ends the session once `--at-least` is over. Until then it keeps the session, which would otherwise time out.
     fn end(&self) -> Result<SessionEnd, Failure> {
         let (options, patience) = match &self.servers {
             Servers::Of(connection) => {
@@ -113,17 +114,17 @@ impl Guardian {
     }
 }
 
-/// How a `zklock run` starts it.
+/// Returns the command with which a `zklock run` starts it.
 pub(crate) fn command() -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("zklock-guardian").arg(WORD);
     command
 }
 
-/// What a client says to its guardian: see zklock-core's `guardian.rs`.
+/// A message from a client to its guardian: see zklock-core's `guardian.rs`.
 #[derive(Deserialize)]
 enum Told {
-    /// With it comes the pidfd.
+    /// The pidfd of the client's process comes with it.
     Watch,
     /// The present session of the client.
     Key(Vec<u8>),
@@ -151,20 +152,20 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
     }
 }
 
-/// What the program has left open for its children, such as the port on which it listens: it would stay open for longer than the
-/// program lives.
+/// Closes everything that the program has left open for its children, for example the port on which it listens. Otherwise
+/// that would stay open for longer than the program lives.
 fn close_inherited() {
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return };
     let open: Vec<i32> =
         open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
-        // That of the folder is closed already.
+        // The descriptor of the folder is already closed.
         let _ = nix::unistd::close(descriptor);
     }
 }
 
 fn watch() -> io::Result<()> {
-    // Nothing but KILL ends it before its client.
+    // Only KILL ends it before its client.
     SigSet::all().thread_block()?;
     let _ = rustix::thread::set_name(c"guardian");
     let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -189,13 +190,13 @@ fn watch() -> io::Result<()> {
             Err(rustix::io::Errno::INTR) => continue,
             polled => polled?,
         };
-        // What was said last is heard, even if the process is dead by now.
+        // The last message is received, even if the process is dead by now.
         let has_said = !sources[0].revents().is_empty();
         let mut bytes = [0; 4096];
         match has_said.then(|| receive_with_descriptors(&socket, &mut bytes, &mut descriptors)) {
             Some(Ok(received @ 1..)) => lines.push(&bytes[..received]),
             Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-            // It is at its end, or is dead and others keep its socket open.
+            // The socket is at its end, or the process is dead and others keep its socket open.
             _ => break,
         }
     }
@@ -206,7 +207,7 @@ fn watch() -> io::Result<()> {
     Ok(())
 }
 
-/// What the client is answered when it has said how to connect.
+/// Returns the answer to a client that has said how to connect.
 fn answer(options: &Result<ClientOptions, Error>) -> String {
     match options {
         Ok(_) => "Watches\n".to_owned(),

@@ -1,4 +1,4 @@
-//! `zklock break`, `zklock evict` and `zklock revoke`: what an operator does to contenders of others.
+//! `zklock break`, `zklock evict` and `zklock revoke`: the ways in which an operator intervenes.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -76,7 +76,7 @@ impl Break {
         refuse_nobody(&holders, format!("nobody holds {}", self.path))?;
         self.consent.obtain(&format!("Take the lock {} away from", self.path), &holders)?;
         let mut broken = Vec::new();
-        // The holders of now: those that were shown may have let go meanwhile, and then theirs is another's.
+        // Of the present holders, only those that were shown: another may have got the lock meanwhile.
         for Found { lock, way, .. } in &found {
             for contender in lock.contenders().await? {
                 let entry = Entry::of(*way, &contender);
@@ -142,7 +142,7 @@ impl Revoke {
 }
 
 impl Consent {
-    /// Asks, unless that was said before. Without a terminal nobody could answer.
+    /// Asks for consent, unless it was given before. Without a terminal nobody could answer.
     fn obtain(&self, question: &str, entries: &[Entry]) -> Result<(), Failure> {
         if self.yes {
             return Ok(());

@@ -1,7 +1,7 @@
-//! The last moment before the job's own program: still this one, in the process that becomes it.
+//! The last moment before the job's own program: still this program, in the process that becomes the job.
 //!
-//! What must be done between fork and exec would need unsafe code there. So the warden starts this program once more, which does
-//! it and then becomes the job.
+//! Between fork and exec, some things must be done that would need unsafe code there. So the warden starts this program
+//! once more, which does them and then becomes the job.
 
 use std::ffi::OsString;
 use std::io;
@@ -24,7 +24,7 @@ pub(crate) const BACKGROUND: &str = "background";
 /// Becomes the job; returns only if that fails.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let [warden, place, program, arguments @ ..] = words else { return Exit::Usage.into() };
-    // If the warden is killed too, the kernel ends at least this process. Unless that has happened already.
+    // If the warden is killed too, the kernel ends at least this process. If it is already dead, there must be no job.
     let is_set = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
     let parent = getppid().map(|parent| parent.as_raw_pid().to_string());
     if !is_set || parent.is_none_or(|parent| *warden != *parent) {
@@ -33,9 +33,9 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
     if place == FOREGROUND {
         take_foreground();
     }
-    // The warden has blocked all, and a program inherits that.
+    // The warden has blocked all signals, and a program inherits that.
     let _ = SigSet::empty().thread_set_mask();
-    // SIGPIPE, which Rust ignores, is as the system has it again.
+    // This also restores the default action of SIGPIPE, which Rust ignores.
     let error = Command::new(program).args(arguments).exec();
     say!("{}: {}", program.to_string_lossy(), reason(&error));
     match error.kind() {
@@ -47,7 +47,7 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
 fn take_foreground() {
     let mut output = SigSet::empty();
     output.add(Blockable::SIGTTOU);
-    // A group in the background would be stopped for it.
+    // Otherwise this would stop a group in the background.
     let _ = output.thread_block();
     if let Some(terminal) = terminal::open() {
         let _ = tcsetpgrp(terminal, getpgrp());

@@ -76,13 +76,13 @@ impl Ls {
     }
 }
 
-/// The text in the place of what the terminal shows. Nothing flickers: lines are overwritten, and what is left of them is
-/// cleared.
+/// Returns the text that replaces the present one on a terminal. Nothing flickers: lines are overwritten, and the rest of
+/// each is cleared.
 fn screen(text: &str) -> String {
     format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n"))
 }
 
-/// A line for each contender that came, went, or began to hold.
+/// Writes a line for each contender that came, went, or began to hold.
 fn changes(before: Option<&[Entry]>, now: &[Entry]) -> String {
     let mut text = String::new();
     let mut line = |word: &str, entry: &Entry| {

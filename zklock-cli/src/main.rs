@@ -16,8 +16,8 @@
 
 #![forbid(unsafe_code)]
 
-/// A line for people, on stderr, in one write: the command and its shell write there, too. If nobody can read it,
-/// that is no reason to fail, as `eprintln` would.
+/// Prints a line for people on stderr, in one write, because the command and its shell write there, too. If nobody
+/// can read the line, this does not fail, as `eprintln` would.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write;
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
     match parse(words).and_then(|arguments| execute(&arguments, words, worker)) {
         Ok(code) => code,
         Err(Failure::CommandLine(error)) => {
-            // Help is asked for, and goes to stdout; anything else is a mistake.
+            // If help was asked for, it goes to stdout; anything else is a mistake.
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
             let _ = error.print();
             exit.into()
@@ -97,7 +97,7 @@ fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
     let words = || [&program].into_iter().chain(words);
     let mut matches = Arguments::command().try_get_matches_from(words())?;
     let mut configuration = Configuration::default();
-    // What needs no servers works with any configuration.
+    // Commands that need no servers work with any configuration.
     if !matches!(matches.subcommand_name(), Some("testing" | "completions" | "man")) {
         configuration = Configuration::read(Connection::configuration_file(&matches))?;
         matches = configuration.beneath(Arguments::command()).try_get_matches_from(words())?;
@@ -109,7 +109,7 @@ fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
 
 fn execute(arguments: &Arguments, words: &[OsString], worker: Option<&OsStr>) -> Result<ExitCode, Failure> {
     let Arguments { command, connection } = arguments;
-    // It uses the blocking face of the library, so it must be outside of the runtime.
+    // It uses the blocking face of the library, so it must run outside of the runtime.
     if let Command::Quickstart(quickstart) = command {
         match worker {
             Some(name) => quickstart.work(connection, name)?,

@@ -1,4 +1,4 @@
-//! What `zklock run` and the warden of its job say to each other: JSON, one message a line, over a pair of sockets.
+//! The messages between `zklock run` and the warden of its job: JSON, one on each line, over a pair of sockets.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use zklock_core::SessionKey;
 use crate::clock::Moment;
 use crate::connect::Connection;
 
-/// From `zklock run` to the warden.
+/// A message from `zklock run` to the warden.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// The first order. The job's input, output and errors come with it.
     Start(Start),
-    /// For how long the lock is certain to be held, by what is known now.
+    /// The end of the lease, as far as it is known now.
     LeaseEnds(Moment),
     /// A signal for the job.
     Signal(i32),
-    /// End the job. The lock is lost.
+    /// End the job, because the lock is lost.
     End,
-    /// What follows is no crash: `zklock run` lives, and looks after its session itself.
+    /// The end of this connection will be no crash: `zklock run` lives, and looks after its session itself.
     Leave,
 }
 
@@ -33,11 +33,11 @@ pub(crate) struct Start {
     pub(crate) ends_at: Option<Moment>,
     /// Whether the job takes our place in the foreground of the terminal.
     pub(crate) in_foreground: bool,
-    /// With it comes a descriptor that tells when `zklock run` is dead.
+    /// How to end our session. A descriptor that shows when we are dead comes with it.
     pub(crate) guard: Option<Box<Guard>>,
 }
 
-/// What it takes to end the session of `zklock run` when that is dead.
+/// Everything that it takes to end the session of `zklock run` when that is dead.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Guard {
     #[serde(serialize_with = "key_as_bytes", deserialize_with = "key_of_bytes")]
@@ -56,7 +56,7 @@ fn key_of_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SessionKey
     SessionKey::from_bytes(&Vec::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
-/// How much time there is to end a job.
+/// The times for the end of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Limits {
     /// From TERM to KILL.
@@ -68,7 +68,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// For a session of this timeout.
+    /// Makes the limits for a session of this timeout.
     ///
     /// A lease in good health runs for a fifth of the timeout at least, right after a grant, and for more than two fifths
     /// later. The job gets no TERM before less than a seventh is left, and so never without trouble.
@@ -80,13 +80,13 @@ impl Limits {
         }
     }
 
-    /// With so little left of the lease, the job is ended.
+    /// Returns the least lease: with less left of it, the job is ended.
     pub(crate) fn least_lease(&self) -> Duration {
         self.lease_grace + self.margin
     }
 }
 
-/// From the warden to `zklock run`.
+/// A message from the warden to `zklock run`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// The job runs, in a process group of this number.
@@ -117,27 +117,28 @@ pub(crate) enum Cause {
 /// How a job has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Ended {
-    /// As a shell says it: the exit code of the job's first process, or 128 and the number of the signal that ended it.
+    /// The exit code as a shell reports it: that of the job's first process, or 128 plus the number of the signal that
+    /// ended it.
     pub(crate) code: u8,
     /// Why it was ended, unless it ended by itself.
     pub(crate) cause: Option<Cause>,
 }
 
 impl Guard {
-    /// Whether it can be passed on. A path in it may be of letters that JSON has not.
+    /// Whether it can be passed on. A path in it may contain bytes that JSON cannot.
     pub(crate) fn can_be_sent(&self) -> bool {
         serde_json::to_vec(self).is_ok()
     }
 }
 
-/// A message as a line.
+/// Returns a message as a line.
 pub(crate) fn line(message: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(message).unwrap_or_default();
     line.push(b'\n');
     line
 }
 
-/// Bytes that become lines, and these messages.
+/// Bytes that arrive, and are taken out as messages, line by line.
 #[derive(Debug, Default)]
 pub(crate) struct Lines(Vec<u8>);
 
@@ -146,11 +147,11 @@ impl Lines {
         self.0.extend_from_slice(bytes);
     }
 
-    /// The next message, if all of its line is there.
+    /// Returns the next message, if all of its line has arrived.
     pub(crate) fn next<T: for<'de> Deserialize<'de>>(&mut self) -> Option<T> {
         let end = self.0.iter().position(|byte| *byte == b'\n')?;
         let line: Vec<_> = self.0.drain(..=end).collect();
-        // Both ends are this program, so there is nothing that it could not read.
+        // Both ends are this program, so it can read every message.
         serde_json::from_slice(&line).ok()
     }
 }

@@ -1,4 +1,4 @@
-//! What goes to stdout. A pipe that nobody reads any more ends the command quietly, where `println` would panic.
+//! Output to stdout. A pipe that nobody reads any more ends the command quietly, where `println` would panic.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// Writes this now.
+/// Writes the text now.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut output = io::stdout().lock();
     output.write_all(text.as_bytes())?;
@@ -21,7 +21,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Rows in columns of equal width; the last column is as wide as it is.
+/// Writes rows in columns of equal width; the last column is as wide as its text.
 pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
@@ -37,7 +37,7 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// What others have written, without what a terminal would take for an order.
+/// Returns a text that others have written, without anything that a terminal would take for an order.
 pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

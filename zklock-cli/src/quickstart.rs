@@ -32,7 +32,7 @@ const LOCK: &str = "/zklock-quickstart";
 /// Short, so that nobody waits long for the lock of a worker that was killed. A real server may grant more.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long to look for a server, unless an option or a variable says.
+/// How long to look for a server, unless an option or a variable says it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// See four workers share a lock, on a server in memory
@@ -47,11 +47,12 @@ pub(crate) struct Quickstart {
     connect: Option<String>,
 }
 
-/// The first word of a worker's command line, by which `main` knows it. Its name follows, and then the words of ours.
+/// The first word of a worker's command line, by which `main` knows it. The worker's name follows, and then the words of
+/// our command line.
 pub(crate) const WORD: &str = "__worker";
 
 impl Quickstart {
-    /// With the words of the command line, which the workers get as well.
+    /// Runs the quickstart. The workers get the words of the command line, too.
     pub(crate) fn execute(&self, connection: &Connection, words: &[OsString]) -> Result<(), Failure> {
         match self.on_ensemble(connection) {
             Some(connection) => {
@@ -61,7 +62,7 @@ impl Quickstart {
         }
     }
 
-    /// Does what the worker of this name does.
+    /// Does the work of the worker with this name.
     pub(crate) fn work(&self, connection: &Connection, name: &OsStr) -> Result<(), Failure> {
         let connection = self.on_ensemble(connection);
         let connection = connection.ok_or_else(|| Failure::usage("a worker needs servers"))?;
@@ -77,9 +78,9 @@ impl Quickstart {
     }
 }
 
-/// Nothing of what the environment says of an ensemble applies.
+/// Runs it on a server in memory. Nothing that the environment says about an ensemble applies.
 fn in_memory() -> Result<(), Failure> {
-    // Ticks that are short enough for sessions of 2 s.
+    // The ticks are short enough for sessions of 2 s.
     let server = Server::builder().tick(Duration::from_millis(500)).start();
     let server = server.map_err(|error| Failure::new(Exit::Other, error.to_string()))?;
     let hosts = server.connect_string();

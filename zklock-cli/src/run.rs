@@ -99,10 +99,10 @@ pub(crate) struct Run {
     command: Vec<OsString>,
 }
 
-/// How long to wait for the lock without a guardian, which is a process to start.
+/// How long to wait for the lock without a guardian, because starting one means starting a process.
 const UNGUARDED: Duration = Duration::from_secs(1);
 
-/// How one run of the command has ended.
+/// How one run of the command ended.
 enum Outcome {
     /// With this code.
     Ended(ExitCode),
@@ -129,7 +129,7 @@ impl Run {
             signal = signals.end() => return Ok(code_of(signal?)),
         };
         let lock = client.lock(&spec)?;
-        // Whatever happens, the session is closed before this process ends: so nothing of it is left in the queue.
+        // Whatever happens, the session is closed before this process ends, so that nothing of it is left in the queue.
         let outcome = self.execute_with(&client, &lock, connection, signals, wait).await;
         client.close().await;
         outcome
@@ -187,7 +187,8 @@ impl Run {
         Ok(spec?)
     }
 
-    /// Once that takes a while, a guardian watches: if we are killed while we wait, those behind us need not wait for our session.
+    /// Acquires the lock. If that takes a while, a guardian watches: if we are killed while we wait, the contenders behind
+    /// us need not wait for our session.
     async fn acquire_guarded(&self, client: &Client, lock: &Lock, wait: Wait) -> Result<Hold, Failure> {
         let mut acquiring = pin!(self.acquire(lock, wait));
         tokio::select! {
@@ -197,15 +198,15 @@ impl Run {
         }
         let guarding = async { client.guard(guardian::command()).await.ok() };
         let (guardian, hold) = tokio::join!(guarding, acquiring);
-        // Before there is a command: it would live when the session is ended.
+        // Dismissed before there is a command, which would live on when the guardian ends the session.
         if let Some(guardian) = guardian {
             guardian.dismiss().await;
         }
         hold
     }
 
-    /// The wait has begun before the connection was made. So it is over when the user thinks it is, and its message names the time
-    /// that the user has given.
+    /// Acquires the lock. The wait began before the connection was made. So it ends when the user expects that, and its
+    /// message names the time that the user has given.
     async fn acquire(&self, lock: &Lock, wait: Wait) -> Result<Hold, Failure> {
         if self.tries || self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             let busy = || {
@@ -232,7 +233,7 @@ impl Run {
         let session_timeout = client.session_timeout().unwrap_or(Duration::from_secs(10));
         let limits = Limits::new(self.kill_after, session_timeout);
         let not_before = Moment::now().plus(self.at_least);
-        // Without it the lock of a process that was killed is free when the session times out.
+        // Without it, the lock of a killed process is free when its session times out.
         let guard = client.session_key().await.ok().map(|key| {
             let connection = connection.clone();
             Box::new(Guard { key, session_timeout, connection, not_before })
@@ -243,7 +244,7 @@ impl Run {
             return Ok(Outcome::Lost);
         }
         let watch = Watch::start(hold, limits, &self.command, self.at_most, signals, guard)?;
-        // Its warden guards the session until the lock is released.
+        // The job's warden guards the session until the lock is released.
         let (ended, job) = watch.keep().await?;
         let outcome = match ended.cause {
             Some(Cause::LeaseEnds | Cause::Lost) => return Ok(Outcome::Lost),
@@ -260,7 +261,7 @@ impl Run {
             }
             tokio::select! {
                 () = sleep(early) => {}
-                // The command is done: what happens to the lock now does not change how it has ended.
+                // The command is done: what happens to the lock now does not change how the command ended.
                 reason = hold.lost() => {
                     let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
                     say!("the lock {} was lost before --at-least was over{reason}", hold.path());
@@ -279,7 +280,7 @@ impl Run {
     }
 }
 
-/// A lease that is long enough to start something.
+/// Lengthens the lease, so that it is long enough to start something.
 async fn lengthen(hold: &Hold, limits: &Limits) -> Result<(), zklock_core::Error> {
     // Each write that a quorum commits may lengthen it.
     for _ in 0..3 {
@@ -291,15 +292,15 @@ async fn lengthen(hold: &Hold, limits: &Limits) -> Result<(), zklock_core::Error
     Ok(())
 }
 
-/// The command ended by itself, but by then another may have held the lock. It is not run again: it may have done all of
-/// its work.
+/// Reports that the command ended by itself, but another may have held the lock by then. The command is not run again: it
+/// may have done all of its work.
 fn lost_unnoticed(hold: &Hold) -> Outcome {
     let path = hold.path();
     say!("the lock {path} was lost, and the command ended by itself before that was known");
     Outcome::Ended(Exit::Lost.into())
 }
 
-/// As a shell says it.
+/// Returns the exit code with which a shell reports this signal.
 fn code_of(signal: Signal) -> ExitCode {
     ExitCode::from(128 + u8::try_from(signal as i32).unwrap_or_default())
 }

@@ -1,6 +1,6 @@
 //! Signals, read from a descriptor.
 //!
-//! They are blocked rather than handled: so SIGTSTP keeps its default action, by which this process stops when it wants to
+//! They are blocked rather than handled. So SIGTSTP keeps its default action, which this process uses to stop itself
 //! ([`suspend`]), and no code runs where a signal happens to land.
 
 use std::fs;
@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{getpid, kill_current_process_group, kill_process};
 use tokio::sync::Notify;
 
-/// What is passed on to a job.
+/// The signals that are passed on to a job.
 const PASSED_ON: [Signal; 9] = [
     Signal::SIGHUP,
     Signal::SIGINT,
@@ -27,7 +27,7 @@ const PASSED_ON: [Signal; 9] = [
     Signal::SIGWINCH,
 ];
 
-/// Blocks them in this thread, and in all that it starts. It must be called before there are others.
+/// Blocks these signals in this thread, and in all that it starts. It must be called before there are others.
 ///
 /// A signal that is ignored stays ignored, as under `nohup`; the job inherits that.
 pub(crate) fn block() -> io::Result<SigSet> {
@@ -41,7 +41,7 @@ pub(crate) fn block() -> io::Result<SigSet> {
     Ok(watched)
 }
 
-/// The set of ignored signals, as the kernel writes it.
+/// Returns the set of ignored signals, as the kernel writes it.
 fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let set = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -54,8 +54,8 @@ fn is_in(set: u64, signal: Signal) -> bool {
 
 /// The signals that this process gets.
 ///
-/// A thread waits until there is one. It leaves it where it is: in [`suspend`] a signal must be there for the thread that wants
-/// to be stopped by it.
+/// A thread waits until there is one. It leaves the signal where it is: in [`suspend`] a signal must be there for the
+/// thread that wants to be stopped by it.
 #[derive(Debug)]
 pub(crate) struct Signals {
     descriptor: Arc<SignalFd>,
@@ -65,7 +65,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Those of [`block`].
+    /// Makes the receiver of the signals that [`block`] has blocked.
     pub(crate) fn new(watched: &SigSet) -> io::Result<Self> {
         let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
         let descriptor = Arc::new(SignalFd::with_flags(watched, flags)?);
@@ -84,7 +84,7 @@ impl Signals {
         Ok(Self { descriptor, ready, look })
     }
 
-    /// The next one. May be dropped and called again.
+    /// Returns the next signal. May be dropped and called again.
     pub(crate) async fn next(&self) -> io::Result<Signal> {
         loop {
             while let Some(info) = self.descriptor.read_signal()? {
@@ -99,7 +99,7 @@ impl Signals {
         }
     }
 
-    /// The next one that asks us to end. One that asks us to stop stops us on the way.
+    /// Returns the next signal that asks us to end. A signal that asks us to stop stops us on the way.
     pub(crate) async fn end(&self) -> io::Result<Signal> {
         loop {
             match self.next().await? {
@@ -111,10 +111,10 @@ impl Signals {
     }
 }
 
-/// Which processes are to stop.
+/// The processes to stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Whom {
-    /// This process alone. What has told it to may have told others.
+    /// This process alone. The process that told us to stop may have told others.
     Itself,
     /// Its group, which is what Ctrl-Z would have stopped if the job were not in the foreground in its place.
     Group,

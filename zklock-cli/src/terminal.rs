@@ -8,7 +8,7 @@ use rustix::termios::{tcgetpgrp, tcsetpgrp};
 
 use crate::warden::is_group_there;
 
-/// The terminal that controls this process, if one does.
+/// Returns the terminal that controls this process, if one does.
 pub(crate) fn open() -> Option<File> {
     OpenOptions::new().read(true).write(true).open("/dev/tty").ok()
 }
@@ -44,7 +44,7 @@ impl Terminal {
         self.is_ours() && tcsetpgrp(&self.file, job).is_ok()
     }
 
-    /// Takes the foreground back from the job. If somebody else has it, such as the shell, it stays there.
+    /// Takes the foreground back from the job. If somebody else has it, for example the shell, it stays there.
     pub(crate) fn take_back(&self, job: Pid) {
         let in_front = tcgetpgrp(&self.file);
         if in_front.is_ok_and(|group| group == job || !is_group_there(group)) {

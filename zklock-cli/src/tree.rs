@@ -11,7 +11,7 @@ use crate::contenders::{self, Entry};
 use crate::failure::Failure;
 use crate::output::{columns, harmless, print, print_json};
 
-/// Of so many holders the names are shown.
+/// The number of holders that are shown by name.
 const NAMED: usize = 3;
 
 /// Show the locks below a path, with their holders and how many wait
@@ -65,7 +65,7 @@ impl Busy {
     }
 }
 
-/// In alphabetical order of their paths. Nodes that go away meanwhile have nothing below them.
+/// Lists the locks below a path, in alphabetical order. Nodes that go away meanwhile have nothing below them.
 async fn below(client: &Client, path: &str) -> Result<Vec<Busy>, Failure> {
     let mut locks = Vec::new();
     let mut unseen = vec![path.to_owned()];
@@ -82,7 +82,8 @@ async fn below(client: &Client, path: &str) -> Result<Vec<Busy>, Failure> {
             }
         }
         let base = if path == "/" { "" } else { &path };
-        // The last is seen first. Contenders have nothing below them, and the folders of a semaphore nothing else.
+        // The last is visited first. Contenders have nothing below them, and the folders of a semaphore nothing
+        // else.
         let next = children.iter().rev().map(|name| format!("{base}/{name}"));
         unseen.extend(next.filter(|node| {
             let is_folder_of_lock = of_locks.iter().any(|of_lock| of_lock.starts_with(&format!("{node}/")));

@@ -1,4 +1,4 @@
-//! The warden of a job: a process between `zklock run` and what it runs, which ends the job in time whatever happens to
+//! The warden of a job: a process between `zklock run` and its command, which ends the job in time whatever happens to
 //! `zklock run`.
 //!
 //! `zklock run` cannot end its job if it is killed, or stopped until the lease is over. Nor is it enough that the kernel
@@ -6,8 +6,8 @@
 //! rely on that; it holds one end of a pair of sockets, and kills the job when the other end is gone. It stands in a
 //! process group of its own, so that no signal for the job or for `zklock run` hits it, and its name is not `zklock`.
 //!
-//! It has one thread and no runtime: it is to work when nothing else does. Only when nothing is left of the job, and `zklock run` is
-//! dead, it talks to the servers, to end the session (see [`guardian`](crate::guardian)).
+//! It has one thread and no runtime, because it must work when nothing else does. It talks to the servers only when nothing
+//! is left of the job, and `zklock run` is dead, to end the session (see [`guardian`](crate::guardian)).
 
 mod descendants;
 mod plan;
@@ -45,8 +45,7 @@ pub(crate) const WORD: &str = "__warden";
 /// The job's input, output and errors.
 const STREAMS: usize = 3;
 
-/// How often a job that is being killed is looked at, for those of its processes that were born meanwhile, or whose end
-/// nobody tells us.
+/// How often to look at a job that is being killed, for processes that were born meanwhile, or whose end nobody reports.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// The warden's `main`.
@@ -61,7 +60,7 @@ pub(crate) fn main(command: &[OsString]) -> ExitCode {
 }
 
 fn keep(command: &[OsString]) -> io::Result<()> {
-    // Nothing but KILL ends it before its job.
+    // Only KILL ends it before its job.
     SigSet::all().thread_block()?;
     let _ = rustix::thread::set_name(c"warden-of-job");
     set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -96,7 +95,8 @@ fn keep(command: &[OsString]) -> io::Result<()> {
     warden.guard_session()
 }
 
-/// The first order, the job's input, output and errors, and what tells that `zklock run` is dead; `None` if `zklock run` is gone already.
+/// Receives the first order, the job's input, output and errors, and the descriptor that shows when `zklock run` is dead;
+/// `None` if `zklock run` is already gone.
 fn receive_start(socket: &UnixStream) -> io::Result<Option<(Start, Vec<OwnedFd>)>> {
     let (mut lines, mut received_descriptors) = (Lines::default(), Vec::new());
     loop {
@@ -112,7 +112,7 @@ fn receive_start(socket: &UnixStream) -> io::Result<Option<(Start, Vec<OwnedFd>)
     }
 }
 
-/// How many bytes have come, and four descriptors at most.
+/// Receives bytes, and four descriptors at most. Returns how many bytes have come.
 pub(crate) fn receive_with_descriptors(
     socket: &UnixStream,
     bytes: &mut [u8],
@@ -146,7 +146,7 @@ fn launch(command: &[OsString], start: &Start, streams: Vec<OwnedFd>) -> io::Res
 }
 
 struct Warden {
-    /// The job's process group, named as its first process.
+    /// The job's process group. Its number is that of its first process.
     group: Pid,
     plan: Plan,
     /// How the first process has ended.
@@ -161,7 +161,7 @@ struct Warden {
 }
 
 impl Warden {
-    /// Until nothing is left of the job.
+    /// Watches until nothing is left of the job.
     fn watch(&mut self, children: &SignalFd, timer: &OwnedFd) -> io::Result<()> {
         loop {
             self.hear_of_children(children);
@@ -177,14 +177,15 @@ impl Warden {
         }
     }
 
-    /// Nothing is left of the job, and the lock is still held: until `zklock run` has released it, or is dead.
+    /// Guards the session once nothing is left of the job, while the lock is still held: until `zklock run` has released
+    /// it, or is dead.
     fn guard_session(&mut self) -> io::Result<()> {
         if self.guardian.is_none() {
             return Ok(());
         }
         loop {
             while let Some(order) = self.lines.next() {
-                // The number of the job's group may be that of another by now, so no other order is obeyed.
+                // The number of the job's group may be another's by now, so no other order is obeyed.
                 self.has_left |= matches!(order, Order::Leave);
             }
             let (Some(socket), Some(guardian)) = (&self.socket, &self.guardian) else { break };
@@ -233,7 +234,7 @@ impl Warden {
             }
             if let Some(code) = code(status) {
                 self.code = Some(code);
-                // The lock covers all of the job, and so what the first process has left behind ends with it.
+                // The lock covers the whole job, so what the first process has left behind ends with it.
                 if is_group_there(self.group) {
                     self.end(Cause::Leftover);
                 }
@@ -262,7 +263,8 @@ impl Warden {
         }
     }
 
-    /// What has come of orders by now; `false` if `zklock run` has given its last one, and all were heard.
+    /// Receives the orders that have come by now. Returns `false` if `zklock run` has given its last one, and all were
+    /// received.
     fn receive(&mut self) -> bool {
         let Some(socket) = &self.socket else { return true };
         let mut bytes = [0; 4096];
@@ -302,14 +304,14 @@ impl Warden {
 
     fn terminate(&mut self, cause: Cause) {
         signal_group(self.group, Signal::TERM);
-        // What is stopped would not hear of it.
+        // A stopped process would not notice it.
         signal_group(self.group, Signal::CONT);
         self.report(&Report::Ending(cause));
     }
 
     fn kill(&mut self) {
         self.is_killing = true;
-        // A number whose group is empty may soon be that of another.
+        // The number of an empty group may soon be another's.
         if self.code.is_none() || is_group_there(self.group) {
             signal_group(self.group, Signal::KILL);
         }
@@ -318,7 +320,7 @@ impl Warden {
         }
     }
 
-    /// Whether nothing is left of the job. What has left its group may stay if it ended by itself.
+    /// Whether nothing is left of the job. Processes that left its group may stay if it ended by itself.
     fn is_over(&self) -> bool {
         let has_ended = self.code.is_some() && !is_group_there(self.group);
         let may_leave_others =
@@ -326,7 +328,7 @@ impl Warden {
         has_ended && (may_leave_others || matches!(news(), News::NoChildren))
     }
 
-    /// If nobody listens, that is heard of soon enough.
+    /// Sends a report. If nobody receives it, that is noticed soon enough.
     fn report(&mut self, report: &Report) {
         if let Some(socket) = &mut self.socket {
             let _ = socket.write_all(&line(report));

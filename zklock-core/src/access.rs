@@ -52,7 +52,7 @@ pub enum Access {
 pub struct AccessList(Arc<[AccessEntry]>);
 
 impl AccessList {
-    /// The entries, in their order.
+    /// Returns the entries, in their order.
     pub fn entries(&self) -> &[AccessEntry] {
         &self.0
     }
@@ -63,7 +63,8 @@ impl Access {
     #[doc(hidden)]
     pub const NAMED: [Self; 3] = [Self::Open, Self::CreatorAll, Self::ReadOpen];
 
-    /// Exactly these entries. Nothing is added: a client that they do not name is locked out of what it creates.
+    /// Makes a list of exactly these entries. Nothing is added: a client that they do not name is locked out of what it
+    /// creates.
     ///
     /// # Errors
     ///
@@ -93,7 +94,7 @@ impl Access {
         Ok(list)
     }
 
-    /// Exactly these entries, each parsed as an [`AccessEntry`].
+    /// Makes a list of exactly these entries, each parsed as an [`AccessEntry`].
     #[doc(hidden)]
     pub fn of_texts(texts: impl IntoIterator<Item: AsRef<str>>) -> Result<Self, Error> {
         let entries = texts.into_iter().enumerate().map(|(at, text)| {
@@ -112,7 +113,7 @@ impl Access {
         }
     }
 
-    /// Its bytes in a request.
+    /// Returns its bytes in a request.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Open | Self::CreatorAll | Self::ReadOpen => 0,
@@ -151,7 +152,7 @@ impl FromStr for Access {
         }
         if !text.contains(':') {
             let names: Vec<_> = Self::NAMED.iter().map(|named| format!("{:?}", named.to_string())).collect();
-            // It is not quoted, because it may be anything, such as a password.
+            // It is not quoted, because it may be anything, even a password.
             return Err(invalid(&format!(
                 "the access is {}, or a list such as \"sasl:billing:cdrwa,world:anyone:r\": this is none of them",
                 names.join(" or ")

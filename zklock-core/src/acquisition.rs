@@ -63,8 +63,8 @@ impl Acquisition {
         Self::from(SessionSource::Slot(slot), claims, patience, path, progress)
     }
 
-    /// An attempt inside a hold of this session. It is granted at once, unless there is a node where there should be
-    /// none.
+    /// Returns an attempt inside a hold of this session. It is granted at once, unless there is a node where there should
+    /// be none.
     pub(crate) fn within(
         session: Arc<Session>,
         claim: Claim,
@@ -176,7 +176,7 @@ impl Acquisition {
         self.driver.machine.handle_tried_before();
     }
 
-    /// After it has left, what may be remembered of a lock that was busy.
+    /// Returns, after it has left, what may be remembered of a lock that was busy.
     pub(crate) fn remembered(&mut self) -> Option<Remembered> {
         let since = self.driver.machine.busy_since()?;
         let watch = self.driver.take_watch()?;
@@ -337,14 +337,14 @@ impl Acquisition {
     }
 }
 
-/// The directories of its nodes.
+/// Returns the directories of its nodes.
 fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
     let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
     std::iter::once(claim.directory.clone()).chain(permits)
 }
 
-/// Whether it deletes what the hold stands on. The companion of an exclusive lock's node is deleted alone only if that node is
-/// gone.
+/// Whether it deletes a node that the hold depends on. The companion of an exclusive lock's node is deleted alone only if
+/// that node is gone.
 fn deletes(operation: &Operation, held: &[Arc<str>]) -> bool {
     match operation {
         Operation::Delete { path } if mark_of_companion(name_of(path)).is_some() => false,
@@ -363,7 +363,7 @@ fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// How much the deletion of one node matters for a hold that has several nodes.
+/// Returns how much the deletion of one node matters for a hold that has several nodes.
 fn severity(outcome: &Outcome) -> u8 {
     match outcome {
         Outcome::NoNode => 3,

@@ -80,14 +80,14 @@ impl LockSpec {
         Ok(Self::new(path, Kind::All(members)))
     }
 
-    /// The error for a set of locks that do not all belong to the client that makes it.
+    /// Returns the error for a set of locks that do not all belong to the client that makes it.
     #[doc(hidden)]
     pub fn of_another_client(specs: &[Self]) -> Error {
         invalid(&joined(specs), "all of them must come from the client that makes the set")
     }
 }
 
-/// The claims of a set of these locks.
+/// Returns the claims of a set of these locks.
 pub(crate) fn set_claims(path: &str, members: &[LockSpec]) -> Result<Vec<Claim>, Error> {
     if members.is_empty() {
         return Err(invalid(path, "name one lock at least"));
@@ -121,7 +121,8 @@ pub(crate) fn check_set_fits(path: &str, claims: &[Claim], client: &ClientOption
     Err(invalid(path, problem))
 }
 
-/// The bytes that it takes to create the nodes of these claims, each with `of_each` bytes that depend on the client.
+/// Returns the bytes that it takes to create the nodes of these claims, each with `of_each` bytes that depend on the
+/// client.
 fn bytes_of(claims: &[Claim], of_each: usize) -> usize {
     let bytes = |claim: &Claim| {
         let permits = claim.permits.as_ref().map_or(0, |permits| permits.count as usize);

@@ -10,8 +10,8 @@ use crate::machine::claim::Claim;
 use crate::spec::{Kind, LockSpec};
 use std::collections::HashSet;
 
-/// The most bytes that the paths watched by one waiter may take. When a client library reconnects, it names all watches of the
-/// session in one request, of which servers take no more than 1 MiB. zookeeper-client stops at 128 KiB.
+/// The most bytes that the paths watched by one waiter may take. When a client library reconnects, it names all watches of
+/// the session in one request. Servers take no more than 1 MiB, and zookeeper-client stops at 128 KiB.
 const WATCHED_AT_MOST: usize = 64 * 1024;
 /// An upper bound for the bytes of a node's name, besides its directory.
 const BYTES_OF_A_NAME: usize = 80;
@@ -96,7 +96,7 @@ impl LockSpec {
         Ok(Self::new(path, Kind::Any(members)))
     }
 
-    /// The error for a choice of locks that do not all belong to the client that makes it.
+    /// Returns the error for a choice of locks that do not all belong to the client that makes it.
     #[doc(hidden)]
     pub fn choice_of_another_client(specs: &[Self]) -> Error {
         let paths: Vec<_> = specs.iter().map(Self::path).collect();
@@ -146,7 +146,7 @@ fn invalid(path: &str, problem: &str) -> Error {
     Error::new(ErrorKind::InvalidInput, format!("any of the locks {shown}: {problem}"))
 }
 
-/// The paths, shortened for messages, since there may be hundreds.
+/// Returns the paths, shortened for messages, since there may be hundreds.
 pub(crate) fn shortened(path: &str) -> String {
     match path.char_indices().nth(200) {
         Some((end, _)) => format!("{} …", &path[..end]),

@@ -99,7 +99,7 @@ pub(crate) async fn request(
     }
 }
 
-/// Why the ensemble does not answer.
+/// Returns why the ensemble does not answer.
 pub(crate) fn silence(pool: &Pool) -> String {
     let (what, problem) = match pool.slot().state() {
         SlotState::Opening(problem) if problem.is_some() => ("no session could be opened", problem),

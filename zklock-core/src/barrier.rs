@@ -66,7 +66,7 @@ impl Client {
 }
 
 impl Barrier {
-    /// The path of the barrier.
+    /// Returns the path of the barrier.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -126,7 +126,7 @@ impl Barrier {
         self.write(Write::Delete { path: self.path.to_string(), version: None }, false).await
     }
 
-    /// Whether the barrier is set.
+    /// Returns whether the barrier is set.
     ///
     /// # Errors
     ///
@@ -243,7 +243,7 @@ impl Barrier {
         }
     }
 
-    /// Whether it is set, and a watch that fires when that changes.
+    /// Returns whether it is set, and a watch that fires when that changes.
     async fn read(
         &self,
         session: &Arc<Session>,
@@ -263,7 +263,7 @@ impl Barrier {
         }
     }
 
-    /// Does the write that sets or removes the barrier. `false` if that had been done already.
+    /// Does the write that sets or removes the barrier. Returns `false` if that had already been done.
     async fn write(&self, write: Write, sets: bool) -> Result<bool, Error> {
         let problem =
             || format!("the barrier {} was not {}", self.path, if sets { "set" } else { "removed" });
@@ -332,12 +332,13 @@ fn unwritten(session: &Session, failure: &WriteFailure) -> ReadFailure {
     ReadFailure::Unknown
 }
 
-/// The likely reason why a wait failed.
+/// Returns the likely reason why a wait failed.
 pub(crate) fn trouble(pool: &Pool, otherwise: &str) -> String {
     if pool.slot().is_connected() { otherwise.to_owned() } else { silence(pool) }
 }
 
-/// The kind of error for a wait that failed. Without a connection, nobody knows whether others were the reason.
+/// Returns the kind of error for a wait that failed. Without a connection, nobody knows whether others were the
+/// reason.
 pub(crate) fn failure(pool: &Pool) -> ErrorKind {
     if pool.slot().is_connected() { ErrorKind::Timeout } else { ErrorKind::Unreachable }
 }

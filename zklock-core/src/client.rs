@@ -87,19 +87,19 @@ impl Client {
         }
     }
 
-    /// The counters of this client: what it has done, and what it still has to clean up.
+    /// Returns the counters of this client: what it has done, and what it still has to clean up.
     pub fn stats(&self) -> Stats {
         self.shared.counters.read()
     }
 
-    /// The session timeout that the servers granted; `None` while there is no session.
+    /// Returns the session timeout that the servers granted; `None` while there is no session.
     ///
     /// It shrinks when the session moves to a server that grants less. It never grows again.
     pub fn session_timeout(&self) -> Option<Duration> {
         self.shared.pool.slot().current().map(|session| session.timeout())
     }
 
-    /// The session's number; `None` while there is no session.
+    /// Returns the session's number; `None` while there is no session.
     ///
     /// # Examples
     ///
@@ -272,13 +272,13 @@ impl Client {
         Arc::ptr_eq(&self.shared, lock.shared())
     }
 
-    /// The record of what this client holds at this path.
+    /// Returns the record of what this client holds at this path.
     pub(crate) fn held_at(&self, path: &Arc<str>) -> Arc<HeldAt> {
         lock_ignoring_poison(&self.registry).held_at(path)
     }
 }
 
-/// What equal locks of a client share, and what locks at the same path share.
+/// The local queues, which equal locks share, and the records of holds, which locks at the same path share.
 #[derive(Default)]
 struct Registry {
     queues: HashMap<(Vec<Claim>, Passing), Weak<LocalQueue>>,

@@ -7,7 +7,7 @@ use crate::machine::Moment;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, SystemTime};
 
-/// The time on a clock that keeps running while the machine is suspended, as the ensemble's does.
+/// Returns the time on a clock that keeps running while the machine is suspended, as the ensemble's does.
 /// (`std::time::Instant` stands still, so a lease would seem to survive the night.)
 pub(crate) fn now() -> Moment {
     #[cfg(test)]
@@ -20,7 +20,7 @@ pub(crate) fn now() -> Moment {
     Moment::at(Duration::new(seconds, nanos))
 }
 
-/// How long ago this was, by the time of day, which is what other machines' clocks tell.
+/// Returns how long ago this was, by the time of day, which is what other machines' clocks tell.
 pub(crate) fn age(since: SystemTime) -> Duration {
     SystemTime::now().duration_since(since).unwrap_or_default()
 }
@@ -35,7 +35,7 @@ pub(crate) fn sleep_until(moment: Moment) -> tokio::time::Sleep {
     sleep(moment.since(now()))
 }
 
-/// The result of `future`, or an error if it takes longer than `limit`.
+/// Returns the result of `future`, or an error if it takes longer than `limit`.
 pub(crate) fn timeout<F: Future>(limit: Duration, future: F) -> tokio::time::Timeout<F> {
     tokio::time::timeout(limit, future)
 }

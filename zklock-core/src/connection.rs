@@ -55,7 +55,7 @@ pub struct Connection {
     slot: watch::Receiver<SlotState>,
     /// The link of the session that was reported last, until its end has been reported.
     link: Option<watch::Receiver<Link>>,
-    /// What was reported last.
+    /// The state that was reported last.
     reported: Option<ConnectionState>,
 }
 
@@ -94,7 +94,7 @@ impl Connection {
         None
     }
 
-    /// The next state to report, if there is one.
+    /// Returns the next state to report, if there is one.
     fn due(&mut self) -> Option<ConnectionState> {
         let Some(link) = &mut self.link else { return self.opened() };
         let was_away = link.has_changed().unwrap_or(false);
@@ -111,7 +111,7 @@ impl Connection {
         Some(state)
     }
 
-    /// The same, when the last report was not about a session.
+    /// Returns the next state to report if no session is being followed.
     fn opened(&mut self) -> Option<ConnectionState> {
         let state = {
             let slot = self.slot.borrow_and_update();
@@ -128,7 +128,7 @@ impl Connection {
     }
 }
 
-/// The state of a client whose slot is in this state.
+/// Returns the state of a client whose slot is in this state.
 pub(crate) fn state_at(slot: &SlotState) -> ConnectionState {
     match slot {
         SlotState::Open(session) => state_of(*session.link().borrow()),

@@ -23,9 +23,9 @@ pub struct QueuedContender {
     pub name: String,
     /// The path of its node.
     pub node: String,
-    /// What it calls itself: the node's data. zklock writes `host/pid`, or the identity in the client's options. Bytes that
-    /// are not UTF-8 are replaced, and what nodes of a set of locks contain about the set is left out. For a holder that was
-    /// [asked](Lock::revoke) to let go, it is `__REVOKE__`.
+    /// The name that it gives itself: the node's data. zklock writes `host/pid`, or the identity in the client's options.
+    /// Bytes that are not UTF-8 are replaced, and what nodes of a set of locks contain about the set is left out. For a
+    /// holder that was [asked](Lock::revoke) to let go, it is `__REVOKE__`.
     pub identity: String,
     /// The session that owns it.
     pub session: i64,
@@ -36,7 +36,7 @@ pub struct QueuedContender {
     pub since: SystemTime,
     /// The naming scheme of its library.
     pub dialect: Dialect,
-    /// What it wants.
+    /// How it wants to hold the lock.
     pub role: Role,
     /// Whether it holds the lock, judged by its place in the queue. A set of locks holds none of them until it is its turn
     /// in all of their queues, even if it is first in this one.
@@ -270,7 +270,7 @@ impl Lock {
     }
 }
 
-/// The path of the node that was created together with an exclusive lock's node, if there is one.
+/// Returns the path of the node that was created together with an exclusive lock's node, if there is one.
 async fn companion_of(
     session: &Arc<Session>,
     directory: &Arc<str>,
@@ -342,7 +342,7 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
     Ok(contenders)
 }
 
-/// The part of a node's name that the contender has chosen.
+/// Returns the part of a node's name that the contender has chosen.
 fn mark<'a>(name: &'a str, infix: &str) -> &'a str {
     name.rsplit_once(infix).map_or(name, |(mark, _)| mark)
 }

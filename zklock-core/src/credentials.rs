@@ -66,7 +66,7 @@ impl fmt::Display for Scheme {
 }
 
 impl Credentials {
-    /// A user and a password, for ZooKeeper's `digest` scheme.
+    /// Makes credentials of a user and a password, for ZooKeeper's `digest` scheme.
     ///
     /// # Errors
     ///
@@ -86,8 +86,8 @@ impl Credentials {
         Self::given(Scheme::Digest, user, password)
     }
 
-    /// The user and the password in an environment variable, as `user:password`, for the `digest` scheme. It is read now, and
-    /// not again.
+    /// Reads a user and a password from an environment variable, as `user:password`, for the `digest` scheme. It is read
+    /// now, and not again.
     ///
     /// # Errors
     ///
@@ -104,8 +104,8 @@ impl Credentials {
         Self::of_env(Scheme::Digest, variable)
     }
 
-    /// The users and passwords in a file, one `user:password` per line, for the `digest` scheme. The client logs in as all of
-    /// them.
+    /// Reads users and passwords from a file, one `user:password` per line, for the `digest` scheme. The client logs in as
+    /// all of them.
     ///
     /// The file is read now, and again for each connection, so that passwords can be changed while the client runs. If it
     /// cannot be read then, no connection is made; the client tries again until its session is over, and then for the next
@@ -126,7 +126,8 @@ impl Credentials {
         Self::of_file(Scheme::Digest, path.as_ref())
     }
 
-    /// A user and a password, for SASL's mechanism DIGEST-MD5. In access lists, the user is `sasl:user`.
+    /// Makes credentials of a user and a password, for SASL's mechanism DIGEST-MD5. In access lists, the user is
+    /// `sasl:user`.
     ///
     /// The servers' list of users is in the section `Server` of their JAAS file, and they name
     /// `org.apache.zookeeper.server.auth.SASLAuthenticationProvider` as an `authProvider`. Connecting is
@@ -194,8 +195,8 @@ impl Credentials {
         Self::of_file(Scheme::Sasl, path.as_ref())
     }
 
-    /// The ticket that Kerberos has for this process, for SASL's mechanism GSSAPI. In access lists the client is its
-    /// principal, such as `sasl:billing@EXAMPLE.COM`.
+    /// Makes credentials of the ticket that Kerberos has for this process, for SASL's mechanism GSSAPI. In access lists the
+    /// client is its principal, for example `sasl:billing@EXAMPLE.COM`.
     ///
     /// It needs the feature `kerberos`, which links against the system's Kerberos library. The ticket comes from the
     /// credential cache (`KRB5CCNAME`), or from a keytab (`KRB5_CLIENT_KTNAME`), which also renews it. It is looked up again
@@ -234,7 +235,7 @@ impl Credentials {
         }
     }
 
-    /// The mechanism and the user: `SASL for "ann"`.
+    /// Returns the mechanism and the user: `SASL for "ann"`.
     pub(crate) fn login(&self) -> String {
         match &self.0 {
             #[cfg(feature = "kerberos")]
@@ -306,7 +307,7 @@ impl fmt::Debug for Credentials {
 pub(crate) struct Login(Box<str>);
 
 impl Login {
-    /// Returns what is wrong with it otherwise, as the end of a message that begins with where it was found.
+    /// Checks both. An error is the end of a message that begins with where they were found.
     fn new(scheme: Scheme, user: &str, password: &str) -> Result<Self, &'static str> {
         if user.contains(':') {
             return Err("the user has a colon: choose another");
@@ -344,7 +345,7 @@ impl Login {
         self.parts().1
     }
 
-    /// The bytes that the scheme `digest` sends.
+    /// Returns the bytes that the scheme `digest` sends.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
@@ -376,7 +377,7 @@ pub(crate) struct Logins {
     pub(crate) kerberos: Option<Arc<Kerberos>>,
 }
 
-/// The logins for a new connection, or why they cannot be had.
+/// Returns the logins for a new connection, or why they cannot be had.
 pub(crate) async fn current(credentials: &[Credentials]) -> Result<Logins, String> {
     let mut logins = Logins::default();
     for Credentials(source) in credentials {

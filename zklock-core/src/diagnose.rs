@@ -19,7 +19,7 @@ const A_HANDSHAKE: Duration = Duration::from_millis(1000);
 
 const A_MONTH: Duration = Duration::from_secs(30 * 86_400);
 
-/// The hosts whose names cannot be resolved.
+/// Returns the hosts whose names cannot be resolved.
 async fn unknown(hosts: &Hosts) -> Vec<String> {
     let mut unknown = Vec::new();
     for (host, port) in &hosts.servers {
@@ -77,8 +77,8 @@ pub(crate) async fn hosts(options: &ClientOptions, slot: &Slot) -> Error {
     Error::new(ErrorKind::Unreachable, message)
 }
 
-/// The error if all the ports are for clients with TLS, or all for clients without, and we are the other kind.
-/// Waiting does not help then.
+/// Returns the error if all the ports are for clients with TLS, or all for clients without, and we are the other
+/// kind. Waiting does not help then.
 async fn all_for_others(options: &ClientOptions) -> Option<Error> {
     let is_tls = speaks_tls(options);
     let mut probes = JoinSet::new();

@@ -80,12 +80,12 @@ impl DoubleBarrier {
         Ok(())
     }
 
-    /// The path of the barrier.
+    /// Returns the path of the barrier.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// How many members it takes to open the barrier.
+    /// Returns how many members it takes to open the barrier.
     pub fn members(&self) -> u32 {
         self.members
     }
@@ -203,18 +203,18 @@ pub struct Member {
 }
 
 impl Member {
-    /// The path of the barrier.
+    /// Returns the path of the barrier.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The path of the node that represents this member.
+    /// Returns the path of the node that represents this member.
     pub fn node(&self) -> &str {
         &self.node
     }
 
-    /// Why the member is lost; `None` if it is not. A member is lost when its session has ended: its node is gone, so
-    /// the others believe that it has left.
+    /// Returns why the member is lost; `None` if it is not. A member is lost when its session has ended: its node is
+    /// gone, so the others believe that it has left.
     ///
     /// # Examples
     ///
@@ -385,8 +385,8 @@ impl<T> Drop for Waiting<T> {
 }
 
 impl Client {
-    /// The answer, or `None` if there was none by the deadline. For a caller that does not wait for others, the deadline
-    /// is the try timeout.
+    /// Returns the answer, or `None` if there was none by the deadline. For a caller that does not wait for others, the
+    /// deadline is the try timeout.
     async fn answered<T>(&self, wait: Wait, waiting: &mut Waiting<T>) -> Option<Result<T, Error>> {
         let try_timeout = || Wait::at_most(Some(self.pool().options().try_timeout));
         let wait = if wait == Wait::Once { try_timeout() } else { wait };
@@ -398,7 +398,7 @@ impl Client {
     }
 }
 
-/// Why a wait failed. A caller that does not wait for others has only waited for an answer.
+/// Returns why a wait failed. A caller that does not wait for others has only waited for an answer.
 fn reason_of(pool: &Pool, wait: Wait, otherwise: &str) -> String {
     if wait == Wait::Once { silence(pool) } else { trouble(pool, otherwise) }
 }

@@ -50,12 +50,12 @@ impl<M: Machine + ?Sized> Driver<M> {
         Self { machine, source, directories, work: None }
     }
 
-    /// The session that it works in, or last worked in.
+    /// Returns the session that it works in, or last worked in.
     pub(crate) fn session(&self) -> Option<&Arc<Session>> {
         self.work.as_ref().map(|work| &work.session)
     }
 
-    /// Why that session is over; `None` if it is not.
+    /// Returns why that session is over; `None` if it is not.
     pub(crate) fn loss(&self) -> Option<LossReason> {
         self.session().and_then(|session| session.loss())
     }
@@ -136,7 +136,7 @@ impl<M: Machine + ?Sized> Driver<M> {
         .await;
     }
 
-    /// The watch that the last flight has left, for a caller to which it still matters.
+    /// Returns the watch that the last flight has left, for a caller to which it still matters.
     pub(crate) fn take_watch(&mut self) -> Option<Pending<WatchEvent>> {
         self.work.as_mut()?.watch.take()
     }

@@ -30,25 +30,26 @@ pub(crate) trait Ensemble: Send + Sync {
     /// Does the writes, all or none, if the nodes `guards` exist.
     fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, WriteFailure>>;
 
-    /// The data of a node, as new as anything that the quorum has committed by now; `None` if the node does not exist.
+    /// Returns the data of a node, as new as anything that the quorum has committed by now; `None` if the node does not
+    /// exist.
     fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>>;
 
-    /// The children of a node, each with its data, without those that went away meanwhile.
+    /// Returns the children of a node, each with its data, without those that went away meanwhile.
     fn children(&self, directory: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>>;
 
-    /// A child with its data; `None` if it does not exist.
+    /// Returns a child with its data; `None` if it does not exist.
     fn shown(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Child>, ReadFailure>>;
 
-    /// Which node is at this path; `None` if there is none.
+    /// Returns which node is at this path; `None` if there is none.
     fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>>;
 
     /// Deletes the node, if its data has this version; `None` stands for any.
     fn delete(&self, path: Arc<str>, version: Option<i32>) -> Pending<Result<Deletion, ReadFailure>>;
 
-    /// A child with its data, and the event of a watch on it; `None` if it does not exist.
+    /// Returns a child with its data, and the event of a watch on it; `None` if it does not exist.
     fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, ReadFailure>>;
 
-    /// The password of the session, with which another process can end it; `None` if it cannot be had.
+    /// Returns the password of the session, with which another process can end it; `None` if it cannot be had.
     fn password(&self) -> Pending<Option<Vec<u8>>> {
         Box::pin(std::future::ready(None))
     }
@@ -189,7 +190,7 @@ impl ReadFailure {
     }
 }
 
-/// Why the ensemble refuses a request.
+/// Returns why the ensemble refuses a request.
 pub(crate) fn text_of(refusal: &Refusal) -> String {
     // There is no catch-all arm, because it would give its reason to every refusal that is added later.
     let text = match refusal {
@@ -206,7 +207,7 @@ pub(crate) fn text_of(refusal: &Refusal) -> String {
     text.to_owned()
 }
 
-/// The first of two watches to fire. The other one is then removed.
+/// Returns the first of two watches to fire. The other one is then removed.
 pub(crate) fn either(first: Pending<WatchEvent>, second: Pending<WatchEvent>) -> Pending<WatchEvent> {
     Box::pin(async move {
         tokio::select! {

@@ -4,7 +4,7 @@
 pub(crate) use crate::machine::status::LossReason;
 
 zklock_machine::listed! {
-    /// What went wrong, by what the caller can do about it.
+    /// The kind of an error, chosen by what the caller can do about it.
     ///
     /// # Examples
     ///
@@ -84,12 +84,12 @@ pub struct Conflict {
 }
 
 impl Error {
-    /// What went wrong, by what the caller can do about it.
+    /// Returns the kind of the error, which tells what the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The guarded write that was refused, if the kind is [`ErrorKind::Conflict`].
+    /// Returns the guarded write that was refused, if the kind is [`ErrorKind::Conflict`].
     ///
     /// # Examples
     ///
@@ -111,7 +111,7 @@ impl Error {
         Self { kind, message: message.into(), conflict: None }
     }
 
-    /// The error for a guarded write that was refused.
+    /// Makes the error for a guarded write that was refused.
     pub(crate) fn conflict_at(conflict: Conflict, problem: &str) -> Self {
         let Conflict { index, path } = &conflict;
         let number = index + 1;
@@ -121,13 +121,13 @@ impl Error {
         Self { conflict: Some(Box::new(conflict)), ..Self::new(ErrorKind::Conflict, message) }
     }
 
-    /// The same error, with the place where it was found before its message.
+    /// Returns the same error, with the place where it was found before its message.
     pub(crate) fn within(self, place: &str) -> Self {
         let message = format!("{place}: {}", self.message).into();
         Self { message, ..self }
     }
 
-    /// The same error, with the reason after its message.
+    /// Returns the same error, with the reason after its message.
     pub(crate) fn because(self, why: &str) -> Self {
         let message = format!("{} ({why})", self.message).into();
         Self { message, ..self }
@@ -139,7 +139,8 @@ impl Error {
         Self::new(ErrorKind::Lost(reason), message)
     }
 
-    /// For a lock whose nodes all have one name: any client's node of that name would let the writes pass.
+    /// Makes the error for a lock whose nodes all have one name: any client's node of that name would let
+    /// the writes pass.
     pub(crate) fn unguarded(path: &str) -> Self {
         let message = format!(
             "the exclusive lock {path} cannot guard writes: on servers of version 3.4 its node has no name of its own; use a \

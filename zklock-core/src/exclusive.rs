@@ -9,9 +9,10 @@
 //! A holder that is just releasing the lock may then delete the node of the next one, which learns of that within a heartbeat.
 //! ([Breaking](crate::Lock::break_lock) the lock deletes both.)
 //!
-//! On servers of version 3.4 there is no companion, because the client library sends them no transaction that creates nodes. So
-//! a hold cannot guard writes there. And the next holder's node can be deleted by mistake: if the reply to a release is lost,
-//! and then either a server loses that deletion, or a follower that was cut off from its leader passes it on late.
+//! On servers of version 3.4 there is no companion, because the client library sends them no transaction that creates
+//! nodes. So a hold cannot guard writes there. And the next holder's node can be deleted by mistake: if the reply to a
+//! release is lost, and then either a server loses that deletion, or a follower that was cut off from its leader passes it
+//! on late.
 
 use crate::client::Client;
 use crate::error::Error;

@@ -1,4 +1,5 @@
-//! What the C and Python layers need, and Rust programs do not. It is not part of the public interface.
+//! Items that the C and Python layers need, and Rust programs do not. They are not part of the public
+//! interface.
 
 pub use crate::guardian::command as guardian_command;
 pub use crate::hold::{Loss, Wanted};

@@ -25,7 +25,7 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(12);
 
 const SESSION: i64 = 7;
 
-/// A handle to it, which is also the connection of its one session.
+/// A handle to the ensemble, which is also the connection of its one session.
 #[derive(Clone)]
 pub(crate) struct FakeEnsemble(Arc<State>);
 
@@ -61,13 +61,13 @@ impl FakeEnsemble {
         }))
     }
 
-    /// A session that has just been opened.
+    /// Opens a session.
     pub(crate) fn session(&self) -> Arc<Session> {
         let keeper = Keeper::new(TIMEOUT, clock::now(), clock::now());
         Session::new(Arc::new(self.clone()), SESSION, keeper, Arc::default())
     }
 
-    /// A hold in this session, whose node was created just now.
+    /// Makes a hold in this session, whose node is created now.
     pub(crate) fn hold(&self, session: &Arc<Session>, path: &str, owner: Owner) -> Hold {
         Hold::new(self.grant(session, path, owner, false))
     }
@@ -77,7 +77,7 @@ impl FakeEnsemble {
         Grant::new(footing, owner, bound, None)
     }
 
-    /// A grant whose node may be passed on.
+    /// Makes a grant whose node may be passed on.
     pub(crate) fn grant_to_return(
         &self,
         session: &Arc<Session>,
@@ -87,7 +87,7 @@ impl FakeEnsemble {
         Grant::new(self.footing(session, "/a", false), owner, false, Some(returns))
     }
 
-    /// What a grant is based on, whose node was created just now, with a name of its own or not.
+    /// Makes the footing of a grant, whose node is created now, with a name of its own or not.
     pub(crate) fn footing(&self, session: &Arc<Session>, path: &str, name_is_reused: bool) -> Footing {
         let node = format!("{path}/_c_{}-lock-0000000000", crate::platform::uuid());
         let czxid = self.create(&node);
@@ -108,17 +108,17 @@ impl FakeEnsemble {
         self.0.refuses_deletions.store(true, Ordering::Relaxed);
     }
 
-    /// Creates nothing in transactions, as servers of 3.4.
+    /// Creates nothing in transactions, like servers of version 3.4.
     pub(crate) fn be_old(&self) {
         self.0.is_old.store(true, Ordering::Relaxed);
     }
 
-    /// Answers nothing any more, and does nothing either.
+    /// Stops answering, and stops doing anything.
     pub(crate) fn fall_silent(&self) {
         self.0.is_silent.send_replace(true);
     }
 
-    /// Ends its session. The library does not notice, but the answers to requests say so.
+    /// Ends its session. The library does not notice, but answers to requests say so.
     pub(crate) fn end_session(&self) {
         self.0.has_ended.send_replace(true);
     }
@@ -131,27 +131,27 @@ impl FakeEnsemble {
         lock_ignoring_poison(&self.0.nodes).keys().cloned().collect()
     }
 
-    /// How many flights have been sent.
+    /// Returns how many flights have been sent.
     pub(crate) fn flights(&self) -> usize {
         *lock_ignoring_poison(&self.0.flights)
     }
 
-    /// How many watches are listened to.
+    /// Returns how many watches are listened to.
     pub(crate) fn watches(&self) -> usize {
         lock_ignoring_poison(&self.0.watches).iter().filter(|(_, watch)| !watch.is_closed()).count()
     }
 
-    /// When the nodes of holds were checked.
+    /// Returns when the nodes of holds were checked.
     pub(crate) fn checks(&self) -> Vec<Moment> {
         lock_ignoring_poison(&self.0.checks).iter().map(|(when, _)| *when).collect()
     }
 
-    /// How many nodes were checked each time.
+    /// Returns how many nodes were checked each time.
     pub(crate) fn checked(&self) -> Vec<usize> {
         lock_ignoring_poison(&self.0.checks).iter().map(|(_, nodes)| *nodes).collect()
     }
 
-    /// Deletes a node, as an operator may; `false` if it is not there.
+    /// Deletes a node, as an operator may; `false` if it does not exist.
     pub(crate) fn delete_node(&self, path: &str) -> bool {
         let is_there = lock_ignoring_poison(&self.0.nodes).remove(path).is_some();
         if is_there {
@@ -166,7 +166,7 @@ impl FakeEnsemble {
         czxid
     }
 
-    /// In the same transaction as another.
+    /// Creates a node, as this transaction.
     pub(crate) fn create_with(&self, path: &str, czxid: i64) {
         lock_ignoring_poison(&self.0.nodes).insert(path.to_owned(), czxid);
         self.tell(path.rsplit_once('/').map_or("", |(directory, _)| directory), WatchEvent::Changed);
@@ -253,7 +253,8 @@ impl FakeEnsemble {
         children.map(|(_, name)| name.to_owned()).collect()
     }
 
-    /// The outcome of `act`; `unknown` if the connection is given up before the ensemble answers.
+    /// Returns the outcome of `act`; `unknown` if the connection is given up before the ensemble
+    /// answers.
     fn answer<T: Send + 'static>(
         &self,
         unknown: T,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// The text of a file. A pipe is refused: it could not be read again, and may keep the reader waiting.
+/// Reads the text of a file. A pipe is refused: it could not be read again, and may keep the reader waiting.
 pub(crate) fn text(file: &Path, longest: u64) -> Result<String, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     let kind = std::fs::metadata(file).map_err(unreadable)?;
@@ -38,7 +38,8 @@ impl Reads {
         Self { turns: Arc::new(Semaphore::new(1)), process: std::process::id() }
     }
 
-    /// The result of `read`; `None` if the runtime ends. A read that has begun goes on even if the future is dropped.
+    /// Returns the result of `read`; `None` if the runtime ends. A read that has begun goes on even if the future is
+    /// dropped.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce() -> T + Send + 'static,

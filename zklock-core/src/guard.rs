@@ -1,8 +1,8 @@
 //! Looks out for contenders that cannot see a hold.
 //!
-//! An acquire refuses to hold beside one. But it may come later: kazoo's `Lock` does not see our node, and is granted
-//! while we hold. So a holder of more than a heartbeat watches the children of the lock's node. It costs one listing,
-//! and if others come and go one more in a heartbeat; a short hold costs nothing.
+//! An acquire refuses to hold the lock beside one. But one may come later: kazoo's `Lock` does not see our node, and
+//! is granted while we hold. So after a heartbeat, a holder watches the children of the lock's node. That costs one
+//! listing, and one more per heartbeat while others come and go. A short hold costs nothing.
 
 use crate::clock;
 use crate::ensemble::{Landing, Pending};
@@ -12,7 +12,7 @@ use crate::machine::queue::{Standing, standing};
 use crate::session::{Holding, Session};
 use std::sync::Arc;
 
-/// Comes to its end when a contender is there that cannot see the hold, and says what its node is called.
+/// Waits until there is a contender that cannot see the hold, and returns the name of its node.
 pub(crate) async fn stranger(session: Arc<Session>, claims: Arc<[Claim]>, holding: Arc<Holding>) -> String {
     let queues: Vec<(&Claim, &str)> = claims.iter().filter_map(|claim| guarded(claim, &holding)).collect();
     if queues.is_empty() {
@@ -27,7 +27,7 @@ pub(crate) async fn stranger(session: Arc<Session>, claims: Arc<[Claim]>, holdin
         let mut looks = queues.iter().zip(&outcomes);
         let found = looks.find_map(|((claim, own), outcome)| stranger_in(claim, own, outcome));
         match (found, watch) {
-            // One of ours that speaks otherwise is there for a moment, until it has been refused.
+            // A contender of ours with another dialect may be there for a moment, until it has been refused.
             (Some(name), _) if suspect.as_deref() == Some(name) => return name.to_owned(),
             (Some(name), _) => suspect = Some(name.to_owned()),
             (None, Some(watch)) => changes(&session, watch).await,
@@ -36,7 +36,7 @@ pub(crate) async fn stranger(session: Arc<Session>, claims: Arc<[Claim]>, holdin
     }
 }
 
-/// The queue of this claim with our node in it, if there are strangers to be refused in it.
+/// Returns the queue of this claim and our node in it, if strangers in that queue should be refused.
 fn guarded<'a>(claim: &'a Claim, holding: &'a Holding) -> Option<(&'a Claim, &'a str)> {
     if claim.foreign != Foreign::Refuse || !claim.has_queue() || claim.permits.is_some() {
         return None;

@@ -30,8 +30,8 @@ pub struct Committed {
 }
 
 impl Committed {
-    /// The version of each node after its write, in the order of the writes: 0 if it was created, `None` if it
-    /// was deleted. A node that is written twice appears twice.
+    /// Returns the version of each node after its write, in the order of the writes: 0 if it was created, `None`
+    /// if it was deleted. A node that is written twice appears twice.
     pub fn versions(&self) -> &[Option<i32>] {
         &self.versions
     }
@@ -105,7 +105,7 @@ impl<'a> Guarded<'a> {
         hold.commit(self.checked()?.0).await
     }
 
-    /// The checked writes without the hold, for [`commit_checked`](Hold::commit_checked).
+    /// Returns the checked writes without the hold, for [`commit_checked`](Hold::commit_checked).
     #[doc(hidden)]
     pub fn checked(self) -> Result<CheckedWrites, Error> {
         let bytes = self.bytes;

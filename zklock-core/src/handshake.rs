@@ -57,7 +57,7 @@ pub(crate) async fn look(tls: &Tls, host: &str, stream: TcpStream, deadline: Ins
     }
 }
 
-/// Ends when the server has accepted us, as far as it tells.
+/// Waits until the server has accepted us, as far as it tells.
 async fn shake(connection: &mut ClientConnection, stream: &TcpStream) -> Result<(), Failure> {
     let mut chunk = [0; 4096];
     loop {
@@ -117,7 +117,7 @@ fn explained(error: &rustls::Error, has_identity: bool) -> String {
     }
 }
 
-/// What is wrong with the server's certificate.
+/// Describes what is wrong with the server's certificate.
 fn mistrusted(problem: &CertificateError) -> String {
     const REMEDY: &str = "renew it, or set this machine's clock right";
     match problem {
@@ -141,7 +141,7 @@ fn mistrusted(problem: &CertificateError) -> String {
     }
 }
 
-/// Why the server may have refused us.
+/// Returns why the server may have refused us.
 fn refused(alert: AlertDescription, has_identity: bool) -> String {
     let advice = match alert {
         AlertDescription::ProtocolVersion | AlertDescription::InsufficientSecurity => {

@@ -1,5 +1,5 @@
-//! What the owners in this process hold at one path, through any lock. It serves to refuse a wait that could never end, to
-//! log one that may never end, and to let a writer take the read side.
+//! The record of what the owners in this process hold at one path, through any lock. It serves to refuse a wait that could
+//! never end, to log one that may never end, and to let a writer take the read side.
 
 use crate::hold::Grant;
 use crate::machine::claim::Claim;
@@ -47,7 +47,7 @@ impl HeldAt {
         lock_ignoring_poison(&self.held).push(HeldClaim { scheme: claim.scheme, node, grant: grant.clone() });
     }
 
-    /// Forgets what is over.
+    /// Forgets grants that are over.
     pub(crate) fn tidy(&self) {
         lock_ignoring_poison(&self.held).retain(|held| !held.grant.is_over());
     }
@@ -87,15 +87,15 @@ impl HeldAt {
             .any(|(name, progress)| **name == *member && !progress.is_wanted())
     }
 
-    /// The roles that the owner holds here, and for each whether only the owner may release it.
+    /// Returns the roles that the owner holds here, and for each whether only the owner may release it.
     pub(crate) fn held_by(&self, owner: Owner) -> Vec<(Role, bool)> {
         let held = lock_ignoring_poison(&self.held);
         let is_own = |held: &&HeldClaim| held.node.is_some() && held.grant.is_in_use_by(owner);
         held.iter().filter(is_own).map(|held| (held.scheme.role(), held.grant.is_bound())).collect()
     }
 
-    /// The owner's hold of the write side, which it alone can release, in the dialect of this reader. A hold that anybody
-    /// can release may have been handed to another thread or task, which writes.
+    /// Returns the owner's hold of the write side, which it alone can release, in the dialect of this reader. A hold that
+    /// anybody can release may have been handed to another thread or task, which writes.
     pub(crate) fn writer(&self, owner: Owner, reader: Scheme) -> Option<Writer> {
         let writer = match reader {
             Scheme::Read => Scheme::Write,

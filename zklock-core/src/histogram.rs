@@ -12,7 +12,7 @@ const FIRST: u64 = 100_000;
 /// The buckets that have a bound. One more, the last, has none.
 const BUCKETS: usize = 24;
 
-/// What is counted, which decides where the buckets end.
+/// The unit of the values that are counted, which decides where the buckets end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Unit {
     /// 100 µs, 200 µs, and so on to 14 minutes.
@@ -22,7 +22,7 @@ enum Unit {
 }
 
 impl Unit {
-    /// How many buckets have a bound.
+    /// Returns how many buckets have a bound.
     const fn bounds(self) -> usize {
         match self {
             Self::Seconds => BUCKETS,
@@ -30,7 +30,7 @@ impl Unit {
         }
     }
 
-    /// The largest value in a bucket.
+    /// Returns the largest value in a bucket.
     fn bound(self, bucket: usize) -> f64 {
         match self {
             Self::Seconds => self.value(FIRST << bucket),
@@ -38,7 +38,7 @@ impl Unit {
         }
     }
 
-    /// The bucket of an amount. Times are in nanoseconds.
+    /// Returns the bucket of an amount. Times are in nanoseconds.
     fn bucket(self, amount: u64) -> usize {
         let units = match self {
             Self::Seconds => amount.div_ceil(FIRST),
@@ -49,7 +49,7 @@ impl Unit {
         (doublings as usize).min(self.bounds())
     }
 
-    /// An amount as users see it.
+    /// Returns an amount as users see it.
     fn value(self, amount: u64) -> f64 {
         match self {
             Self::Seconds => amount as f64 / 1e9,
@@ -118,7 +118,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// How many values were counted.
+    /// Returns how many values were counted.
     ///
     /// # Examples
     ///
@@ -129,7 +129,7 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
-    /// The sum of all values.
+    /// Returns the sum of all values.
     ///
     /// # Examples
     ///
@@ -140,8 +140,8 @@ impl Histogram {
         self.unit.value(self.sum)
     }
 
-    /// The upper bound of each bucket, and how many values were not larger than that. The last bound is infinite, so
-    /// its number is the [count](Self::count).
+    /// Returns the upper bound of each bucket, and how many values were not larger than that. The last bound is
+    /// infinite, so its number is the [count](Self::count).
     ///
     /// # Examples
     ///

@@ -93,7 +93,7 @@ pub(crate) struct Grant {
     unsettled: AtomicUsize,
 }
 
-/// What a grant is based on. Grants that follow one another on one node share it.
+/// The basis of a grant. Grants that follow one another on one node share it.
 #[derive(Clone)]
 pub(crate) struct Footing {
     pub(crate) session: Arc<Session>,
@@ -127,27 +127,28 @@ impl Hold {
         Self { grant, released: watch::Sender::new(Released::No) }
     }
 
-    /// The fencing token of this grant.
+    /// Returns the fencing token of this grant.
     pub fn token(&self) -> Token {
         self.grant.token
     }
 
-    /// The path of the lock; see [`Lock::path`](crate::Lock::path).
+    /// Returns the path of the lock; see [`Lock::path`](crate::Lock::path).
     pub fn path(&self) -> &str {
         &self.grant.path
     }
 
-    /// The path of the node that represents this hold. For a set of locks, and for several permits, it is the first.
+    /// Returns the path of the node that represents this hold. For a set of locks, and for several permits, it is the
+    /// first.
     pub fn node(&self) -> &str {
         self.grant.holding.node()
     }
 
-    /// The paths of all nodes that represent this hold. If one of them is deleted, the hold is lost.
+    /// Returns the paths of all nodes that represent this hold. If one of them is deleted, the hold is lost.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
         self.grant.holding.nodes.iter().map(|node| &**node)
     }
 
-    /// The state of the hold.
+    /// Returns the state of the hold.
     pub fn state(&self) -> HoldState {
         match self.grant.holding.status() {
             _ if *self.released.borrow() == Released::Before => HoldState::Released,
@@ -159,7 +160,7 @@ impl Hold {
         }
     }
 
-    /// How long the lock is certain to be held, even if the ensemble is not heard from again.
+    /// Returns how long the lock is certain to be held, even if the ensemble is not heard from again.
     ///
     /// Zero means that others may hold it. The call costs no request. Its answer is true at this moment: if the
     /// process is paused before it does the guarded work, the lease may be over by then. The [`token`](Self::token)
@@ -209,7 +210,7 @@ impl Hold {
         confirmed.ok_or_else(|| self.unconfirmed())
     }
 
-    /// How long the hold is certain to last, if the quorum confirms it.
+    /// Returns how long the hold is certain to last, if the quorum confirms it.
     async fn ask(&self) -> Option<Duration> {
         let grant = &self.grant;
         // A lapsed lease takes two checks to be restored.
@@ -224,8 +225,8 @@ impl Hold {
         None
     }
 
-    /// Why the hold could not be confirmed. Call it last: the hold may have been released or lost at any moment
-    /// before.
+    /// Returns why the hold could not be confirmed. Call it last: the hold may have been released or lost at any
+    /// moment before.
     fn unconfirmed(&self) -> Error {
         self.refuse_released().err().unwrap_or_else(|| self.grant.unheard())
     }
@@ -391,16 +392,16 @@ impl Drop for Hold {
     }
 }
 
-/// What is left of a grant after one of its holds is released.
+/// The result of releasing one of a grant's holds.
 #[derive(PartialEq, Eq)]
 enum Left {
-    /// Other holds of the owner.
+    /// The owner has other holds of the grant.
     Others,
-    /// The node, for the next holder in this process.
+    /// The next holder in this process gets the node.
     PassedOn,
-    /// Nothing: it is being released.
+    /// The grant is being released.
     Released,
-    /// Nothing: it was lost.
+    /// The grant had been lost.
     Lost,
 }
 
@@ -452,7 +453,7 @@ impl Grant {
         self.loss().is_some()
     }
 
-    /// Why it was lost; `None` if it was not.
+    /// Returns why it was lost; `None` if it was not.
     pub(crate) fn loss(&self) -> Option<LossReason> {
         if let Status::Lost(reason) = self.holding.status() { Some(reason) } else { None }
     }
@@ -461,7 +462,7 @@ impl Grant {
         &self.holding
     }
 
-    /// Another hold for the same owner; `None` if the last hold has been released meanwhile.
+    /// Returns another hold for the same owner; `None` if the last hold has been released meanwhile.
     pub(crate) fn again(self: &Arc<Self>) -> Option<Hold> {
         let more = |holds: usize| (holds > 0).then_some(holds + 1);
         self.holds.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;

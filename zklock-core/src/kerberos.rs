@@ -66,7 +66,7 @@ impl Kerberos {
         Ok(Self { service, host, process, threads: AtomicUsize::new(0) })
     }
 
-    /// The service's host, if `connected` is the host that is connected to.
+    /// Returns the service's host, if `connected` is the host that is connected to.
     pub(crate) fn host<'a>(&'a self, connected: &'a str) -> &'a str {
         self.host.as_deref().unwrap_or(connected)
     }
@@ -113,7 +113,7 @@ impl fmt::Display for Kerberos {
     }
 }
 
-/// Why there is no ticket for this host, if one is needed.
+/// Returns why there is no ticket for this host, if one is needed.
 pub(crate) async fn no_ticket(all: &[Credentials], host: &str, bound: Duration) -> Option<String> {
     let kerberos = all.iter().find_map(Credentials::by_kerberos)?;
     let fetched = kerberos.clone().fetch_ticket(kerberos.host(host), bound).await;

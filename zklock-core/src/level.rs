@@ -1,4 +1,4 @@
-//! What the servers can do: only the requests of ZooKeeper 3.4, or also those of 3.5.
+//! The level of the servers: whether they know only the requests of ZooKeeper 3.4, or also those of 3.5.
 //!
 //! A server answers a request that it does not know with an error, and closes the connection. So its level must be known
 //! before the first such request is sent.
@@ -28,8 +28,8 @@ impl ServerLevel {
         }
     }
 
-    /// The level that a server's answer stands for. An answer that cannot be parsed counts as a current version: a server may
-    /// be told not to answer, and other products use the same protocol.
+    /// Returns the level that a server's answer stands for. An answer that cannot be parsed counts as a current version: a
+    /// server may be told not to answer, and other products use the same protocol.
     pub(crate) fn of_answer(answer: &str) -> Self {
         if answer.starts_with(KEEPER) {
             return Self::V3_4;
@@ -48,7 +48,7 @@ fn version(answer: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// What needs a creation in a transaction, and what to do instead.
+/// A feature that needs a creation in a transaction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Newer {
     Set,
@@ -59,7 +59,7 @@ pub(crate) enum Newer {
 }
 
 impl Newer {
-    /// Why a server of 3.4 is not asked for it.
+    /// Returns why a server of 3.4 is not asked for it.
     pub(crate) fn refusal(self) -> String {
         let (what, instead) = match self {
             Self::Set => ("a set of locks", "acquire them one by one, in the same order everywhere"),

@@ -53,7 +53,7 @@ pub(crate) use waiter::{Answer, Ticket};
 /// next caller of this process.
 const BRIEF: Duration = Duration::from_millis(1);
 
-/// What all handles of a client share. Dropping the last handle closes its sessions.
+/// The parts that all handles of a client share. Dropping the last handle closes its sessions.
 pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pub(crate) counters: Arc<Counters>,
@@ -61,7 +61,7 @@ pub(crate) struct Shared {
     pub(crate) handles: watch::Receiver<()>,
 }
 
-/// What every client and lock has while it exists. A node that is kept for the next caller does not have one.
+/// A handle, which every client and lock has while it exists. A node that is kept for the next caller does not have one.
 pub(crate) type Handle = Arc<watch::Sender<()>>;
 
 impl Drop for Shared {
@@ -115,7 +115,7 @@ impl Width {
         }
     }
 
-    /// The largest number of attempts.
+    /// Returns the largest number of attempts.
     const fn attempts(self) -> usize {
         match self {
             Self::One => 1,
@@ -141,12 +141,12 @@ struct State {
     kept: Option<Arc<Kept>>,
     /// Whether a try has found the lock busy.
     was_busy: bool,
-    /// What the last busy try left to be remembered.
+    /// The memory that the last busy try left.
     remembered: Option<Remembered>,
 }
 
 impl State {
-    /// The next caller, if it is ready to wait. It takes over the place of a caller that went away.
+    /// Returns the next caller, if it is ready to wait. It takes over the place of a caller that went away.
     fn heir(&mut self) -> Option<Waiter> {
         while let Some(next) = self.waiting.pop_front() {
             if next.patience == Patience::TriesOnce && next.progress.is_wanted() {
@@ -314,7 +314,7 @@ impl LocalQueue {
         !self.claims.iter().any(|claim| claim.scheme.role().excludes(claim.scheme.role()))
     }
 
-    /// The owner's hold of the write side, which it alone can release, if this is the read side of the same lock.
+    /// Returns the owner's hold of the write side, which it alone can release, if this is the read side of the same lock.
     fn writer(&self, owner: Owner) -> Option<Writer> {
         match (&self.claims[..], &self.held_at[..]) {
             // The next writer of this process must not take over that node while the reader is beside it.
@@ -348,7 +348,7 @@ impl LocalQueue {
         pending().await
     }
 
-    /// The next waiter, if it is to begin now.
+    /// Returns the next waiter, if it is to begin now.
     fn take_next(&self) -> Option<Waiter> {
         let mut state = lock_ignoring_poison(&self.state);
         if self.shared.pool.is_closed() {
@@ -380,7 +380,7 @@ impl LocalQueue {
         Acquisition::new(self.claims.clone(), waiter.patience, self.path.clone(), progress, slot)
     }
 
-    /// The footing of a grant of this queue.
+    /// Returns the footing of a grant of this queue.
     fn footing(&self, granted: Granted, token: Token, progress: Arc<Progress>) -> Footing {
         let Granted { session, holding, .. } = granted;
         let slot = self.shared.pool.slot().clone();

@@ -62,13 +62,13 @@ impl Lock {
         Self { choice: Some(choice), ..self }
     }
 
-    /// The path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a choice, the
-    /// same in the order in which its locks were named.
+    /// Returns the path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a
+    /// choice, the same in the order in which its locks were named.
     pub fn path(&self) -> &str {
         self.spec.path()
     }
 
-    /// The description that the lock was made from.
+    /// Returns the description that the lock was made from.
     pub fn spec(&self) -> &LockSpec {
         &self.spec
     }
@@ -228,8 +228,8 @@ impl Lock {
         hold
     }
 
-    /// A hold that costs no request and no wait: another one for an owner that already has one of a reentrant lock, or one on a
-    /// node that the process has kept.
+    /// Returns a hold that costs no request and no wait: another one for an owner that already has one of a reentrant lock,
+    /// or one on a node that the process has kept.
     pub(crate) fn at_once(&self, owner: Owner) -> Result<Option<Hold>, Error> {
         if let Some(choice) = &self.choice {
             return choice.at_once(owner);
@@ -271,9 +271,9 @@ impl Lock {
         has_permits && ticket.is_behind_others() && self.pool().slot().is_connected()
     }
 
-    /// The kind of error for a wait that failed. It blames other holders only while a server answers: a caller that mistakes an
-    /// outage for contention goes on without the lock. A server may also accept connections and never answer, but its silence
-    /// shows only after the time that every try allows it.
+    /// Returns the kind of error for a wait that failed. It blames other holders only while a server answers: a caller that
+    /// mistakes an outage for contention goes on without the lock. A server may also accept connections and never answer,
+    /// but its silence shows only after the time that every try allows it.
     fn failure(&self, ticket: &Ticket) -> ErrorKind {
         if self.is_silent(ticket) || !self.pool().slot().is_connected() {
             ErrorKind::Unreachable
@@ -292,7 +292,7 @@ impl Lock {
         !matches!(self.queue.own(owner), Ok(Own::Nothing | Own::Beside))
     }
 
-    /// The likely reason why a wait failed.
+    /// Returns the likely reason why a wait failed.
     fn trouble(&self, owner: Owner, ticket: &Ticket) -> String {
         if self.is_own(owner) {
             return "this thread or task holds it itself, and nobody has released that hold".to_owned();
@@ -311,7 +311,7 @@ impl fmt::Debug for Lock {
     }
 }
 
-/// The answer, or `None` if there was none by the deadline.
+/// Returns the answer, or `None` if there was none by the deadline.
 async fn answered(ticket: &mut Ticket, deadline: Pin<&mut impl Future<Output = Duration>>) -> Option<Answer> {
     tokio::select! {
         biased;

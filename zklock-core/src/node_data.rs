@@ -24,7 +24,7 @@ pub(crate) struct Queue {
     pub(crate) is_left: bool,
 }
 
-/// The data of a node that is not part of a set, for a client with this identity.
+/// Returns the data of a node that is not part of a set, for a client with this identity.
 pub(crate) fn of(identity: &str) -> Arc<[u8]> {
     identity.as_bytes().into()
 }
@@ -52,8 +52,8 @@ fn below<'a>(queues: impl Iterator<Item = &'a Queue>) -> String {
     format!("{MARK}{}", queues.map(Queue::line).collect::<Vec<_>>().join("\n"))
 }
 
-/// The data of a node that names these queues, after its holder has been asked to let go. The queues stay, or a set that
-/// waits would look as if it held.
+/// Returns the data of a node that names these queues, after its holder has been asked to let go. The queues stay, or a
+/// set that waits would look as if it held.
 pub(crate) fn asking(queues: &[Queue]) -> Vec<u8> {
     let below = if queues.is_empty() { String::new() } else { below(queues.iter()) };
     [REVOKE, below.as_bytes()].concat()
@@ -64,15 +64,15 @@ pub(crate) fn asks(data: &[u8]) -> bool {
     data.starts_with(REVOKE) && read(data).0.as_bytes() == REVOKE
 }
 
-/// The most bytes that a set with these queues takes in the data of all its nodes, besides the identity.
+/// Returns the most bytes that a set with these queues takes in the data of all its nodes, besides the identity.
 pub(crate) fn bytes_of(claims: &[Claim]) -> usize {
     let first = claims.first().map_or(0, |claim| claim.directory.len());
     // Each queue is named by its own node and by the first one, and its own node names the first queue too.
     claims.iter().map(|claim| 2 * claim.directory.len() + first + BYTES_AT_MOST).sum()
 }
 
-/// The identity and the queues that a node's data names, its own queue first. There are no queues if it is not part of a
-/// set.
+/// Returns the identity and the queues that a node's data names, its own queue first. There are no queues if it is not
+/// part of a set.
 pub(crate) fn read(data: &[u8]) -> (String, Vec<Queue>) {
     let text = String::from_utf8_lossy(data);
     match text.rsplit_once(MARK) {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct Observer {
     lock: Lock,
     watch: Option<HolderWatch>,
-    /// What was reported last.
+    /// The holder that was reported last.
     reported: Option<Option<QueuedContender>>,
 }
 

@@ -56,7 +56,7 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// The defaults, for the ensemble at `hosts`: `host:port,host:port`, optionally followed by a `/chroot`.
+    /// Makes the default options, for the ensemble at `hosts`: `host:port,host:port`, optionally followed by a `/chroot`.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// The session timeout to ask for. The servers may grant another. Default: 10 s.
+    /// Sets the session timeout to ask for. The servers may grant another. Default: 10 s.
     ///
     /// After a crash, a holder's lock becomes free when its session has timed out. A short timeout frees it sooner, but
     /// short network problems then lose holds.
@@ -110,7 +110,7 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// How long to try to reach a server before [`connect`](crate::Client::connect), or a question such as
+    /// Sets how long to try to reach a server before [`connect`](crate::Client::connect), or a question like
     /// [`contenders`](crate::Lock::contenders), fails. Default: 10 s.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
@@ -118,8 +118,8 @@ impl ClientOptions {
         self
     }
 
-    /// How long the servers have to answer a [`try_acquire`](crate::Lock::try_acquire), or any call with a timeout of
-    /// zero, before it fails. Default: 1 s.
+    /// Sets how long the servers have to answer a [`try_acquire`](crate::Lock::try_acquire), or any call with a timeout
+    /// of zero, before it fails. Default: 1 s.
     ///
     /// While they answer, a try takes a few round trips, and never this long. It does not limit connecting;
     /// [`connect_timeout`](Self::connect_timeout) does.
@@ -162,7 +162,7 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// The name that others see: the data of the client's nodes. Default: `host/pid`.
+    /// Sets the name that others see: the data of the client's nodes. Default: `host/pid`.
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// The version of the servers, such as 3 and 4 for 3.4.14. For an ensemble that is being upgraded, give the oldest.
+    /// Sets the version of the servers: 3 and 4 for 3.4.14, say. For an ensemble that is being upgraded, give the oldest.
     /// What matters is whether they are older than 3.5, which has every feature. Default: the first server of each
     /// session is asked, with the command `srvr`. A server that may not answer it (see `4lw.commands.whitelist`), or that
     /// uses TLS, is taken for 3.5 or later.
@@ -242,7 +242,7 @@ impl ClientOptions {
         self
     }
 
-    /// Who may use the nodes that the client creates. Default: everyone.
+    /// Sets who may use the nodes that the client creates. Default: everyone.
     ///
     /// # Examples
     ///
@@ -276,11 +276,12 @@ impl ClientOptions {
         self
     }
 
-    /// Whether the client asks the servers to confirm what it holds, every twelfth of the session timeout. Default: yes.
+    /// Sets whether the client asks the servers to confirm what it holds, every twelfth of the session timeout. Default:
+    /// yes.
     ///
     /// A client that holds anything, be it one lock or a thousand, writes to the ensemble that often. That is a real load
-    /// if thousands of clients hold something all day, such as the leaders of as many elections. Without a heartbeat they
-    /// cost nothing.
+    /// if thousands of clients hold something all day, for example as leaders of thousands of elections. Without a
+    /// heartbeat they cost nothing.
     ///
     /// But without a heartbeat nothing proves that a hold is still there. Half a session timeout after the grant,
     /// [`valid_for`](crate::Hold::valid_for) is zero for good. The hold is [at risk](crate::HoldState::AtRisk) while the

@@ -28,7 +28,7 @@ enum Kind {
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Owner {
-    /// The calling tokio task, or the calling thread if there is no task.
+    /// Returns the calling tokio task as an owner, or the calling thread if there is no task.
     pub fn current() -> Self {
         thread_local! {
             /// The number of this thread, which no later thread gets. It has no destructor, so it exists to the very
@@ -46,13 +46,13 @@ impl Owner {
         })))
     }
 
-    /// A new owner, distinct from every other: the task of another event loop, for example.
+    /// Makes a new owner, distinct from every other: for the task of another event loop, for example.
     pub fn unique() -> Self {
         Self(Kind::Named(next()))
     }
 
-    /// An owner that acquires once and holds nothing else, so that anybody may release its hold. It is for calls made on
-    /// an event loop, whose thread is shared by many others.
+    /// Makes an owner that acquires once and holds nothing else, so that anybody may release its hold. It is for calls
+    /// made on an event loop, whose thread is shared by many others.
     pub fn ticket() -> Self {
         Self(Kind::Ticket(next()))
     }

@@ -18,7 +18,7 @@ impl Parts {
         self.0.extend_from_slice(text);
     }
 
-    /// The other process may have another working directory.
+    /// Makes the path absolute, because the other process may have another working directory.
     pub(crate) fn file(&mut self, letter: u8, file: &Path) {
         let absolute = absolute(file).unwrap_or_else(|_| file.to_owned());
         self.text(letter.to_ascii_uppercase(), absolute.as_os_str().as_bytes());
@@ -28,7 +28,7 @@ impl Parts {
         self.0
     }
 
-    /// The parts in their order; `None` if these bytes are something else.
+    /// Returns the parts in their order; `None` if these bytes are something else.
     pub(crate) fn read(mut bytes: &[u8]) -> Option<Vec<(u8, &[u8])>> {
         let mut parts = Vec::new();
         while let Some((letter, rest)) = bytes.split_first() {

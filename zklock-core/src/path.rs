@@ -51,7 +51,7 @@ pub(crate) fn check_path(path: &str) -> Result<(), Error> {
     Err(invalid(path, problem))
 }
 
-/// The server's own rule for the characters of a path.
+/// Whether the servers forbid this character in a path.
 fn is_forbidden(character: char) -> bool {
     // The server sees a character beyond 16 bits as two surrogates.
     matches!(u32::from(character), 0..=0x1F | 0x7F..=0x9F | 0xD800..=0xF8FF | 0xFFF0..)
@@ -85,14 +85,14 @@ impl Hosts {
         Ok(Self { servers, chroot: chroot.to_owned() })
     }
 
-    /// In the form that the client library parses.
+    /// Returns the hosts in the form that the client library parses.
     pub(crate) fn connect_string(&self) -> String {
         let servers: Vec<String> = self.servers.iter().map(|(host, port)| written(host, *port)).collect();
         servers.join(",") + &self.chroot
     }
 }
 
-/// A server's address in the form that the client library parses.
+/// Returns a server's address in the form that the client library parses.
 pub(crate) fn written(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }

@@ -7,12 +7,13 @@ use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A mark that no other attempt has.
+/// Returns a mark that no other attempt has.
 pub(crate) fn uuid() -> Uuid {
     Uuid::from_random(random_bits())
 }
 
-/// Random bits from the kernel. A generator of our own would repeat itself in a forked child.
+/// Returns random bits from the kernel. A generator of our own would repeat itself in a forked
+/// child.
 pub(crate) fn random_bits() -> u128 {
     let mut bytes = [0; 16];
     loop {
@@ -32,7 +33,7 @@ fn fallback_bits() -> u128 {
     nanos << 64 | u128::from(std::process::id()) << 32 | count
 }
 
-/// The contender's default identity, for people who look at the queue: `host/pid`.
+/// Returns the contender's default identity, for people who look at the queue: `host/pid`.
 pub(crate) fn identity() -> String {
     let name = rustix::system::uname();
     format!("{}/{}", name.nodename().to_string_lossy(), std::process::id())

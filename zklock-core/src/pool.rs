@@ -62,7 +62,7 @@ impl Pool {
         Self { options, runtime, slot, closing, kept, guarded: Arc::default() }
     }
 
-    /// A pool whose sessions a test opens.
+    /// Returns a pool whose sessions a test opens.
     #[cfg(test)]
     pub(crate) fn of(slot: Arc<Slot>) -> Self {
         let (_, kept) = watch::channel(true);
@@ -297,7 +297,7 @@ impl SessionKeeper {
     }
 }
 
-/// What ties a session to a server.
+/// The tie between a session and a server.
 enum Tie {
     /// Connected, until the connection has ended.
     Connected(Arc<ZooKeeper>, Pending<End>),

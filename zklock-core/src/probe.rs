@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 /// How long a port may take to answer one question.
 const ANSWER: Duration = Duration::from_millis(700);
-/// What ZooKeeper answers, even if it does not allow the command, or has no quorum.
+/// The beginnings of ZooKeeper's answers. It answers even if it does not allow the command, or has no quorum.
 const PLAIN_ANSWERS: [&[u8]; 4] = [
     b"Zookeeper version",
     b"ClickHouse Keeper version",

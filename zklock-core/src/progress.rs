@@ -8,16 +8,17 @@ use crate::sync::{Mutex, lock_ignoring_poison};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the attempts of one client owe, and what they know about one another.
+/// The number of a client's attempts that still owe something, and whether its holds are handed over.
 #[derive(Default)]
 pub(crate) struct Attempts {
     owed: AtomicU64,
-    /// If so, an owner that acquires again may not be waiting for itself.
+    /// Whether an owner has released what another acquired. Then an owner that acquires again may not be waiting for
+    /// itself.
     handed_over: AtomicBool,
 }
 
 impl Attempts {
-    /// The attempts whose caller has its answer, but whose node may still exist.
+    /// Returns the number of attempts whose caller has its answer, but whose node may still exist.
     pub(crate) fn owed(&self) -> u64 {
         self.owed.load(Ordering::Acquire)
     }
@@ -41,7 +42,7 @@ impl Attempts {
 
 /// How far one attempt has got, for its caller and the counters.
 ///
-/// What it owes is counted from the moment that its caller goes away. So a program may exit when nothing is owed.
+/// Its node counts as owed from the moment that its caller goes away. So a program may exit when nothing is owed.
 pub(crate) struct Progress {
     counters: Arc<Counters>,
     state: Mutex<AttemptState>,
@@ -70,8 +71,8 @@ impl Progress {
         Arc::new(Self { counters: counters.clone(), state, asks, own, nodes: Mutex::default() })
     }
 
-    /// Its owner already holds this lock, together with others. Only if the attempt has to wait can it be waiting for
-    /// itself.
+    /// Notes that its owner already holds this lock, together with others. Only if the attempt has to wait can it be
+    /// waiting for itself.
     pub(crate) fn set_beside_own(&self, path: &Arc<str>) {
         *lock_ignoring_poison(&self.own) = Some(path.clone());
     }
@@ -95,7 +96,7 @@ impl Progress {
         begins
     }
 
-    /// Its caller has gone, or no longer needs the node.
+    /// Notes that its caller has gone, or no longer needs the node.
     pub(crate) fn owe(&self) {
         let mut state = lock_ignoring_poison(&self.state);
         *state = match *state {
@@ -108,7 +109,7 @@ impl Progress {
         };
     }
 
-    /// Its node is gone.
+    /// Notes that its node is gone.
     pub(crate) fn settle(&self) {
         if std::mem::replace(&mut *lock_ignoring_poison(&self.state), AttemptState::Over)
             == AttemptState::Owed
@@ -136,7 +137,7 @@ impl Progress {
         lock_ignoring_poison(&self.asks).is_none()
     }
 
-    /// It has queued and may have to wait, with a node of this name in each of its queues.
+    /// Notes that it has queued and may have to wait, with a node of this name in each of its queues.
     pub(crate) fn set_nodes(&self, nodes: Vec<String>) {
         *lock_ignoring_poison(&self.nodes) = nodes;
     }

@@ -8,7 +8,7 @@ use crate::stats::{AcquireOutcome, Stats};
 use std::fmt::Write;
 
 impl Stats {
-    /// The counters in Prometheus' text format 0.0.4, to be served as `text/plain; version=0.0.4`.
+    /// Returns the counters in Prometheus' text format 0.0.4, to be served as `text/plain; version=0.0.4`.
     ///
     /// The names follow the conventions of Prometheus, and are what OpenTelemetry's names become there:
     /// `zklock_acquires_total`, `zklock_acquire_wait_seconds`. The names of metrics and labels stay the same from version to

@@ -115,15 +115,15 @@ impl LockSpec {
         Self::at(path, Kind::Semaphore { limit })
     }
 
-    /// How many permits of a semaphore to acquire at once. Default: 1.
+    /// Sets how many permits of a semaphore to acquire at once. Default: 1.
     #[must_use]
     pub fn permits(mut self, permits: u32) -> Self {
         self.permits = permits;
         self
     }
 
-    /// The node that stores the number of permits, in the format of Curator's `SharedCount`. While it does not exist,
-    /// the limit given to [`semaphore`](Self::semaphore) applies. Default: no such node.
+    /// Sets the node that stores the number of permits, in the format of Curator's `SharedCount`. While it does not
+    /// exist, the limit given to [`semaphore`](Self::semaphore) applies. Default: no such node.
     ///
     /// Every waiter notices when the number changes. [`Client::set_limit`] writes it.
     #[must_use]

@@ -113,17 +113,17 @@ impl Session {
         self.id
     }
 
-    /// Its client's counters.
+    /// Returns its client's counters.
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// The session timeout. It may shrink with a new connection.
+    /// Returns the session timeout. It may shrink with a new connection.
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout.load(Ordering::Relaxed))
     }
 
-    /// The key with which another process can end it; `None` if that cannot be had.
+    /// Returns the key with which another process can end it; `None` if that cannot be had.
     pub(crate) async fn key(&self) -> Option<SessionKey> {
         let asked = lock_ignoring_poison(&self.ensemble).as_ref()?.password();
         Some(SessionKey::new(self.id, self.timeout(), asked.await?))
@@ -141,7 +141,7 @@ impl Session {
         *self.link.borrow() == Link::Connected
     }
 
-    /// Why the last try to attach a connection failed; `None` while there is a connection.
+    /// Returns why the last try to attach a connection failed; `None` while there is a connection.
     pub(crate) fn trouble(&self) -> Option<String> {
         let trouble = lock_ignoring_poison(&self.trouble);
         (*self.link.borrow() != Link::Connected).then(|| trouble.clone()).flatten()
@@ -151,7 +151,7 @@ impl Session {
         *lock_ignoring_poison(&self.trouble) = trouble;
     }
 
-    /// Why it is over; `None` if it is not.
+    /// Returns why it is over; `None` if it is not.
     pub(crate) fn loss(&self) -> Option<LossReason> {
         if let Link::Over(reason) = *self.link.borrow() { Some(reason) } else { None }
     }
@@ -231,7 +231,7 @@ impl Session {
         self.question(|ensemble| ensemble.look(path))
     }
 
-    /// Deletes a node of whatever session. If it may not, that is no reason to end this one.
+    /// Deletes a node of any session. If that is not allowed, this session goes on.
     pub(crate) fn delete(&self, path: Arc<str>, version: Option<i32>) -> Question<'_, Deletion> {
         self.question(move |ensemble| ensemble.delete(path, version))
     }
@@ -269,7 +269,7 @@ impl Session {
         self.registered.notified().await;
     }
 
-    /// How long the hold can be relied on.
+    /// Returns how long the hold can be relied on.
     pub(crate) fn valid_for(&self, holding: &Holding) -> Duration {
         if holding.status() != Status::Held || self.is_over() {
             return Duration::ZERO;
@@ -348,7 +348,7 @@ impl Session {
         }
     }
 
-    /// How long to wait for a reply.
+    /// Returns how long to wait for a reply.
     fn patience(&self) -> Duration {
         (self.timeout() / 2).max(REPLY_AT_LEAST)
     }

@@ -44,7 +44,7 @@ fn seen<T>(read: Result<T, ReadFailure>) -> Result<Option<T>, ReadFailure> {
     }
 }
 
-/// The queues that the node with this mark names.
+/// Returns the queues that the node with this mark names.
 async fn named_by(
     session: &Arc<Session>,
     directory: &str,
@@ -75,8 +75,8 @@ fn is_at_its_turn(children: &[String], own: Name<'_>) -> bool {
     standing(&others.cloned().collect::<Vec<_>>(), own.text, &claim) == Standing::Holds
 }
 
-/// The queues as a client sees them that sees the first one as `directory`: with another chroot, paths begin differently.
-/// Queues outside its chroot are left out.
+/// Returns the queues as a client names them for which the first one is `directory`: with another chroot, paths begin
+/// differently. Queues outside its chroot are left out.
 fn as_seen(queues: &[Queue], directory: &str) -> Vec<Queue> {
     let Some(own) = queues.first().map(|queue| &*queue.directory) else { return Vec::new() };
     let translated = |path: &str| match directory.strip_suffix(own) {

@@ -75,7 +75,7 @@ impl LockSpec {
         }
     }
 
-    /// Whether an owner that holds the lock may acquire it again. Default: no.
+    /// Sets whether an owner that holds the lock may acquire it again. Default: no.
     ///
     /// The owner is the tokio task, or the thread if there is no task. Only its owner may release a hold of a reentrant
     /// lock. A hold of any other lock may be released from anywhere, so if its owner acquires the lock again before that,
@@ -105,7 +105,7 @@ impl LockSpec {
         self
     }
 
-    /// The naming scheme of the lock's nodes, for sharing a queue with another library. Default: Curator's.
+    /// Sets the naming scheme of the lock's nodes, for sharing a queue with another library. Default: Curator's.
     ///
     /// A mutex can use any dialect, a read/write lock Curator's or kazoo's, and all other kinds only Curator's. A lock
     /// recognises the contenders of every dialect, whatever its own is.
@@ -115,7 +115,7 @@ impl LockSpec {
         self
     }
 
-    /// What to do about a contender that cannot see ours. Default: fail with
+    /// Sets what to do about a contender that cannot see ours. Default: fail with
     /// [`ForeignContender`](ErrorKind::ForeignContender). It has no effect on an exclusive lock, which has no queue.
     #[must_use]
     pub fn foreign(mut self, foreign: Foreign) -> Self {
@@ -123,7 +123,7 @@ impl LockSpec {
         self
     }
 
-    /// What to watch while others are ahead. Default: only the one node that matters. It has no effect on an exclusive
+    /// Sets what to watch while others are ahead. Default: only the one node that matters. It has no effect on an exclusive
     /// lock, which has no queue.
     #[must_use]
     pub fn watching(mut self, watching: Watching) -> Self {
@@ -131,8 +131,8 @@ impl LockSpec {
         self
     }
 
-    /// How long the lock's node stays after a release, as long as nobody else wants the lock. Default: it is deleted at
-    /// once.
+    /// Sets how long the lock's node stays after a release, as long as nobody else wants the lock. Default: it is deleted
+    /// at once.
     ///
     /// While the node stays, nobody holds the lock. The client's next acquire takes the node over without a request, or
     /// after one check if its lease has lapsed. When any other contender queues, whatever its library, the node is deleted:
@@ -168,8 +168,8 @@ impl LockSpec {
         self
     }
 
-    /// How many holders of this client may follow one another on one node while others wait. Default: 1, so that clients
-    /// take turns, however many threads or tasks they have.
+    /// Sets how many holders of this client may follow one another on one node while others wait. Default: 1, so that
+    /// clients take turns, however many threads or tasks they have.
     ///
     /// With more than one, or with [`linger`](Self::linger), threads and tasks pass the lock on without a request: without
     /// limit while nobody else waits, and this many times otherwise. Grants on one node have the same
@@ -191,29 +191,29 @@ impl LockSpec {
         self
     }
 
-    /// The path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a choice,
-    /// the same in the order in which its locks were named.
+    /// Returns the path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a
+    /// choice, the same in the order in which its locks were named.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Whether an owner that holds the lock may acquire it again.
+    /// Returns whether an owner that holds the lock may acquire it again.
     pub fn is_reentrant(&self) -> bool {
         self.reentrant
     }
 
-    /// Whether holds of this client may follow one another on one node.
+    /// Returns whether holds of this client may follow one another on one node.
     #[doc(hidden)]
     pub fn is_passed_on(&self) -> bool {
         self.passing.is_on()
     }
 
-    /// The locks of a choice; `None` for every other kind.
+    /// Returns the locks of a choice; `None` for every other kind.
     pub(crate) fn alternatives(&self) -> Option<&[Self]> {
         if let Kind::Any(members) = &self.kind { Some(members) } else { None }
     }
 
-    /// The kind of the lock, in words.
+    /// Returns the kind of the lock, in words.
     ///
     /// # Examples
     ///
@@ -235,8 +235,8 @@ impl LockSpec {
         }
     }
 
-    /// Equal for locks whose holds are interchangeable, so that one may be released in place of another. Options make no
-    /// difference, but the number of permits does.
+    /// Returns a text that is equal for locks whose holds are interchangeable, so that one may be released in place of
+    /// another. Options make no difference, but the number of permits does.
     #[doc(hidden)]
     pub fn key(&self) -> String {
         let path = &self.path;
@@ -289,7 +289,7 @@ impl LockSpec {
         }
     }
 
-    /// The claims of this lock for a client with these options.
+    /// Returns the claims of this lock for a client with these options.
     pub(crate) fn claims_of(&self, client: &ClientOptions) -> Result<Vec<Claim>, Error> {
         if let Kind::Any(members) = &self.kind {
             let claims = self.claims()?;
@@ -305,8 +305,8 @@ impl LockSpec {
         Ok(claims)
     }
 
-    /// The lock's claims, before its client is known. This is the only place that refuses options that this kind of lock
-    /// does not support.
+    /// Returns the lock's claims, before its client is known. This is the only place that refuses options that this kind of
+    /// lock does not support.
     pub(crate) fn claims(&self) -> Result<Vec<Claim>, Error> {
         let is_semaphore = matches!(self.kind, Kind::Semaphore { .. });
         if !is_semaphore && (self.permits != 1 || self.limit_at.is_some()) {
@@ -339,7 +339,7 @@ impl LockSpec {
         }
     }
 
-    /// A claim with the options that all kinds have.
+    /// Returns a claim with the options that all kinds have.
     pub(crate) fn claim(&self, directory: &str, scheme: Scheme) -> Claim {
         Claim { foreign: self.foreign, watching: self.watching, ..Claim::new(directory, scheme) }
     }

@@ -45,7 +45,7 @@ impl fmt::Display for AcquireOutcome {
     }
 }
 
-/// What a client and its clones have done since the client was made, and what they still have to clean up.
+/// The counters of a client and its clones since the client was made.
 ///
 /// # Examples
 ///
@@ -66,8 +66,8 @@ pub struct Stats {
     pub sessions: u64,
     /// Connections that replaced a broken one within the same session.
     pub reconnects: u64,
-    /// Locks granted, including grants whose caller had just gone away. What a reentrant owner acquires inside its own hold
-    /// shares that hold's grant, and is not counted.
+    /// Locks granted, including grants whose caller had just gone away. A hold that a reentrant owner acquires inside its
+    /// own hold shares the grant, and is not counted.
     pub grants: u64,
     /// Holds lost.
     pub losses: u64,
@@ -89,8 +89,8 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// How many calls that acquire a lock ended in this way. A call for one of several locks counts once. The inner calls of a
-    /// reentrant owner count too.
+    /// Returns how many calls that acquire a lock ended in this way. A call for one of several locks counts once. The inner
+    /// calls of a reentrant owner count too.
     ///
     /// # Examples
     ///
@@ -103,7 +103,7 @@ impl Stats {
         self.acquires[outcome as usize]
     }
 
-    /// How many holds were lost for this reason.
+    /// Returns how many holds were lost for this reason.
     ///
     /// # Examples
     ///
@@ -160,7 +160,7 @@ impl Counters {
         count(&self.sessions);
     }
 
-    /// How many sessions have been opened.
+    /// Returns how many sessions have been opened.
     pub(crate) fn sessions(&self) -> u64 {
         read(&self.sessions)
     }

@@ -49,7 +49,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Tls {
     sources: Arc<Sources>,
-    /// What is in the sources, if they cannot change.
+    /// The content of the sources, if they cannot change.
     fixed: Option<Arc<Loaded>>,
     reads: Reads,
 }
@@ -62,7 +62,7 @@ struct Sources {
     pass_phrase: Option<PassPhrase>,
 }
 
-/// What a connection is made with: texts for the client library, which have been checked.
+/// The texts to make a connection with, which have been checked. They are for the client library.
 pub(crate) struct Loaded {
     pub(crate) authorities_pem: String,
     /// Certificate and key. The key is decrypted.
@@ -134,9 +134,9 @@ impl Tls {
         Self::checked(Sources { authorities, identity: None, pass_phrase: None })
     }
 
-    /// What the client shows to servers that ask who it is: its certificate, together with the intermediate certificates
-    /// up to its authority, and the certificate's private key. Both are the text of a PEM file. If the key is encrypted,
-    /// give its [pass phrase](Self::pass_phrase) first.
+    /// Sets what the client shows to servers that ask who it is: its certificate, together with the intermediate
+    /// certificates up to its authority, and the certificate's private key. Both are the text of a PEM file. If the key is
+    /// encrypted, give its [pass phrase](Self::pass_phrase) first.
     ///
     /// # Errors
     ///
@@ -184,7 +184,7 @@ impl Tls {
         Self::checked(Sources { identity: Some((certificate, key)), ..(*self.sources).clone() })
     }
 
-    /// The pass phrase of the key that is given next. A key that is not encrypted ignores it.
+    /// Sets the pass phrase of the key that is given next. A key that is not encrypted ignores it.
     ///
     /// Encrypted keys must have the form that `openssl genpkey -aes256` writes, `ENCRYPTED PRIVATE KEY`: PKCS#8 with AES,
     /// and with PBKDF2 or scrypt.
@@ -211,7 +211,7 @@ impl Tls {
         Ok(Self { sources: Arc::new(sources), fixed, reads: Reads::new() })
     }
 
-    /// What to make the next connection with, or why that cannot be had.
+    /// Returns what the next connection is made with, or why that cannot be had.
     pub(crate) async fn current(&self) -> Result<Arc<Loaded>, String> {
         if let Some(fixed) = &self.fixed {
             return Ok(fixed.clone());
@@ -227,7 +227,7 @@ impl Tls {
         self.sources.identity.is_some()
     }
 
-    /// The client library panics on a host that cannot be named in a certificate.
+    /// Checks that every host can be named in a certificate. Otherwise the client library would panic.
     pub(crate) fn check_names(&self, hosts: &Hosts) -> Result<(), Error> {
         match hosts.servers.iter().find(|(host, _)| ServerName::try_from(host.as_str()).is_err()) {
             Some((host, _)) => Err(invalid(

@@ -31,12 +31,12 @@ impl Token {
         Self(u64::from_ne_bytes(czxid.to_ne_bytes()))
     }
 
-    /// The transaction that created the node.
+    /// Returns the transaction that created the node.
     pub(crate) fn czxid(self) -> i64 {
         i64::from_ne_bytes(self.0.to_ne_bytes())
     }
 
-    /// The token as a number.
+    /// Returns the token as a number.
     pub fn value(self) -> u64 {
         self.0
     }

@@ -48,7 +48,7 @@ impl Wait {
         timeout.and_then(deadline).map_or(Self::Forever, Self::Until)
     }
 
-    /// How an attempt waits for others.
+    /// Returns how an attempt waits for others.
     pub(crate) fn patience(self) -> Patience {
         if self == Self::Once { Patience::TriesOnce } else { Patience::Waits }
     }
@@ -67,7 +67,7 @@ impl Wait {
         tokio::time::sleep_until((at - (timeout / 4).min(QUESTION)).into()).await;
     }
 
-    /// The shorter of this wait and one of `patience` from now.
+    /// Returns the shorter of this wait and one of `patience` from now.
     pub(crate) fn no_longer_than(self, patience: Duration) -> Self {
         let patience = Self::at_most(Some(patience));
         match (self.deadline(), patience.deadline()) {

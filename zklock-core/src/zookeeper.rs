@@ -70,13 +70,13 @@ struct Connection {
     client: Arc<Client>,
     serving: Arc<Serving>,
     access: NodeList,
-    /// What this connection may send.
+    /// The level of the requests that this connection may send.
     level: ServerLevel,
     servers: Servers,
 }
 
 impl ZooKeeper {
-    /// The session is about to be closed, so no watch is removed any more.
+    /// Keeps watches from being removed, because the session is about to be closed.
     pub(crate) fn keep_watches(&self) {
         self.connection.serving.keep_watches();
     }
@@ -103,7 +103,7 @@ impl ZooKeeper {
         }
     }
 
-    /// What is needed to attach another connection to the session.
+    /// Returns the information that is needed to attach another connection to the session.
     pub(crate) fn session(&self) -> SessionInfo {
         let Connection { client, servers, .. } = &self.connection;
         SessionInfo { library: client.session().clone(), servers: servers.clone() }
@@ -359,7 +359,7 @@ impl Drop for ZooKeeper {
     }
 }
 
-/// What an error says about writes that may have been done.
+/// Returns what an error means for writes that may have been done.
 fn unwritten(error: &Error) -> WriteFailure {
     match outcome(error) {
         Outcome::SessionOver => WriteFailure::SessionOver,

@@ -71,7 +71,7 @@ impl Running for Known {
 }
 
 impl AsyncCall {
-    /// The notice of a call of the client that has these events.
+    /// Returns the notice of a call of the client that has these events.
     pub(crate) fn notice(events: Option<&Arc<Events>>) -> Arc<Notice> {
         Notice::new(zklock_event_kind::ZKLOCK_EVENT_CALL, events.cloned(), Context::NONE)
     }
@@ -86,7 +86,7 @@ impl AsyncCall {
         Ok(Self::keep(running, None, notice))
     }
 
-    /// A call that has its result as soon as it is started.
+    /// Makes a call that has its result as soon as it is started.
     pub(crate) fn over(notice: &Arc<Notice>, answer: Result<Answer, Failure>) -> *mut zklock_call {
         notice.happen();
         Self::keep(Box::new(Known), Some(answer), notice)
@@ -137,7 +137,7 @@ impl Answer {
         Self::Number(yes.into())
     }
 
-    /// The error for a result of another type than the one asked for.
+    /// Returns the error for a result of another type than the one asked for.
     pub(crate) fn unsuited(&self, wanted: &str) -> Failure {
         match self {
             Self::Taken => {

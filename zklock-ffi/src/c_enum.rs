@@ -60,12 +60,12 @@ macro_rules! c_enum {
             pub(crate) const ALL: &[(Self, &std::ffi::CStr)] =
                 &[$((Self::$MEMBER, $crate::c_enum::c_name(concat!(stringify!($MEMBER), "\0")))),+];
 
-            /// The member with this number.
+            /// Returns the member with this number.
             pub(crate) fn find(number: i32) -> Option<Self> {
                 Self::ALL.iter().map(|(member, _)| *member).find(|member| *member as i32 == number)
             }
 
-            /// The name of the member with this number.
+            /// Returns the name of the member with this number.
             pub(crate) fn name(number: i32) -> Option<&'static std::ffi::CStr> {
                 Self::ALL.iter().find(|(member, _)| *member as i32 == number).map(|(_, name)| *name)
             }

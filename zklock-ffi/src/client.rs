@@ -27,7 +27,7 @@ impl Client {
         &self.0
     }
 
-    /// The events of the client and of everything that it made.
+    /// Returns the events of the client and of everything that it made.
     pub(crate) fn events(&self) -> &Arc<Events> {
         &self.1
     }

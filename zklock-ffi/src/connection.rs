@@ -2,8 +2,8 @@
 
 use zklock_core::ConnectionState;
 
-/// What is still to be reported about the connection. However much happens before it is fetched,
-/// this is at most three events, but no lost session and no outage is left out.
+/// The changes of the connection that are still to be reported. However much happens before they
+/// are fetched, they are at most three events, but no lost session and no outage is left out.
 #[derive(Default)]
 pub(crate) struct Untold {
     told: Option<ConnectionState>,

@@ -32,12 +32,12 @@ pub(crate) fn whole(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A string for C, which ends at the first NUL. A path contains none.
+/// Returns a string for C, which ends at the first NUL. A path contains none.
 pub(crate) fn c_string(text: &str) -> CString {
     CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
 }
 
-/// The same bits as an unsigned number, because the number of a session may be negative.
+/// Returns the same bits as an unsigned number, because the number of a session may be negative.
 pub(crate) fn unsigned(number: i64) -> u64 {
     u64::from_ne_bytes(number.to_ne_bytes())
 }

@@ -113,7 +113,7 @@ pub extern "C-unwind" fn zklock_client_next_event(
     })
 }
 
-/// The event as a C struct.
+/// Returns the event as a C struct.
 fn shown(event: &Event) -> zklock_event {
     use zklock_event_kind::{
         ZKLOCK_EVENT_CALL, ZKLOCK_EVENT_LOST, ZKLOCK_EVENT_RELEASED, ZKLOCK_EVENT_TICKET, ZKLOCK_EVENT_WANTED,

@@ -131,12 +131,12 @@ impl Events {
         self.here().queue().stage == Stage::Wanted
     }
 
-    /// The descriptor. It is readable while there is an event.
+    /// Returns the descriptor. It is readable while there is an event.
     pub(crate) fn descriptor(&self) -> Result<RawFd, Failure> {
         self.here().ready.number()
     }
 
-    /// The next event, if there is one.
+    /// Returns the next event, if there is one.
     pub(crate) fn next(&self) -> Option<Event> {
         let here = self.here();
         loop {
@@ -203,7 +203,7 @@ impl Events {
 }
 
 impl Here {
-    /// The I/O thread may wait for this lock, so it is never held for long.
+    /// Locks the queue. The I/O thread may wait for this lock, so it is never held for long.
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -260,12 +260,12 @@ enum Progress {
 }
 
 impl Notice {
-    /// A notice that is not queued if there are no events.
+    /// Makes a notice that is not queued if there are no events.
     pub(crate) fn new(kind: zklock_event_kind, events: Option<Arc<Events>>, context: Context) -> Arc<Self> {
         Self::made(kind, events, context, None)
     }
 
-    /// The notice of a call that releases the hold of another notice.
+    /// Returns the notice of a call that releases the hold of another notice.
     pub(crate) fn of_release(events: Arc<Events>, hold: &Arc<Self>) -> Arc<Self> {
         let kind = zklock_event_kind::ZKLOCK_EVENT_RELEASED;
         Self::made(kind, Some(events), hold.context(), Some(Arc::downgrade(hold)))
@@ -304,7 +304,8 @@ impl Notice {
         }
     }
 
-    /// A function that does the same on any thread, unless the handle is freed first.
+    /// Returns a function that does the same as [`happen`](Self::happen) on any thread, unless the
+    /// handle is freed first.
     pub(crate) fn teller(self: &Arc<Self>) -> impl FnOnce() + Send + use<> {
         let notice = Arc::downgrade(self);
         move || {
@@ -324,7 +325,7 @@ impl Notice {
         state.progress = Progress::Over;
     }
 
-    /// The descriptor of the handle, which is readable once this has happened.
+    /// Returns the descriptor of the handle, which is readable once this has happened.
     pub(crate) fn descriptor(&self) -> Result<RawFd, Failure> {
         self.ready.number()
     }
@@ -342,7 +343,7 @@ impl Notice {
         number.map_or(Progress::Over, Progress::Queued)
     }
 
-    /// The event to report, after the notice has left the queue.
+    /// Returns the event to report, after the notice has left the queue.
     fn tell(&self) -> Option<Event> {
         let hold = self.releases.as_ref().and_then(Weak::upgrade);
         let released = hold.and_then(|hold| hold.handle());

@@ -51,12 +51,12 @@ thread_local! {
     static INDEX: Cell<i64> = const { Cell::new(NO_INDEX) };
 }
 
-/// The last message of this thread. The next failure replaces it.
+/// Returns the last message of this thread. The next failure replaces it.
 pub(crate) fn last_message() -> *const c_char {
     LAST.with_borrow(|last| last.as_ptr().cast())
 }
 
-/// Which write failed, if the last failure was a conflict.
+/// Returns which write failed, if the last failure was a conflict.
 pub(crate) fn last_index() -> i64 {
     INDEX.get()
 }

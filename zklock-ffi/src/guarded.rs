@@ -191,7 +191,7 @@ pub extern "C-unwind" fn zklock_hold_read(
     })
 }
 
-/// The versions in C's form.
+/// Returns the versions in C's form.
 fn numbers(written: &Committed) -> Vec<i32> {
     written.versions().iter().map(|version| version.unwrap_or(NO_NODE)).collect()
 }

@@ -20,8 +20,8 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
     /// Identifies the type in the bits of a handle: 1 to 15.
     const KIND: u64;
 
-    /// A copy for a forked child, if the object is a plain value, or if nobody used it before the
-    /// fork. It must not wait for a mutex, which may stay locked for ever.
+    /// Returns a copy for a forked child, if the object is a plain value, or if nobody used it
+    /// before the fork. It must not wait for a mutex, which may stay locked for ever.
     fn inherited(&self) -> Option<Self> {
         None
     }
@@ -91,7 +91,8 @@ impl<T: Object> Table<T> {
         std::ptr::without_provenance_mut(handle as usize)
     }
 
-    /// The object of a handle. It lives until this call ends, even if another thread frees it.
+    /// Returns the object of a handle. It lives until this call ends, even if another thread frees
+    /// it.
     pub(crate) fn find(&self, handle: *const T::Opaque) -> Result<Arc<T>, Failure> {
         let parts = parse::<T>(handle)?;
         let slots = self.slots().read().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +135,7 @@ impl<T: Object> Table<T> {
 }
 
 impl<T: Object> Slots<T> {
-    /// The slots of a child. Plain values are still where they were.
+    /// Returns the slots of a child. Plain values are still where they were.
     fn inherited(&self) -> Self {
         let inherited = |slot: &Slot<T>| Slot {
             object: slot.object.as_ref().and_then(|object| object.inherited()).map(Arc::new),
@@ -165,7 +166,7 @@ impl HandleParts {
         slot.process == self.process && slot.generation == self.generation
     }
 
-    /// The error for a handle without an object.
+    /// Returns the error for a handle without an object.
     fn failure<T: Object>(&self) -> Failure {
         if self.process == this_process() {
             let message = format!("the {} has been freed: use it no more", T::NAME);

@@ -62,7 +62,7 @@ pub(crate) struct Held {
     told: Mutex<Told>,
 }
 
-/// What is reported about the hold.
+/// The reports about the hold that somebody has asked for.
 #[derive(Default)]
 struct Told {
     /// Whether the notice of a loss is connected.
@@ -97,7 +97,7 @@ impl Held {
         handle
     }
 
-    /// The notice of a call with this hold.
+    /// Returns the notice of a call with this hold.
     pub(crate) fn notice_of_call(&self) -> Arc<Notice> {
         AsyncCall::notice(Some(&self.events))
     }
@@ -106,7 +106,7 @@ impl Held {
         &self.inner
     }
 
-    /// The notice that others wait.
+    /// Returns the notice that others wait.
     pub(crate) fn wanted(&self) -> &Arc<Notice> {
         &self.wanted
     }
@@ -115,7 +115,7 @@ impl Held {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An error if another thread is freeing the hold.
+    /// Returns an error if another thread is freeing the hold.
     fn open_told(&self) -> Result<MutexGuard<'_, Told>, Failure> {
         let told = self.told();
         if told.ended {
@@ -149,7 +149,7 @@ impl Held {
         Ok(is_wanted)
     }
 
-    /// Registers a function of the host for what `watch` looks for.
+    /// Registers a function of the host, which is called when `watch` has something to report.
     pub(crate) fn tell<V: Send + 'static>(
         &self,
         call: impl FnOnce(V) + Send + 'static,

@@ -39,7 +39,7 @@ impl Lock {
         &self.inner
     }
 
-    /// The events of its client.
+    /// Returns the events of its client.
     pub(crate) fn events(&self) -> &Arc<Events> {
         &self.events
     }

@@ -116,7 +116,7 @@ fn filter(level: i32) -> Result<LevelFilter, Failure> {
     })
 }
 
-/// The number of the lowest log level that includes this one.
+/// Returns the number of the lowest log level that includes this one.
 fn number(level: Level) -> i32 {
     let is_level = |number: &i32| filter(*number).is_ok_and(|filter| filter == level);
     zklock_log_level::ALL.iter().map(|(member, _)| *member as i32).find(is_level).unwrap_or(0)
@@ -141,8 +141,8 @@ fn sink() -> Option<Arc<Sink>> {
     place().read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// The place of the sink. A forked child keeps its parent's sink, in which no call is running,
-/// unless that was being replaced at the moment of the fork.
+/// Returns the place of the sink. A forked child keeps its parent's sink, in which no call is
+/// running, unless that was being replaced at the moment of the fork.
 fn place() -> &'static RwLock<Option<Arc<Sink>>> {
     static SINK: OfProcess<RwLock<Option<Arc<Sink>>>> = OfProcess::new();
     SINK.here(|before| {

@@ -45,7 +45,7 @@ impl Observer {
         self.watching.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next holder, if it is already known.
+    /// Returns the next holder, if it is already known.
     fn fetch(&self) -> Result<Option<QueuedContender>, Failure> {
         let mut watching = self.watching();
         watching.look_ahead(&self.inner)?;

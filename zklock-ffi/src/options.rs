@@ -35,7 +35,7 @@ handle!(
 );
 
 impl Options {
-    /// The defaults. The hosts are set when a client is made.
+    /// Makes the defaults. The hosts are set when a client is made.
     fn new() -> Result<Self, Failure> {
         let client = ClientOptions::new("localhost")?;
         Ok(Self(Mutex::new(Settings {
@@ -45,7 +45,7 @@ impl Options {
         })))
     }
 
-    /// The options for a client. NULL means the defaults.
+    /// Returns the options for a client. NULL means the defaults.
     pub(crate) fn of(options: *const zklock_options, hosts: &str) -> Result<ClientOptions, Failure> {
         if options.is_null() {
             return Ok(ClientOptions::new(hosts)?);

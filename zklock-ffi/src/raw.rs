@@ -15,12 +15,12 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use zklock_core::face::mark_processes;
 
-/// A string from the caller.
+/// Returns a string from the caller.
 pub(crate) fn text<'a>(what: &str, pointer: *const c_char) -> Result<&'a str, Failure> {
     optional_text(what, pointer)?.ok_or_else(|| Failure::argument(format!("{what} is NULL")))
 }
 
-/// A string from the caller, which may be NULL.
+/// Returns a string from the caller, which may be NULL.
 pub(crate) fn optional_text<'a>(what: &str, pointer: *const c_char) -> Result<Option<&'a str>, Failure> {
     if pointer.is_null() {
         return Ok(None);
@@ -37,7 +37,7 @@ pub(crate) fn optional_text<'a>(what: &str, pointer: *const c_char) -> Result<Op
     }
 }
 
-/// An array from the caller. It may be NULL if it is empty.
+/// Returns an array from the caller. It may be NULL if it is empty.
 pub(crate) fn array<'a, T>(what: &str, pointer: *const T, count: usize) -> Result<&'a [T], Failure> {
     if count == 0 {
         return Ok(&[]);

@@ -35,7 +35,7 @@ impl Readiness {
         }
     }
 
-    /// The number of the descriptor. It stays the same.
+    /// Returns the number of the descriptor. It stays the same.
     pub(crate) fn number(&self) -> Result<RawFd, Failure> {
         let mut state = self.state();
         if let Some(made) = &state.descriptor {
@@ -62,8 +62,8 @@ impl Readiness {
         self.state().descriptor = None;
     }
 
-    /// The I/O thread may wait for this lock. It is never held for longer than a system call that
-    /// does not block.
+    /// Locks the state. The I/O thread may wait for this lock. It is never held for longer than a
+    /// system call that does not block.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

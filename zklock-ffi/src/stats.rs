@@ -138,7 +138,7 @@ pub extern "C-unwind" fn zklock_client_stat(
     })
 }
 
-/// How many holds were lost for the reason that this figure counts.
+/// Returns how many holds were lost for the reason that this figure counts.
 fn losses_of(stats: &Stats, stat: zklock_stat) -> u64 {
     let is_meant = |reason: &&LossReason| zklock_reason::of(**reason) as i32 + LOSSES == stat as i32;
     LossReason::ALL.iter().filter(is_meant).map(|reason| stats.losses_by(*reason)).sum()

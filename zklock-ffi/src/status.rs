@@ -1,4 +1,4 @@
-//! What a call returns.
+//! The statuses that calls return.
 
 use crate::c_enum::c_enum;
 use zklock_core::ErrorKind;

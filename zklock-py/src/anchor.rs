@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex};
 
 /// The callbacks of a client, or of a hold.
 ///
-/// What the collector sees only changes while the interpreter runs Python, and so never while the collector looks: it
-/// sees the same thing each time.
+/// The collector's view changes only while the interpreter runs Python, and so never while the collector looks: it sees
+/// the same thing each time.
 #[derive(Default)]
 pub(crate) struct AnchoredCallbacks {
     callbacks: Mutex<Vec<WeakCallback>>,
@@ -31,7 +31,7 @@ pub(crate) struct AnchoredCallbacks {
 }
 
 impl AnchoredCallbacks {
-    /// The callbacks of a hold of this client.
+    /// Returns the callbacks of a hold of this client.
     pub(crate) fn of_hold(client: &Arc<Self>) -> Arc<Self> {
         Arc::new(Self { of_client: Some(client.clone()), ..Self::default() })
     }
@@ -44,7 +44,7 @@ impl AnchoredCallbacks {
         callbacks.push(callback.downgrade());
     }
 
-    /// The anchor, for an object that keeps the client or the hold alive.
+    /// Returns the anchor, for an object that keeps the client or the hold alive.
     pub(crate) fn anchor(self: &Arc<Self>, py: Python<'_>) -> PyResult<Py<CallbackAnchor>> {
         if let Some(anchor) = self.present(py) {
             return Ok(anchor.unbind());

@@ -1,4 +1,4 @@
-//! What blocking and asyncio holds have in common, and the outcome of their release.
+//! The common part of blocking and asyncio holds, and the outcome of their release.
 
 use crate::anchor::CallbackAnchor;
 use crate::callback::Callback;
@@ -175,15 +175,15 @@ impl Drop for BaseHold {
     }
 }
 
-/// When the interpreter ends, its clients are closed, which has freed their locks. A hold that is only released after
-/// that (by a generator that is taken down in the middle of a block) was not lost.
+/// Forgives the loss of a hold at the end of the interpreter. Its clients are closed then, which has freed their locks. A
+/// hold that is only released after that (by a generator that is taken down in the middle of a block) was not lost.
 pub(crate) fn unless_over(error: Error) -> Result<(), Error> {
     let is_closed = matches!(error.kind(), ErrorKind::Closed | ErrorKind::Lost(LossReason::ClientClosed));
     if is_closed && is_over() { Ok(()) } else { Err(error) }
 }
 
-/// The exception at the end of a `with` block. It never replaces the block's own exception, which gets a note that the
-/// lock was lost. It is also not raised if the servers are slow to confirm the release: that would look as if the lock
+/// Returns the exception at the end of a `with` block. It never replaces the block's own exception, which gets a note that
+/// the lock was lost. It is also not raised if the servers are slow to confirm the release: that would look as if the lock
 /// had not been acquired.
 pub(crate) fn left(released: Result<(), Error>, exception: &Bound<'_, PyAny>) -> PyResult<()> {
     let Err(error) = released.or_else(unless_over) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What blocking and asyncio locks have in common.
+//! The common part of blocking and asyncio locks.
 
 use crate::anchor::CallbackAnchor;
 use crate::error::unpicklable;

@@ -36,7 +36,7 @@ struct Frame {
 }
 
 impl Block {
-    /// The block of the caller.
+    /// Returns the block of the caller.
     pub(crate) fn of_caller(py: Python<'_>) -> Self {
         // There is no frame if native code makes the call in a thread that runs no Python.
         Self::look(py).unwrap_or_default()
@@ -55,14 +55,14 @@ impl Block {
         Ok(Self { frame: Some(frame), go_between })
     }
 
-    /// The names as a Python set: that is one lookup, where a comparison would create a string for each.
+    /// Returns the names as a Python set: that is one lookup, where a comparison would create a string for each.
     fn go_betweens(py: Python<'_>) -> PyResult<&Bound<'_, PyFrozenSet>> {
         static NAMES: PyOnceLock<Py<PyFrozenSet>> = PyOnceLock::new();
         let names = NAMES.get_or_try_init(py, || PyFrozenSet::new(py, GO_BETWEENS).map(Bound::unbind))?;
         Ok(names.bind(py))
     }
 
-    /// The first argument of a call.
+    /// Returns the first argument of a call.
     fn receiver(frame: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> PyResult<usize> {
         let py = frame.py();
         let name = code.getattr(intern!(py, "co_varnames"))?.get_item(0)?;
@@ -76,7 +76,7 @@ impl Block {
         self.go_between.is_some() || self.frame.is_none()
     }
 
-    /// Which of these blocks ends, the latest last; `None` if that cannot be known.
+    /// Returns which of these blocks ends, the latest last; `None` if that cannot be known.
     pub(crate) fn find(
         self,
         blocks: impl DoubleEndedIterator<Item = (usize, Self)> + Clone,

@@ -48,20 +48,20 @@ impl Callback {
         Ok(Self(Arc::new(Mutex::new(Some(Kept { function: function.unbind(), weak })))))
     }
 
-    /// The function, for a call that is not the last.
+    /// Returns the function, for a call that is not the last.
     pub(crate) fn get(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         lock_ignoring_poison(&self.0).as_ref().map(|kept| kept.function.get().0.clone_ref(py))
     }
 
-    /// The function, for its last call; `None` if the collector has begun to take it apart, with everything that it
-    /// needs.
+    /// Returns the function, for its last call; `None` if the collector has begun to take it apart, with everything
+    /// that it needs.
     pub(crate) fn take(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let kept = lock_ignoring_poison(&self.0).take()?;
         let is_whole = kept.weak.bind(py).upgrade().is_some();
         is_whole.then(|| kept.function.get().0.clone_ref(py))
     }
 
-    /// It will not be called again.
+    /// Drops the function, because it will not be called again.
     pub(crate) fn forget(&self) {
         let kept = lock_ignoring_poison(&self.0).take();
         // Drop it after the mutex is released: dropping may run any Python code.

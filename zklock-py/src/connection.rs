@@ -72,12 +72,13 @@ impl ConnectionCallbacks {
         }
     }
 
-    /// They must be told of the end, even if nothing keeps the client by then, because somebody asked for it.
+    /// Keeps them until they have been told of the end, even if nothing keeps the client by then, because somebody
+    /// asked for it.
     pub(crate) fn keep_until_closed(&self, py: Python<'_>) {
         self.anchored.keep(py);
     }
 
-    /// The anchor of these callbacks, shared by all objects that keep the client alive.
+    /// Returns the anchor of these callbacks, shared by all objects that keep the client alive.
     pub(crate) fn anchor(&self, py: Python<'_>) -> PyResult<Py<CallbackAnchor>> {
         self.anchored.anchor(py)
     }

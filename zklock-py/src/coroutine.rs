@@ -21,9 +21,9 @@ use std::sync::{Arc, Mutex};
 use zklock_core::Error;
 use zklock_core::face::{Call, OfProcess, Park, Process, call_later};
 
-/// What a coroutine waits for. Dropping it ends the wait.
+/// The result that a coroutine waits for. Dropping it ends the wait.
 pub(crate) trait Pending: Send {
-    /// The result, if it is there. If not, `bell` will ring.
+    /// Returns the result, if it is there. If not, `bell` will ring.
     fn fetch(&mut self, py: Python<'_>, bell: &Arc<Bell>) -> Option<PyResult<Py<PyAny>>>;
 }
 
@@ -58,7 +58,7 @@ enum Stage {
 }
 
 impl Coroutine {
-    /// An awaitable that starts when it is awaited.
+    /// Makes an awaitable that starts when it is awaited.
     pub(crate) fn new(
         what: &'static str,
         begin: impl FnOnce(Python<'_>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
@@ -66,7 +66,7 @@ impl Coroutine {
         Self::at(what, Arc::default(), Stage::New(Box::new(begin)))
     }
 
-    /// An awaitable that has already started, and need not be awaited.
+    /// Returns an awaitable that has already started, and need not be awaited.
     pub(crate) fn begun(
         what: &'static str,
         begin: impl FnOnce(&Arc<Bell>) -> PyResult<Begun>,
@@ -79,7 +79,7 @@ impl Coroutine {
         Ok(Self::at(what, bell, stage))
     }
 
-    /// An awaitable that already has its result.
+    /// Returns an awaitable that already has its result.
     pub(crate) fn done(what: &'static str, value: Py<PyAny>) -> Self {
         Self::at(what, Arc::default(), Stage::Done(value))
     }
@@ -114,7 +114,7 @@ impl Coroutine {
         PyRuntimeError::new_err(format!("{} has been awaited already", self.what))
     }
 
-    /// What it waits for now. Once it has its result, or another exception, it is finished.
+    /// Goes on, and returns the future to wait for. Once it has its result, or another exception, it is finished.
     fn step(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let stepped = self.go_on(py);
         if stepped.is_err() {
@@ -330,7 +330,7 @@ enum Ear {
 }
 
 impl Bell {
-    /// The function to call when a call is ready.
+    /// Returns the function to call when a call is ready.
     pub(crate) fn ringer(self: &Arc<Self>) -> impl FnOnce() + Send + 'static {
         let bell = self.clone();
         move || bell.ring()
@@ -386,7 +386,7 @@ impl Bell {
     }
 }
 
-/// Before anything relies on it.
+/// Starts the thread, before anything relies on it.
 fn start_thread() -> Result<(), Error> {
     static HAS_STARTED: OfProcess<AtomicBool> = OfProcess::new();
     let has_started = HAS_STARTED.here(|_| AtomicBool::new(false));
@@ -433,7 +433,7 @@ where
     }
 }
 
-/// The conversion for calls that give nothing but an error.
+/// Converts the result of a call that gives nothing but an error.
 pub(crate) fn nothing(py: Python<'_>, result: Result<(), Error>) -> PyResult<Py<PyAny>> {
     result.map(|()| py.None()).map_err(|error| raised(py, &error))
 }

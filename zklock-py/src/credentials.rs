@@ -159,7 +159,7 @@ impl<'py> FromPyObject<'_, 'py> for Auth {
     }
 }
 
-/// The options with these logins.
+/// Returns the options with these logins.
 pub(crate) fn with_access(
     py: Python<'_>,
     options: ClientOptions,

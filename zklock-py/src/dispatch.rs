@@ -56,7 +56,7 @@ struct State {
     is_for_greenlets: bool,
 }
 
-/// A number for a new strand.
+/// Returns a number for a new strand.
 pub(crate) fn strand() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -173,7 +173,7 @@ impl State {
         }
     }
 
-    /// A strand for a thread that does not run one yet.
+    /// Returns a strand for a thread that does not run one yet.
     fn begin(&mut self, at_once: usize) -> Option<u64> {
         if self.running >= at_once || is_over() {
             return None;
@@ -227,7 +227,7 @@ impl Hand {
         state.is_for_greenlets
     }
 
-    /// Nothing listens any longer.
+    /// Notes that nothing listens any longer.
     fn stop(&self) {
         let mut state = lock_ignoring_poison(&self.queue.state);
         if Process::current().number() == self.process && state.process == self.process {
@@ -288,7 +288,7 @@ impl Hand {
         let strand = if is_to_go { None } else { state.ready.pop_front() };
         if strand.is_none() {
             state.running -= 1;
-            // What remains there is for a greenlet.
+            // The rest there is for a greenlet.
             state.ring();
         }
         strand

@@ -68,7 +68,7 @@ pub(crate) fn come_in(job: impl FnOnce(Python<'_>)) {
     }
 }
 
-/// Without the global lock, because a thread that enters waits for that.
+/// Waits until no thread is entering. It does so without the global lock, because a thread that enters waits for that.
 #[pyfunction]
 #[pyo3(name = "_before_fork")]
 fn before_fork(py: Python<'_>) {

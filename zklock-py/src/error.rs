@@ -19,13 +19,13 @@ pub(crate) fn keep_signal(exception: PyErr) {
     RAISED.set(Some(exception));
 }
 
-/// The exception that ended the last wait of this thread.
+/// Returns the exception that ended the last wait of this thread.
 pub(crate) fn signalled() -> Option<PyErr> {
     RAISED.take()
 }
 
 table! {
-    /// The name of the exception.
+    /// Returns the name of the exception.
     fn class_name(ErrorKind) -> &'static str {
         InvalidInput => "InvalidInput",
         Unreachable => "Unreachable",
@@ -45,7 +45,8 @@ table! {
     }
 }
 
-/// The exception for an error. If a signal ended the wait, it is the exception of the handler.
+/// Returns the exception for an error. If a signal ended the wait, it is the exception of the
+/// handler.
 pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
     if is_over() {
         py.detach(stay_if_over);
@@ -90,7 +91,7 @@ own! {
     closed: Closed,
 }
 
-/// The reason why an object cannot be pickled or copied.
+/// Returns the reason why an object cannot be pickled or copied.
 pub(crate) fn unpicklable(class: &str, instead: &str) -> PyErr {
     let message = format!("a {class} cannot be pickled or copied: it belongs to this process; {instead}");
     pyo3::exceptions::PyTypeError::new_err(message)
@@ -104,7 +105,7 @@ where
     Ok(PyErr::from_type(class, arguments))
 }
 
-/// The module of the classes.
+/// Returns the module of the classes.
 fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     Ok(MODULE.get_or_try_init(py, || py.import("zklock._errors").map(Bound::unbind))?.bind(py))

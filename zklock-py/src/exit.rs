@@ -39,7 +39,7 @@ pub(crate) fn prepare(module: &Bound<'_, PyModule>) -> PyResult<()> {
     py.import("atexit")?.call_method1("register", (at_exit,)).map(drop)
 }
 
-/// The statics here, and the classes that they keep, belong to one interpreter.
+/// Refuses a subinterpreter: the statics here, and the classes that they keep, belong to one interpreter.
 pub(crate) fn refuse_subinterpreter(py: Python<'_>) -> PyResult<()> {
     static SYSTEM: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let here = py.import("sys")?;
@@ -62,7 +62,8 @@ pub(crate) fn remember(client: Weak<dyn CloseAtExit>) {
     clients.push(client);
 }
 
-/// A forked child also has those of its parent: one that has not connected may do so in the child.
+/// Returns the clients. A forked child also has those of its parent: one that has not connected may do so in the
+/// child.
 fn clients() -> &'static Mutex<Vec<Weak<dyn CloseAtExit>>> {
     static CLIENTS: OfProcess<Mutex<Vec<Weak<dyn CloseAtExit>>>> = OfProcess::new();
     CLIENTS.here(|before| {

@@ -29,7 +29,7 @@ pub(crate) struct Greenlet<'py> {
     waits: Option<Bound<'py, PyAny>>,
 }
 
-/// The owner that makes the call: a greenlet, otherwise the thread.
+/// Returns the owner that makes the call: a greenlet, otherwise the thread.
 pub(crate) fn owner(py: Python<'_>) -> PyResult<Owner> {
     let Some(current) = current(py)? else { return Ok(Owner::current()) };
     owner_of(&current)
@@ -43,7 +43,7 @@ fn owner_of(greenlet: &Bound<'_, PyAny>) -> PyResult<Owner> {
     task::owner(greenlet)
 }
 
-/// The current greenlet; `None` if greenlets are not in use.
+/// Returns the current greenlet; `None` if greenlets are not in use.
 fn current(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
     static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if CURRENT.get(py).is_none() {
@@ -56,7 +56,7 @@ fn current(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
 }
 
 impl<'py> Greenlet<'py> {
-    /// The calling greenlet; `None` if the thread itself should wait.
+    /// Returns the calling greenlet; `None` if the thread itself should wait.
     pub(crate) fn current(py: Python<'py>) -> PyResult<Option<Self>> {
         let Some(current) = current(py)? else { return Ok(None) };
         let mut waits = None;

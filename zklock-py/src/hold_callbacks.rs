@@ -37,7 +37,7 @@ impl HoldCallbacks {
         Arc::new(Self { strand: strand(), lost: Mutex::default(), wanted: Mutex::default() })
     }
 
-    /// Adds one to call with the reason when the hold is lost.
+    /// Adds a callback that gets the reason when the hold is lost.
     pub(crate) fn add_lost(self: &Arc<Self>, hold: &Hold, callback: Callback) -> Result<(), Error> {
         if hold.process().is_forked() {
             // The list may be locked for ever in a forked child. The hold refuses the call there.
@@ -57,7 +57,7 @@ impl HoldCallbacks {
         Ok(())
     }
 
-    /// Adds one to call when others wait for what the hold has.
+    /// Adds a callback for when others wait for what the hold has.
     pub(crate) fn add_wanted(self: &Arc<Self>, hold: &Hold, callback: Callback) -> Result<(), Error> {
         if hold.process().is_forked() {
             return hold.on_wanted(|| ()).map(drop);
@@ -73,7 +73,7 @@ impl HoldCallbacks {
         Ok(())
     }
 
-    /// After this, none of them is called.
+    /// Drops all callbacks, so that none of them is called any more.
     pub(crate) fn forget(&self, _: Python<'_>) {
         for list in [&self.lost, &self.wanted] {
             let List { watches, callbacks, .. } = std::mem::take(&mut *lock_ignoring_poison(list));

@@ -38,7 +38,7 @@ pub(crate) struct Entry {
 }
 
 impl Entries {
-    /// For `release()`. At its end, the block must find that there is nothing to release.
+    /// Takes a hold out for `release()`. At its end, the block must find that there is nothing to release.
     fn take(&mut self, index: usize) -> Arc<SharedHold> {
         if self.ours[index].block.is_none() {
             return self.ours.remove(index).held;
@@ -77,8 +77,8 @@ impl Kept {
         entries.ours.push(entry);
     }
 
-    /// After the end of a block: if another thread tried to release a hold that only its owner may release, it stays as
-    /// it was. But if another thread closed a generator, its block will not end again.
+    /// Puts a hold back after the end of a block. If another thread tried to release a hold that only its owner may
+    /// release, it stays as it was. But if another thread closed a generator, its block will not end again.
     pub(crate) fn keep_on(&self, entry: Entry, is_closed: bool) {
         if entry.held.is_released() {
             return;
@@ -97,10 +97,10 @@ impl Kept {
         entries.values.push(Arc::downgrade(held));
     }
 
-    /// The hold that the end of a `with` block releases: what that block acquired, or what the owner acquired in its
-    /// place. If the block is not known, it is the owner's latest hold, preferably of a block that may end anywhere;
-    /// otherwise such a hold of any owner. A context manager that was handed on never releases the hold of somebody
-    /// else's `with` statement, but `__exit__` may be called by hand.
+    /// Returns the hold that the end of a `with` block releases: what that block acquired, or what the owner acquired
+    /// in its place. If the block is not known, it is the owner's latest hold, preferably of a block that may end
+    /// anywhere; otherwise such a hold of any owner. A context manager that was handed on never releases the hold of
+    /// somebody else's `with` statement, but `__exit__` may be called by hand.
     pub(crate) fn leave(&self, owner: Owner, block: Block) -> Option<Entry> {
         let mut entries = lock_ignoring_poison(&self.entries);
         let ours = &mut entries.ours;
@@ -129,7 +129,7 @@ impl Kept {
         index.map(|index| ours.remove(index))
     }
 
-    /// The hold that `release()` releases: the latest of this owner or, if anybody may release it, of anybody.
+    /// Returns the hold that `release()` releases: the latest of this owner or, if anybody may release it, of anybody.
     pub(crate) fn release(
         &self,
         py: Python<'_>,
@@ -158,7 +158,7 @@ impl Kept {
         })
     }
 
-    /// The innermost hold of the owner.
+    /// Returns the innermost hold of the owner.
     pub(crate) fn current(&self, owner: Owner) -> Option<Arc<SharedHold>> {
         let entries = lock_ignoring_poison(&self.entries);
         let is_own =

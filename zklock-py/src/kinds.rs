@@ -459,12 +459,12 @@ impl Options<'_> {
     }
 }
 
-/// The locks that were given, blocking or asyncio.
+/// Returns the locks that were given, blocking or asyncio.
 fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock_core::blocking::Lock>> {
     locks.try_iter()?.map(|lock| Ok(lock?.cast::<BaseLock>()?.get().core.lock.clone())).collect()
 }
 
-/// How the lock behaves in its queue, with the Python names.
+/// Sets how the lock behaves in its queue, with the Python names.
 fn queued(py: Python<'_>, spec: LockSpec, foreign: &str, watching: &str) -> PyResult<LockSpec> {
     let foreign = chosen(py, "foreign", foreign, Foreign::ALL, |foreign| foreign_name(foreign).to_owned())?;
     let watching =
@@ -472,7 +472,7 @@ fn queued(py: Python<'_>, spec: LockSpec, foreign: &str, watching: &str) -> PyRe
     Ok(spec.foreign(foreign).watching(watching))
 }
 
-/// The dialect with this name.
+/// Returns the dialect with this name.
 fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
     chosen(py, "dialect", name, Dialect::ALL, |dialect| dialect.to_string())
 }

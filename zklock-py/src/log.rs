@@ -87,7 +87,7 @@ fn say(py: Python<'_>, level: Level, message: &str) {
     }
 }
 
-/// The Python function that delivers a line.
+/// Returns the Python function that delivers a line.
 fn line(py: Python<'_>, level: Level, message: &str, origin: &Origin) -> PyResult<Call> {
     static SAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let say = SAY.get_or_try_init(py, || {
@@ -105,8 +105,8 @@ fn logger(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     Ok(LOGGER.get_or_try_init(py, load)?.bind(py))
 }
 
-/// The level of the first logger on the way to the root that has one, but at least the level that is disabled for all.
-/// (Calling `isEnabledFor`, or reading `disable`, would run code that is written in Python: see `dispatch`.)
+/// Returns the level of the first logger on the way to the root that has one, but at least the level that is disabled
+/// for all. (Calling `isEnabledFor`, or reading `disable`, would run code that is written in Python: see `dispatch`.)
 fn effective_level(logger: Bound<'_, PyAny>) -> PyResult<i64> {
     let py = logger.py();
     let disabled = logger.getattr(intern!(py, "manager"))?.getattr_opt(intern!(py, "_disable"))?;
@@ -120,7 +120,8 @@ fn effective_level(logger: Bound<'_, PyAny>) -> PyResult<i64> {
     Ok(level.max(disabled.saturating_add(1)))
 }
 
-/// The path of a source file, starting with its crate. The part before that belongs to the machine that compiled it.
+/// Returns the path of a source file, starting with its crate. The part before that belongs to the machine that
+/// compiled it.
 fn within_crate(file: &str) -> &str {
     let Some(source) = file.rfind("/src/") else { return file };
     file[..source].rfind('/').map_or(file, |slash| &file[slash + 1..])

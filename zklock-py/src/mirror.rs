@@ -17,7 +17,7 @@ pub(crate) trait Mirrored: Copy + 'static {
 
     fn place(self) -> usize;
 
-    /// The values of the class's members, if the core defines those too.
+    /// Returns the values of the class's members, if the core defines those too.
     fn texts() -> Vec<(usize, String)> {
         Vec::new()
     }

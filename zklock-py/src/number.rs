@@ -4,7 +4,7 @@ use crate::error::invalid;
 use pyo3::prelude::*;
 use std::time::Duration;
 
-/// How long to wait; `None` waits for ever.
+/// Reads how long to wait; `None` waits for ever.
 pub(crate) fn patience(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
     match seconds {
         Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
@@ -18,13 +18,13 @@ pub(crate) fn patience(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<
     }
 }
 
-/// A count.
+/// Reads a count.
 pub(crate) fn count(py: Python<'_>, name: &str, count: i64) -> PyResult<u32> {
     u32::try_from(count)
         .map_err(|_| invalid(py, format!("{name}={count}: it is a number from 0 to {}", u32::MAX)))
 }
 
-/// A time that must be a number of seconds.
+/// Reads a time that must be a number of seconds.
 pub(crate) fn seconds(py: Python<'_>, name: &str, seconds: f64) -> PyResult<Duration> {
     /// Thirty years. A longer time would be shown with far too many digits.
     const LONGEST: f64 = 1e9;

@@ -18,8 +18,8 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// How long `acquire` waits, from the arguments of `threading.Lock.acquire`, which are checked in the same way.
-    /// Without arguments it waits for the default time.
+    /// Finds out how long `acquire` waits, from the arguments of `threading.Lock.acquire`, which are checked in the
+    /// same way. Without arguments it waits for the default time.
     pub(crate) fn new(usual: Option<Duration>, blocking: &Blocking, timeout: &Seconds) -> PyResult<Self> {
         let Blocking(blocks) = *blocking;
         let timeout = match *timeout {

@@ -1,4 +1,4 @@
-//! What blocking and asyncio barriers share.
+//! The common part of blocking and asyncio barriers.
 
 use crate::error::raised;
 use crate::shared_client::SharedClient;

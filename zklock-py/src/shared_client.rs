@@ -1,4 +1,4 @@
-//! What the blocking and the asyncio side of a client share.
+//! The common part of the blocking and the asyncio side of a client.
 
 use crate::connection::ConnectionCallbacks;
 use crate::exit::CloseAtExit;
@@ -45,7 +45,7 @@ impl SharedClient {
         }
     }
 
-    /// The holds under this key, which messages call `path`.
+    /// Returns the holds under this key, which messages call `path`.
     pub(crate) fn kept(&self, key: &str, path: &str) -> Arc<Kept> {
         let mut all = lock_ignoring_poison(&self.kept);
         if let Some(kept) = all.get(key) {

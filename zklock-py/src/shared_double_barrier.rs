@@ -1,4 +1,4 @@
-//! What blocking and asyncio double barriers share, and their members.
+//! The common part of blocking and asyncio double barriers, and their members.
 
 use crate::anchor::AnchoredCallbacks;
 use crate::base_hold::note;
@@ -50,8 +50,8 @@ impl SharedDoubleBarrier {
         lock_ignoring_poison(&self.inside).push((owner, block, member.clone()));
     }
 
-    /// The member that the end of a block leaves with. If the block is not known: the latest of this owner, otherwise
-    /// of anyone, since another thread or task may end a generator.
+    /// Returns the member that the end of a block leaves with. If the block is not known: the latest of this owner,
+    /// otherwise of anyone, since another thread or task may end a generator.
     pub(crate) fn take(&self, py: Python<'_>, owner: Owner, block: Block) -> PyResult<Arc<SharedMember>> {
         let last = {
             let mut inside = lock_ignoring_poison(&self.inside);
@@ -92,7 +92,7 @@ impl SharedMember {
         drop(member);
     }
 
-    /// After a block that failed: others may wait for this member, but it does not wait for them.
+    /// Leaves after a block that failed: others may wait for this member, but it does not wait for them.
     pub(crate) fn fail(&self, exception: &Bound<'_, PyAny>) {
         let loss = lock_ignoring_poison(&self.member).as_ref().and_then(|member| member.loss());
         if let Some(reason) = loss {

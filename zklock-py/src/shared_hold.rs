@@ -1,4 +1,4 @@
-//! What the blocking and the asyncio side of a hold share.
+//! The common part of the blocking and the asyncio side of a hold.
 
 use crate::anchor::AnchoredCallbacks;
 use crate::hold_callbacks::HoldCallbacks;
@@ -34,12 +34,12 @@ impl SharedHold {
         Arc::new(Self { hold, owner, thread, is_reentrant, callbacks, of_client, of_value })
     }
 
-    /// From now on, the objects that refer to it keep it alive, and the client does not.
+    /// Lets the objects that refer to it keep it alive from now on, and not the client.
     pub(crate) fn become_value(&self) {
         self.of_value.get_or_init(|| AnchoredCallbacks::of_hold(&self.of_client));
     }
 
-    /// The collector's view of its callbacks: they go with the objects that keep it, or with the client.
+    /// Returns the collector's view of its callbacks: they go with the objects that keep it, or with the client.
     pub(crate) fn anchored(&self) -> &Arc<AnchoredCallbacks> {
         self.of_value.get().unwrap_or(&self.of_client)
     }
@@ -53,12 +53,12 @@ impl SharedHold {
         self.hold.is_released()
     }
 
-    /// The functions to call when it is lost or wanted.
+    /// Returns the functions to call when it is lost or wanted.
     pub(crate) fn callbacks(&self) -> &Arc<HoldCallbacks> {
         self.callbacks.get_or_init(HoldCallbacks::new)
     }
 
-    /// After its release, none of its callbacks is called.
+    /// Drops its callbacks if it was released, so that none of them is called any more.
     pub(crate) fn forget_callbacks(&self, py: Python<'_>) {
         if let Some(callbacks) = self.callbacks.get().filter(|_| self.is_released()) {
             callbacks.forget(py);
@@ -66,7 +66,7 @@ impl SharedHold {
     }
 }
 
-/// A marker that exists as long as this thread does.
+/// Returns a marker that exists as long as this thread does.
 pub(crate) fn this_thread() -> Arc<()> {
     thread_local! {
         static THREAD: Arc<()> = Arc::new(());

@@ -1,4 +1,4 @@
-//! What the blocking and the asyncio side of a lock share.
+//! The common part of the blocking and the asyncio side of a lock.
 
 use crate::error::raised;
 use crate::kept::Kept;
@@ -43,7 +43,8 @@ impl SharedLock {
         }))
     }
 
-    /// A hold without a request: one more for the owner of a reentrant lock, or on a node that the client has kept.
+    /// Returns a hold without a request: one more for the owner of a reentrant lock, or on a node that the client
+    /// has kept.
     pub(crate) fn at_once(&self, owner: Owner) -> Result<Option<Arc<SharedHold>>, Error> {
         if !self.may_be_at_once {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What blocking and asyncio observers share.
+//! The common part of blocking and asyncio observers.
 
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::raised;

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// If a thread panicked while it was locked, go on: the data is consistent between any two statements.
+/// Locks a mutex even if it is poisoned: the data is consistent between any two statements.
 pub(crate) fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

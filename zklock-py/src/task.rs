@@ -50,7 +50,7 @@ impl Asking {
     }
 }
 
-/// The running task, if there is one.
+/// Returns the running task, if there is one.
 pub(crate) fn current(py: Python<'_>) -> PyResult<Option<Owner>> {
     static ASKING: PyOnceLock<Asking> = PyOnceLock::new();
     match ASKING.get_or_try_init(py, || Asking::prepare(py))?.ask(py) {
@@ -62,12 +62,12 @@ pub(crate) fn current(py: Python<'_>) -> PyResult<Option<Owner>> {
     }
 }
 
-/// The owner that makes the call: the running task. Without one, an owner that is never used again.
+/// Returns the owner that makes the call: the running task. Without one, an owner that is never used again.
 pub(crate) fn current_or_unique(py: Python<'_>) -> PyResult<Owner> {
     Ok(current(py)?.unwrap_or_else(Owner::unique))
 }
 
-/// The owner for this task or greenlet.
+/// Returns the owner for this task or greenlet.
 pub(crate) fn owner(task: &Bound<'_, PyAny>) -> PyResult<Owner> {
     let py = task.py();
     let weak = PyWeakrefReference::new(task)?.unbind();

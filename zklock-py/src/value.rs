@@ -110,7 +110,7 @@ named_tuple! {
     }
 }
 
-/// By the names that the outcomes have in metrics.
+/// Counts acquires by the names that the outcomes have in metrics.
 fn acquires<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
     let acquires = PyDict::new(py);
     for outcome in AcquireOutcome::ALL {
@@ -119,7 +119,8 @@ fn acquires<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>>
     Ok(acquires)
 }
 
-/// By the names that the reasons have in metrics. Hashing a member of an enum would run code that is written in Python.
+/// Counts losses by the names that the reasons have in metrics. Hashing a member of an enum would run code that is
+/// written in Python.
 fn losses_by<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
     let losses = PyDict::new(py);
     for why in LossReason::ALL {
@@ -163,12 +164,12 @@ pub(crate) fn contenders(py: Python<'_>, queue: Vec<QueuedContender>) -> PyResul
     Ok(queue.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?.unbind())
 }
 
-/// `None` if there is no such node.
+/// Converts a node; `None` if there is no such node.
 pub(crate) fn node(py: Python<'_>, node: Option<NodeData>) -> PyResult<Py<PyAny>> {
     node.map_or_else(|| Ok(py.None()), |node| node_data(py, node))
 }
 
-/// The version of each node after the writes.
+/// Returns the version of each node after the writes.
 pub(crate) fn versions(py: Python<'_>, written: &Committed) -> PyResult<Py<PyAny>> {
     Ok(PyTuple::new(py, written.versions())?.into_any().unbind())
 }

@@ -41,8 +41,8 @@ pub(crate) fn detached<T: Send>(
     result.map_err(|error| raised(py, &error))
 }
 
-/// Calls `look`, which waits for up to the given time, until it has found something; `None` if the time runs out. For
-/// waits outside of the core, of which there are few: signals are handled between two looks.
+/// Calls `look`, which waits for up to the given time, until it has found something; `None` if the time runs out. This
+/// is for the few waits outside of the core. Signals are handled between two looks.
 pub(crate) fn in_slices<T: Send>(
     py: Python<'_>,
     timeout: Option<Duration>,

@@ -12,28 +12,28 @@ use super::finding::Finding;
 use crate::connect::{Connection, options_for};
 use crate::failure::Failure;
 
-/// Nodes come and go. Only what differs in all of these looks is told.
+/// The number of looks. Nodes come and go, so only differences in all of these looks are reported.
 const LOOKS: usize = 8;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
-/// Names of nodes in a finding.
+/// The number of nodes that a finding names.
 const NAMED: usize = 3;
 
-/// What one server has shown so far.
+/// The nodes that one server has shown so far.
 struct Shown {
     server: String,
     client: Client,
-    /// How long it took to read what is as new as the leader's.
+    /// How long it took to read a state as new as the leader's.
     took: Duration,
-    /// The nodes that were there in each look, and those that were in any.
+    /// The nodes that existed in each look, and those that existed in any.
     always: BTreeSet<String>,
     ever: BTreeSet<String>,
 }
 
-/// What is to be told of these servers, of which there are several. A node of ours is below the path meanwhile.
+/// Compares several servers, and returns the findings. Meanwhile there is a node of ours below the path.
 pub(super) async fn compare(connection: &Connection, servers: &[String], path: &str) -> Vec<Finding> {
     let (mut findings, mut shown) = (Vec::new(), Vec::new());
     let chroot = connection.hosts.as_deref().and_then(|hosts| hosts.find('/').map(|at| &hosts[at..]));
-    // All at once, so that one that does not answer costs its time only once.
+    // All are asked at once, so that a server that does not answer costs its time only once.
     let asked: Vec<(&String, JoinHandle<Result<Shown, Trouble>>)> = servers
         .iter()
         .map(|server| {
@@ -112,7 +112,8 @@ impl Shown {
     }
 }
 
-/// A node is in dispute if some have always shown it, and others never. The few are suspected; of two, the one without.
+/// Judges one server. A node is in dispute if some have always shown it, and others never. The minority is suspected; of
+/// two, the one without the node.
 fn verdict(server: &Shown, all: &[Shown], path: &str) -> Finding {
     let showing = |name: &String| all.iter().filter(|other| other.always.contains(name)).count();
     let lacking = |name: &String| all.iter().filter(|other| !other.ever.contains(name)).count();

@@ -1,4 +1,4 @@
-//! What the doctor has found, and what to do about it.
+//! The findings of the doctor, and what to do about them.
 
 use std::fmt::Display;
 
@@ -62,7 +62,7 @@ impl Findings {
         !self.0.iter().any(Finding::is_bad)
     }
 
-    /// A line each, and one below it that says what to do.
+    /// Writes a line, and a line below it that says what to do.
     pub(super) fn text(&self) -> String {
         let mut rows = Vec::new();
         for finding in &self.0 {

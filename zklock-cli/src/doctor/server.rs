@@ -1,4 +1,4 @@
-//! One server by itself: whether it can be reached, and what it says of itself.
+//! One server by itself: whether it can be reached, and what it reports about itself.
 
 use std::time::{Duration, Instant};
 
@@ -13,14 +13,14 @@ use crate::failure::Failure;
 const PATIENCE: Duration = Duration::from_secs(3);
 const DEFAULT_PORT: &str = "2181";
 
-/// Each server of the hosts, and which of them accept connections.
+/// Looks at each server of the hosts, and finds out which of them accept connections.
 pub(super) async fn look_at_all(connection: &Connection) -> Result<(Vec<Finding>, Vec<String>), Failure> {
     let hosts = connection.hosts()?;
     let servers = hosts.split('/').next().unwrap_or_default();
     let is_encrypted = connection.tls || connection.ca.is_some();
     let (mut findings, mut reached) = (Vec::new(), Vec::new());
     for server in servers.split(',').map(str::trim).filter(|server| !server.is_empty()) {
-        // An address of IPv6 has colons of its own, in brackets.
+        // An IPv6 address has colons of its own, in brackets.
         let has_port =
             server.rsplit_once(':').is_some_and(|(host, _)| !host.contains(':') || host.ends_with(']'));
         let address = if has_port { server.to_owned() } else { format!("{server}:{DEFAULT_PORT}") };
@@ -59,7 +59,7 @@ async fn look_at(address: &str, is_encrypted: bool) -> Vec<Finding> {
     vec![reached, version(address, stream).await]
 }
 
-/// What it answers to the word `srvr`.
+/// Asks the server for its version, with the word `srvr`.
 async fn version(address: &str, mut stream: TcpStream) -> Finding {
     let mut answer = String::new();
     let asked = timeout(PATIENCE, async {
@@ -105,8 +105,8 @@ async fn version(address: &str, mut stream: TcpStream) -> Finding {
     }
 }
 
-/// Why servers of this release may lose transactions that the quorum has committed, if they may. One alone loses nothing in these
-/// ways.
+/// Returns why servers of this release may lose transactions that the quorum has committed, if they may. A single server
+/// loses nothing in these ways.
 fn forgets(release: [u32; 3]) -> Option<&'static str> {
     let is_mended = release >= [3, 9, 2] || ([3, 8, 5]..[3, 9, 0]).contains(&release);
     match release {

@@ -8,7 +8,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Whether it is accepted.
+    /// Writes with this token. Returns whether that is accepted.
     pub(super) fn write(&mut self, token: u64) -> bool {
         let is_accepted = token >= self.greatest;
         self.greatest = self.greatest.max(token);

@@ -1,4 +1,4 @@
-//! What happens to the workers, told as it happens.
+//! The play: leads the workers through their fates, and tells what happens as it happens.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,10 +21,10 @@ const WORK: Duration = Duration::from_millis(400);
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// How often the picture is looked after, and the workers.
+/// How often to update the picture, and to look after the workers.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What happens to a worker while it holds the lock, in the order of the grants.
+/// The fate of a worker while it holds the lock. Fates follow the order of the grants.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Works,
@@ -33,10 +33,10 @@ enum Fate {
 }
 
 const FATES: [Fate; WORKERS] = [Fate::Works, Fate::IsKilled, Fate::IsStopped, Fate::Works];
-/// How many of its writes are accepted.
+/// How many writes of each worker are accepted, in the order of the grants.
 const ACCEPTED: [u32; WORKERS] = [2, 1, 1, 2];
 
-/// Something was not as promised.
+/// Makes the failure if something was not as promised.
 pub(super) fn failed(text: impl Into<String>) -> Failure {
     Failure::new(Exit::Other, text)
 }
@@ -44,10 +44,10 @@ pub(super) fn failed(text: impl Into<String>) -> Failure {
 pub(super) struct Play {
     screen: Screen,
     client: Client,
-    /// To look at the queue with.
+    /// The lock, for looking at its queue.
     lock: Lock,
     ledger: Ledger,
-    /// The order of the queue, when all were in it.
+    /// The order of the queue, once all workers were in it.
     queue: Vec<usize>,
     /// The workers that were granted the lock, in order, and their tokens.
     grants: Vec<(usize, u64)>,
@@ -56,7 +56,7 @@ pub(super) struct Play {
     lost: Vec<usize>,
     killed: Option<usize>,
     stopped: Option<usize>,
-    /// The one that was stopped, until it was told that it has lost the lock.
+    /// The worker that was stopped, until it has been told that it has lost the lock.
     late: Option<usize>,
 }
 
@@ -132,7 +132,7 @@ impl Play {
         self.accepted[index] += 1;
         self.say(Tone::Good, index, &format!("writes with token {token}: accepted"))?;
         stage.answer(index, is_accepted)?;
-        // After its second write a worker is through.
+        // A worker is done after its second write.
         if self.accepted[index] == 1 {
             self.pause(stage, index)?;
             self.strike(stage, index)?;
@@ -140,11 +140,12 @@ impl Play {
         Ok(())
     }
 
-    /// What happens to the holder, or to the one before it.
+    /// Lets the fate of the holder take its course. A holder that works wakes the worker that was
+    /// stopped before.
     fn strike(&mut self, stage: &mut Stage, index: usize) -> Result<(), Failure> {
         match FATES[self.grants.len() - 1] {
             Fate::Works => match self.stopped.take() {
-                // It goes on when this one was told what has happened.
+                // The holder goes on when that worker has been told what has happened.
                 Some(stopped) => {
                     self.say(Tone::Trouble, stopped, "wakes up")?;
                     stage.wake(stopped)
@@ -176,7 +177,7 @@ impl Play {
         stage.go_on(holder)
     }
 
-    /// So that there is somebody to be seen in it.
+    /// Waits until all workers are in the queue, so that there is somebody to show in it.
     fn wait_for_a_queue(&mut self) -> Result<(), Failure> {
         let end = Instant::now() + PATIENCE;
         while self.queue.len() < WORKERS {
@@ -192,7 +193,7 @@ impl Play {
         Ok(())
     }
 
-    /// The holder, and those who wait, in order.
+    /// Returns the holder, and the waiters in order.
     fn queue_now(&self) -> Result<(Option<String>, Vec<String>), Failure> {
         let (holders, waiting): (Vec<_>, Vec<_>) =
             self.lock.contenders()?.into_iter().partition(|contender| contender.holds);
@@ -200,7 +201,7 @@ impl Play {
         Ok((holder, waiting.into_iter().map(|contender| contender.identity).collect()))
     }
 
-    /// What is said next, and by whom; `None` when all have ended.
+    /// Returns what a worker says next, and the worker; `None` when all have ended.
     fn next(&mut self, stage: &mut Stage) -> Result<Option<(usize, String)>, Failure> {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -215,7 +216,7 @@ impl Play {
         }
     }
 
-    /// Lets time pass in which the holder works, and nobody may have anything to say.
+    /// Lets time pass while the holder works. Nobody may have anything to say meanwhile.
     fn pause(&mut self, stage: &mut Stage, holder: usize) -> Result<(), Failure> {
         let end = Instant::now() + WORK;
         while let Some(left) = end.checked_duration_since(Instant::now()) {
@@ -244,7 +245,7 @@ impl Play {
         }
     }
 
-    /// How it is now, if there is a terminal to show it on.
+    /// Returns the present picture, if there is a terminal to show it on.
     fn picture(&self) -> Result<Option<Picture>, Failure> {
         if !self.screen.has_picture() {
             return Ok(None);
@@ -265,7 +266,7 @@ impl Play {
         self.screen.say(tone, text, picture)
     }
 
-    /// Whether it was as promised.
+    /// Checks whether everything was as promised.
     fn judge(&mut self, stage: &mut Stage) -> Result<(), Failure> {
         for index in 0..WORKERS {
             let status = stage.status(index)?;

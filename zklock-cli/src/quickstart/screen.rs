@@ -1,4 +1,4 @@
-//! What is shown: lines, and on a terminal, below them, a picture of the queue that is drawn again and again in its place.
+//! The screen: lines, and on a terminal a picture of the queue below them, which is drawn again and again in its place.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal;
@@ -10,12 +10,12 @@ use rustix::termios::tcgetwinsize;
 use crate::failure::Failure;
 use crate::output::print;
 
-/// In a terminal that is narrower there is no picture.
+/// A terminal that is narrower than this shows no picture.
 const WIDTH: usize = 50;
-/// If the terminal does not say how wide it is.
+/// The width of a terminal that does not say how wide it is.
 const USUAL: u16 = 80;
 
-/// What a line is about.
+/// The tone of a line, which decides its colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Tone {
     Plain,
@@ -37,7 +37,7 @@ impl Tone {
     }
 }
 
-/// What is so at one moment.
+/// The lock, the workers and the ledger at one moment.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Picture {
     pub(super) holder: Option<String>,
@@ -87,7 +87,7 @@ pub(super) struct Screen {
 impl Screen {
     pub(super) fn new() -> Self {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-        // One that is dumb takes no orders.
+        // A dumb terminal takes no orders.
         let takes_orders =
             std::io::stdout().is_terminal() && variable("TERM").is_some_and(|name| name != "dumb");
         Self {
@@ -103,7 +103,7 @@ impl Screen {
         self.has_picture
     }
 
-    /// A line that stays, and the picture below it.
+    /// Writes a line that stays, and the picture below it.
     pub(super) fn say(&mut self, tone: Tone, text: &str, picture: Option<Picture>) -> Result<(), Failure> {
         self.picture = picture;
         let line = format!("{:6.2} s  {}\n", self.begun.elapsed().as_secs_f64(), self.coloured(tone, text));
@@ -134,7 +134,7 @@ impl Screen {
         print(&text)
     }
 
-    /// What erases the picture.
+    /// Returns the text that erases the picture.
     fn erased(&self) -> String {
         if self.drawn == 0 { String::new() } else { format!("\x1b[{}A\x1b[J", self.drawn) }
     }
@@ -147,7 +147,7 @@ impl Screen {
     }
 }
 
-/// The lines stay, and they alone.
+/// Leaves the lines on the screen, and nothing else.
 impl Drop for Screen {
     fn drop(&mut self) {
         let _ = print(&self.erased());

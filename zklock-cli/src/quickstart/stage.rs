@@ -1,4 +1,4 @@
-//! The processes of the workers, and what they say.
+//! The processes of the workers, and the lines that they write.
 //!
 //! They all write to one pipe, a line at a time, and one reader prints. So lines come in the order in which they were written, and what
 //! one worker writes before it releases the lock comes before all that the next one writes, however late either gets the processor.
@@ -18,18 +18,18 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use super::play::failed;
 use crate::failure::Failure;
 
-/// What the ledger answers to a write, and what a worker is told when its work is done.
+/// The answers of the ledger to a write, and the message to a worker whose work is done.
 pub(super) const ACCEPTED: &str = "accepted";
 const REFUSED: &str = "refused";
 pub(super) const GO_ON: &str = "go on";
 
-/// What there is to be heard.
+/// The next report of the workers, or its absence.
 pub(super) enum Heard {
-    /// A line, and who has said it.
+    /// A line, and the worker that has written it.
     Line(usize, String),
-    /// Not a word for so long.
+    /// No worker has written anything in that time.
     Nothing,
-    /// All have ended.
+    /// All workers have ended.
     TheEnd,
 }
 
@@ -39,14 +39,14 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Workers that connect as this command line says.
+    /// Starts workers that connect as this command line says.
     pub(super) fn on_ensemble(count: usize, words: &[OsString]) -> Result<Self, Failure> {
         Self::start(count, |worker| {
             worker.args(words);
         })
     }
 
-    /// Workers on a server in memory, whatever the environment and a configuration file say.
+    /// Starts workers on a server in memory, whatever the environment and a configuration file say.
     pub(super) fn in_memory(count: usize, hosts: &str) -> Result<Self, Failure> {
         Self::start(count, |worker| {
             for (name, _) in std::env::vars_os() {
@@ -71,7 +71,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// What is said next.
+    /// Returns the next report.
     pub(super) fn hear(&self, within: Duration) -> Result<Heard, Failure> {
         let line = match self.reports.recv_timeout(within) {
             Ok(line) => line,
@@ -84,7 +84,7 @@ impl Stage {
         Ok(Heard::Line(index, what.to_owned()))
     }
 
-    /// Answers to a write.
+    /// Answers a write.
     pub(super) fn answer(&mut self, index: usize, is_accepted: bool) -> Result<(), Failure> {
         self.tell(index, if is_accepted { ACCEPTED } else { REFUSED })
     }
@@ -97,7 +97,7 @@ impl Stage {
     fn tell(&mut self, index: usize, text: &str) -> Result<(), Failure> {
         let input = self.workers[index].stdin.as_mut();
         let told = input.map(|input| input.write_all(format!("{text}\n").as_bytes()));
-        // This pipe has nothing to do with our own output.
+        // This pipe has nothing to do with our own output, so its errors are reported as a worker's end.
         told.and_then(Result::ok).ok_or_else(|| failed(format!("{} is gone", name(index))))
     }
 
@@ -105,7 +105,8 @@ impl Stage {
         Ok(self.workers[index].kill()?)
     }
 
-    /// Stops a process where it is, as a machine does that is out of memory, or a laptop that is closed. When this returns, it stands.
+    /// Stops a process where it is, as happens on a machine that is out of memory, or a laptop that is closed. When this
+    /// returns, the process stands still.
     pub(super) fn stop(&self, index: usize) -> Result<(), Failure> {
         let pid = self.signal(index, Signal::STOP)?;
         let options = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
@@ -124,12 +125,12 @@ impl Stage {
         Ok(pid)
     }
 
-    /// How a worker has ended, if it has.
+    /// Returns how a worker has ended, if it has.
     pub(super) fn has_ended(&mut self, index: usize) -> Result<Option<ExitStatus>, Failure> {
         Ok(self.workers[index].try_wait()?)
     }
 
-    /// How a worker that is about to end has ended.
+    /// Waits until a worker has ended, and returns how.
     pub(super) fn status(&mut self, index: usize) -> Result<ExitStatus, Failure> {
         Ok(self.workers[index].wait()?)
     }
@@ -138,7 +139,7 @@ impl Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         for worker in &mut self.workers {
-            // Those that have ended are gone already.
+            // Workers that have ended are already gone.
             let _ = worker.kill();
             let _ = worker.wait();
         }

@@ -1,4 +1,4 @@
-//! What one worker does. This is all that a program has to do for a lock and a fenced resource.
+//! The work of one worker. This is all that a program has to do for a lock and a fenced resource.
 
 use std::io::{Lines, StdinLock};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// So much may be written to a pipe in one piece that others write to.
+/// The most bytes that are written in one piece to a pipe to which others write, too.
 const IN_ONE_PIECE: usize = 4096;
 
 pub(super) fn work(connection: &Connection, name: &str) -> Result<(), Failure> {
@@ -29,9 +29,9 @@ pub(super) fn work(connection: &Connection, name: &str) -> Result<(), Failure> {
     ledger.write(token)?;
     ledger.wait_until_the_work_is_done()?;
 
-    // Whatever happened meanwhile, pauses of the process included: with its token the ledger knows a late write.
+    // Whatever happened meanwhile, even if the process was paused: the ledger knows a late write by its token.
     let is_accepted = ledger.write(token)?;
-    // This is said before it is done: when the next one says that it holds the lock, it has been read.
+    // Said before it is done, so that it has been read when the next worker says that it holds the lock.
     if is_accepted {
         ledger.say("releases")?;
     }
@@ -53,7 +53,7 @@ struct Ledger {
 
 impl Ledger {
     fn open(name: &str) -> Result<Self, Failure> {
-        // A worker that is stopped could not notice the end of the others.
+        // A stopped worker could not notice the end of the others.
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(std::io::Error::from)?;
         Ok(Self { name: name.to_owned(), answers: std::io::stdin().lines() })
     }
@@ -65,7 +65,7 @@ impl Ledger {
         }
     }
 
-    /// Whether it is accepted.
+    /// Writes, and returns whether that is accepted.
     fn write(&mut self, token: u64) -> Result<bool, Failure> {
         self.say(&format!("writes {token}"))?;
         Ok(self.answer()? == ACCEPTED)

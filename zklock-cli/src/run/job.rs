@@ -1,4 +1,4 @@
-//! A job as `zklock run` sees it: its warden, to whom it gives orders, and who reports.
+//! A job as `zklock run` sees it: its warden, which takes orders and reports.
 
 use std::ffi::OsString;
 use std::io::{self, IoSlice};
@@ -50,23 +50,24 @@ impl Job {
         sent.map(|()| job)
     }
 
-    /// The job's process group, when it has been started.
+    /// Returns the job's process group, once it has been started.
     pub(super) fn group(&self) -> Option<Pid> {
         self.group
     }
 
-    /// Gives an order. If the warden is gone, that is the next report.
+    /// Gives an order. If the warden is gone, the next report shows that.
     pub(super) async fn order(&mut self, order: &Order) {
         let _ = self.socket.write_all(&line(order)).await;
         self.wake_warden();
     }
 
-    /// Somebody may have stopped the warden. It is our child and not yet reaped, so its number is no other's.
+    /// Continues the warden, in case somebody has stopped it. It is our child and not yet reaped, so nobody else has its
+    /// number.
     pub(super) fn wake_warden(&self) {
         let _ = kill_process(Pid::from_child(&self.warden), Signal::CONT);
     }
 
-    /// What the warden says next; `None` if it is gone. May be dropped and called again.
+    /// Returns the next report of the warden; `None` if the warden is gone. May be dropped and called again.
     pub(super) async fn report(&mut self) -> Option<Report> {
         loop {
             if let Some(report) = self.lines.next() {
@@ -86,7 +87,7 @@ impl Job {
         }
     }
 
-    /// Kills what a warden has left that was killed itself. Blocks until it is gone.
+    /// Kills what is left of the job of a warden that was killed. Blocks until it is gone.
     pub(super) fn kill_without_warden(mut self) {
         let _ = self.warden.kill();
         let _ = self.warden.wait();
@@ -97,12 +98,12 @@ impl Job {
 }
 
 impl Drop for Job {
-    /// Whatever the reason: nothing is left of the job when the lock is released.
+    /// Sees to it that nothing is left of the job when the lock is released, whatever the reason.
     fn drop(&mut self) {
-        // If it does not arrive, the warden waits for our end before it does anything about the session.
+        // If the message does not arrive, the warden waits for our end before it does anything about the session.
         let _ = self.socket.try_write(&line(&Order::Leave));
         let _ = shutdown(&self.socket, Shutdown::Both);
-        // One that was reaped has no number any more.
+        // A warden that was reaped has no number any more.
         if matches!(self.warden.try_wait(), Ok(None)) {
             self.wake_warden();
         }
@@ -110,11 +111,11 @@ impl Drop for Job {
     }
 }
 
-/// The first order, our input, output and errors for the job, and what tells that we are dead.
+/// Sends the first order, our input, output and errors for the job, and a descriptor that shows when we are dead.
 fn send_start(socket: &Socket, mut start: Start) -> io::Result<()> {
     let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
     let mut descriptors = vec![input.as_fd(), output.as_fd(), errors.as_fd()];
-    // Our number could be that of another by the time at which the warden asks for it. Kernels before 5.3 have no such descriptor.
+    // By the time the warden asks for it, our number could be another's. Kernels before 5.3 have no such descriptor.
     let ourselves = start.guard.as_ref().and_then(|_| pidfd_open(getpid(), PidfdFlags::empty()).ok());
     match &ourselves {
         Some(ourselves) => descriptors.push(ourselves.as_fd()),

@@ -16,7 +16,7 @@ use crate::orders::{Cause, Ended, Guard, Limits, Order, Report, Start};
 use crate::signals::{Signals, Whom, suspend};
 use crate::terminal::Terminal;
 
-/// The warden hears of a change of the lease that is greater than this.
+/// The warden is told of a change of the lease that is greater than this.
 const NOTABLE: Duration = Duration::from_millis(1);
 
 pub(super) struct Watch<'a> {
@@ -31,7 +31,7 @@ pub(super) struct Watch<'a> {
     is_at_risk: bool,
     /// Whether the warden was told that the lock is lost.
     is_lost: bool,
-    /// Whether the job has got TERM. Then the lease is of no interest to anybody but the warden.
+    /// Whether the job has got TERM. From then on, the lease matters only to the warden.
     is_ending: bool,
     /// Whether we were asked to stop, and have asked the job to do so first.
     is_stopping: bool,
@@ -74,9 +74,10 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// Until nothing is left of the job. While its warden is kept, it guards the session; one that was killed cannot be.
+    /// Watches until nothing is left of the job. The job is returned because its warden guards the session while it is
+    /// kept; a warden that was killed cannot.
     pub(super) async fn keep(mut self) -> Result<(Ended, Option<Job>), Failure> {
-        // A renewal is known to the warden well before the old lease would make it act.
+        // The warden knows of a renewal well before the old lease would make it act.
         let period =
             (self.limits.least_lease() / 4).clamp(Duration::from_millis(5), Duration::from_millis(250));
         let mut ticks = interval(period);
@@ -126,14 +127,14 @@ impl<'a> Watch<'a> {
                 let at_most = duration::short(self.at_most.unwrap_or_default());
                 say!("the command has run for {at_most}, its limit (--at-most); ending it");
             }
-            // The one was told already, the other is a part of success.
+            // A loss was already reported, and ending what is left over is a part of success.
             Report::Ending(Cause::Lost | Cause::Leftover) | Report::Started(_) | Report::Ended(_) => {}
         }
         Ok(())
     }
 
     async fn look_at_lease(&mut self) {
-        // A loss is told as such: it leaves the job more time than a lease of zero.
+        // A loss is reported as a loss: that leaves the job more time than a lease of zero.
         if matches!(self.hold.state(), HoldState::Lost(_)) {
             return;
         }
@@ -173,7 +174,7 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// The job has stopped. With a terminal its shell is to know, so we stop as well.
+    /// Stops, because the job has stopped: with a terminal, its shell should know.
     async fn stopped(&mut self, signal: i32) -> Result<(), Failure> {
         let wants_terminal = [Signal::SIGTTIN as i32, Signal::SIGTTOU as i32].contains(&signal);
         if let (Some(terminal), Some(group)) = (&self.terminal, self.job.group()) {
@@ -183,7 +184,7 @@ impl<'a> Watch<'a> {
             }
             terminal.take_back(group);
         } else if !self.is_stopping {
-            // Somebody has stopped the job, and nobody could tell us to go on with it. The lock stays held.
+            // Somebody has stopped the job, and nobody could tell us to continue it. The lock stays held.
             return Ok(());
         }
         let whom = if self.is_stopping { Whom::Itself } else { Whom::Group };
@@ -193,12 +194,13 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// We may have been stopped for any time. The lease comes first: if it is over, the warden has ended the job or is about to.
+    /// Goes on after a stop of any length. The lease comes first: if it is over, the warden has ended the job or is about
+    /// to.
     async fn go_on(&mut self) {
         if self.hold.valid_for() <= self.limits.least_lease() {
             match self.hold.confirm().await {
                 Err(error) if matches!(error.kind(), ErrorKind::Lost(_)) => return,
-                // It may be a matter of moments. What is known of the lease still holds.
+                // It may be a matter of moments. The lease as it is known still holds.
                 _ => {}
             }
         }
@@ -216,7 +218,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Looked at the clock first: the end is not later than it is.
+/// Returns the end of the lease. The clock is read first, so that the result is not later than the end.
 fn lease_end(hold: &Hold) -> Moment {
     let now = Moment::now();
     now.plus(hold.valid_for())

@@ -1,8 +1,9 @@
 //! The processes of a job: its group, and all that descend from it.
 //!
-//! A process may leave its group (`setsid`, or an interactive shell's jobs), but not its ancestors: whatever loses its
-//! parent becomes the child of the nearest subreaper, which is the warden. So to kill one's children until there are none
-//! left kills all. A child's number is not given to another before it is reaped, so that no stranger is hit.
+//! A process may leave its group (`setsid`, or an interactive shell's jobs), but not its ancestors: a process that loses
+//! its parent becomes the child of the nearest subreaper, which is the warden. So killing one's children until there are
+//! none left kills all. The number of a child is not given to another process before the child is reaped, so that no
+//! stranger is hit.
 
 use std::fs;
 
@@ -11,7 +12,7 @@ use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, test_kill_process_group, wait,
 };
 
-/// A signal for a group. One that is gone needs none.
+/// Sends a signal to a group. A group that is gone needs none.
 pub(crate) fn signal_group(group: Pid, signal: Signal) {
     let _ = kill_process_group(group, signal);
 }
@@ -21,7 +22,7 @@ pub(crate) fn is_group_there(group: Pid) -> bool {
     test_kill_process_group(group) != Err(Errno::SRCH)
 }
 
-/// Kills every child of this process. Their children become ours, and are there at the next call.
+/// Kills every child of this process. Their children become ours, and the next call finds them.
 pub(crate) fn kill_children() {
     let own = rustix::process::getpid();
     // The kernel may have been built without this list. Then the group is all that can be killed.
@@ -34,18 +35,18 @@ pub(crate) fn kill_children() {
     }
 }
 
-/// What has become of a child.
+/// News about the children of this process.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// Of this one: it has ended, or was stopped.
+    /// This child has ended, or was stopped.
     Of(Pid, WaitStatus),
-    /// Nothing more for now.
+    /// There is nothing more for now.
     Nothing,
     /// There are no children.
     NoChildren,
 }
 
-/// The next piece of news, without waiting. What has ended is reaped.
+/// Returns the next piece of news, without waiting. A child that has ended is reaped.
 pub(crate) fn news() -> News {
     match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
         Ok(Some((child, status))) => News::Of(child, status),
@@ -54,7 +55,7 @@ pub(crate) fn news() -> News {
     }
 }
 
-/// As a shell says how a process has ended; `None` if it has not.
+/// Returns how a process has ended, as a shell reports it; `None` if it has not.
 pub(crate) fn code(status: WaitStatus) -> Option<u8> {
     let code = status.exit_status().or_else(|| Some(128 + status.terminating_signal()?))?;
     Some(u8::try_from(code).unwrap_or(u8::MAX))

@@ -1,4 +1,4 @@
-//! When a job gets TERM and when KILL: a pure function of what is known of the lease.
+//! Decides when a job gets TERM and when KILL: a pure function of what is known about the lease.
 //!
 //! ```text
 //!            lease about to end, lost, at most              due
@@ -25,7 +25,7 @@ struct Ending {
     kill_at: Moment,
 }
 
-/// What is to be done now.
+/// The next action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     Nothing,
@@ -44,13 +44,13 @@ impl Plan {
         }
     }
 
-    /// The lease has another end. It changes nothing for a job that is being ended because the last one was too near:
-    /// others have been told that the lock is lost.
+    /// Notes another end of the lease. That changes nothing for a job that is being ended because the lease was about
+    /// to end: others have been told that the lock is lost.
     pub(super) fn renew(&mut self, lease_ends: Moment) {
         self.lease_ends = lease_ends;
     }
 
-    /// Ends the job now. If that has begun, it may only become quicker. Returns whether the job gets TERM.
+    /// Ends the job now. If its end has begun, that can only become quicker. Returns whether the job gets TERM.
     pub(super) fn end(&mut self, cause: Cause, now: Moment) -> bool {
         let kill_at = match cause {
             Cause::LeaseEnds => self.lease_ends.minus(self.limits.margin),
@@ -59,7 +59,7 @@ impl Plan {
         match &mut self.ending {
             Some(ending) => {
                 ending.kill_at = ending.kill_at.min(kill_at);
-                // What is lost is told as lost, and nothing of it may go on.
+                // A lost lock is reported as lost, and nothing of the job may go on.
                 if matches!(cause, Cause::LeaseEnds | Cause::Lost)
                     && matches!(ending.cause, Cause::AtMost | Cause::Leftover)
                 {
@@ -74,12 +74,12 @@ impl Plan {
         }
     }
 
-    /// Why the job is being ended.
+    /// Returns why the job is being ended.
     pub(super) fn cause(&self) -> Option<Cause> {
         self.ending.map(|ending| ending.cause)
     }
 
-    /// What is due. To be asked again at [`next`](Self::next).
+    /// Returns the action that is due. Ask again at [`next`](Self::next).
     pub(super) fn due(&mut self, now: Moment) -> Step {
         if self.is_killing {
             return Step::Nothing;
@@ -98,7 +98,7 @@ impl Plan {
         Step::Nothing
     }
 
-    /// When something will be due, if no more is heard.
+    /// Returns when something will be due, if no more is heard.
     pub(super) fn next(&self) -> Option<Moment> {
         if self.is_killing {
             return None;

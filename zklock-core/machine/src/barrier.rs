@@ -29,7 +29,7 @@ pub struct Seen<'a> {
     pub czxid: i64,
 }
 
-/// What `ready` means to a member that wants to enter.
+/// The meaning of `ready` for a member that wants to enter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ready<'a> {
     /// It does not exist.
@@ -43,7 +43,7 @@ pub enum Ready<'a> {
 }
 
 impl<'a> Ready<'a> {
-    /// What `ready` means to the owner of `own`.
+    /// Returns the meaning of `ready` for the owner of `own`.
     ///
     /// # Examples
     ///
@@ -68,7 +68,7 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// What a member that wants to enter must do.
+/// The next action of a member that wants to enter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Entrance<'a> {
     /// Its node does not exist, so nobody counts it.
@@ -86,7 +86,7 @@ pub enum Entrance<'a> {
     Waits,
 }
 
-/// What the owner of `own` must do, if `members` are enough to open the barrier.
+/// Decides what the owner of `own` must do, if `members` are enough to open the barrier.
 ///
 /// # Examples
 ///
@@ -115,12 +115,12 @@ pub fn entrance<'a>(children: &'a [String], own: &'a str, members: usize, ready:
     }
 }
 
-/// The members other than the owner of `own`.
+/// Returns the members other than the owner of `own`.
 pub fn others<'a>(children: &'a [String], own: &str) -> impl Iterator<Item = &'a str> {
     children.iter().map(String::as_str).filter(move |child| *child != own && *child != READY)
 }
 
-/// The members that were inside when the barrier was opened, or joined the round after that.
+/// Returns the members that were inside when the barrier was opened, or joined the round after that.
 pub fn insiders<'a>(seen: &[Seen<'a>]) -> impl Iterator<Item = &'a str> {
     let opened = opened(seen).unwrap_or(i64::MIN);
     let members = seen.iter().filter(move |child| child.name != READY && child.czxid < opened);
@@ -133,7 +133,7 @@ pub fn stays_to_the_end(children: &[String], own: &str) -> bool {
     others(children, own).all(|other| own < other)
 }
 
-/// Whom a leaver waits for.
+/// The members that a leaver waits for.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Others {
     /// The members that existed when it went on. They went on too, or will.
@@ -159,7 +159,8 @@ impl Others {
         }
     }
 
-    /// Whom a leaver still waits for. Without known transactions, whom it waits for in any case.
+    /// Lists the members that a leaver still waits for. Without known transactions, lists only those that it waits for
+    /// in any case.
     ///
     /// # Examples
     ///
@@ -182,7 +183,7 @@ impl Others {
     }
 }
 
-/// Which of the awaited members to watch, chosen so that each leaver is woken by few when many leave at once.
+/// Chooses which of the awaited members to watch, so that each leaver is woken by few when many leave at once.
 ///
 /// The member that stays to the end waits for the last of them. All others wait for the first, which goes last.
 pub fn whom_to_watch<'a>(awaited: &[&'a str], stays: bool) -> Option<&'a str> {

@@ -1,4 +1,4 @@
-//! What an attempt wants: the places in which it queues, and how.
+//! The claims of an attempt: the places in which it queues, and how.
 //!
 //! A kind of lock is nothing but its claims. A mutex claims one place in one queue. A set of locks
 //! has a claim for each, all made in one transaction. A semaphore also claims permits.
@@ -51,8 +51,7 @@ pub struct Permits {
 }
 
 crate::listed! {
-    /// What to do about a contender that cannot see ours. Both could believe that they hold the
-    /// lock.
+    /// How to treat a contender that cannot see ours. Both could believe that they hold the lock.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     #[non_exhaustive]
     pub enum Foreign {
@@ -66,7 +65,7 @@ crate::listed! {
 }
 
 crate::listed! {
-    /// What a waiter watches.
+    /// The nodes that a waiter watches.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     #[non_exhaustive]
     pub enum Watching {
@@ -80,7 +79,7 @@ crate::listed! {
 }
 
 impl Claim {
-    /// A claim without permits, with the defaults, whose node has no data.
+    /// Makes a claim without permits, with the defaults, whose node has no data.
     pub fn new(directory: &str, scheme: Scheme) -> Self {
         Self {
             directory: directory.into(),
@@ -93,7 +92,7 @@ impl Claim {
         }
     }
 
-    /// The scheme for this role in this dialect; `None` if it has none.
+    /// Returns the scheme for this role in this dialect; `None` if it has none.
     pub const fn scheme(role: Role, dialect: Dialect) -> Option<Scheme> {
         match (dialect, role) {
             (Dialect::Curator, Role::Exclusive) => Some(Scheme::Mutex),

@@ -35,7 +35,7 @@ use nodes::Nodes;
 use notice::Notice;
 use std::time::Duration;
 
-/// What the contender is about to send, or waits for replies to. Numbers are indexes of claims.
+/// A flight that the contender is about to send, or waits for replies to. Numbers are indexes of claims.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Step {
     Enter,
@@ -107,7 +107,7 @@ enum State {
     Idle,
     Ready(Step),
     InFlight(Step),
-    /// After repeated unknown outcomes.
+    /// Waits until this time, after repeated unknown outcomes.
     Paused(Step, Moment),
     /// Waits for the watch to fire. If it fires because the watched node is gone, it is our turn in the queue of the
     /// claim `our_turn_in`.
@@ -179,8 +179,8 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// An attempt that waits for its first session. There must be at least one claim; a claim within a writer must
-    /// be the only one.
+    /// Creates an attempt that waits for its first session. There must be at least one claim; a claim within a
+    /// writer must be the only one.
     pub fn new(claims: Vec<Claim>, patience: Patience) -> Self {
         let (queue, permits) = (Nodes::default(), Nodes::default());
         Self {
@@ -216,8 +216,8 @@ impl Contender {
         }
     }
 
-    /// Not all deletions were done. If one was refused, the driver closes the session. An attempt that has not been
-    /// granted yet then fails: the same might happen to it in the next session.
+    /// Deletes again what has not been deleted. If a deletion was refused, the driver closes the session. An attempt
+    /// that has not been granted yet then fails: the same might happen to it in the next session.
     fn delete_again(&mut self, step: Step, outcomes: &[Outcome], now: Now) {
         let refused = outcomes.iter().find_map(Outcome::refusal);
         if let Some(refusal) = refused.filter(|_| !self.answered) {
@@ -235,8 +235,8 @@ impl Contender {
         self.clean_up();
     }
 
-    /// A node of ours is gone for good, so queue again. First delete our other nodes: being behind others in one
-    /// queue and ahead of them in another makes everybody wait for ever.
+    /// Queues again, because a node of ours is gone for good. Deletes our other nodes first: being behind others in
+    /// one queue and ahead of them in another makes everybody wait for ever.
     fn enter_again(&mut self) {
         if self.queue.is_gone() && self.permits.is_gone() {
             self.forget();
@@ -246,8 +246,9 @@ impl Contender {
         }
     }
 
-    /// No node of ours exists, or will exist. New nodes get other names: numbers begin again if the directory was
-    /// deleted, and a contender that watched a deleted node must not find a node of that name behind its own.
+    /// Forgets our nodes, because none exists or will exist. New nodes get other names: numbers begin again if the
+    /// directory was deleted, and a contender that watched a deleted node must not find a node of that name behind
+    /// its own.
     fn forget(&mut self) {
         self.mark_with(self.uuid.next());
     }

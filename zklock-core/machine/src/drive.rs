@@ -1,4 +1,4 @@
-//! What a driver runs: an algorithm that sends requests and gets their outcomes.
+//! The interface of a machine: an algorithm that sends requests and gets their outcomes.
 
 use crate::Moment;
 use crate::name::Uuid;
@@ -24,13 +24,14 @@ pub trait Machine {
     /// Whether it waits for others.
     fn is_waiting(&self) -> bool;
 
-    /// The mark of the nodes that exist, or may exist. Nodes with an earlier mark are gone.
+    /// Returns the mark of the nodes that exist, or may exist. Nodes with an earlier mark are gone.
     fn mark(&self) -> Uuid;
 
-    /// The answer for the caller. It comes once.
+    /// Returns the answer for the caller, once.
     fn poll_verdict(&mut self) -> Option<Self::Verdict>;
 
-    /// What to send now. Unless the machine [keeps it](Self::keeps_watch), an earlier watch can be dropped now.
+    /// Returns the requests to send now. Unless the machine [keeps it](Self::keeps_watch), an earlier watch can be dropped
+    /// now.
     fn poll_flight(&mut self) -> Option<Vec<Operation>>;
 
     /// Whether the watch of an earlier flight still counts, in addition to those of the flight that has just been polled.
@@ -38,7 +39,7 @@ pub trait Machine {
         false
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout).
     fn poll_timeout(&self) -> Option<Moment>;
 
     /// There is a session to begin in.
@@ -58,11 +59,11 @@ pub trait Machine {
     /// The holder wants to be told when others wait for what it holds, or ask for it.
     fn handle_notice(&mut self) {}
 
-    /// The caller has found busy before what it now tries to get.
+    /// The caller has tried to get the same before, and found it busy.
     fn handle_tried_before(&mut self) {}
 
-    /// For a machine that is gone: since when a remaining watch, while it is silent, has meant that what the caller tried to
-    /// get is busy; `None` without such a watch. See [`memory`](crate::memory).
+    /// For a machine that is gone: returns since when the watch that it left has been set. While that watch is silent, what
+    /// the caller tried to get is busy. `None` without such a watch. See [`memory`](crate::memory).
     fn busy_since(&self) -> Option<Moment> {
         None
     }

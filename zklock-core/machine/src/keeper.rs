@@ -86,7 +86,7 @@ pub struct Keeper {
     lost: VecDeque<(HoldId, LossReason)>,
 }
 
-/// What is known about one hold.
+/// The state of one hold.
 #[derive(Clone, Hash, Debug)]
 struct Record {
     nodes: Vec<HeldNode>,
@@ -99,7 +99,7 @@ struct Record {
 }
 
 impl Keeper {
-    /// The keeper of a session that was asked for at `asked`, and is granted `now` with this timeout.
+    /// Makes the keeper of a session that was asked for at `asked`, and is granted `now` with this timeout.
     pub fn new(timeout: Duration, asked: Moment, now: Moment) -> Self {
         let mut lease = Lease::new(timeout, asked);
         lease.attach(asked, timeout, now);
@@ -140,12 +140,12 @@ impl Keeper {
         self.has_heartbeat
     }
 
-    /// The lease of the session.
+    /// Returns the lease of the session.
     pub fn lease(&self) -> &Lease {
         &self.lease
     }
 
-    /// How long from `now` the hold can be relied on; zero if it is no longer kept.
+    /// Returns how long from `now` the hold can be relied on; zero if it is no longer kept.
     pub fn valid_for(&self, hold: HoldId, now: Moment) -> Duration {
         self.holds.get(&hold).map_or(Duration::ZERO, |record| record.share.valid_for(&self.lease, now))
     }
@@ -200,7 +200,7 @@ impl Keeper {
         holds.into_iter().for_each(|hold| self.lose(hold, reason));
     }
 
-    /// A check of this hold alone, because its holder asks for it; `None` if it is no longer kept.
+    /// Returns a check of this hold alone, because its holder asks for it; `None` if it is no longer kept.
     pub fn prove(&self, hold: HoldId, now: Moment) -> Option<Proof> {
         self.holds.contains_key(&hold).then(|| self.proof_of(&[hold], now, false))
     }
@@ -228,7 +228,7 @@ impl Keeper {
         }
     }
 
-    /// A hold that is lost, and why. It is no longer kept.
+    /// Returns a hold that is lost, and why. It is no longer kept.
     pub fn poll_lost(&mut self, now: Moment) -> Option<(HoldId, LossReason)> {
         self.lapses.look(&self.lease, &mut self.holds, now);
         let (ends, heartbeat) = (self.has_heartbeat, self.lease.heartbeat());
@@ -239,7 +239,7 @@ impl Keeper {
         self.lost.pop_front()
     }
 
-    /// The next check, if it is due. Only one is under way at a time.
+    /// Returns the next check, if it is due. Only one is under way at a time.
     pub fn poll_beat(&mut self, now: Moment, is_connected: bool) -> Option<Proof> {
         let due = self.due(now)?;
         if self.is_beating || !is_connected || now < due {
@@ -249,7 +249,7 @@ impl Keeper {
         Some(self.proof_of(&self.most_urgent(now), now, true))
     }
 
-    /// When to poll again even if nothing happens; `None` if there is nothing to keep.
+    /// Returns when to poll again even if nothing happens; `None` if there is nothing to keep.
     pub fn poll_timeout(&self, now: Moment, is_connected: bool) -> Option<Moment> {
         let Some(due) = self.due(now) else { return self.watch_due(is_connected) };
         let loss =
@@ -258,7 +258,7 @@ impl Keeper {
         [Some(loss), beat, self.watch_due(is_connected)].into_iter().flatten().min()
     }
 
-    /// When the next check is due; at once if it can restore a hold that has no lease. `None` without a hold or a
+    /// Returns when the next check is due; at once if it can restore a hold that has no lease. `None` without a hold or a
     /// heartbeat.
     fn due(&self, now: Moment) -> Option<Moment> {
         if self.holds.is_empty() || !self.has_heartbeat {

@@ -58,7 +58,7 @@ use super::Moment;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// What the acknowledged writes of one session prove.
+/// The lease of one session, as its acknowledged writes prove it.
 ///
 /// # Examples
 ///
@@ -101,7 +101,7 @@ struct Write {
 }
 
 impl Lease {
-    /// The lease of a session with this timeout, whose opening was asked for at `sent`.
+    /// Makes the lease of a session with this timeout, whose opening was asked for at `sent`.
     pub fn new(timeout: Duration, sent: Moment) -> Self {
         let opening = Write { sent, acknowledged: sent };
         let writes = VecDeque::from([opening]);
@@ -119,23 +119,23 @@ impl Lease {
         lease
     }
 
-    /// The session timeout: the smallest that a server has granted.
+    /// Returns the session timeout: the smallest that a server has granted.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// How long a holder may be without news of its own node: a tenth of the timeout.
+    /// Returns how long a holder may be without news of its own node: a tenth of the timeout.
     pub fn heartbeat(&self) -> Duration {
         self.timeout / 10
     }
 
-    /// How long after one write a holder sends the next: sooner than a heartbeat, because timers are
+    /// Returns how long after one write a holder sends the next: sooner than a heartbeat, because timers are
     /// late, and twice as often while the lease is short.
     pub fn beat(&self, now: Moment) -> Duration {
         if self.until().since(now) < self.timeout / 4 { self.timeout / 24 } else { self.timeout / 12 }
     }
 
-    /// The moment up to which the session is proven to be alive.
+    /// Returns the moment up to which the session is proven to be alive.
     pub fn until(&self) -> Moment {
         self.cap.map_or(self.claimed, |cap| cap.min(self.claimed))
     }
@@ -145,12 +145,12 @@ impl Lease {
         !self.is_asked && sent >= self.opened
     }
 
-    /// When the latest write acknowledged on the current connection was sent, or one shortly before it.
+    /// Returns when the latest write acknowledged on the current connection was sent, or one shortly before it.
     pub fn latest_write(&self) -> Option<Moment> {
         self.writes.back().map(|write| write.sent)
     }
 
-    /// The term of the lease that is running `now`; `None` if it has lapsed. After a lapse, a new term
+    /// Returns the term of the lease that is running `now`; `None` if it has lapsed. After a lapse, a new term
     /// begins.
     pub fn term(&self, now: Moment) -> Option<u64> {
         (self.until() > now).then_some(self.gaps)
@@ -212,7 +212,7 @@ impl Lease {
         self.claimed = self.claimed.max(claimed.before(self.timeout / 50));
     }
 
-    /// When the latest write that had been acknowledged this long before `moment` was sent.
+    /// Returns when the latest write that had been acknowledged this long before `moment` was sent.
     fn latest_acknowledged_by(&self, moment: Moment, earlier: Duration) -> Option<Moment> {
         let in_time = |write: &&Write| write.acknowledged + earlier <= moment;
         self.writes.iter().filter(in_time).map(|write| write.sent).max()
@@ -243,12 +243,12 @@ pub struct Share {
 }
 
 impl Share {
-    /// The share of a hold that is granted now.
+    /// Makes the share of a hold that is granted now.
     pub fn new(lease: &Lease) -> Self {
         Self { gaps: lease.gaps, fresh: 0 }
     }
 
-    /// How long from `now` the hold can be relied on.
+    /// Returns how long from `now` the hold can be relied on.
     pub fn valid_for(&self, lease: &Lease, now: Moment) -> Duration {
         if self.gaps == lease.gaps { lease.until().since(now) } else { Duration::ZERO }
     }

@@ -85,17 +85,17 @@ use std::time::Duration;
 pub struct Moment(Duration);
 
 impl Moment {
-    /// The moment this long after the origin.
+    /// Returns the moment this long after the origin.
     pub const fn at(since_origin: Duration) -> Self {
         Self(since_origin)
     }
 
-    /// The moment this long before this one, but not before the origin.
+    /// Returns the moment this long before this one, but not before the origin.
     pub fn before(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(duration))
     }
 
-    /// How long after `earlier` this moment is; zero if it is earlier.
+    /// Returns how long after `earlier` this moment is; zero if it is earlier.
     pub fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

@@ -47,19 +47,19 @@ pub struct Marks {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Listing(u64);
 
-/// What a session knows about a node in a queue.
+/// The session's knowledge about a node in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Neighbour {
     /// It belongs to an attempt of the session, with this mark.
     Here(Uuid),
     /// It belonged to an attempt of the session, and is gone.
     Gone,
-    /// Nothing: it belongs to another session, or nobody looks after it.
+    /// It belongs to another session, or nobody looks after it.
     Elsewhere,
 }
 
 impl Marks {
-    /// The marks of a session with this number, which must be random.
+    /// Makes the marks of a session with this number, which must be random.
     pub fn new(random: u64) -> Self {
         let session = Uuid::of_attempt(random, 0).session();
         Self {
@@ -73,7 +73,7 @@ impl Marks {
         }
     }
 
-    /// The first mark of a new attempt.
+    /// Returns the first mark of a new attempt.
     pub fn begin(&mut self) -> Uuid {
         let mark = Uuid::of_attempt(self.session, self.begun);
         self.begun += 1;
@@ -105,7 +105,7 @@ impl Marks {
         self.abandoned.extend(marks);
     }
 
-    /// What the session knows about a node in a queue.
+    /// Returns what the session knows about a node in a queue.
     pub fn neighbour(&self, child: &str) -> Neighbour {
         match self.of_session(child) {
             Some(mark) if self.is_live(mark) => Neighbour::Here(mark),
@@ -114,7 +114,7 @@ impl Marks {
         }
     }
 
-    /// The mark of a node of this session.
+    /// Returns the mark of a node of this session.
     fn of_session(&self, child: &str) -> Option<Uuid> {
         let of_contender = || Name::parse(child).or_else(|| Name::parse_lease(child))?.uuid();
         let mark = mark_of_companion(child).or_else(of_contender);
@@ -148,7 +148,8 @@ impl Marks {
         }
     }
 
-    /// The children that have marks of this session, but of no attempt that had nodes when the listing began.
+    /// Returns the children that have marks of this session, but of no attempt that had nodes when the listing
+    /// began.
     pub fn orphans<'a>(&self, listing: Listing, children: &'a [String]) -> impl Iterator<Item = &'a String> {
         let was_there = move |mark: Uuid| {
             self.is_live(mark)

@@ -24,7 +24,7 @@ use std::time::Duration;
 /// The number of heartbeats in a session timeout.
 const HEARTBEATS: u32 = 10;
 
-/// What the member is about to send, or waits for replies to.
+/// A flight that the member is about to send, or waits for replies to.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Step {
     /// Create the node if it does not exist, and list the children.
@@ -79,7 +79,7 @@ enum State {
     Gone,
 }
 
-/// What the caller wants.
+/// The caller's wish.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Aim {
     Enter,
@@ -177,8 +177,8 @@ pub struct Member {
 }
 
 impl Member {
-    /// A member that waits for its first session. It takes this many `members` to open the barrier. The nodes that it
-    /// creates get this `data`.
+    /// Creates a member that waits for its first session. It takes this many `members` to open the barrier. The nodes that
+    /// it creates get this `data`.
     pub fn new(directory: &str, members: usize, data: Arc<[u8]>, patience: Patience) -> Self {
         Self {
             directory: directory.into(),
@@ -245,7 +245,7 @@ impl Member {
         }
     }
 
-    /// The same, but not before this time.
+    /// Goes on in the same way, but not before this time.
     fn go_at(&mut self, step: Step, at: Option<Moment>) {
         self.go(step);
         if let (State::Ready(step), Some(at)) = (&self.state, at) {

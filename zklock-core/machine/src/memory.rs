@@ -12,7 +12,7 @@
 use crate::Moment;
 use crate::lease::Lease;
 
-/// What is remembered of one lock.
+/// The memory of one lock.
 ///
 /// # Examples
 ///
@@ -39,7 +39,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The memory of a lock that was busy when the servers answered a request, which was sent at `since` and set a watch.
+    /// Makes the memory of a lock that was busy when the servers answered a request, which was sent at `since` and set a
+    /// watch.
     pub fn new(since: Moment) -> Self {
         Self { since, is_told: false }
     }

@@ -8,12 +8,12 @@ use std::fmt;
 
 /// The name of the one node of an exclusive lock.
 pub const SINGLE_NAME: &str = "lock";
-/// What stands before and behind the mark in the name of its companion. It ends with a letter, because other libraries
-/// take a child that ends with a hyphen and a number for a contender.
+/// The text before and after the mark in the name of a companion. It ends with a letter, because other libraries take a
+/// child that ends with a hyphen and a number for a contender.
 const COMPANION: (&str, &str) = ("holder-", "-of-lock");
 
-/// The name of the companion of an exclusive lock's node: a second node, which is created and deleted with it, and
-/// whose name no other attempt has.
+/// Returns the name of the companion of an exclusive lock's node: a second node, which is created and deleted with it,
+/// and whose name no other attempt has.
 ///
 /// ```
 /// use zklock_machine::name::{Uuid, companion, mark_of_companion};
@@ -29,7 +29,7 @@ pub fn companion(mark: Uuid) -> String {
     format!("{front}{mark}{back}")
 }
 
-/// The mark in the name of a companion; `None` for any other child.
+/// Returns the mark in the name of a companion; `None` for any other child.
 pub fn mark_of_companion(name: &str) -> Option<Uuid> {
     let (front, back) = COMPANION;
     Uuid::parse(name.strip_prefix(front)?.strip_suffix(back)?)
@@ -57,7 +57,7 @@ pub fn mark_of_companion(name: &str) -> Option<Uuid> {
 pub struct Sequence(i32);
 
 impl Sequence {
-    /// The sequence number with this value.
+    /// Makes the sequence number with this value.
     pub const fn new(value: i32) -> Self {
         Self(value)
     }
@@ -116,22 +116,22 @@ impl Uuid {
         Self(uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid())
     }
 
-    /// The first mark of the attempt with this number, counted from 0, in the session with this random number.
+    /// Returns the first mark of the attempt with this number, counted from 0, in the session with this random number.
     pub(crate) const fn of_attempt(session: u64, attempt: u64) -> Self {
         Self::from_random((session as u128) << 64 | (attempt << BITS_OF_MARKS) as u128)
     }
 
-    /// The next mark of the same attempt.
+    /// Returns the next mark of the same attempt.
     pub(crate) const fn next(self) -> Self {
         Self::from_random(self.0.as_u128().wrapping_add(1))
     }
 
-    /// The part that the marks of one session share, and no other session's have.
+    /// Returns the part that the marks of one session share, and no other session's have.
     pub const fn session(self) -> u64 {
         self.0.as_u64_pair().0
     }
 
-    /// The part that the marks of one attempt share within the session.
+    /// Returns the part that the marks of one attempt share within the session.
     pub(crate) const fn attempt(self) -> u64 {
         (self.0.as_u64_pair().1 & (u64::MAX >> 2)) >> BITS_OF_MARKS
     }
@@ -184,7 +184,7 @@ impl fmt::Display for Dialect {
 }
 
 crate::listed! {
-    /// What a contender wants.
+    /// How a contender wants to hold the lock.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     #[non_exhaustive]
     pub enum Role {
@@ -249,7 +249,7 @@ impl Scheme {
         Self::WriteLock,
     ];
 
-    /// The text between a contender's own mark and its sequence number.
+    /// Returns the text between a contender's own mark and its sequence number.
     const fn infix(self) -> &'static str {
         match self {
             Self::Mutex => "-lock-",
@@ -264,7 +264,7 @@ impl Scheme {
         }
     }
 
-    /// The library whose scheme it is.
+    /// Returns the library whose scheme it is.
     pub const fn dialect(self) -> Dialect {
         match self {
             Self::Mutex | Self::Read | Self::Write | Self::Latch | Self::Lease | Self::Single => {
@@ -275,7 +275,7 @@ impl Scheme {
         }
     }
 
-    /// What a contender with such a node wants.
+    /// Returns how a contender with such a node wants to hold the lock.
     pub const fn role(self) -> Role {
         match self {
             Self::Read | Self::KazooRead => Role::Read,
@@ -310,7 +310,7 @@ impl Scheme {
         matches!(self, Self::Write | Self::KazooLock)
     }
 
-    /// The part of a name that the contender chooses. The server appends the sequence number, except for
+    /// Returns the part of a name that the contender chooses. The server appends the sequence number, except for
     /// [`Single`](Self::Single).
     pub fn prefix(self, uuid: Uuid, session: i64) -> String {
         let infix = self.infix();
@@ -394,7 +394,7 @@ impl<'a> Name<'a> {
         })
     }
 
-    /// The mark in it, if it has one in our form.
+    /// Returns the mark in it, if it has one in our form.
     pub fn uuid(&self) -> Option<Uuid> {
         let front = self.text.strip_suffix(&self.sequence.to_string())?.strip_suffix(self.scheme.infix())?;
         match self.scheme.dialect() {
@@ -405,14 +405,14 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// The order of the queue.
+    /// Returns the order of the queue.
     pub fn compare(&self, other: &Self) -> Ordering {
         // The numbers wrap, so `Greater` is found by comparing in the other direction.
         other.sequence.is_before(self.sequence).cmp(&self.sequence.is_before(other.sequence))
     }
 }
 
-/// The text before the sequence number, and the number, for each way in which the text can be read.
+/// Returns the text before the sequence number, and the number, for each way in which the text can be read.
 fn with_number(text: &str) -> impl Iterator<Item = (&str, Sequence)> {
     // `%010d` makes 10 characters of all numbers except -1,000,000,000 and below.
     [10, 11].into_iter().filter_map(|width| {

@@ -1,9 +1,9 @@
-//! The words in which a machine and its driver talk: requests, what became of them, the verdict.
+//! The language between a machine and its driver: requests, their outcomes, and verdicts.
 
 use super::Moment;
 use std::sync::Arc;
 
-/// What a node says once its holder is asked to let go. It is the word of Curator's `Revoker`.
+/// The data of a node whose holder is asked to release the lock. It is the word that Curator's `Revoker` writes.
 pub const REVOKE: &[u8] = b"__REVOKE__";
 
 /// A request to the ensemble. Nodes are named by their paths.
@@ -13,31 +13,31 @@ pub enum Operation {
     Create(NewNode),
     /// Create ephemeral sequential nodes in one transaction.
     CreateAll(Vec<NewNode>),
-    /// Create an ephemeral node, in one transaction with a check that another is there.
+    /// Create an ephemeral node, in one transaction with a check that another node exists.
     CreateWithin {
-        /// The node.
+        /// The new node.
         path: String,
-        /// The other.
+        /// The other node.
         guard: String,
-        /// What the node says.
+        /// The data of the new node.
         data: Arc<[u8]>,
     },
     /// Create an ephemeral node.
     CreateSingle {
         /// The node.
         path: String,
-        /// What it says.
+        /// The data of the node.
         data: Arc<[u8]>,
     },
-    /// Create two ephemeral nodes of one directory in one transaction, the companion first. If the companion is there already,
-    /// an earlier request has done it, so the outcome is [`Unknown`](Outcome::Unknown): [`NodeExists`](Outcome::NodeExists)
-    /// is about the other node.
+    /// Create two ephemeral nodes of one directory in one transaction, the companion first. If the companion already
+    /// exists, an earlier request has created both, so the outcome is [`Unknown`](Outcome::Unknown):
+    /// [`NodeExists`](Outcome::NodeExists) is about the other node.
     CreatePair {
         /// The node.
         path: String,
-        /// The companion, whose name nobody else has.
+        /// The companion. No other attempt has one of this name.
         companion: String,
-        /// What both say.
+        /// The data of both nodes.
         data: Arc<[u8]>,
     },
     /// Create a directory and those above it, if they are missing.
@@ -45,7 +45,7 @@ pub enum Operation {
         /// The directory.
         directory: Arc<str>,
     },
-    /// Delete a directory that is empty and says nothing, so that the numbers of its children begin again.
+    /// Delete a directory that has no children and no data, so that the numbers of its children begin again.
     DeleteDirectory {
         /// The directory.
         directory: Arc<str>,
@@ -60,25 +60,24 @@ pub enum Operation {
         /// The directory.
         directory: Arc<str>,
     },
-    /// Let the quorum commit something that changes nothing: what is read after it on the same connection is as
-    /// new as that. A `sync` would not do, because a leader that has been deposed and does not know it yet answers
-    /// it from what it has.
+    /// Let the quorum commit something that changes nothing, so that later reads on the same connection are at least as
+    /// new. A `sync` would not do: a leader that has been deposed and does not know it yet answers it from its own state.
     Barrier {
-        /// A node that may be there or not.
+        /// A node, which may exist or not.
         directory: Arc<str>,
     },
-    /// Read who owns a node, and its `czxid`.
+    /// Read the owner of a node, and its `czxid`.
     Inspect {
         /// The node.
         path: String,
     },
-    /// As [`Inspect`](Self::Inspect), and leave a watch, whether the node is there or not.
+    /// Like [`Inspect`](Self::Inspect), and leave a watch, whether the node exists or not.
     InspectAndWatch {
         /// The node.
         path: String,
     },
-    /// Ask whether the node is one of this session's. Unlike [`Inspect`](Self::Inspect) it takes no right to read the node,
-    /// and does not tell the transaction.
+    /// Ask whether the node belongs to this session. Unlike [`Inspect`](Self::Inspect), this takes no right to read the
+    /// node, and does not report the transaction.
     Owns {
         /// The node.
         path: String,
@@ -103,25 +102,25 @@ pub enum Operation {
         /// The node.
         path: String,
     },
-    /// Read how many permits there are, and leave a watch on the node that says so, or will.
+    /// Read the number of permits, and leave a watch on the node that stores it, even if it does not exist yet.
     ReadLimit {
         /// The node.
         path: Arc<str>,
     },
-    /// Let the quorum commit that the nodes are there.
+    /// Let the quorum commit that the nodes exist.
     Check {
         /// The nodes.
         paths: Vec<String>,
     },
-    /// Create a node that stays, if the guards are there, in one transaction.
+    /// Create a persistent node, if the guards exist, in one transaction.
     Open {
         /// The guards.
         guards: Vec<String>,
         /// The node.
         path: String,
-        /// Whether a node of that name is deleted with that.
+        /// Whether a node of that name is deleted in the same transaction.
         replaces: bool,
-        /// What the node says.
+        /// The data of the node.
         data: Arc<[u8]>,
     },
     /// Delete a node.
@@ -129,7 +128,7 @@ pub enum Operation {
         /// The node.
         path: String,
     },
-    /// Delete two nodes in one transaction. If one is not there, the other stays.
+    /// Delete two nodes in one transaction. If one does not exist, the other stays.
     DeletePair {
         /// The node.
         path: String,
@@ -144,12 +143,12 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether it deletes a node of ours, that must go for others to have the lock.
+    /// Whether it deletes a node of ours that must go before others can have the lock.
     pub const fn is_deletion(&self) -> bool {
         matches!(self, Self::Delete { .. } | Self::DeletePair { .. })
     }
 
-    /// Whether the quorum has committed it when it is done.
+    /// Whether success means that the quorum has committed it.
     pub const fn is_quorum_write(&self) -> bool {
         match self {
             Self::Create(_)
@@ -164,7 +163,7 @@ impl Operation {
             | Self::Delete { .. }
             | Self::DeletePair { .. }
             | Self::DeleteAll { .. } => true,
-            // Creating parents that are there writes nothing; the rest reads.
+            // Creating parents that exist writes nothing. The others only read.
             Self::CreateParents { .. }
             | Self::List { .. }
             | Self::ListAndWatch { .. }
@@ -183,47 +182,47 @@ impl Operation {
 /// A node to be created, to whose name the server appends a sequence number.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct NewNode {
-    /// Where.
+    /// The directory of the node.
     pub directory: Arc<str>,
-    /// The name up to the number.
+    /// The name before the number.
     pub prefix: String,
-    /// What it says.
+    /// The data of the node.
     pub data: Arc<[u8]>,
 }
 
-/// What became of an [`Operation`].
+/// The outcome of an [`Operation`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Outcome {
     /// The nodes were created, in the order in which they were asked for.
     Created(Vec<Node>),
     /// The children.
     Children(Vec<String>),
-    /// The children, each with its origin. Those that went away meanwhile are not among them.
+    /// The children, each with its origin. Children that were deleted meanwhile are missing.
     Surveyed(Vec<Node>),
-    /// The node is there.
+    /// The node exists.
     Found(Node),
-    /// How many permits there are; `None` if the node is not there.
+    /// The number of permits; `None` if the node does not exist.
     Limit(Option<u32>),
-    /// Done: committed, watched, checked, deleted, parents created; the node is this session's.
+    /// Done: committed, watched, checked, deleted, parents created; or the node belongs to this session.
     Done,
     /// The node is watched, and it [asks](REVOKE) its holder to let go.
     Revoked,
-    /// The node is not there, or its parent, or the node that guards it, or it is not this session's.
+    /// The node, its parent or its guard does not exist, or the node does not belong to this session.
     NoNode,
-    /// A node of this name is there already.
+    /// A node of this name already exists.
     NodeExists,
     /// The directory has children.
     NotEmpty,
-    /// The ensemble answered that it will not do it.
+    /// The ensemble refused the request.
     Refused(Refusal),
-    /// It may have been done, or may yet be done, or not.
+    /// It is not known whether the request was executed, or will yet be.
     Unknown,
-    /// The session is over, and with it every node that it owned.
+    /// The session is over, and so all its nodes are gone.
     SessionOver,
 }
 
 impl Outcome {
-    /// Why it was refused, if it was.
+    /// Returns the reason if it was refused.
     pub const fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Refused(refusal) => Some(refusal),
@@ -237,71 +236,71 @@ impl Outcome {
 pub struct Node {
     /// Its name, within its directory.
     pub name: String,
-    /// The transaction that created it and the session that owns it, if the server said so.
+    /// The transaction that created it and the session that owns it, if the server reported them.
     pub origin: Option<Origin>,
 }
 
-/// Where a node comes from.
+/// The origin of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Origin {
     /// The transaction that created it: the fencing token.
     pub czxid: i64,
-    /// The session that owns it; 0 for a node that stays.
+    /// The session that owns it; 0 for a persistent node.
     pub session: i64,
 }
 
-/// Why an attempt came to nothing.
+/// The reason why an attempt failed.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Refusal {
-    /// Another holds the lock, and the attempt was not to wait.
+    /// Others hold the lock, and the attempt should not wait.
     Busy,
     /// This contender and ours could both believe that they hold.
     ForeignContender(String),
     /// The node with our mark belongs to another session.
     NotOurs(String),
-    /// The lock's node vanishes again whenever it is created.
+    /// The lock's node disappears whenever it has been created.
     NoParent,
     /// The numbers of this directory's children are used up, and it cannot be replaced.
     UsedUp(String),
     /// The chroot is missing.
     NoRoot,
-    /// The writer within which a reader was to stand is not there any more.
+    /// The writer within which a reader wanted to queue no longer exists.
     WriterGone,
     /// The access list does not allow it.
     Denied,
-    /// The server answered with something else that retrying does not mend.
+    /// The server gave another answer, which a retry would not change.
     Answer(String),
 }
 
-/// What the caller is told, once.
+/// A report to the caller.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Verdict {
     /// The lock is held by these nodes.
     Granted {
         /// Their paths.
         nodes: Vec<String>,
-        /// The fencing token: the transaction by which the attempt queued.
+        /// The fencing token: the transaction in which the attempt queued.
         czxid: i64,
-        /// Since when all of them have been proved.
+        /// Since when all of them have been proven.
         proven: Moment,
     },
     /// The attempt is over; its node, if any, is being deleted.
     Failed(Refusal),
-    /// Others wait for what is held or have asked for it, or it cannot be seen whether they do. It comes only if it was
-    /// [asked for](crate::drive::Machine::handle_notice).
+    /// Others wait for the lock or ask for it, or it cannot be seen whether they do. This is reported only if it was [asked
+    /// for](crate::drive::Machine::handle_notice).
     Wanted,
 }
 
-/// What the first watch that fired reports of its node.
+/// The report of the first watch that fired.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum WatchEvent {
-    /// It was deleted.
+    /// The node was deleted.
     Deleted,
     /// Something else happened.
     Changed,
 }
 
-/// The time, and how long the session is proven to be alive.
+/// The time, and the end of the lease.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Now {
     /// The time.

@@ -29,7 +29,7 @@ pub enum Standing<'a> {
     },
 }
 
-/// Where the contender with the node `own` stands among `children`.
+/// Returns where the contender with the node `own` stands among `children`.
 ///
 /// Readers wait for the last writer before them, so that a writer that leaves wakes only contenders that can go on. They
 /// have no second, or every writer would wake them all. All others wait for the nearest contender before them.
@@ -79,7 +79,7 @@ fn names_in(children: &[String]) -> Vec<Name<'_>> {
     children.iter().filter_map(|child| Name::parse(child)).collect()
 }
 
-/// The contenders that exclude the one with the node `own`. A writer lets its own reader in.
+/// Returns the contenders that exclude the one with the node `own`. A writer lets its own reader in.
 fn rivals<'a>(names: &[Name<'a>], own: &str, claim: &Claim) -> impl Iterator<Item = Name<'a>> {
     names.iter().copied().filter(move |other| {
         other.text != own
@@ -88,14 +88,14 @@ fn rivals<'a>(names: &[Name<'a>], own: &str, claim: &Claim) -> impl Iterator<Ite
     })
 }
 
-/// The rivals that are ahead of `me`. A rival that shares our number was there before us: only a reader that reuses the
-/// number of its own writer (after a downgrade) can share one.
+/// Returns the rivals that are ahead of `me`. A rival that shares our number was there before us: only a reader that
+/// reuses the number of its own writer (after a downgrade) can share one.
 fn ahead<'a>(names: &[Name<'a>], me: &Name<'_>, claim: &Claim) -> impl Iterator<Item = Name<'a>> {
     rivals(names, me.text, claim).filter(|other| !me.sequence.is_before(other.sequence))
 }
 
-/// The contender that has been in the way of the node `own` for longest. While it exists, every newcomer is behind it. The
-/// nearest one would show as much, but it may only be somebody's short try.
+/// Returns the contender that has been in the way of the node `own` for longest. While it exists, every newcomer is behind
+/// it. The nearest one would show as much, but it may only be somebody's short try.
 ///
 /// # Examples
 ///
@@ -114,7 +114,8 @@ pub fn oldest_ahead<'a>(children: &'a [String], own: &str, claim: &Claim) -> Opt
     ahead(&names_in(children), &me, claim).min_by(Name::compare).map(|oldest| oldest.text)
 }
 
-/// The contenders that the one with the node `own` waits for, in their order; without a node, all that it would wait for.
+/// Lists the contenders that the one with the node `own` waits for, in their order. Without a node, lists all that it
+/// would wait for.
 ///
 /// # Examples
 ///
@@ -139,7 +140,7 @@ pub fn in_the_way<'a>(children: &'a [String], own: Option<&str>, claim: &Claim) 
     rivals.into_iter().map(|name| name.text).collect()
 }
 
-/// How many contenders are in the way of the node `own`; `None` if it does not exist.
+/// Counts the contenders in the way of the node `own`; `None` if it does not exist.
 ///
 /// # Examples
 ///
@@ -215,8 +216,8 @@ pub fn is_taken(children: &[String], claim: &Claim) -> bool {
     is_any && is_seen
 }
 
-/// A child of a lock's path that holds or wants something at that path, but is not part of any of our queues: a holder of
-/// kazoo's semaphore, or a contender for one of several locks that share this node.
+/// Returns a child of a lock's path that holds or wants something at that path, but is not part of any of our queues: a
+/// holder of kazoo's semaphore, or a contender for one of several locks that share this node.
 pub(crate) fn stranger_without_a_queue(children: &[String]) -> Option<&str> {
     children
         .iter()

@@ -18,7 +18,7 @@ pub(crate) struct Readiness {
     scant: u32,
 }
 
-/// What to do after a check that the nodes have passed.
+/// The next action after a check that the nodes have passed.
 pub(crate) enum Checked {
     Ready,
     /// Check again at this time, or at once.
@@ -38,7 +38,7 @@ impl Readiness {
 
     pub(crate) fn after_check(&mut self, now: Now) -> Checked {
         self.scant += 1;
-        // If the network is so slow that there is never more, less has to do, and even an old check.
+        // If the network is so slow that there is never more of it, less has to do, and even an old check.
         let will_do = self.scant > SCANT_AT_MOST && now.moment < now.lease_until;
         if self.is_ample(now) || will_do {
             return Checked::Ready;

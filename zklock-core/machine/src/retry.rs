@@ -1,4 +1,4 @@
-//! What every machine does about unknown outcomes, and about a missing directory.
+//! How every machine handles unknown outcomes, and a missing directory.
 
 use crate::Moment;
 use crate::protocol::{Outcome, Refusal};

@@ -1,18 +1,17 @@
-//! One attempt to hold a lock without a queue: one node of a fixed name, which is there or not.
+//! One attempt to hold a lock without a queue: a single node of a fixed name, which exists or not.
 //!
-//! It differs from a [contender](crate::contender) in one thing that changes everything else: its node's name is
-//! reused. So a node of that name may be another's, whenever it is met without having just been created. What a server
-//! shows does not settle whose it is: a server that has lost a deletion goes on to show a node of ours that is gone, and
-//! if we deleted that again, the leader would delete what another has there by now.
+//! Unlike the nodes of a [contender](crate::contender), this node has a name that is used again and again. So unless the
+//! attempt has just created it, a node of that name may belong to somebody else. A server's answer does not settle whose it
+//! is: a server that has lost a deletion still shows a node of ours that is gone. If we deleted that again, the leader
+//! would delete the node that somebody else has there by now.
 //!
-//! So each attempt creates a *companion* together with the node, in one transaction: a second node, whose
-//! [name](crate::name::companion) no other attempt has. The two are deleted in one transaction as well, which fails at the
-//! companion if ours are gone already. A node without our companion is not ours, even if its server says that it is. And
-//! since the two come from one transaction, they have one `czxid`, by which a node is told from one that was created
-//! after an operator had deleted it.
+//! So each attempt creates a *companion* in the same transaction: a second node, whose [name](crate::name::companion) no
+//! other attempt has. Both are deleted in one transaction as well, which fails at the companion if ours are already gone. A
+//! node without our companion is not ours, even if a server says so. And since one transaction creates both, they have the
+//! same `czxid`. That tells our node from one that was created after an operator had deleted ours.
 //!
-//! Servers of 3.4 do not take such a transaction from us. There the node is alone, and is looked at before it is deleted
-//! or granted.
+//! Servers of version 3.4 do not accept such a transaction. There the node is alone, and is read before it is deleted or
+//! granted.
 
 #[cfg(test)]
 mod tests;
@@ -29,47 +28,48 @@ use doubt::{origin_of, stands_for};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the attempt is about to send, or is waiting for the replies to.
+/// A flight that the attempt is about to send, or waits for replies to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Step {
     Create,
     CreateParents,
-    /// See what of ours is there: the reply to a creation or a deletion was lost, or an operator may have deleted something.
+    /// See which of our nodes exist: the reply to a creation or a deletion was lost, or an operator may have deleted
+    /// something.
     Recover,
-    /// Whether what is there is ours, where it may not be read.
+    /// Ask whether the nodes are ours, if we may not read them.
     Claim,
-    /// See when another's node goes.
+    /// See whether another's node still exists, and watch for its end.
     Look,
     /// Prove the node and renew the lease, before a grant that could be stale.
     Check,
-    /// See whether somebody asks for what we hold.
+    /// See whether somebody asks for the lock that we hold.
     Notice,
     Delete(Victim),
 }
 
-/// What is deleted.
+/// The nodes to delete.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Victim {
-    /// The node and its companion, or none of them.
+    /// The node and its companion, or neither.
     Both,
-    /// The companion is all that is left of ours, if anything is. Nobody else has one of its name.
+    /// The companion. If anything of ours is left, it is this: nobody else has a node of its name.
     Companion,
-    /// The node has no companion, or an operator has deleted that.
+    /// The node. It has no companion, or an operator has deleted the companion.
     Node,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum State {
-    /// There is no session to work with, and so no node.
+    /// There is no session to work in, and so no node.
     Idle,
     Ready(Step),
     InFlight(Step),
-    /// After an outcome that is unknown again.
+    /// Waits until this time, after repeated unknown outcomes.
     Paused(Step, Moment),
-    /// Until the watch on the directory fires.
+    /// Waits until the watch on the directory fires.
     Waiting,
     Held,
-    /// Held, and a watch tells when somebody asks for it.
+    /// Held, with a watch that fires when somebody asks for the lock.
     Noticing,
     Gone,
 }
@@ -96,37 +96,37 @@ enum State {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Single {
     directory: Arc<str>,
-    /// What its node says.
+    /// The data of its node.
     data: Arc<[u8]>,
     patience: Patience,
-    /// Whether the caller still wants the lock: wants to get it, or has it.
+    /// Whether the caller still wants to get the lock, or to keep it.
     wanted: bool,
     state: State,
     session: i64,
-    /// That of the companion.
+    /// The mark in the name of the companion.
     mark: Uuid,
-    /// Whether a companion with this mark may be there, or have been there.
+    /// Whether a companion with this mark may exist, or have existed.
     is_marked: bool,
     has_companion: bool,
-    /// Whether the next node has none.
+    /// Whether the next node gets no companion, because the servers are too old.
     is_old: bool,
-    /// Where our node comes from, and its companion, as soon as that is known.
+    /// The origin of our node and its companion, once it is known.
     origin: Option<Origin>,
-    /// When a write was sent that proved the node.
+    /// When a write that proved the node was sent.
     proven: Option<Moment>,
-    /// Whether it is not known what of ours is there.
+    /// Whether it is not known which of our nodes exist.
     in_doubt: bool,
     readiness: Readiness,
     failures: Failures,
     parents: Parents,
     verdict: Option<Verdict>,
     answered: bool,
-    /// Whether the holder is to be told when somebody asks for what it has.
+    /// Whether the holder wants to learn when somebody asks for the lock.
     is_listening: bool,
 }
 
 impl Single {
-    /// An attempt that waits for its first session. Its node is to say that.
+    /// Creates an attempt that waits for its first session. Its node gets this `data`.
     pub fn new(directory: &str, data: Arc<[u8]>, patience: Patience) -> Self {
         Self {
             directory: directory.into(),
@@ -159,12 +159,12 @@ impl Single {
         self.has_companion.then(|| format!("{}/{}", self.directory, companion(self.mark)))
     }
 
-    /// The paths of all that is ours. The node is the first: it is the one that users know.
+    /// Returns the paths of all our nodes. The node itself comes first, because it is the one that users know.
     fn paths(&self) -> Vec<String> {
         std::iter::once(self.path()).chain(self.companion()).collect()
     }
 
-    /// Before a creation. What has the mark of an earlier one is gone, and must not be taken for that of this one.
+    /// Takes a new mark for a creation. Nodes with an earlier mark are gone, and must not be mistaken for the new ones.
     fn renew_mark(&mut self) {
         if self.is_marked {
             self.mark = self.mark.next();
@@ -172,7 +172,7 @@ impl Single {
         (self.is_marked, self.in_doubt, self.has_companion) = (true, true, !self.is_old);
     }
 
-    /// The look beside it tells what the servers that we have do not tell of a creation.
+    /// Handles the reply to the creation. If it does not report the origin of the node, `inspected` does.
     fn created(&mut self, created: Outcome, inspected: &Outcome, sent: Moment, now: Now) {
         match created {
             Outcome::Created(nodes) if nodes.len() == self.paths().len() => {
@@ -213,7 +213,7 @@ impl Single {
         }
     }
 
-    /// Another has the node.
+    /// Waits or fails, because somebody else has the node.
     fn occupied(&mut self) {
         match self.patience {
             Patience::TriesOnce => self.fail(Refusal::Busy),
@@ -233,13 +233,13 @@ impl Single {
         }
     }
 
-    /// The node is ours, and so is its companion.
+    /// Goes on with our nodes, which exist and have this origin.
     fn own(&mut self, origin: Origin, now: Now) {
         (self.origin, self.in_doubt) = (Some(origin), false);
         if self.readiness.is_there(self.proven, now) { self.granted() } else { self.go(Step::Check) }
     }
 
-    /// A check alone is passed by whatever has the path of the node, so the node is looked at beside.
+    /// Handles the outcome of a check. Any node of this path passes it, so the node was also inspected.
     fn checked(&mut self, checked: Outcome, inspected: Outcome, sent: Moment, now: Now) {
         let outcome = match (checked, inspected) {
             (Outcome::Done, found @ Outcome::Found(_)) => {
@@ -258,7 +258,7 @@ impl Single {
                     Checked::Again(at) => self.go_at(Step::Check, at),
                 }
             }
-            // One of the two is gone, or another's. What is left of ours must not stay.
+            // One of the two is gone, or not ours. Whatever is left of ours must not stay.
             Outcome::NoNode => {
                 (self.in_doubt, self.proven) = (true, None);
                 self.retry(Step::Recover, now);
@@ -276,12 +276,12 @@ impl Single {
         self.answered = true;
         self.failures.clear();
         self.readiness.clear();
-        // Once an operator has deleted it, another may have a node of this path.
+        // From now on, an operator may delete the node, and somebody else may create one of this path.
         self.in_doubt = true;
         self.state = if self.is_listening { State::Ready(Step::Notice) } else { State::Held };
     }
 
-    /// Nobody queues here. But somebody may [ask](crate::protocol::REVOKE) in the node.
+    /// Nobody queues here, but somebody may [ask](crate::protocol::REVOKE) for the lock by writing into the node.
     fn noticed(&mut self, outcome: &Outcome, now: Now) {
         if !self.wanted {
             return self.clean_up();
@@ -292,7 +292,7 @@ impl Single {
                 self.state = State::Held;
             }
             Outcome::Unknown => self.retry(Step::Notice, now),
-            // Nobody asks; or the node is gone, or we may not read it, and then nobody can.
+            // Nobody has asked. Or the node is gone, or we may not read it, and then we cannot be asked.
             _ => {
                 self.failures.clear();
                 self.state = State::Noticing;
@@ -309,7 +309,7 @@ impl Single {
         self.clean_up();
     }
 
-    /// Nothing of ours is there, nor will be.
+    /// Forgets our nodes, because none exists or will exist.
     fn clear(&mut self) {
         (self.origin, self.proven, self.in_doubt) = (None, None, false);
     }
@@ -322,7 +322,7 @@ impl Single {
         }
     }
 
-    /// Goes on with that step, or with the cleaning, but not before that time.
+    /// Goes on with this step, or with cleaning up, but not before this time.
     fn go_at(&mut self, step: Step, at: Option<Moment>) {
         self.go(step);
         if let (State::Ready(step), Some(at)) = (self.state, at) {
@@ -335,7 +335,7 @@ impl Single {
         self.go_at(step, at);
     }
 
-    /// What is left to do for a caller that is gone.
+    /// Chooses what is left to do after the caller has gone.
     fn clean_up(&mut self) {
         self.state = match (self.in_doubt, self.origin) {
             (true, _) => State::Ready(Step::Recover),
@@ -344,7 +344,7 @@ impl Single {
         };
     }
 
-    /// After the answer that all of ours is there.
+    /// Deletes our nodes, which are known to exist.
     fn delete_ours(&self) -> State {
         State::Ready(Step::Delete(if self.has_companion { Victim::Both } else { Victim::Node }))
     }
@@ -390,7 +390,7 @@ impl Machine for Single {
                 vec![Operation::CreateSingle { path: path.clone(), data: self.data.clone() }, inspect(path)]
             }
             (Step::CreateParents, _) => vec![Operation::CreateParents { directory }],
-            // The companion first: if it is gone, and our node is still there after that, it has gone alone.
+            // The companion first: if it is gone, and our node still exists after that, the companion was deleted alone.
             (Step::Recover, companion) => {
                 let looks = companion.into_iter().chain([path]).map(inspect);
                 std::iter::once(Operation::Barrier { directory }).chain(looks).collect()
@@ -435,7 +435,7 @@ impl Machine for Single {
     fn handle_end(&mut self) {
         self.wanted = false;
         match self.state {
-            // What is under way decides what is left to do.
+            // The outcome of the flight under way decides what is left to do.
             State::InFlight(_) | State::Gone | State::Paused(Step::Recover, _) => {}
             _ => self.clean_up(),
         }

@@ -73,7 +73,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// The turns of a node that has just been granted to its first holder.
+    /// Makes the turns of a node that has just been granted to its first holder.
     pub fn new(passing: Passing, is_shared: bool) -> Self {
         Self { passing, is_shared, holders: 1, left: None, idle: None, is_over: false }
     }
@@ -149,7 +149,7 @@ impl Turns {
         self.is_over = true;
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Moment> {
         self.idle.filter(|_| !self.is_over).map(|idle| idle + self.passing.linger)
     }
@@ -159,7 +159,8 @@ impl Turns {
         !self.passing.linger.is_zero()
     }
 
-    /// When to check again whether it has lingered: hardly later than that is due, whenever it becomes idle.
+    /// Returns when to check next whether it has lingered too long. Whenever it becomes idle, this is on time or a moment
+    /// late.
     pub fn next_look(&self, now: Moment) -> Moment {
         self.poll_timeout().unwrap_or_else(|| now + self.passing.linger.max(SHORTEST_LOOK))
     }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// The number of characters in the base64 of a SHA-1 sum.
 const LENGTH_OF_HASH: usize = 28;
 
-/// What an access entry allows with a node.
+/// The rights that an access entry gives on a node.
 ///
 /// # Examples
 ///
@@ -39,7 +39,7 @@ impl Rights {
     const LETTERS: [(char, Self); 5] =
         [('c', Self::CREATE), ('d', Self::DELETE), ('r', Self::READ), ('w', Self::WRITE), ('a', Self::ADMIN)];
 
-    /// Whether all the rights of `others` are among these.
+    /// Returns whether all the rights of `others` are among these.
     pub fn contains(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
@@ -94,18 +94,19 @@ pub struct AccessEntry {
 }
 
 impl AccessEntry {
-    /// Everybody.
+    /// Makes an entry for everybody.
     pub fn world(rights: Rights) -> Self {
         Self { scheme: "world".into(), id: "anyone".into(), rights }
     }
 
-    /// Every identity that the client has when it creates the node.
+    /// Makes an entry for every identity that the client has when it creates the node.
     pub fn creator(rights: Rights) -> Self {
         Self { scheme: "auth".into(), id: "".into(), rights }
     }
 
-    /// A user with a password, given by its hash: the base64 of the SHA-1 sum of `user:password`,
-    /// as `printf %s user:password | openssl dgst -sha1 -binary | base64` prints it.
+    /// Makes an entry for a user with a password, given by its hash: the base64 of the SHA-1 sum of
+    /// `user:password`, as `printf %s user:password | openssl dgst -sha1 -binary | base64` prints
+    /// it.
     ///
     /// # Errors
     ///
@@ -122,8 +123,8 @@ impl AccessEntry {
         Self::new("digest", &format!("{user}:{hash}"), rights)
     }
 
-    /// A SASL user: for `DIGEST-MD5` the user's name, for Kerberos the principal as the servers
-    /// shorten it.
+    /// Makes an entry for a SASL user: for `DIGEST-MD5` the user's name, for Kerberos the principal
+    /// as the servers shorten it.
     ///
     /// # Errors
     ///
@@ -132,7 +133,8 @@ impl AccessEntry {
         Self::new("sasl", user, rights)
     }
 
-    /// All clients with this address, or in this network, such as `10.0.0.0/8`.
+    /// Makes an entry for all clients with this address, or in this network, for example
+    /// `10.0.0.0/8`.
     ///
     /// # Errors
     ///
@@ -141,8 +143,8 @@ impl AccessEntry {
         Self::new("ip", address, rights)
     }
 
-    /// The subject of a client certificate, such as `CN=billing,O=Shop`, written as the servers
-    /// write it.
+    /// Makes an entry for the subject of a client certificate, for example `CN=billing,O=Shop`,
+    /// written as the servers write it.
     ///
     /// # Errors
     ///
@@ -151,7 +153,7 @@ impl AccessEntry {
         Self::new("x509", name, rights)
     }
 
-    /// An entry of any scheme, even one that only your servers have.
+    /// Makes an entry of any scheme, even one that only your servers have.
     ///
     /// # Errors
     ///
@@ -165,17 +167,17 @@ impl AccessEntry {
         }
     }
 
-    /// The scheme, such as `sasl`.
+    /// Returns the scheme, for example `sasl`.
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
 
-    /// The id: who it names within the scheme.
+    /// Returns the id, which names somebody within the scheme.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What they may do.
+    /// Returns the rights that it gives.
     pub fn rights(&self) -> Rights {
         self.rights
     }
@@ -184,13 +186,13 @@ impl AccessEntry {
         &*self.scheme == "auth"
     }
 
-    /// Its bytes in a request.
+    /// Returns its bytes in a request.
     pub(super) fn bytes(&self) -> usize {
         self.scheme.len() + self.id.len() + 12
     }
 
-    /// What is wrong with it, if anything. The text does not quote the id, which may be a password
-    /// by mistake.
+    /// Returns what is wrong with it, if anything. The text does not quote the id, which may be a
+    /// password by mistake.
     fn problem(&self) -> Option<String> {
         let scheme = &*self.scheme;
         let fits = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';

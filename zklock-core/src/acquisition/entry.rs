@@ -5,8 +5,8 @@ use crate::machine::protocol::{Operation, Outcome};
 use crate::machine::queue::count_ahead;
 use tracing::Level;
 
-/// How many contenders were ahead of the nodes that this flight has created and listed, in the longest of the queues; `None` if
-/// it has not queued.
+/// Returns how many contenders were ahead of the nodes that this flight has created and listed, in the longest of the
+/// queues; `None` if it has not queued.
 pub(super) fn ahead(claims: &[Claim], flight: &[Operation], outcomes: &[Outcome]) -> Option<usize> {
     let (
         Some(Operation::Create(_) | Operation::CreateAll(_) | Operation::CreateWithin { .. }),
@@ -26,7 +26,7 @@ pub(super) fn ahead(claims: &[Claim], flight: &[Operation], outcomes: &[Outcome]
     listed.max()
 }
 
-/// The names of the nodes that were created, in the order of the claims.
+/// Returns the names of the nodes that were created, in the order of the claims.
 pub(super) fn created(outcomes: &[Outcome]) -> Vec<String> {
     let Some(Outcome::Created(nodes)) = outcomes.first() else { return Vec::new() };
     nodes.iter().map(|node| node.name.clone()).collect()
@@ -59,7 +59,7 @@ pub(super) fn log(
     }
 }
 
-/// The directory in which one of the nodes was created.
+/// Returns the directory in which one of the nodes was created.
 fn directory(operation: &Operation, number: usize) -> &str {
     let above = |path: &'_ str| path.rfind('/').unwrap_or(0);
     match operation {

@@ -35,13 +35,13 @@ impl Barrier {
         Ok(Self { core, path })
     }
 
-    /// The core's barrier.
+    /// Returns the core's barrier.
     #[doc(hidden)]
     pub fn core(&self) -> &Lazy<crate::Barrier> {
         &self.core
     }
 
-    /// The path of the barrier.
+    /// Returns the path of the barrier.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -134,7 +134,7 @@ pub struct DoubleBarrier {
 }
 
 impl DoubleBarrier {
-    /// The core's double barrier.
+    /// Returns the core's double barrier.
     #[doc(hidden)]
     pub fn core(&self) -> &Lazy<crate::DoubleBarrier> {
         &self.core
@@ -148,12 +148,12 @@ impl DoubleBarrier {
         Ok(Self { core, path, members })
     }
 
-    /// The path of the barrier.
+    /// Returns the path of the barrier.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// How many members it takes to open the barrier.
+    /// Returns how many members it takes to open the barrier.
     pub fn members(&self) -> u32 {
         self.members
     }
@@ -244,23 +244,23 @@ impl Member {
         Ok(Self { core: ForkSafe::here(member)? })
     }
 
-    /// The core's member.
+    /// Returns the core's member.
     #[doc(hidden)]
     pub fn core(&self) -> &ForkSafe<crate::Member> {
         &self.core
     }
 
-    /// The path of the barrier.
+    /// Returns the path of the barrier.
     pub fn path(&self) -> &str {
         self.core.fixed().path()
     }
 
-    /// The path of the node that represents this member.
+    /// Returns the path of the node that represents this member.
     pub fn node(&self) -> &str {
         self.core.fixed().node()
     }
 
-    /// Why the member is lost; `None` if it is not. It does not wait. See
+    /// Returns why the member is lost; `None` if it is not. It does not wait. See
     /// [`Member::loss`](crate::Member::loss).
     pub fn loss(&self) -> Option<LossReason> {
         self.core.look(Some(LossReason::Forked), crate::Member::loss)

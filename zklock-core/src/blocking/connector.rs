@@ -61,7 +61,7 @@ impl Connector {
         Self(Arc::new(Shared { options, state, home: Home::new(), settled: Arc::default(), listener }))
     }
 
-    /// The same with a listener. Call it before anybody has used the connector.
+    /// Makes the same connector with a listener. Call it before anybody has used the connector.
     pub(super) fn with_listener(self, listener: StateListener) -> Self {
         Self::new(self.0.options.clone(), Some(listener))
     }
@@ -74,7 +74,7 @@ impl Connector {
         self.0.home.refuse_forked()
     }
 
-    /// How the client is connected; `None` if it has not connected yet, or belongs to another process.
+    /// Returns how the client is connected; `None` if it has not connected yet, or belongs to another process.
     pub(super) fn connection_state(&self) -> Option<ConnectionState> {
         match &*self.state()? {
             ConnectorState::Connected(client) => Some(client.fixed().connection_state()),
@@ -88,7 +88,7 @@ impl Connector {
         self.0.home.is_forked()
     }
 
-    /// The client, if it is connected.
+    /// Returns the client, if it is connected.
     pub(super) fn connected(&self) -> Option<Connected> {
         match &*self.state()? {
             ConnectorState::Connected(client) => Some(client.clone()),
@@ -96,7 +96,7 @@ impl Connector {
         }
     }
 
-    /// The client's counters, even after it was closed.
+    /// Returns the client's counters, even after it was closed.
     pub(super) fn stats(&self) -> Stats {
         match self.state().as_deref() {
             Some(ConnectorState::Connected(client) | ConnectorState::Closed(Some(client))) => {

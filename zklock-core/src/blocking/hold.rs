@@ -29,44 +29,45 @@ impl Hold {
         Ok(Self::new(ForkSafe::here(hold)?))
     }
 
-    /// The core's hold.
+    /// Returns the core's hold.
     #[doc(hidden)]
     pub fn core(&self) -> &ForkSafe<crate::Hold> {
         &self.core
     }
 
-    /// The fencing token of this grant.
+    /// Returns the fencing token of this grant.
     pub fn token(&self) -> Token {
         self.core.fixed().token()
     }
 
-    /// The path of the lock; see [`Lock::path`](crate::Lock::path).
+    /// Returns the path of the lock; see [`Lock::path`](crate::Lock::path).
     pub fn path(&self) -> &str {
         self.core.fixed().path()
     }
 
-    /// The path of the node that represents this hold. For a set of locks, and for several permits, it is the first.
+    /// Returns the path of the node that represents this hold. For a set of locks, and for several permits, it is the
+    /// first.
     pub fn node(&self) -> &str {
         self.core.fixed().node()
     }
 
-    /// The state of the hold. In a forked child it is [lost](LossReason::Forked).
+    /// Returns the state of the hold. In a forked child it is [lost](LossReason::Forked).
     pub fn state(&self) -> HoldState {
         self.core.look(HoldState::Lost(LossReason::Forked), crate::Hold::state)
     }
 
-    /// How long the lock is certain to be held, even if the ensemble is not heard from again. Zero means that others
-    /// may hold it. It costs no request. See [`Hold::valid_for`](crate::Hold::valid_for).
+    /// Returns how long the lock is certain to be held, even if the ensemble is not heard from again. Zero means that
+    /// others may hold it. It costs no request. See [`Hold::valid_for`](crate::Hold::valid_for).
     pub fn valid_for(&self) -> Duration {
         self.core.look(Duration::ZERO, crate::Hold::valid_for)
     }
 
-    /// The process that it belongs to.
+    /// Returns the process that it belongs to.
     pub fn process(&self) -> Process {
         self.core.io().process()
     }
 
-    /// Whether this hold was released, even if it was lost before.
+    /// Returns whether this hold was released, even if it was lost before.
     pub fn is_released(&self) -> bool {
         self.core.look(false, crate::Hold::is_released)
     }
@@ -121,7 +122,7 @@ impl Hold {
         Ok(Watch::new(task, self.process()))
     }
 
-    /// Whether others are known to want what this hold has. It does not wait. See
+    /// Returns whether others are known to want what this hold has. It does not wait. See
     /// [`Hold::is_wanted`](crate::Hold::is_wanted).
     pub fn is_wanted(&self) -> bool {
         self.core.look(false, crate::Hold::is_wanted)
@@ -263,13 +264,13 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// The core's value.
+    /// Returns the core's value.
     #[doc(hidden)]
     pub fn core(&self) -> &ForkSafe<crate::hold::Loss> {
         &self.core
     }
 
-    /// Why the hold was lost; `None` if it is not. It does not wait.
+    /// Returns why the hold was lost; `None` if it is not. It does not wait.
     pub fn reason(&self) -> Option<LossReason> {
         self.core.look(Some(LossReason::Forked), crate::hold::Loss::now)
     }

@@ -37,17 +37,17 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         &self.0.connector
     }
 
-    /// The value; `None` as long as the client has not connected.
+    /// Returns the value; `None` as long as the client has not connected.
     pub(super) fn now(&self) -> Result<Option<&ForkSafe<T>>, Error> {
         self.0.now()
     }
 
-    /// Whether the client was used by a process from which this one was forked. It is useless here then.
+    /// Returns whether the client was used by a process from which this one was forked. It is useless here then.
     pub fn is_forked(&self) -> bool {
         self.0.connector.is_forked()
     }
 
-    /// The value that this connected client makes.
+    /// Returns the value that this connected client makes.
     pub(super) fn of(&self, client: &Connected) -> Result<&ForkSafe<T>, Error> {
         self.0.of(client)
     }

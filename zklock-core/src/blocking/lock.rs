@@ -29,18 +29,18 @@ impl Lock {
         Ok(Self { core, spec })
     }
 
-    /// The core's lock.
+    /// Returns the core's lock.
     #[doc(hidden)]
     pub fn core(&self) -> &Lazy<crate::Lock> {
         &self.core
     }
 
-    /// The path of the lock. See [`Lock::path`](crate::Lock::path).
+    /// Returns the path of the lock. See [`Lock::path`](crate::Lock::path).
     pub fn path(&self) -> &str {
         self.spec.path()
     }
 
-    /// The description that the lock was made from.
+    /// Returns the description that the lock was made from.
     pub fn spec(&self) -> &LockSpec {
         &self.spec
     }

@@ -174,36 +174,37 @@ impl Client {
         self.connector.start(ready, at_most(wait.into()), |_| async { Ok(client) })
     }
 
-    /// Whether it has connected, and has not been closed since. A client whose session is lost still counts as connected.
+    /// Returns whether it has connected, and has not been closed since. A client whose session is lost still counts as
+    /// connected.
     #[doc(hidden)]
     pub fn has_connected(&self) -> bool {
         self.connector.connected().is_some()
     }
 
-    /// Whether it was used by a process from which this one was forked. It is useless here then.
+    /// Returns whether it was used by a process from which this one was forked. It is useless here then.
     #[doc(hidden)]
     pub fn is_forked(&self) -> bool {
         self.connector.is_forked()
     }
 
-    /// The counters of this client, all zero before it has connected. See [`Client::stats`](crate::Client::stats).
+    /// Returns the counters of this client, all zero before it has connected. See [`Client::stats`](crate::Client::stats).
     pub fn stats(&self) -> Stats {
         self.connector.stats()
     }
 
-    /// The session's number; `None` while there is no session, in particular before the client has connected.
+    /// Returns the session's number; `None` while there is no session, in particular before the client has connected.
     pub fn session_id(&self) -> Option<i64> {
         self.connector.look(crate::Client::session_id)
     }
 
-    /// The session timeout that the servers granted; `None` while there is no session, in particular before the client has
-    /// connected.
+    /// Returns the session timeout that the servers granted; `None` while there is no session, in particular before the
+    /// client has connected.
     pub fn session_timeout(&self) -> Option<Duration> {
         self.connector.look(crate::Client::session_timeout)
     }
 
-    /// How the client is connected now; `None` if it has not connected yet, or belongs to another process. It costs no
-    /// request.
+    /// Returns how the client is connected now; `None` if it has not connected yet, or belongs to another process. It costs
+    /// no request.
     pub fn connection_state(&self) -> Option<ConnectionState> {
         self.connector.connection_state()
     }
@@ -401,7 +402,7 @@ impl Client {
         specs.map_or_else(|others| Err(LockSpec::choice_of_another_client(&others)), LockSpec::any)
     }
 
-    /// The descriptions of these locks. They come as the inner error if not all of the locks belong to this client.
+    /// Returns the descriptions of these locks. They come as the inner error if not all of the locks belong to this client.
     fn specs_of(&self, locks: &[Lock]) -> Result<Result<Vec<LockSpec>, Vec<LockSpec>>, Error> {
         self.connector.refuse_forked()?;
         let specs = locks.iter().map(|lock| lock.spec().clone()).collect();

@@ -34,13 +34,13 @@ impl Wanted {
         Self { core }
     }
 
-    /// The core's value.
+    /// Returns the core's value.
     #[doc(hidden)]
     pub fn core(&self) -> &ForkSafe<crate::hold::Wanted> {
         &self.core
     }
 
-    /// Whether others are known to wait; `false` once the hold has ended.
+    /// Returns whether others are known to wait; `false` once the hold has ended.
     pub fn is_set(&self) -> bool {
         self.core.look(false, crate::hold::Wanted::now)
     }

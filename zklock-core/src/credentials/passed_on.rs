@@ -22,7 +22,7 @@ impl Credentials {
         }
     }
 
-    /// Those of a part; `None` if it is of something else.
+    /// Reads the credentials of a part; `None` if the part contains something else.
     pub(crate) fn passed_on(letter: u8, text: &[u8]) -> Option<Result<Self, Error>> {
         let scheme = match letter.to_ascii_lowercase() {
             DIGEST => Scheme::Digest,

@@ -9,14 +9,14 @@ async fn client(server: &Server) -> (Client, ClientOptions) {
     (Client::connect(options.clone()).await.unwrap(), options)
 }
 
-/// A guardian that does `script` with each line that it hears.
+/// A guardian that runs `script` for each line that it receives.
 fn scripted(script: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("while read -r line; do {script}; done")]);
     command
 }
 
-/// One that answers `answer` when it has all.
+/// A guardian that answers `answer` when it has everything that it needs.
 fn answering(answer: &str) -> Command {
     scripted(&format!(r#"case $line in '{{"Connect"'*) echo "{answer}" >&0 ;; '"Leave"') exit 0 ;; esac"#))
 }
@@ -74,7 +74,7 @@ async fn what_cannot_be_started_is_an_error_that_says_what_to_do() {
         assert!(error.to_string().contains("install the command zklock"), "{error}");
     }
     fs::remove_file(&plain).unwrap();
-    // None of them has the place.
+    // None of them is still the client's guardian.
     client.guard(answering("Watches")).await.unwrap().dismiss().await;
 }
 
@@ -117,7 +117,7 @@ async fn a_client_has_one_guardian_at_a_time() {
     let mut guarded = client.pool().guarded().subscribe();
     drop(guardian);
     guarded.wait_for(|guarded| !guarded).await.unwrap();
-    // One that is killed makes way as well.
+    // A guardian that was killed makes way, too.
     client.guard(scripted("echo Watches >&0; read line; exit 1")).await.unwrap().keep();
     guarded.wait_for(|guarded| !guarded).await.unwrap();
     client.guard(answering("Watches")).await.unwrap().keep();

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, LossReason};
 use crate::session::Status;
 
 impl Grant {
-    /// An error if the hold is lost.
+    /// Returns an error if the hold is lost.
     pub(crate) fn told(&self) -> Result<(), Error> {
         let status = match self.holding.status() {
             // A session that has ended marks its holds as lost one by one; this one may not have
@@ -40,7 +40,7 @@ impl Grant {
         Error::new(ErrorKind::NotHeld, format!("this hold of {} has been released before", self.path))
     }
 
-    /// When the lock becomes free after its session was given up.
+    /// Returns when the lock becomes free after its session was given up.
     fn later(&self) -> String {
         format!(
             "when the ensemble ends the session, which it does {:?} after it last heard of it",
@@ -48,7 +48,7 @@ impl Grant {
         )
     }
 
-    /// For a release of which no reply can come any more.
+    /// Returns the error for a release that can get no reply any more.
     pub(super) fn unconfirmed(&self) -> Error {
         let why = self.session.trouble().unwrap_or_else(|| "no server answers".to_owned());
         let message = format!(
@@ -60,7 +60,7 @@ impl Grant {
         Error::new(ErrorKind::Unreachable, message)
     }
 
-    /// For a release that takes longer than a session timeout.
+    /// Returns the error for a release that takes longer than a session timeout.
     pub(super) fn unconfirmed_yet(&self) -> Error {
         let path = &self.path;
         let message =
@@ -68,7 +68,7 @@ impl Grant {
         Error::new(ErrorKind::Timeout, message)
     }
 
-    /// Why the hold has no lease: either it is lost, or the ensemble did not answer.
+    /// Returns why the hold has no lease: either it is lost, or the ensemble did not answer.
     pub(crate) fn unheard(&self) -> Error {
         if let Err(lost) = self.told() {
             return lost;

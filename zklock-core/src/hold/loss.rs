@@ -32,7 +32,7 @@ impl Loss {
         if let Status::Lost(reason) = ended { Some(reason) } else { None }
     }
 
-    /// Why the hold was lost; `None` if it is not.
+    /// Returns why the hold was lost; `None` if it is not.
     pub(crate) fn now(&self) -> Option<LossReason> {
         if *self.released.borrow() == Released::Before {
             return None;

@@ -20,8 +20,8 @@ impl Hold {
     ///
     /// The data is as new as anything that the ensemble had committed when this was called. By then the outcome of every
     /// earlier guarded write of this hold is final, even if its reply was lost, and the data shows it. So after an
-    /// [`Uncertain`](ErrorKind::Uncertain) commit, read what it was to write, then decide. For that reason this works even
-    /// when the hold is lost or released, as long as the client is open.
+    /// [`Uncertain`](ErrorKind::Uncertain) commit, read what it should have written, then decide. For that reason this
+    /// works even when the hold is lost or released, as long as the client is open.
     ///
     /// # Errors
     ///

@@ -120,7 +120,7 @@ fn kind_after<F: Future<Output = ()> + 'static>(
         let hold = ensemble.hold(&session, "/a", Owner::unique());
         let release = hold.begin_release(Owner::current()).unwrap().unwrap();
         let later = end(ensemble.clone(), session.clone(), hold.node().to_owned());
-        // What the pool and the attempt that owns the node do then.
+        // The pool, and the attempt that owns the node, do this then.
         hold.grant.slot.set(SlotState::Open(ensemble.session()));
         hold.grant.holding.end(None, session.loss());
         let (released, ()) = tokio::join!(release, later);

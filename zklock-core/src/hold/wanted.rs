@@ -34,8 +34,8 @@ impl Hold {
         self.notice().come().await
     }
 
-    /// Whether another contender is known to wait for what this hold has, or to have asked for it. It costs no request by
-    /// itself: the first call starts looking in the background, and does not wait for the result. See
+    /// Returns whether another contender is known to wait for what this hold has, or to have asked for it. It costs no
+    /// request by itself: the first call starts looking in the background, and does not wait for the result. See
     /// [`wanted`](Self::wanted).
     ///
     /// # Examples
@@ -69,7 +69,7 @@ impl Hold {
         }
     }
 
-    /// The same without looking out: what earlier calls have found.
+    /// Like [`notice`](Self::notice), but does not look out: it reports what earlier calls have found.
     pub(crate) fn unasked_notice(&self) -> Wanted {
         Wanted { told: self.grant.holding.watch(), released: self.released.subscribe() }
     }

@@ -240,7 +240,7 @@ impl Attempt {
         kept
     }
 
-    /// It no longer holds the lock, and the deletion of its node is on its way.
+    /// Notes that it no longer holds the lock: the deletion of its node is on its way.
     fn left(&mut self) {
         if let Some(since) = self.holds_since.take() {
             let mut state = lock_ignoring_poison(&self.queue.state);

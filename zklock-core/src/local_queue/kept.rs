@@ -27,7 +27,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// A node that has just been granted for the first time.
+    /// Makes the record of a node that has just been granted for the first time.
     pub(super) fn new(footing: Footing, queue: &Arc<LocalQueue>) -> Arc<Self> {
         let turns = Mutex::new(Turns::new(queue.passing, queue.is_shared()));
         Arc::new(Self { footing, queue: Arc::downgrade(queue), turns, unproven: Notify::new() })
@@ -49,12 +49,12 @@ impl Kept {
         !self.footing.session.valid_for(&self.footing.holding).is_zero()
     }
 
-    /// A grant on the node. The caller has taken a turn for it.
+    /// Returns a grant on the node. The caller has taken a turn for it.
     pub(super) fn grant(self: &Arc<Self>, owner: Owner, bound: bool) -> Arc<Grant> {
         Grant::new(self.footing.clone(), owner, bound, Some(self.clone()))
     }
 
-    /// A grant for the next caller, if it may take the node without a request.
+    /// Returns a grant for the next caller, if it may take the node without a request.
     pub(super) fn take(self: &Arc<Self>, owner: Owner, bound: bool) -> Option<Arc<Grant>> {
         let takes = self.is_held() && self.is_valid() && self.turns().take();
         takes.then(|| self.grant(owner, bound))
@@ -65,7 +65,7 @@ impl Kept {
         self.is_held() && !self.is_valid() && self.turns().may_take()
     }
 
-    /// Others wait for the lock.
+    /// Notes that others wait for the lock.
     pub(super) fn handle_wanted(&self) {
         // Unlocked again before the queue is locked, which has to be locked first.
         let is_over = self.turns().handle_wanted();
@@ -87,7 +87,7 @@ impl Kept {
         self.footing.session.release(&self.footing.holding);
     }
 
-    /// It is gone or about to be, so nobody takes it any more.
+    /// Ends it: it is gone or about to be, so nobody takes it any more.
     pub(super) fn end(&self) {
         self.turns().handle_end();
     }
@@ -187,8 +187,8 @@ impl Returns for Kept {
 }
 
 impl LocalQueue {
-    /// A hold without a request and without a wait, on a node that the process has kept. `None` if there is no such node, or
-    /// other callers of the process come first.
+    /// Returns a hold without a request and without a wait, on a node that the process has kept. `None` if there is no such
+    /// node, or other callers of the process come first.
     pub(crate) fn take(&self, owner: Owner, reentrant: bool) -> Option<Hold> {
         if !self.passing.is_on() || self.shared.pool.is_closed() {
             return None;

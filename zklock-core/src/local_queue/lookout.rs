@@ -79,7 +79,7 @@ impl LocalQueue {
         })
     }
 
-    /// How many callers of this client are ahead of a caller: the one with the node, and those that came before it.
+    /// Returns how many callers of this client are ahead of a caller: the one with the node, and those that came before it.
     fn ahead_here(&self, ticket: &Ticket) -> usize {
         let state = lock_ignoring_poison(&self.state);
         let is_own = |waiter: &Waiter| Arc::ptr_eq(&waiter.progress, ticket.progress());
@@ -114,7 +114,7 @@ impl LocalQueue {
     }
 }
 
-/// The contenders in the way in the queue of this claim; `None` if the servers do not answer.
+/// Returns the contenders in the way in the queue of this claim; `None` if the servers do not answer.
 async fn rivals<'a>(
     session: &Arc<Session>,
     claim: &'a Claim,

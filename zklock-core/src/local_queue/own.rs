@@ -1,4 +1,4 @@
-//! What happens to a caller that wants a lock which it already holds.
+//! Callers that want a lock which they already hold.
 //!
 //! Only the owner may release a hold of a reentrant lock. Waiting for it would never end, so it is refused. Any thread
 //! or task may release any other hold, as with Python's `threading.Lock`, so there the owner waits like everybody else.
@@ -13,18 +13,18 @@ use crate::error::{Error, ErrorKind};
 use crate::machine::name::Role;
 use crate::owner::Owner;
 
-/// What an owner that is about to wait already holds of the lock, if others may release it.
+/// Whether an owner that is about to wait already holds the lock, in a way that others may release.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Own {
     Nothing,
-    /// It can be held together with what is wanted, unless another contender waits in between.
+    /// Its hold goes together with the one that it wants, unless another contender waits in between.
     Beside,
-    /// It excludes what is wanted.
+    /// Its hold excludes the one that it wants.
     InTheWay,
 }
 
 impl LocalQueue {
-    /// What the owner holds here.
+    /// Finds out what the owner holds here.
     ///
     /// # Errors
     ///

@@ -2,13 +2,13 @@
 
 use tracing::Span;
 
-/// The span of a new call.
+/// Returns the span of a new call.
 pub(crate) fn of_call(path: &str) -> Span {
     tracing::debug_span!("acquire", path)
 }
 
-/// The span of the current call, if it is traced. A span of the program itself is not kept, because it would seem to last
-/// until the hold is released.
+/// Returns the span of the current call, if it is traced. A span of the program itself is not kept, because it would seem
+/// to last until the hold is released.
 pub(super) fn of_this_call() -> Span {
     let span = Span::current();
     let is_ours = span.metadata().is_some_and(|metadata| metadata.target() == module_path!());

@@ -28,7 +28,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
-/// Locks of which one will be held.
+/// Several locks, one of which will be held.
 pub(crate) struct Choice {
     /// At least one.
     locks: Vec<Lock>,
@@ -117,7 +117,7 @@ impl Choice {
         Ok(None)
     }
 
-    /// The indexes of the locks that nothing known is in the way of.
+    /// Returns the indexes of the locks that seem to be free.
     async fn free(&self, owner: Owner) -> Result<Vec<usize>, Error> {
         for lock in &self.locks {
             // Otherwise it would seem busy because of a node that we are deleting.
@@ -155,7 +155,7 @@ impl Choice {
         deadlock.filter(|_| places.is_empty()).map_or(Ok(places), Err)
     }
 
-    /// Why no lock was acquired in time. `is_unheard` says that the first look had no answer either.
+    /// Returns why no lock was acquired in time. `is_unheard` says that the first look had no answer either.
     fn in_vain(&self, places: &[Place], wait: Wait, is_unheard: bool) -> Error {
         let is_silent = |place: &Place| self.locks[place.lock].is_silent(&place.ticket);
         let is_behind_others = places.iter().any(|place| place.ticket.is_behind_others());
@@ -175,7 +175,7 @@ impl Choice {
         Error::new(kind, format!("none of the {} was acquired {wait}: {trouble}", self.paths))
     }
 
-    /// The error if the servers did not say in time which locks are free.
+    /// Returns the error if the servers did not say in time which locks are free.
     fn unheard(&self, wait: Wait) -> Error {
         let (paths, silence) = (&self.paths, silence(self.pool()));
         Error::new(ErrorKind::Unreachable, format!("none of the {paths} was tried {wait}: {silence}"))
@@ -187,8 +187,8 @@ impl Choice {
 }
 
 impl Lock {
-    /// Takes a place in the queue of the lock with this index. Only for the first lock is the holder asked for: hundreds of
-    /// questions would be a flood.
+    /// Takes a place in the queue of the lock with this index. Only the wait for the first lock finds out the holder:
+    /// hundreds of questions would be a flood.
     fn place(&self, lock: usize, owner: Owner, wait: Wait) -> Result<Place, Error> {
         let wait = if lock == 0 { wait } else { Wait::Forever };
         let ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::Waits, wait)?;
@@ -196,8 +196,8 @@ impl Lock {
     }
 }
 
-/// The first place in the list that has an answer; it is taken off the list. Locks that are granted as well are released when
-/// their places are dropped.
+/// Takes the first place that has an answer off the list, and returns both. Locks that are granted as well are released
+/// when their places are dropped.
 async fn first_answer(places: &mut Vec<Place>) -> (usize, Answer) {
     poll_fn(|context| {
         for index in 0..places.len() {
@@ -210,7 +210,7 @@ async fn first_answer(places: &mut Vec<Place>) -> (usize, Answer) {
     .await
 }
 
-/// The directories that show whether a place is free.
+/// Returns the directories that show whether a place is free.
 fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
     let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
     std::iter::once(claim.directory.clone()).chain(permits)

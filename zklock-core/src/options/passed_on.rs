@@ -10,7 +10,8 @@ const HOSTS: u8 = b'h';
 const VERSION: u8 = b'v';
 
 impl ClientOptions {
-    /// What it takes to reach the servers from another process, passwords included: for a process of the same user alone.
+    /// Returns everything that another process needs to reach the servers, passwords included. Give it to processes of the
+    /// same user only.
     #[doc(hidden)]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut parts = Parts::default();
@@ -30,12 +31,12 @@ impl ClientOptions {
         parts.into_bytes()
     }
 
-    /// The same options, from [`to_bytes`](Self::to_bytes). Files are read, and what is in them is checked.
+    /// Reads the options that [`to_bytes`](Self::to_bytes) returned. Files are read, and what is in them is checked.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if they are something else, or a file cannot be used; [`ErrorKind::Refused`] if this program was
-    /// built without what they need.
+    /// [`ErrorKind::InvalidInput`] if the bytes are anything else, or a file cannot be used; [`ErrorKind::Refused`] if this
+    /// program was built without a feature that they need.
     #[doc(hidden)]
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let unknown = || {
@@ -91,7 +92,7 @@ mod tests {
         assert_eq!(format!("{:?}", other.credentials), format!("{:?}", options.credentials));
         assert_eq!(other.hosts, options.hosts);
         assert_eq!(other.server_level, options.server_level);
-        // Passwords are seen nowhere but in these bytes.
+        // Only these bytes show the passwords.
         assert_eq!(other.to_bytes(), options.to_bytes());
         fs::remove_file(&file).unwrap();
         let error = ClientOptions::from_bytes(&options.to_bytes()).unwrap_err();

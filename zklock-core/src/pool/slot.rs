@@ -42,7 +42,7 @@ impl Slot {
         lock_ignoring_poison(&self.not_zookeeper).clear();
     }
 
-    /// Why this server seems not to be ZooKeeper, if so.
+    /// Returns why this server seems not to be ZooKeeper, if so.
     pub(crate) fn not_zookeeper(&self, server: &str) -> Option<String> {
         lock_ignoring_poison(&self.not_zookeeper).get(server).cloned()
     }
@@ -51,7 +51,7 @@ impl Slot {
         self.state.borrow().clone()
     }
 
-    /// The current state, and those that follow.
+    /// Returns the current state, and those that follow.
     pub(crate) fn watch(&self) -> watch::Receiver<SlotState> {
         self.state.subscribe()
     }
@@ -65,7 +65,7 @@ impl Slot {
         self.current().is_some_and(|session| session.is_connected())
     }
 
-    /// The session that is open now.
+    /// Returns the session that is open now.
     pub(crate) fn current(&self) -> Option<Arc<Session>> {
         match &*self.state.borrow() {
             SlotState::Open(session) if !session.is_over() => Some(session.clone()),
@@ -73,7 +73,7 @@ impl Slot {
         }
     }
 
-    /// The session, as soon as there is one.
+    /// Returns the session, as soon as there is one.
     pub(crate) async fn session(&self) -> Result<Arc<Session>, Error> {
         let mut state = self.state.subscribe();
         loop {

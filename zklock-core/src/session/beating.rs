@@ -1,4 +1,4 @@
-//! What the heartbeat of a session asks the ensemble, and what it concludes from the answers.
+//! The questions that the heartbeat of a session asks the ensemble, and the conclusions from the answers.
 
 use super::{Holding, Session};
 use crate::clock;
@@ -10,7 +10,7 @@ use crate::machine::protocol::WatchEvent;
 use crate::sync::lock_ignoring_poison;
 use std::sync::Arc;
 
-/// What is due.
+/// The work that is due.
 pub(crate) struct Due {
     pub(crate) beat: Option<Proof>,
     pub(crate) watches: Vec<ToWatch>,
@@ -101,7 +101,7 @@ impl Session {
         self.tell_losses();
     }
 
-    /// A watch on a node of this hold has fired.
+    /// Notes that a watch on a node of this hold has fired.
     pub(crate) fn take_event(&self, hold: HoldId, event: WatchEvent) {
         lock_ignoring_poison(&self.kept).keeper.handle_event(hold, event == WatchEvent::Deleted);
         self.tell_losses();

@@ -4,7 +4,7 @@ use super::{Link, Session};
 use crate::error::LossReason;
 use crate::sync::lock_ignoring_poison;
 
-/// What happened to the nodes of a session.
+/// The state of a session's nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Nodes {
     /// They may exist: the session is open, or is being closed.
@@ -18,8 +18,8 @@ pub(crate) enum Nodes {
 impl Session {
     /// Ends the session. Its holds are lost, and everything that works in it learns that. Only the first reason counts.
     ///
-    /// Whatever notices first calls this. If it were left to the library, the session would seem open until then, and would
-    /// be tried again and again. That it expired is the servers' word.
+    /// Whatever notices the end first calls this. If that were left to the library, the session would seem open until then,
+    /// and would be tried again and again. Only the servers can say that it has expired.
     pub(crate) fn end(&self, reason: LossReason) {
         let nodes = if reason == LossReason::SessionExpired { Nodes::Gone } else { Nodes::Kept };
         self.end_with(reason, nodes);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 const LEFT_AT_MOST: usize = 64;
 
 impl Session {
-    /// The marks of a new attempt with nodes in these directories, until the result is dropped.
+    /// Returns the marks of a new attempt with nodes in these directories, until the result is dropped.
     pub(crate) fn begin_attempt(self: &Arc<Self>, directories: Vec<Arc<str>>) -> Marked {
         let mark = lock_ignoring_poison(&self.marks).begin();
         Marked { session: self.clone(), mark, directories, has_begun: false, has_ended: false }
@@ -33,7 +33,7 @@ impl Session {
         }
     }
 
-    /// Call this before the flight is sent.
+    /// Begins to look for orphans in the listings of a flight. Call this before the flight is sent.
     pub(crate) fn look_for_orphans(self: &Arc<Self>, flight: &[Operation]) -> Option<Looking> {
         let listed = |operation: &Operation| match operation {
             Operation::List { directory } | Operation::ListAndWatch { directory } => Some(directory.clone()),
@@ -126,7 +126,7 @@ impl Marked {
         self.mark
     }
 
-    /// The attempt is about to send something, with this mark.
+    /// Notes that the attempt is about to send something, with this mark.
     pub(crate) fn use_mark(&mut self, mark: Uuid) {
         self.has_begun = true;
         if mark != self.mark {
@@ -137,7 +137,7 @@ impl Marked {
         }
     }
 
-    /// The nodes of the attempt are gone. If they are seen again, they belong to nobody.
+    /// Notes that the nodes of the attempt are gone. If they are seen again, they belong to nobody.
     pub(crate) fn end(&mut self) {
         if std::mem::replace(&mut self.has_ended, true) {
             return;

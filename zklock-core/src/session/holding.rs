@@ -1,4 +1,4 @@
-//! What a session knows about one hold, and about others that want it.
+//! The session's record of one hold, and of others that want it.
 
 use crate::clock;
 use crate::error::LossReason;
@@ -9,7 +9,7 @@ use crate::machine::status::Status;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
-/// What a session knows about one hold.
+/// The session's record of one hold.
 pub(crate) struct Holding {
     pub(super) id: HoldId,
     /// The paths of the nodes that represent it. If one of them is gone, it is lost.
@@ -20,19 +20,19 @@ pub(crate) struct Holding {
     told: watch::Sender<Told>,
 }
 
-/// What is reported about a hold.
+/// The values that are reported about a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Told {
     pub(crate) status: Status,
     pub(crate) notice: Notice,
 }
 
-/// What is known about others that want a hold.
+/// Whether others want a hold, as far as is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Notice {
-    /// Nobody has asked to be told.
+    /// Nobody wants to know.
     Unasked,
-    /// Nobody waits, as far as is known, and somebody wants to be told when that changes.
+    /// Nobody waits, as far as is known, and somebody wants to know when that changes.
     Asked,
     Given,
 }
@@ -51,7 +51,7 @@ impl Holding {
         self.told.subscribe()
     }
 
-    /// Somebody wants to be told when others wait.
+    /// Notes that somebody wants to know when others wait.
     pub(crate) fn ask_for_notice(&self) {
         self.told.send_if_modified(|told| {
             let changes = told.notice == Notice::Unasked;
@@ -62,7 +62,7 @@ impl Holding {
         });
     }
 
-    /// Others wait, or no longer do.
+    /// Notes that others wait, or no longer do.
     pub(crate) fn set_wanted(&self, is_wanted: bool) {
         let known = if is_wanted { Notice::Given } else { Notice::Asked };
         self.told.send_if_modified(|told| std::mem::replace(&mut told.notice, known) != known);
@@ -73,27 +73,28 @@ impl Holding {
         self.name_is_reused
     }
 
-    /// Whether a later hold's nodes may have the names of all of them: then a write that they guard is not guarded.
+    /// Whether a later hold's nodes may have the same names as all of its nodes. Then the nodes cannot guard a
+    /// write.
     pub(crate) fn all_names_are_reused(&self) -> bool {
         self.name_is_reused && self.nodes.len() == 1
     }
 
-    /// The path of the first of its nodes.
+    /// Returns the path of the first of its nodes.
     pub(crate) fn node(&self) -> &str {
         self.nodes.first().map_or("", |node| node)
     }
 
-    /// The ensemble refuses to delete the node.
+    /// Notes that the ensemble refuses to delete the node.
     pub(crate) fn refuse(&self) {
         self.change(Status::refuse);
     }
 
-    /// Nothing is left at the servers: see [`Status::end`].
+    /// Notes that nothing is left at the servers: see [`Status::end`].
     pub(crate) fn end(&self, deletion: Option<&Outcome>, over: Option<LossReason>) {
         self.change(|status| status.end(deletion, over));
     }
 
-    /// When it was found to be lost; `None` if it was not.
+    /// Returns when it was found to be lost; `None` if it was not.
     pub(crate) fn lost_at(&self) -> Option<Moment> {
         self.lost_at.get().copied()
     }

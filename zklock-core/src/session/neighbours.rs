@@ -61,7 +61,7 @@ impl Session {
         }
     }
 
-    /// Ends when the node is gone; `None` if it belongs to another session.
+    /// Returns a future that ends when the node is gone; `None` if it belongs to another session.
     fn end_of(&self, name: &str) -> Option<Pending<WatchEvent>> {
         // The followers are locked first, both here and where a mark ends, so that nobody misses it in between.
         let mut followers = lock_ignoring_poison(&self.followers);
@@ -79,7 +79,8 @@ impl Session {
     }
 }
 
-/// The flight watches a node, and does nothing else if `is_alone`; `gone` ends when that node is gone.
+/// Runs a flight that watches a node. `gone` ends when that node is gone. Then the flight need not land if it does nothing
+/// else (`is_alone`).
 async fn beside(flight: Pending<Landing>, mut gone: Pending<WatchEvent>, is_alone: bool) -> Landing {
     let mut landing = tokio::select! {
         biased;

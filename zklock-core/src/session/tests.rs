@@ -99,7 +99,7 @@ fn every_hold_is_told_the_first_reason_for_the_end_of_the_session() {
     });
 }
 
-/// The paths of two nodes, the first of which is there.
+/// The paths of two nodes. Only the first exists.
 fn one_of_two(ensemble: &FakeEnsemble) -> [Arc<str>; 2] {
     ensemble.create("/a/there");
     ["/a/there".into(), "/a/gone".into()]

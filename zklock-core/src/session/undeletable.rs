@@ -7,7 +7,7 @@ use crate::machine::protocol::{Outcome, Refusal};
 use std::sync::Arc;
 
 impl Session {
-    /// Looks for refusals in the outcomes of a flight, some operations of which delete nodes.
+    /// Looks for refusals in the outcomes of a flight. `deletions` says which of its operations delete nodes.
     pub(super) fn see_refusals(&self, deletions: &[bool], outcomes: &mut [Outcome]) {
         for (outcome, _) in outcomes.iter_mut().zip(deletions).filter(|(_, deletes)| **deletes) {
             if let Outcome::Refused(refusal) = outcome {
@@ -28,7 +28,7 @@ impl Session {
         why.clone()
     }
 
-    /// Why one of its nodes could not be deleted, if the session was closed for that.
+    /// Returns why one of its nodes could not be deleted, if the session was closed for that.
     pub(crate) fn undeletable(&self) -> Option<&str> {
         self.undeletable.get().map(|why| &**why)
     }

@@ -47,13 +47,13 @@ impl<T: Send + 'static> Call<T> {
         Ok(Self { state, task: Some(task), process: io.process() })
     }
 
-    /// A call that failed before it began. It is ready at once.
+    /// Makes a call that failed before it began. It is ready at once.
     pub(crate) fn failed(error: Error, ready: impl FnOnce()) -> Self {
         ready();
         Self::over(Err(error))
     }
 
-    /// A call that has its result from the beginning.
+    /// Makes a call that has its result from the beginning.
     pub(crate) fn over(result: Result<T, Error>) -> Self {
         let state = Arc::new(Mutex::new(CallState::Ready(result)));
         Self { state, task: None, process: Process::current() }

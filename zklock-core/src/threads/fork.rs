@@ -2,8 +2,8 @@
 //! shares the parent's connections. So everything made before the fork belongs to the parent: the child leaves it
 //! alone, and waits for none of its mutexes, which another thread may have locked at the moment of the fork.
 //!
-//! A value of which each process has one is kept per process ([`OfProcess`]). Everything else remembers the process in
-//! which it was made.
+//! A value that each process has for itself is kept per process ([`OfProcess`]). Everything else remembers the process
+//! in which it was made.
 
 use crate::error::{Error, ErrorKind};
 use once_cell::race::{OnceBox, OnceRef};
@@ -65,17 +65,17 @@ pub fn has_forked() {
 }
 
 impl Process {
-    /// The calling process.
+    /// Returns the calling process.
     pub fn current() -> Self {
         MARK.get().map_or_else(Self::by_number, Self::by_mark)
     }
 
-    /// Whether the calling process was forked from that one, directly or through others.
+    /// Returns whether the calling process was forked from that one, directly or through others.
     pub fn is_forked(self) -> bool {
         self != Self::current()
     }
 
-    /// A number that differs from those of all processes from which this one was forked.
+    /// Returns a number that differs from those of all processes from which this one was forked.
     ///
     /// # Examples
     ///
@@ -158,7 +158,7 @@ impl Home {
     }
 }
 
-/// A value of which each process has its own, for a `static`. A child makes its own, and does not touch the parent's.
+/// A value that each process has for itself, for a `static`. A child makes its own, and does not touch the parent's.
 ///
 /// # Examples
 ///
@@ -209,7 +209,8 @@ impl<T> OfProcess<T> {
 }
 
 impl<T> OfProcess<T> {
-    /// The values of the processes from which this one was forked: its copies of them. Never wait for a mutex in them.
+    /// Returns the values of the processes from which this one was forked: its copies of them. Never wait for a mutex
+    /// in them.
     pub fn of_parents(&self) -> impl Iterator<Item = &T> {
         let process = Process::current();
         let entries = std::iter::successors(self.first.get(), |entry| entry.next.get());

@@ -9,8 +9,8 @@ use crate::wait::Wait;
 use std::fmt;
 use std::sync::Arc;
 
-/// A value of the asynchronous core, such as a [`Hold`](crate::Hold), used by threads: its calls are waited for here, or
-/// go on in the background. A forked child has a copy, which it does not touch.
+/// A value of the asynchronous core, for example a [`Hold`](crate::Hold), used by threads: its calls are waited for here,
+/// or go on in the background. A forked child has a copy, which it does not touch.
 pub struct ForkSafe<T> {
     value: Arc<T>,
     io: Io,
@@ -35,7 +35,7 @@ impl<T> ForkSafe<T> {
         &self.io
     }
 
-    /// The value, or an error in a child of the process that made it.
+    /// Returns the value, or an error in a child of the process that made it.
     ///
     /// # Errors
     ///
@@ -51,12 +51,12 @@ impl<T> ForkSafe<T> {
         self.get()
     }
 
-    /// The value, for parts that do not change and need no mutex, so that even a child may read them.
+    /// Returns the value, for parts that do not change and need no mutex, so that even a child may read them.
     pub(crate) fn fixed(&self) -> &T {
         &self.value
     }
 
-    /// The same, shared. Use it only if [`get`](Self::get) succeeds.
+    /// Shares the value. Use it only if [`get`](Self::get) succeeds.
     pub(crate) fn value(&self) -> Arc<T> {
         self.value.clone()
     }

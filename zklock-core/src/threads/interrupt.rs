@@ -51,7 +51,7 @@ impl Interrupt {
         lock_ignoring_poison(&self.state).triggered = false;
     }
 
-    /// Whether it is triggered.
+    /// Returns whether it is triggered.
     pub fn is_triggered(&self) -> bool {
         lock_ignoring_poison(&self.state).triggered
     }

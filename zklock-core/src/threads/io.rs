@@ -86,8 +86,8 @@ impl Io {
         self.process.refuse_forked()
     }
 
-    /// The error for a session that was not opened in time, as far as the waiting thread can know the reason. While a shared
-    /// object is being loaded, the loader lets no new thread begin.
+    /// Returns the error for a session that was not opened in time, as far as the waiting thread can know the reason. While
+    /// a shared object is being loaded, the loader lets no new thread begin.
     pub(crate) fn unconnected(&self, hosts: &str, wait: Wait) -> Error {
         let advice = if self.has_begun.load(Ordering::Relaxed) {
             "check hosts and network"
@@ -158,7 +158,7 @@ fn refuse_second_process() -> Result<(), Error> {
     if cfg!(feature = "fork") { Ok(()) } else { HOME.settle() }
 }
 
-/// An error if this thread must not wait, because it would wait for itself.
+/// Returns an error if this thread must not wait, because it would wait for itself.
 pub(crate) fn refuse_to_block() -> Result<(), Error> {
     if OURS.get() == Some(Process::current()) {
         let message = "a callback must not make calls that block: hand the work to a thread of your own";

@@ -9,14 +9,14 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 /// Takes log lines. See [`log_to`].
 pub trait TakeLine: Send + Sync + 'static {
-    /// The level that is wanted now. When it changes, call
+    /// Returns the level that is wanted now. When it changes, call
     /// [`rebuild_interest_cache`](tracing::callsite::rebuild_interest_cache).
     fn level(&self) -> LevelFilter;
 
     /// Takes a line. Any thread may call it, so it must not block.
     fn take(&self, level: Level, line: String);
 
-    /// The same, with the metadata of the place in the source.
+    /// Like [`take`](Self::take), with the metadata of the place in the source.
     fn take_from(&self, origin: &'static Metadata<'static>, line: String) {
         self.take(*origin.level(), line);
     }

@@ -15,8 +15,8 @@ const TRADITIONAL: &str = "Proc-Type: 4,ENCRYPTED";
 /// Converts a key to the form that can be read here.
 const CONVERT: &str = "openssl pkcs8 -topk8 -v2 aes-256-cbc -in FILE -out NEW";
 
-/// The key, and its PEM without a pass phrase, which is the only form that the client library
-/// takes.
+/// Returns the key, and its PEM without a pass phrase, which is the only form that the client
+/// library takes.
 pub(super) fn read(
     source: &Source,
     what: &str,

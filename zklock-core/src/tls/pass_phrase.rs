@@ -34,7 +34,7 @@ pub(super) enum Origin {
 }
 
 impl PassPhrase {
-    /// The pass phrase itself.
+    /// Makes a pass phrase of its text.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl PassPhrase {
         Self::given("the pass phrase", text)
     }
 
-    /// The text of an environment variable. It is read now, and not again.
+    /// Reads the pass phrase from an environment variable. It is read now, and not again.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl PassPhrase {
         }
     }
 
-    /// The first line of a file. It is read now, and again for each connection.
+    /// Reads the pass phrase from the first line of a file. It is read now, and again for each connection.
     ///
     /// # Errors
     ///

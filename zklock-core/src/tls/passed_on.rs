@@ -1,4 +1,4 @@
-//! What TLS is done with, for another process of the same user: with the key and its pass phrase.
+//! The TLS settings for another process of the same user, with the key and its pass phrase.
 
 use super::pass_phrase::{Origin, PassPhrase};
 use super::source::Source;
@@ -14,7 +14,7 @@ const CERTIFICATE: u8 = b'c';
 const KEY: u8 = b'y';
 const PASS_PHRASE: u8 = b'p';
 
-/// The parts of which it is made.
+/// The parts that the settings consist of.
 #[derive(Default)]
 pub(crate) struct PassedOn {
     authorities: Option<Source>,
@@ -47,7 +47,7 @@ fn pass_on(letter: u8, source: &Source, parts: &mut Parts) {
 }
 
 impl PassedOn {
-    /// Takes a part; `false` if it is of something else.
+    /// Takes a part; `false` if it contains something else.
     pub(crate) fn take(&mut self, letter: u8, text: &[u8]) -> Result<bool, Error> {
         let source = || match letter.is_ascii_uppercase() {
             true => Source::File(Path::new(OsStr::from_bytes(text)).into()),
@@ -68,7 +68,7 @@ impl PassedOn {
         Ok(true)
     }
 
-    /// All of it together; `None` if the client connects without TLS.
+    /// Puts all parts together; `None` if the client connects without TLS.
     pub(crate) fn tls(self) -> Result<Option<Tls>, Error> {
         let Some(authorities) = self.authorities else { return Ok(None) };
         let identity = match (self.certificate, self.key) {

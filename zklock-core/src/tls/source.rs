@@ -57,7 +57,7 @@ impl Source {
         }
     }
 
-    /// The error if there is no part with this label.
+    /// Returns the error if there is no part with this label.
     pub(super) fn missing(&self, what: &str, pem: &str, label: &str) -> Error {
         let problem = match self {
             _ if pem.contains("-----BEGIN ") => {

@@ -1,4 +1,5 @@
-//! What the library's errors say about a request. Only what a server answered counts as an answer.
+//! The meaning of the library's errors for a request. Only what a server answered counts as an
+//! answer.
 
 use super::rights;
 use crate::ensemble::ReadFailure;
@@ -11,7 +12,7 @@ pub(super) fn source_of(error: MultiWriteError) -> Error {
     }
 }
 
-/// What an error says about a request.
+/// Returns the outcome of a request that ended with this error.
 pub(super) fn outcome(error: &Error) -> Outcome {
     match error {
         Error::NoNode => Outcome::NoNode,
@@ -50,7 +51,8 @@ const EPHEMERAL_ON_LOCAL_SESSION: i32 = -120;
 /// How the library's error begins if a string in a reply is not UTF-8.
 const NOT_UTF8: &str = "invalid utf8 bytes";
 
-/// A listing that arrived but cannot be read will be no better next time.
+/// Returns the outcome of a listing. One that arrived but cannot be read will be no better next
+/// time.
 pub(super) fn listing(directory: &str, error: &Error) -> Outcome {
     match error {
         Error::UnexpectedError(problem) if problem.starts_with(NOT_UTF8) => {

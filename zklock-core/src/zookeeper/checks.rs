@@ -1,4 +1,4 @@
-//! Whether nodes are there, and stay there: those that are held, above all.
+//! Checks of nodes, and watches on them: above all, of the nodes of holds.
 
 use super::answers::{outcome, source_of};
 use super::serving::{Serving, WatchKind};
@@ -11,8 +11,8 @@ use zookeeper_client::{Client, Error, MultiWriteError, MultiWriter};
 /// How often nodes are checked again without those that were missing.
 const REPEATS_AT_MOST: usize = 4;
 
-/// A transaction that the quorum has committed as an error is as good as any other. Only a single write may be
-/// refused by the server that we are connected to.
+/// Returns the outcome of a barrier, from that of its check. A transaction that the quorum has committed as an error is as
+/// good as any other. Only a single write may be refused by the server that we are connected to.
 pub(super) fn barrier(checked: Outcome) -> Outcome {
     match checked {
         Outcome::NoNode | Outcome::Refused(Refusal::Denied) => Outcome::Done,
@@ -38,10 +38,10 @@ fn checks<'a>(
     Ok(writer)
 }
 
-/// Of an answer that is about none of the checks.
+/// The index of an answer that is about none of the checks.
 const NONE_OF_THEM: usize = usize::MAX;
 
-/// Sends the checks before it returns. Says which was the first, counted from 0, that failed.
+/// Sends the checks before it returns. The error contains the index of the first check that failed, counted from 0.
 fn check<'a>(
     writer: Result<MultiWriter<'a>, Error>,
 ) -> impl Future<Output = Result<(), (usize, Outcome)>> + Send + 'a {
@@ -55,11 +55,11 @@ fn check<'a>(
     }
 }
 
-/// Looks which of the nodes are not there. The first request is sent before this returns.
+/// Finds out which of the nodes do not exist. The first request is sent before this returns.
 ///
-/// It names the first that is missing, so that one is left out and the others are checked again. Where many are
-/// missing that would take a round trip for each: so after a few the rest is checked one by one. One that may not be read
-/// any more is there: servers look for it first.
+/// An answer names the first missing node only. So that one is left out, and the others are checked again. If many are
+/// missing, this would take a round trip for each, so after a few, the rest are checked one by one. A node that may no
+/// longer be read does exist, because servers look for it first.
 pub(super) fn check_each<'a>(
     client: &'a Client,
     nodes: &'a [&'a str],
@@ -89,7 +89,7 @@ pub(super) fn check_each<'a>(
     }
 }
 
-/// In one flight.
+/// Checks the nodes in one flight, with a request for each.
 async fn check_one_by_one(client: &Client, nodes: &[&str], left: &[usize], mut missing: Vec<usize>) -> Check {
     let calls: Vec<_> = left.iter().map(|index| (*index, check(checks(client, [nodes[*index]])))).collect();
     for (index, call) in calls {
@@ -103,10 +103,9 @@ async fn check_one_by_one(client: &Client, nodes: &[&str], left: &[usize], mut m
     Check::Answered { missing }
 }
 
-/// Which of the nodes, counted from 0, were created by a later transaction than the one that is given, or may have been:
-/// newer servers do not show a node to those who may not read it. One that is older is shown by a server that has lost its
-/// deletion: none was there when ours was created. `None` if that is not known. The requests are sent before
-/// this returns.
+/// Finds the nodes, counted from 0, that were created by a later transaction than the given one, or may have been: newer
+/// servers do not show a node to clients that may not read it. If a server shows an older node, it has lost its deletion,
+/// because no node existed when ours was created. `None` if that is not known. The requests are sent before this returns.
 pub(super) fn others<'a>(
     client: &'a Client,
     nodes: &'a [HeldNode],
@@ -128,7 +127,8 @@ pub(super) fn others<'a>(
 
 /// Leaves a watch on each of the nodes. The requests are sent together, when this is first polled.
 pub(super) async fn watch_each(client: &Client, serving: &Arc<Serving>, nodes: &[HeldNode]) -> Vec<Watch> {
-    // Not whether it exists: newer servers tell nothing of a node to those who may not read it, and this is refused then.
+    // Reads the data, and does not ask whether the node exists: newer servers hide nodes from clients that may not read
+    // them, but refuse such a read.
     let calls: Vec<_> = nodes.iter().map(|node| client.get_and_watch_data(&node.path)).collect();
     let mut watches = Vec::with_capacity(nodes.len());
     for (node, call) in nodes.iter().zip(calls) {

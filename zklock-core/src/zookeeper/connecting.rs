@@ -50,7 +50,7 @@ pub(crate) enum NotOpened {
     Yet(String),
     /// The servers do not let the client in, or it has nothing to log in with.
     Refused(String),
-    /// What this server sent was not passed on to the library, for this reason.
+    /// This server sent something that was not passed on to the library, for this reason.
     NotZooKeeper { server: String, why: String },
 }
 
@@ -209,24 +209,26 @@ fn not_attached(options: &ClientOptions, host: &str, failed: Failed) -> NotAttac
     }
 }
 
-/// The meaning of the library's error that it has no host left: it was given one, which had just accepted a connection.
+/// Returns the meaning of the library's error that it has no host left: it was given one, which had just accepted a
+/// connection.
 fn hangs_up(host: &str) -> String {
     format!("{host} accepts connections but opens no session")
 }
 
-/// The meaning of a connection that was ended because of a breach of the protocol.
+/// Returns the meaning of a connection that was ended because of a breach of the protocol.
 fn not_zookeeper(breach: &str) -> String {
     format!(
         "sends what is not ZooKeeper's protocol ({breach}): is it a ZooKeeper server, and does anything stand in between?"
     )
 }
 
-/// The server, without the chroot that the library was given with it.
+/// Returns the server, without the chroot that the library was given with it.
 fn without_chroot(options: &ClientOptions, host: &str) -> String {
     host.strip_suffix(&options.hosts.chroot).unwrap_or(host).to_owned()
 }
 
-/// What is wrong with a granted session timeout, if anything. With a very short one, the heartbeat would never pause.
+/// Describes what is wrong with a granted session timeout, if anything. With a very short one, the heartbeat would never
+/// pause.
 fn absurd(granted: Duration, asked: Duration) -> Option<String> {
     let is_absurd = granted < SHORTEST_SESSION_TIMEOUT || granted > LONGEST_GRANT.max(asked);
     is_absurd.then(|| {
@@ -279,8 +281,8 @@ async fn asked(stream: &TcpStream, answer: &mut Vec<u8>) -> std::io::Result<()> 
     Ok(())
 }
 
-/// The first host to accept a connection, in the library's form, and that connection. The host at `turn` is tried first, and
-/// the next one when that fails or takes too long.
+/// Returns the first host to accept a connection, in the library's form, and that connection. The host at `turn` is tried
+/// first, and the next one when that fails or takes too long.
 async fn accepting(hosts: &Hosts, turn: usize) -> Result<(String, TcpStream), String> {
     let count = hosts.servers.len();
     let mut left = hosts.servers.iter().cycle().skip(turn % count).take(count);
@@ -310,7 +312,7 @@ async fn accepting(hosts: &Hosts, turn: usize) -> Result<(String, TcpStream), St
 
 /// Why there is no connection.
 pub(super) enum Failed {
-    /// What the server sent was not passed on to the library, for this reason.
+    /// The server sent something that was not passed on to the library, for this reason.
     Breach(&'static str),
     Library(Error),
 }

@@ -5,7 +5,7 @@ use crate::options::ClientOptions;
 use zookeeper_client::TlsOptions;
 use zookeeper_client::{Client, Connector, Error};
 
-/// The connector with the current certificates, or why they cannot be had.
+/// Adds the current certificates to the connector, or returns why they cannot be had.
 #[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS there are none"))]
 pub(super) async fn with_tls(options: &ClientOptions, connector: Connector) -> Result<Connector, String> {
     #[cfg(feature = "tls")]

@@ -52,14 +52,14 @@ pub(super) async fn logging_in(options: &ClientOptions, host: &str) -> Result<Co
     Ok(digests.iter().fold(connector, |connector, digest| connector.with_auth("digest", digest.as_bytes())))
 }
 
-/// The name in `name:port/chroot`.
+/// Returns the name in `name:port/chroot`.
 #[cfg(feature = "kerberos")]
 fn name_of(host: &str) -> &str {
     let server = host.split_once('/').map_or(host, |(server, _)| server);
     server.rsplit_once(':').map_or(server, |(name, _)| name)
 }
 
-/// Why the servers close the connection, and what to do.
+/// Returns why the servers close the connection, and what to do.
 pub(super) fn not_let_in(options: &ClientOptions) -> String {
     if let Some(sasl) = by_sasl(options) {
         let login = sasl.login();
@@ -83,7 +83,7 @@ pub(super) fn not_let_in(options: &ClientOptions) -> String {
     }
 }
 
-/// Why a client that a server lets in does not have the identity it wants, and what to do.
+/// Returns why a client that a server lets in does not have the identity it wants, and what to do.
 pub(super) fn not_logged_in(options: &ClientOptions, host: &str) -> String {
     let sasl = by_sasl(options);
     let login = sasl.map_or_else(|| "SASL".to_owned(), Credentials::login);

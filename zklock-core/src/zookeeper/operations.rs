@@ -12,12 +12,12 @@ use zookeeper_client::{
     Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter, Stat,
 };
 
-/// The owner that servers tell of a container.
+/// The owner that servers report for a container.
 const CONTAINER: i64 = i64::MIN;
 
 type Call<'a> = std::pin::Pin<Box<dyn Future<Output = (Outcome, Option<Pending<WatchEvent>>)> + Send + 'a>>;
 
-/// The path of a node that is created in a request of its own.
+/// Returns the path of a node that is created in a request of its own.
 pub(super) fn path_of(operation: &Operation) -> String {
     match operation {
         Operation::Create(NewNode { directory, prefix, .. }) => join(directory, prefix),
@@ -25,8 +25,8 @@ pub(super) fn path_of(operation: &Operation) -> String {
     }
 }
 
-/// Hands one operation to the client, which sends it before this returns, but for the parents and what follows
-/// on a missing limit: they take a request each.
+/// Hands one operation to the client, which sends it before this returns. Only an operation that takes several requests may
+/// send them later.
 pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, path: &'a str) -> Call<'a> {
     let Connection { client, serving, access, level, servers: _ } = connection;
     if let Some(newer) = too_new(*level, operation) {
@@ -68,7 +68,7 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             })
         }
         Operation::CreatePair { path, companion, data } => {
-            // The answer to the next request tells of that.
+            // Nothing is sent. The driver tells the machine that the servers are old before it asks for the next flight.
             if *level == ServerLevel::V3_4 {
                 return Box::pin(async { (Outcome::Unknown, None) });
             }
@@ -113,7 +113,8 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             })
         }
         Operation::Owns { path } => {
-            // Only of newer servers than 3.5, which do not know this request: older ones let all read who owns a node.
+            // Sent to servers newer than 3.5 only. Older ones do not know this request, but there, everybody may read who
+            // owns a node.
             let call = client.list_ephemerals(path);
             unwatched(async move {
                 let is_ours = |own: Vec<String>| own.iter().any(|own| own == path);
@@ -199,11 +200,12 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
     }
 }
 
-/// What of it servers of 3.4 cannot do, by this library at least: its transactions create nodes as 3.5 does.
+/// Returns what servers of version 3.4 cannot do, if the operation needs it. The library creates nodes in transactions in
+/// the form of version 3.5.
 fn too_new(level: ServerLevel, operation: &Operation) -> Option<Newer> {
     match operation {
         _ if level != ServerLevel::V3_4 => None,
-        // Those of a set are each in a directory of their own.
+        // The nodes of a set are each in a directory of their own.
         Operation::CreateAll(nodes) if nodes.iter().all(|node| node.directory == nodes[0].directory) => {
             Some(Newer::Permits)
         }
@@ -218,8 +220,8 @@ fn unwatched<'a>(call: impl Future<Output = Result<Outcome, Error>> + Send + 'a)
     Box::pin(async move { (call.await.unwrap_or_else(|error| outcome(&error)), None) })
 }
 
-/// What comes of creations in one transaction, which is sent before this returns. The first may have a name that nobody else
-/// chooses: if that is there, an earlier request has been executed.
+/// Returns the outcome of creations in one transaction, which is sent before this returns. The first node may have a name
+/// that nobody else chooses. If that node exists, an earlier request has been executed.
 fn created<'a>(
     connection: &'a Connection,
     mut writer: MultiWriter<'a>,
@@ -245,7 +247,7 @@ fn created<'a>(
     })
 }
 
-/// Whether all the writes of one transaction were done, which is sent before this returns.
+/// Sends the writes of one transaction before it returns. The outcome says whether all were done.
 fn done<'a>(connection: &'a Connection, mut writer: MultiWriter<'a>, added: Result<(), Error>) -> Call<'a> {
     let call = added.map(|()| writer.commit());
     unwatched(async move {
@@ -254,7 +256,7 @@ fn done<'a>(connection: &'a Connection, mut writer: MultiWriter<'a>, added: Resu
     })
 }
 
-/// The children with their origins. They are listed first; then all children are read in one flight.
+/// Reads the children with their origins. They are listed first; then all are read in one flight.
 async fn survey(client: &Client, directory: &str) -> Result<Outcome, Error> {
     let names = match client.list_children(directory).await {
         Ok(names) => names,
@@ -281,8 +283,8 @@ fn node_of(result: &MultiWriteResult) -> Option<Node> {
     }
 }
 
-/// The version of a node after a write; `None` of what wrote nothing. Where a node was created it is not read from the
-/// stat, which older servers leave empty there.
+/// Returns the version of a node after a write; `None` for an operation that wrote nothing. For a created node, it is not
+/// read from the stat, which older servers leave empty there.
 pub(super) fn version_of(result: &MultiWriteResult) -> Option<Option<i32>> {
     match result {
         MultiWriteResult::Create { .. } => Some(Some(0)),
@@ -297,19 +299,20 @@ fn node(path: &str, stat: &Stat) -> Node {
     Node { name, origin: origin(stat) }
 }
 
-/// A node that was read, with its origin even if it is not ephemeral.
+/// Returns a node that was read, with its origin even if it is not ephemeral.
 fn node_of_any(path: &str, stat: &Stat) -> Node {
     let origin = Origin { czxid: stat.czxid, session: stat.ephemeral_owner };
     Node { origin: Some(origin), ..node(path, stat) }
 }
 
-/// Servers before 3.5 send no stat with a creation, those before 3.8.2 none within a transaction.
+/// Returns the origin in a stat. Servers before 3.5 send no stat with a creation, those before 3.8.2 none within a
+/// transaction.
 fn origin(stat: &Stat) -> Option<Origin> {
     (stat.czxid > 0 && stat.ephemeral_owner != 0)
         .then_some(Origin { czxid: stat.czxid, session: stat.ephemeral_owner })
 }
 
-/// What a count of Curator's says: four bytes.
+/// Reads the data of a Curator count: four bytes.
 fn limit(path: &str, data: &[u8]) -> Outcome {
     match data.try_into().map(i32::from_be_bytes) {
         Ok(count) => Outcome::Limit(Some(u32::try_from(count).unwrap_or(0))),
@@ -319,10 +322,10 @@ fn limit(path: &str, data: &[u8]) -> Outcome {
     }
 }
 
-/// The limit, if the node was not there just now.
+/// Watches the limit, whose node did not exist just now.
 async fn awaited_limit(connection: &Connection, path: &str) -> (Outcome, Option<Pending<WatchEvent>>) {
     match connection.client.check_and_watch_stat(path).await {
-        // If it has come meanwhile, the watch fires at once, and we read it again.
+        // If the node has been created meanwhile, the watch fires at once, and we read it again.
         Ok((Some(_), watcher)) => {
             drop(connection.serving.watch(path, WatchKind::Data, watcher));
             (Outcome::Limit(None), Some(Box::pin(async { WatchEvent::Changed })))
@@ -334,8 +337,8 @@ async fn awaited_limit(connection: &Connection, path: &str) -> (Outcome, Option<
     }
 }
 
-/// Containers, so that the server clears them away when they are empty; plain nodes on a server that
-/// has none (before 3.5).
+/// Creates the directory as a container, so that the server clears it away when it is empty; as a plain node on a server
+/// that has no containers (before 3.5).
 async fn create_parents(connection: &Connection, path: &str) -> Result<(), Error> {
     let Connection { client, level, access, .. } = connection;
     if *level == ServerLevel::V3_4 {
@@ -349,8 +352,8 @@ async fn create_parents(connection: &Connection, path: &str) -> Result<(), Error
     }
 }
 
-/// Deletes a directory that the server itself would delete when it is empty, or one without data that anybody may
-/// delete: there is nothing of an operator's in them that would be lost.
+/// Deletes a directory that the server itself would delete when it is empty, or one without data that anybody may delete.
+/// So nothing that an operator put there is lost.
 async fn delete_directory(client: &Client, directory: &str) -> Result<Outcome, Error> {
     let (data, stat) = client.get_data(directory).await?;
     if stat.ephemeral_owner != CONTAINER {

@@ -36,7 +36,7 @@ const PING: [u8; 20] = {
     frame
 };
 
-/// The password of a session that the library has.
+/// Returns the password of a session that the library has.
 pub(super) async fn told(session: zookeeper_client::SessionInfo) -> Option<Vec<u8>> {
     let number = session.id().0;
     clock::timeout(BOUND, async {
@@ -55,14 +55,14 @@ pub(super) async fn told(session: zookeeper_client::SessionInfo) -> Option<Vec<u
     .ok()?
 }
 
-/// What is needed to attach a connection to the session with this number and password. There is no limit to how long it takes
-/// if nothing gets through on the loopback interface.
+/// Returns the information that is needed to attach a connection to the session with this number and password. There is no
+/// limit to how long it takes if nothing gets through on the loopback interface.
 pub(crate) async fn session_of(options: &ClientOptions, number: i64, password: &[u8]) -> Option<SessionInfo> {
     let library = taught(number, password).await?;
     Some(SessionInfo { library, servers: Servers::new(options.server_level, ServerLevel::V3_5) })
 }
 
-/// The session in the library's form.
+/// Returns the session in the library's form.
 async fn taught(number: i64, password: &[u8]) -> Option<zookeeper_client::SessionInfo> {
     let listening = Listening::new().await.ok()?;
     let spawned = Spawned::default();
@@ -105,7 +105,7 @@ impl Listening {
         Ok(Self { listener, address, mark })
     }
 
-    /// The library, ready to connect here.
+    /// Returns the library's connector, ready to connect here.
     fn asks(&self) -> Connector {
         let mark = Duration::from_millis(self.mark.into());
         Client::connector().with_session_timeout(mark).with_fail_eagerly()
@@ -155,8 +155,8 @@ async fn read(stream: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
 }
 
 impl First {
-    /// Its length, the version of the protocol, a transaction, the timeout, the session, and the password with its length.
-    /// `None` if some of that is still missing.
+    /// Reads its length, the version of the protocol, a transaction, the timeout, the session, and the password with its
+    /// length. `None` if some of that is still missing.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let int = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
         let length = usize::try_from(int(28)?).ok()?;
@@ -168,7 +168,8 @@ impl First {
     }
 }
 
-/// A server's first message: the version of the protocol, the timeout, the session, its password, and that it is not read-only.
+/// Returns a server's first message: the version of the protocol, the timeout, the session, its password, and that it is
+/// not read-only.
 fn answer(number: i64, password: &[u8]) -> Vec<u8> {
     let length = |bytes: usize| i32::try_from(bytes).unwrap_or_default().to_be_bytes();
     let mut frame = length(21 + password.len()).to_vec();

@@ -22,7 +22,7 @@ impl NodeList {
         })
     }
 
-    /// An upper bound for its bytes in a request.
+    /// Returns an upper bound for its bytes in a request.
     pub(super) fn bytes(&self) -> usize {
         self.0.iter().map(|entry| entry.scheme().len() + entry.id().len() + 12).sum()
     }
@@ -45,7 +45,7 @@ fn acl(entry: &AccessEntry) -> Acl {
     Acl::new(permission, AuthId::new(entry.scheme(), entry.id()))
 }
 
-/// The same outcome, with the missing right if it was a missing right.
+/// Returns the same outcome, with the missing right if it was a missing right.
 ///
 /// If a neighbour may not be watched, the outcome stays as it is, because the machine has another way to wait for it. The
 /// same goes for a check: the quorum has answered, and that is what matters.
@@ -87,7 +87,7 @@ pub(super) async fn explained(client: &Client, operation: &Operation, outcome: O
     Outcome::Refused(Refusal::Answer(lack))
 }
 
-/// The right that is missing if a write is denied.
+/// Returns the right that is missing if a write is denied.
 pub(super) fn of_write(write: &Write) -> String {
     match write {
         Write::Create { path, .. } => lack("CREATE", parent(path)),
@@ -115,12 +115,12 @@ fn parent(path: &str) -> &str {
     }
 }
 
-/// The right that is missing if the node at this path cannot be created.
+/// Returns the right that is missing if the node at this path cannot be created.
 pub(super) async fn to_create(client: &Client, path: &str) -> String {
     lack("CREATE", &lowest_above(client, path).await)
 }
 
-/// The lowest existing node above the path: nothing may be created below it.
+/// Returns the lowest existing node above the path: nothing may be created below it.
 async fn lowest_above(client: &Client, path: &str) -> String {
     let mut node = parent(path);
     while node != "/" && !matches!(client.check_stat(node).await, Ok(Some(_))) {

@@ -1,4 +1,4 @@
-//! What is known about the servers of a session, across all its connections.
+//! The state that all connections of a session share: the level of its servers, and which of them were asked for it.
 
 use super::Connection;
 use crate::level::ServerLevel;
@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use zookeeper_client::Error;
 
-/// What is needed to attach another connection to a session.
+/// The information that is needed to attach another connection to a session.
 #[derive(Clone)]
 pub(crate) struct SessionInfo {
     pub(super) library: zookeeper_client::SessionInfo,
     pub(super) servers: Servers,
 }
 
-/// What the servers can do, and which of them were asked for the session.
+/// The level of the servers, and which of them were asked for the session.
 #[derive(Clone)]
 pub(super) struct Servers {
-    /// Whether the options say so.
+    /// Whether the options state the level.
     is_stated: bool,
     are_old: Arc<AtomicBool>,
     /// The servers that were asked for the session, the last one last.
@@ -51,7 +51,8 @@ impl Servers {
         asked.push(host);
     }
 
-    /// Which servers to ask for the session now: those not asked before, or, if all have been, all but the last one.
+    /// Returns which servers to ask for the session now: those not asked before, or, if all have been, all but the last
+    /// one.
     ///
     /// A server that is cut off from its leader keeps what it was sent, and sends it on when it can. The leader refuses
     /// that if the session has moved to another server by then. But every server that is asked for the session moves it
@@ -90,9 +91,9 @@ impl Drop for Asking {
 }
 
 impl Connection {
-    /// The error of a creation, corrected if the server is older than it was taken for. Such a server did not say in time
-    /// which version it is, or another server of the ensemble is older than it. The next connection of the session then
-    /// asks only for what old servers know, and the attempt goes on there.
+    /// Returns the error of a creation, corrected if the server is older than it was taken for. Such a server did not say
+    /// in time which version it is, or another server of the ensemble is older than it. The next connection of the session
+    /// then asks only for what old servers know, and the attempt goes on there.
     pub(super) fn unless_too_old(&self, error: Error) -> Error {
         let Self { serving, level, servers, .. } = self;
         if error != Error::Unimplemented || servers.is_stated || *level == ServerLevel::V3_4 {
@@ -104,7 +105,7 @@ impl Connection {
         Error::ConnectionLoss
     }
 
-    /// The same for a transaction with a creation. A server of 3.4 cannot read it, and says only that.
+    /// Does the same for a transaction with a creation. A server of version 3.4 cannot read it, and says only that.
     pub(super) fn unless_unread(&self, error: Error) -> Error {
         match error {
             Error::MarshallingError => self.unless_too_old(Error::Unimplemented),

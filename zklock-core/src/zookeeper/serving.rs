@@ -41,7 +41,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// What this means for the nodes of a session that was to be closed.
+    /// Returns the state of a session's nodes if this happened while it was being closed.
     pub(crate) fn nodes(self) -> Nodes {
         match self {
             Self::SessionOver | Self::Closed => Nodes::Gone,
@@ -74,7 +74,7 @@ struct Served {
     last: Option<Vec<Pending<WatchedEvent>>>,
 }
 
-/// What is watched about a node.
+/// The kind of a watch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum WatchKind {
     /// Whether it exists, and its data.
@@ -144,7 +144,7 @@ impl Serving {
         }
     }
 
-    /// Its client, unless the session should be closed or the connection has ended.
+    /// Returns its client, unless the session should be closed or the connection has ended.
     pub(super) fn client(&self) -> Option<Arc<Client>> {
         lock_ignoring_poison(&self.served).client.clone()
     }
@@ -153,7 +153,7 @@ impl Serving {
         lock_ignoring_poison(&self.served).library.is_some()
     }
 
-    /// The session is about to be closed, so no watch is removed any more.
+    /// Keeps watches from being removed, because the session is about to be closed.
     pub(super) fn keep_watches(&self) {
         let mut served = lock_ignoring_poison(&self.served);
         if served.library.is_some() {
@@ -185,7 +185,7 @@ impl Serving {
         Box::pin(poll_fn(move |context| watch.poll(context)))
     }
 
-    /// The same request, seen through if the library must not remove the watch that its reply may bring.
+    /// Returns the same request, seen through if the library must not remove the watch that its reply may bring.
     pub(super) fn see_through<T: Send + 'static>(&self, request: Pending<T>) -> Pending<T> {
         if self.level != ServerLevel::V3_4 {
             return request;
@@ -194,7 +194,7 @@ impl Serving {
         Box::pin(poll_fn(move |context| request.poll(context)))
     }
 
-    /// Nobody waits for this watch any more. Unless it is kept here, the library removes it.
+    /// Takes a watch that nobody waits for any more. Unless it is kept here, the library removes it.
     fn dismiss(&self, node: (String, WatchKind), watcher: Pending<WatchedEvent>) {
         let mut served = lock_ignoring_poison(&self.served);
         if let Some(last) = &mut served.last {

@@ -1,4 +1,4 @@
-//! What to do about a watch that has been silent for long.
+//! How to deal with a watch that has been silent for long.
 //!
 //! A waiter depends on one message: that the node ahead is gone. It may wait for that message in vain.
 //!
@@ -65,13 +65,13 @@ impl Silences {
         silence.since
     }
 
-    /// The silence is over: the servers have been asked, or have reported what happened to the node.
+    /// Ends the silence: the servers have been asked, or have reported what happened to the node.
     fn end(&self, path: &str) {
         lock_ignoring_poison(&self.0).remove(path);
     }
 }
 
-/// What existed when the watch was set.
+/// The state when the watch was set.
 pub(super) enum Left {
     Node(Option<Version>),
     /// The names of the children.

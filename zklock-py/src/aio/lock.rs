@@ -188,7 +188,7 @@ impl AsyncLock {
         &slf.as_super().get().core
     }
 
-    /// A query to the servers.
+    /// Makes a coroutine that queries the servers.
     fn ask<T, F>(
         slf: &Bound<'_, Self>,
         what: &'static str,

@@ -25,7 +25,7 @@ use zklock_testkit::console;
 
 pub(crate) use self::fault::Injected;
 
-/// A time among the server's arguments.
+/// Reads a time among the server's arguments.
 fn interval(py: Python<'_>, name: &str, given: f64) -> PyResult<Duration> {
     const BOUNDS: std::ops::RangeInclusive<f64> = 0.001..=86_400.0;
     if BOUNDS.contains(&given) {

@@ -1,11 +1,11 @@
-//! What a try that found the lock busy leaves behind: a watch, so that the next try need not ask.
+//! The watch that a try leaves behind when it has found the lock busy, so that the next try need not ask.
 //!
 //! The watch costs two requests, to set it and to remove it. So only the try of a caller that has tried before sets it. It
 //! is sent with the deletion of the try's own node, and after it. So it is at least as new as that write, and costs no
 //! round trip. While the contender that was in the way exists, a new node would be behind it.
 //!
-//! No watch is set if a single node does not prove that the lock is busy: for a set of locks, and for permits. Neither if
-//! the node belongs to our own session: its deletion may be under way, and the next try waits for that.
+//! No watch is set if a single node does not prove that the lock is busy: for a set of locks, and for permits. Nor is one
+//! set if the node belongs to our own session: its deletion may be under way, and the next try waits for that.
 
 use super::{Contender, State, Step};
 use crate::Moment;
@@ -13,7 +13,7 @@ use crate::name::Name;
 use crate::protocol::{Now, Operation, Outcome, Patience};
 use crate::queue::oldest_ahead;
 
-/// What to remember of a try.
+/// Whether to leave such a watch, on which node, and since when.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Busy {
     pub(super) is_wanted: bool,
@@ -38,7 +38,7 @@ impl Contender {
         self.busy.in_the_way = oldest.map(|name| format!("{}/{name}", claim.directory));
     }
 
-    /// The deletion of our nodes, and the watch that a try leaves.
+    /// Returns the deletion of our nodes, and the watch that a try leaves.
     pub(super) fn departure(&self, step: &Step) -> Vec<Operation> {
         let watched = self.busy.in_the_way.clone().filter(|_| *step == Step::Leave && self.answered);
         let watch = watched.map(|path| Operation::Watch { path });

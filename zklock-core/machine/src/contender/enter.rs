@@ -169,7 +169,7 @@ impl Contender {
             }
         }
         match phase {
-            // Not if others could have come in between.
+            // If not all nodes are of one transaction, others could have come in between.
             Phase::Queue if transactions.iter().any(|it| *it != transactions[0]) => self.enter_again(),
             Phase::Queue => self.on_listings(listed, now),
             Phase::Permits => self.proceed(now),

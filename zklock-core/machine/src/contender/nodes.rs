@@ -30,7 +30,7 @@ pub(super) struct NodeSlot {
 }
 
 impl Nodes {
-    /// A place in each queue.
+    /// Makes a slot for the place in each queue.
     pub(super) fn of_queues(claims: &[Claim], uuid: Uuid, session: i64) -> Self {
         let slot = |(number, claim): (usize, &Claim)| {
             let mut prefix = claim.scheme.prefix(uuid, session);
@@ -43,7 +43,7 @@ impl Nodes {
         Self { slots: claims.iter().enumerate().map(slot).collect(), ..Self::default() }
     }
 
-    /// All the permits.
+    /// Makes a slot for each permit.
     pub(super) fn of_permits(claims: &[Claim], uuid: Uuid, session: i64) -> Self {
         let slots = claims.iter().enumerate().flat_map(|(number, claim)| {
             claim.permits.iter().flat_map(move |permits| {
@@ -57,7 +57,7 @@ impl Nodes {
         Self { slots: slots.collect(), ..Self::default() }
     }
 
-    /// One transaction that creates them all.
+    /// Returns one transaction that creates them all.
     pub(super) fn creation(&self) -> Operation {
         let mut nodes: Vec<NewNode> = self.slots.iter().map(NodeSlot::new_node).collect();
         match (nodes.len(), nodes.pop()) {
@@ -85,7 +85,7 @@ impl Nodes {
         !self.create_in_doubt && self.surplus.is_empty() && self.slots.iter().all(|slot| slot.node.is_none())
     }
 
-    /// The first claim in whose queue the number of the node is used up.
+    /// Returns the first claim in whose queue the number of the node is used up.
     pub(super) fn used_up(&self) -> Option<usize> {
         let is_used_up =
             |slot: &&NodeSlot| Name::parse(slot.name()).is_some_and(|name| name.sequence.is_used_up());
@@ -97,22 +97,22 @@ impl Nodes {
         self.create_in_doubt
     }
 
-    /// The paths of extra nodes with our mark, which must be deleted.
+    /// Returns the paths of extra nodes with our mark, which must be deleted.
     pub(super) fn surplus(&self) -> &[String] {
         &self.surplus
     }
 
-    /// All nodes that exist.
+    /// Returns the paths of all nodes that exist.
     pub(super) fn paths(&self) -> impl Iterator<Item = String> {
         self.slots.iter().filter_map(NodeSlot::path).chain(self.surplus.iter().cloned())
     }
 
-    /// The creation is about to be sent.
+    /// Notes that the creation is about to be sent.
     pub(super) fn begin_creation(&mut self) {
         self.create_in_doubt = true;
     }
 
-    /// Records that they have been created by a write that was sent at `sent`.
+    /// Records that all have been created by a write that was sent at `sent`.
     pub(super) fn fill(&mut self, nodes: Vec<Node>, sent: Moment) {
         self.create_in_doubt = false;
         for (slot, node) in self.slots.iter_mut().zip(nodes) {
@@ -149,22 +149,22 @@ impl Nodes {
         }
     }
 
-    /// The extra nodes have been deleted.
+    /// Forgets the extra nodes, which have been deleted.
     pub(super) fn prune(&mut self) {
         self.surplus.clear();
     }
 
-    /// A write that was sent at `sent` has proven all nodes.
+    /// Notes that a write which was sent at `sent` has proven all nodes.
     pub(super) fn prove(&mut self, sent: Moment) {
         self.slots.iter_mut().for_each(|slot| slot.proven = Some(sent));
     }
 
-    /// The node of this slot is gone, or was never ours.
+    /// Empties this slot, because its node is gone or was never ours.
     pub(super) fn lose(&mut self, slot: usize) {
         self.slots[slot].empty();
     }
 
-    /// Nothing exists any more.
+    /// Forgets everything, because nothing exists any more.
     pub(super) fn forget(&mut self) {
         self.create_in_doubt = false;
         self.surplus.clear();
@@ -186,32 +186,32 @@ impl NodeSlot {
         NewNode { directory: self.directory.clone(), prefix: self.prefix.clone(), data: self.data.clone() }
     }
 
-    /// The path of the node, if it exists.
+    /// Returns the path of the node, if it exists.
     pub(super) fn path(&self) -> Option<String> {
         self.node.as_ref().map(|node| format!("{}/{}", self.directory, node.name))
     }
 
-    /// The path of a node whose name gets no number from the server.
+    /// Returns the path of a node whose name gets no number from the server.
     pub(super) fn fixed_path(&self) -> String {
         format!("{}/{}", self.directory, self.prefix)
     }
 
-    /// The name of the node; empty if it does not exist.
+    /// Returns the name of the node; empty if it does not exist.
     pub(super) fn name(&self) -> &str {
         self.node.as_ref().map_or("", |node| &node.name)
     }
 
-    /// The origin of the node, if the server has reported it.
+    /// Returns the origin of the node, if the server has reported it.
     pub(super) fn origin(&self) -> Option<Origin> {
         self.node.as_ref()?.origin
     }
 
-    /// When a write that proved the node was sent.
+    /// Returns when a write that proved the node was sent.
     pub(super) fn proven(&self) -> Option<Moment> {
         self.proven
     }
 
-    /// The children that have our mark, the lowest first: it has the best place.
+    /// Returns the children that have our mark. The lowest comes first, because it has the best place.
     fn own_among<'a>(&self, children: &'a [String]) -> Vec<&'a str> {
         let parse = if self.scheme == Scheme::Lease { Name::parse_lease } else { Name::parse };
         let mut own: Vec<Name<'_>> = children

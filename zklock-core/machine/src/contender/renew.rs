@@ -1,4 +1,4 @@
-//! What an attempt does if a directory has no numbers left.
+//! How an attempt goes on if a directory has no numbers left.
 //!
 //! A server counts the creations in a directory, and the count ends at 2³¹. From then on, two contenders may have the
 //! same number, or the later one the smaller: Curator and kazoo then have two holders. So an attempt does not keep a
@@ -20,7 +20,7 @@ impl Contender {
         self.used_up.is_some()
     }
 
-    /// The outcome of deleting the directory.
+    /// Handles the outcome of deleting the directory.
     pub(super) fn renewed(&mut self, claim: usize, deleted: &Outcome, now: Now) {
         match deleted {
             Outcome::Done | Outcome::NoNode => {

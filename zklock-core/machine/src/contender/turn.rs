@@ -10,7 +10,7 @@ use crate::readiness::Checked;
 use std::sync::Arc;
 
 impl Contender {
-    /// The listings of all queues, in the order of the claims.
+    /// Handles the listings of all queues, in the order of the claims.
     pub(super) fn on_listings(&mut self, listed: Vec<Outcome>, now: Now) {
         if self.gives_up_a_number() {
             return;
@@ -25,7 +25,7 @@ impl Contender {
         self.proceed(now);
     }
 
-    /// The listing of one queue.
+    /// Handles the listing of one queue.
     pub(super) fn on_listing(&mut self, claim: usize, listing: Outcome, now: Now) {
         if self.take_note(claim, listing, now) {
             self.failures.clear();
@@ -59,7 +59,7 @@ impl Contender {
                 };
                 return true;
             }
-            // Or the whole directory.
+            // An operator deleted the whole directory.
             Outcome::NoNode => {
                 self.queue.lose(claim);
                 self.enter_again();
@@ -108,7 +108,7 @@ impl Contender {
         turns.any(|(turn, claim)| matches!(turn, Turn::Waits { .. }) && claim.permits.is_none())
     }
 
-    /// How to wait for our turn in this queue.
+    /// Returns the step that waits for our turn in this queue.
     fn waiting(&self, claim: usize) -> Step {
         match &self.turns[claim] {
             Turn::Waits { nearest, second, alone } if self.claims[claim].watching == Watching::Nearest => {
@@ -150,7 +150,7 @@ impl Contender {
         Operation::Watch { path: format!("{}/{name}", self.directory(claim)) }
     }
 
-    /// What to do when the watch has fired.
+    /// Returns the step to take when the watch has fired.
     fn look(&self, claim: usize) -> Step {
         match &self.turns[claim] {
             // A try first asks whether there is anything left to wait for.
@@ -177,7 +177,7 @@ impl Contender {
         }
     }
 
-    /// The listing of one queue, with a watch on the node that was the nearest before us.
+    /// Handles the listing of one queue, with a watch on the node that was the nearest before us.
     pub(super) fn looked_ahead(
         &mut self,
         claim: usize,
@@ -198,13 +198,13 @@ impl Contender {
         }
     }
 
-    /// The only contender ahead of us is gone.
+    /// Goes on, because the only contender ahead of us is gone.
     pub(super) fn our_turn(&mut self, claim: usize, now: Now) {
         self.turns[claim] = Turn::Holds;
         self.proceed(now);
     }
 
-    /// The listing of one queue, which is now watched.
+    /// Handles the listing of one queue, which is now watched.
     pub(super) fn on_watched_listing(&mut self, claim: usize, listing: Outcome, now: Now) {
         if !self.take_note(claim, listing, now) {
             return;
@@ -286,7 +286,8 @@ impl Contender {
             .collect()
     }
 
-    /// The directory of contenders that take permits at the same path in another layout, if they should be refused.
+    /// Returns the directory of contenders that take permits at the same path in another layout, if they should be
+    /// refused.
     fn path_for_strangers(&self, claim: usize) -> Option<Arc<str>> {
         let claim = &self.claims[claim];
         let permits = claim.permits.as_ref().filter(|_| claim.foreign == Foreign::Refuse)?;
@@ -324,23 +325,23 @@ impl Contender {
         }
     }
 
-    /// The nodes that represent the hold: permits if there are any, otherwise places in queues.
+    /// Returns the nodes that represent the hold: permits if there are any, otherwise places in queues.
     pub(super) fn hold(&self) -> impl Iterator<Item = &NodeSlot> {
         let queues = self.queue.slots.iter().filter(|slot| self.claims[slot.claim].permits.is_none());
         queues.chain(&self.permits.slots)
     }
 
-    /// The nodes of the hold, for the check that proves them.
+    /// Returns the check that proves the nodes of the hold.
     pub(super) fn proof(&self) -> Operation {
         Operation::Check { paths: self.hold().filter_map(NodeSlot::path).collect() }
     }
 
-    /// It is our turn. A grant needs [more](crate::readiness).
+    /// Grants, because it is our turn, or first makes the check that a grant may [need](crate::readiness).
     fn grant(&mut self, now: Now) {
         if self.readiness.is_there(self.proven(), now) { self.granted() } else { self.go(Step::Check) }
     }
 
-    /// Since when all nodes of the hold are proven, if they are.
+    /// Returns since when all nodes of the hold are proven, if they are.
     fn proven(&self) -> Option<Moment> {
         self.hold().map(NodeSlot::proven).min().flatten()
     }

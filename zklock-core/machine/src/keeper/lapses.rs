@@ -47,7 +47,7 @@ impl Lapses {
         }
     }
 
-    /// The same for one hold.
+    /// Does the same for one hold.
     pub(super) fn settle(&mut self, hold: HoldId, record: &mut Record, lease: &Lease, now: Moment) {
         let has_lapsed = record.share.valid_for(lease, now).is_zero();
         match record.lapsed {
@@ -63,7 +63,7 @@ impl Lapses {
         }
     }
 
-    /// The one that was noticed first.
+    /// Returns the one that was noticed first.
     pub(super) fn first(&self) -> Option<(Moment, HoldId)> {
         self.since.first().copied()
     }

@@ -47,7 +47,7 @@ pub enum Check {
 }
 
 impl Proof {
-    /// The hold that the node with this index belongs to.
+    /// Returns the hold that the node with this index belongs to.
     pub(super) fn owner(&self, node: usize) -> Option<HoldId> {
         let mut end = 0;
         let is_within = |(_, nodes): &&(HoldId, usize)| {

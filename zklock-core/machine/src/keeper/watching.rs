@@ -77,7 +77,7 @@ impl Watching {
         self.covered == self.left
     }
 
-    /// When the latest write that has proven the hold was sent.
+    /// Returns when the latest write that has proven the hold was sent.
     pub(super) fn proven(&self, record: &Record) -> Moment {
         match record.proving {
             Proving::Watched(number) if number <= self.covered => record.proven.max(self.beaten),
@@ -87,8 +87,8 @@ impl Watching {
 }
 
 impl Keeper {
-    /// The holds whose nodes should be watched from now on, if any are due because more are held than a check should name.
-    /// They are all asked about in one flight, and only one is under way at a time. Pass all outcomes to
+    /// Returns the holds whose nodes should be watched from now on, if any are due because more are held than a check
+    /// should name. They are all asked about in one flight, and only one is under way at a time. Pass all outcomes to
     /// [`handle_seen`](Self::handle_seen).
     pub fn poll_watch(&mut self, now: Moment, is_connected: bool) -> Vec<ToWatch> {
         let due = self.watch_due(is_connected).is_some_and(|due| now >= due);
@@ -109,7 +109,7 @@ impl Keeper {
         holds.into_iter().filter_map(ask).collect()
     }
 
-    /// When nodes must be watched even if nothing happens.
+    /// Returns when nodes must be watched even if nothing happens.
     pub(super) fn watch_due(&self, is_connected: bool) -> Option<Moment> {
         // Lapsed holds are restored first, and named for that.
         let restores = self.has_heartbeat && !self.lapses.is_empty();

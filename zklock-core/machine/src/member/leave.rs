@@ -132,7 +132,7 @@ impl Member {
     }
 }
 
-/// The children with no known creation order: as if none of them had entered.
+/// Returns the children with no known creation order: as if none of them had entered.
 fn by_name(children: &[String]) -> Vec<Seen<'_>> {
     children.iter().map(|name| Seen { name, czxid: i64::MAX }).collect()
 }

@@ -1,10 +1,10 @@
-//! What is done about nodes of which it is not known whether they are there, and how they go.
+//! How an attempt finds out which of its nodes exist, and deletes them.
 
 use super::{Single, State, Step, Victim};
 use crate::protocol::{Now, Origin, Outcome};
 
 impl Single {
-    /// What is there, seen from behind a barrier.
+    /// Handles the look at our nodes, which was taken from behind a barrier.
     pub(super) fn recovered(
         &mut self,
         barrier: &Outcome,
@@ -31,17 +31,18 @@ impl Single {
             },
             Some(Outcome::Found(_)) => match companion.and_then(own) {
                 Some(origin) if stands_for(origin, node) => self.own(origin, now),
-                // An operator has deleted the node, and another may have one in its place.
+                // An operator has deleted the node, and somebody else may have one in its place.
                 _ => self.delete(Victim::Companion),
             },
             // An operator has deleted the companion alone: no transaction of ours does that.
             Some(_) if is_ours(node) => self.delete(Victim::Node),
-            // If the server says that the node is of our session, it has lost the deletion of an earlier one.
+            // The node is not ours. A server that says it is of our session has lost the deletion of an earlier one.
             Some(_) => self.nothing_left(),
         }
     }
 
-    /// Whose the nodes are that may not be read. If they are ours, the token is not known, so it is no grant.
+    /// Handles the answers about nodes that we may not read. If they are ours, they are deleted, not granted: their token
+    /// is not known.
     pub(super) fn claimed(&mut self, companion: Option<&Outcome>, node: &Outcome, now: Now) {
         match (companion, node) {
             (None | Some(Outcome::Done), Outcome::Done) => self.state = self.delete_ours(),
@@ -53,7 +54,7 @@ impl Single {
         }
     }
 
-    /// Whether another has the lock is for the leader to say.
+    /// Creates the nodes again if the lock is still wanted. The leader then decides whether somebody else has it.
     fn nothing_left(&mut self) {
         self.clear();
         self.go(Step::Create);
@@ -65,7 +66,7 @@ impl Single {
 
     pub(super) fn on_deleted(&mut self, victim: Victim, outcome: Outcome, now: Now) {
         match outcome {
-            // Nothing was deleted. Either the companion is gone, and with it all, or an operator has deleted the node.
+            // Nothing was deleted. Either the companion is gone, and so are all, or an operator has deleted the node.
             Outcome::NoNode if victim == Victim::Both => self.delete(Victim::Companion),
             Outcome::Done | Outcome::NoNode => self.nothing_left(),
             outcome => {
@@ -79,8 +80,8 @@ impl Single {
     }
 }
 
-/// Whether what a server shows says nothing against it that the node of this origin is there. When it was created no other was
-/// there: so one that is older is shown by a server that has lost its deletion, and cannot show ours for that.
+/// Whether the node of this origin may exist, judged by the node that a server shows. When ours was created, no other
+/// existed. So a server that shows an older one has lost its deletion, and for that reason cannot show ours.
 pub(super) fn stands_for(origin: Origin, node: &Outcome) -> bool {
     origin_of(node).is_some_and(|seen| seen.czxid <= origin.czxid)
 }

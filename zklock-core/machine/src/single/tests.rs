@@ -1,4 +1,4 @@
-//! What is easier to see in one attempt by itself than in the model check.
+//! Behaviour that is easier to see in a single attempt than in the model check.
 
 use super::Single;
 use crate::Moment;
@@ -29,7 +29,7 @@ fn origin(czxid: i64, session: i64) -> Option<Origin> {
     Some(Origin { czxid, session })
 }
 
-/// The companion and the node, of one transaction.
+/// The companion and the node, created by one transaction.
 fn pair(origin: Option<Origin>) -> Outcome {
     let node = |name: &str| Node { name: name.to_owned(), origin };
     Outcome::Created(vec![node(COMPANION), node(SINGLE_NAME)])
@@ -73,7 +73,7 @@ fn delete_companion() -> Vec<Operation> {
     vec![Operation::Delete { path: at_companion() }]
 }
 
-/// What is sent next, and answered with these outcomes.
+/// Answers the next flight with these outcomes, and returns it.
 fn answer(single: &mut Single, outcomes: Vec<Outcome>) -> Vec<Operation> {
     let flight = single.poll_flight().unwrap();
     assert_eq!(flight.len(), outcomes.len(), "{flight:?}");
@@ -81,7 +81,7 @@ fn answer(single: &mut Single, outcomes: Vec<Outcome>) -> Vec<Operation> {
     flight
 }
 
-/// What it is about to send.
+/// Returns the flight that comes next.
 fn next(single: &Single) -> Option<Vec<Operation>> {
     single.clone().poll_flight()
 }
@@ -94,14 +94,14 @@ fn held() -> Single {
     single
 }
 
-/// One that is released.
+/// An attempt whose hold is being released.
 fn released() -> Single {
     let mut single = held();
     single.handle_end();
     single
 }
 
-/// One whose creation has not been answered.
+/// An attempt whose creation has not been answered.
 fn unanswered(patience: Patience) -> Single {
     let mut single = in_session(patience);
     answer(&mut single, vec![Outcome::Unknown; 2]);
@@ -116,7 +116,7 @@ fn a_waiter_tries_again_whenever_something_changes_and_is_in_nobodys_way() {
     assert_eq!(answer(&mut single, vec![listed()]), [Operation::ListAndWatch { directory: "/a".into() }]);
     assert!(single.is_waiting());
     single.handle_watch(WatchEvent::Changed, Now { moment: at(0), lease_until: at(5_000) });
-    // Nothing was created with the mark.
+    // Nothing was created with the mark, so it is used again.
     assert_eq!(next(&single), Some(create(COMPANION)));
     single.handle_end();
     assert!(single.is_gone());
@@ -128,11 +128,12 @@ fn a_release_deletes_the_node_only_if_it_is_of_the_transaction_of_its_companion(
     assert_eq!(answer(&mut single, vec![Outcome::Done, found(3, OURS), found(3, OURS)]), look());
     assert_eq!(answer(&mut single, vec![Outcome::Done]), delete_both());
     assert!(single.is_gone());
-    // The server has lost the deletion of one that was there before, and cannot show ours.
+    // The server has lost the deletion of an earlier node, so it cannot show ours.
     let mut single = released();
     answer(&mut single, vec![Outcome::Done, found(3, OURS), found(2, ANOTHERS)]);
     assert_eq!(next(&single), Some(delete_both()));
-    // An operator has deleted the node; perhaps another has one now, even another of this session.
+    // An operator has deleted the node. Perhaps somebody else has one now, or another attempt of
+    // this session.
     for node in [Outcome::NoNode, found(4, ANOTHERS), found(4, OURS)] {
         let mut single = released();
         answer(&mut single, vec![Outcome::Done, found(3, OURS), node]);
@@ -146,7 +147,7 @@ fn a_deletion_that_finds_no_companion_was_done_before() {
     let mut single = released();
     answer(&mut single, vec![Outcome::Done, found(3, OURS), found(3, OURS)]);
     answer(&mut single, vec![Outcome::Unknown]);
-    // The server has lost that deletion, and shows what was.
+    // The server has lost that deletion, and shows the old nodes.
     assert_eq!(answer(&mut single, vec![Outcome::Done, found(3, OURS), found(3, OURS)]), look());
     assert_eq!(answer(&mut single, vec![Outcome::NoNode]), delete_both());
     // If an operator has deleted the node, the companion is still there.
@@ -172,7 +173,7 @@ fn a_node_of_its_session_without_its_companion_is_not_taken_for_its_own() {
     for patience in [Patience::Waits, Patience::TriesOnce] {
         let mut single = unanswered(patience);
         answer(&mut single, vec![Outcome::Done, Outcome::NoNode, found(2, OURS)]);
-        // What came of the first mark may be shown again as well.
+        // The nodes with the first mark may yet be shown, so a second mark is used.
         assert_eq!(answer(&mut single, vec![Outcome::NodeExists, Outcome::NoNode]), create(SECOND));
         let busy = patience == Patience::TriesOnce;
         assert_eq!(single.poll_verdict(), busy.then_some(Verdict::Failed(Refusal::Busy)));
@@ -250,7 +251,7 @@ fn a_node_whose_token_may_not_be_read_is_no_grant_but_made_anew() {
     answer(&mut single, vec![Outcome::Done; 2]);
     assert_eq!(answer(&mut single, vec![Outcome::Done]), delete_both());
     assert_eq!(single.poll_verdict(), None);
-    // With another mark: a server may go on to show the first.
+    // With another mark, because a server may still show the nodes with the first.
     assert_eq!(answer(&mut single, vec![pair(origin(5, OURS)), Outcome::Unknown]), create(SECOND));
     assert!(matches!(single.poll_verdict(), Some(Verdict::Granted { czxid: 5, .. })));
 }
@@ -262,7 +263,7 @@ fn a_deletion_that_is_refused_is_told_to_a_caller_who_waits() {
     answer(&mut single, vec![Outcome::Done; 2]);
     answer(&mut single, vec![denied()]);
     assert_eq!(single.poll_verdict(), Some(Verdict::Failed(Refusal::Denied)));
-    // It goes on with the cleaning.
+    // It goes on cleaning up.
     assert!(!single.is_gone());
 }
 
@@ -278,7 +279,7 @@ fn where_the_creation_does_not_tell_the_token_the_look_beside_it_does() {
     }
 }
 
-/// Servers of 3.4, which create no two nodes at once.
+/// Servers of version 3.4 cannot create two nodes in one transaction.
 #[test]
 fn a_node_without_a_companion_is_looked_at_before_it_is_deleted_or_granted() {
     let lone = || {
@@ -306,7 +307,7 @@ fn a_node_without_a_companion_is_looked_at_before_it_is_deleted_or_granted() {
     answer(&mut single, vec![Outcome::Unknown]);
     assert_eq!(answer(&mut single, vec![Outcome::Done, Outcome::NoNode]), looks());
     assert!(single.is_gone());
-    // It may become known while an attempt is under way.
+    // This may become known while an attempt is under way.
     let mut single = unanswered(Patience::Waits);
     single.handle_old_servers();
     assert_eq!(answer(&mut single, vec![Outcome::Done, Outcome::NoNode, Outcome::NoNode]), look());
@@ -331,7 +332,7 @@ fn it_says_what_it_is_waiting_for() {
     assert!(!single.is_idle() && !single.is_waiting());
     let held = held();
     assert!(!held.is_idle() && !held.is_waiting() && !held.is_gone());
-    // It keeps no watch beside that of its latest flight, and remembers nothing.
+    // It keeps no watch besides that of its latest flight, and remembers nothing.
     assert!(!held.keeps_watch());
     assert_eq!(held.busy_since(), None);
 }
@@ -405,7 +406,7 @@ fn a_node_that_is_not_there_any_more_is_created() {
     assert_eq!(next(&single), Some(create(SECOND)));
 }
 
-/// One whose node was created so long ago that it has to be proven.
+/// An attempt whose node was created so long ago that it has to be proven.
 fn to_be_checked() -> Single {
     let mut single = in_session(Patience::Waits);
     assert!(single.poll_flight().is_some());
@@ -446,14 +447,14 @@ fn a_holder_that_asks_for_it_is_told_that_somebody_wants_the_lock() {
     single.handle_timeout(pause);
     answer(&mut single, vec![Outcome::Done]);
     assert_eq!((next(&single), single.poll_verdict()), (None, None));
-    // It is asked once.
+    // It asks only once.
     single.handle_notice();
     assert_eq!(next(&single), None);
     single.handle_watch(WatchEvent::Changed, now(pause));
     assert_eq!(next(&single), reads);
     answer(&mut single, vec![Outcome::Revoked]);
     assert_eq!((next(&single), single.poll_verdict()), (None, Some(Verdict::Wanted)));
-    // One that has let go meanwhile is told nothing.
+    // A holder that has released the lock meanwhile is told nothing.
     let mut single = held();
     single.handle_notice();
     assert_eq!(single.poll_flight(), reads);

@@ -101,7 +101,7 @@ fn a_node_that_another_wants_is_gone_at_once_if_nobody_has_it() {
         a_moment().await;
         assert_eq!(ensemble.nodes(), [rival.as_str()]);
         assert!(taken(&queue).is_none());
-        // The next queues behind the other.
+        // The next caller queues behind the other process.
         let mut next = join(&queue, Patience::Waits);
         assert!(answer_at_once(&mut next).await.is_none());
         ensemble.delete_node(&rival);

@@ -191,8 +191,8 @@ impl Scene {
         (server, contender)
     }
 
-    /// After this many steps; `None` if it has been granted before. A watch fires while it waits, because those ahead are
-    /// gone.
+    /// Runs it for this many steps; `None` if it has been granted before. A watch fires while it waits, because the
+    /// contenders ahead are gone.
     fn after(&self, steps: usize, now: Now) -> Option<(Server, Contender)> {
         let (mut server, mut contender) = self.begin(now);
         for _ in 0..steps {

@@ -1,4 +1,4 @@
-//! What is sent next, step by step, in cases where that matters.
+//! The requests that are sent next, step by step, in cases where that matters.
 
 use super::{NOW, SESSION, after_two_permits, at, holder};
 use crate::claim::{Claim, Foreign, Permits, Watching};
@@ -22,7 +22,7 @@ fn begun(claims: Vec<Claim>, patience: Patience) -> Contender {
     contender
 }
 
-/// The next flight, which gets these answers.
+/// Answers the next flight with these outcomes, and returns it.
 fn answer(contender: &mut Contender, outcomes: Vec<Outcome>) -> Vec<Operation> {
     let flight = contender.poll_flight().unwrap();
     assert_eq!(flight.len(), outcomes.len(), "{flight:?}");
@@ -401,8 +401,8 @@ fn one_that_has_lost_its_permit_leaves_its_place_before_it_comes_again() {
     assert_eq!(next(&contender), [place()]);
 }
 
-/// What an attempt sends that leaves after it has found another contender with this mark in its
-/// way.
+/// Returns the requests of an attempt that leaves after it has found another contender with this
+/// mark in its way.
 fn departure(patience: Patience, claim: Claim, mark: Uuid, ends: bool) -> Vec<Operation> {
     let mut contender = Contender::new(vec![claim], patience);
     contender.handle_tried_before();

@@ -1,4 +1,4 @@
-//! What follows after each answer, even the rare ones.
+//! How a member goes on after each answer, even the rare ones.
 
 use super::{NOW, Server, has_entered, member, two, wake};
 use crate::drive::Machine;
@@ -7,7 +7,7 @@ use crate::protocol::{Node, Operation, Origin, Outcome, Patience, Refusal};
 
 const DENIED: Outcome = Outcome::Refused(Refusal::Denied);
 
-/// The next flight, which gets these answers.
+/// Answers the next flight with these outcomes, and returns it.
 fn answer(member: &mut Member, outcomes: Vec<Outcome>) -> Vec<Operation> {
     let flight = member.poll_flight().unwrap();
     assert_eq!(flight.len(), outcomes.len(), "{flight:?}");
