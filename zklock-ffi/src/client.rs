@@ -201,16 +201,18 @@ pub extern "C-unwind" fn zklock_call_client(
 ///
 ///     if (zklock_client_guard(client, NULL) != ZKLOCK_OK) return fail(zklock_last_error());
 ///
-/// It is the command zklock, of the same version as this library, with the argument "guardian".
-/// Through its standard input it is told how to connect, with all passwords, and the keys of the
-/// client's sessions. The call returns when it watches. It is a child of this process, with a process
-/// group of its own, and ends when the client is closed, or freed with all that was made of it. It
-/// writes nothing, but to standard error if it could not end the session of a dead process.
+/// The guardian is the command zklock with the argument "guardian", of the same version as this
+/// library. Through its standard input the client tells it how to connect, with all passwords, and
+/// the key of each session. It is a child of this process with its own process group. This call
+/// returns when it watches. It ends when the client is closed, or freed together with everything that
+/// was made from it. It writes to standard error only if it could not end the session of a dead
+/// process.
 ///
-/// It does nothing to a process that is stopped, slow, cut off or replaced (exec). What this process
-/// has started may live on beside the next holder. The session timeout still applies if the machine or
-/// the container dies, if the guardian is killed as well, or if the servers cannot be reached. If it
-/// ends before, the log has a warning, and the call can be made again.
+/// The guardian waits until this process is dead. It does nothing to a process that is stopped, slow,
+/// cut off or replaced (exec). Child processes of this process may live on beside the next holder. If
+/// the machine or the container dies, if the guardian is killed too, or if the servers cannot be
+/// reached, the session timeout applies. If the guardian ends early, the log has a warning, and you
+/// can make this call again.
 ///
 /// @param client the client. One that has not connected connects first. A forked child guards a
 ///        client of its own.

@@ -414,22 +414,24 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
         second. Its holds are lost, and all waits end with ``Closed``. Closing twice is not an error.
         """
     def guard(self, command: str | os.PathLike[str] | None = None) -> None:
-        """Starts a guardian: a process that ends the session at the servers when this process is dead. Then the client's locks are
-        free at once, and not when the session times out. By default there is none.
+        """Starts a guardian: a process that ends the session at the servers as soon as this process is dead. The locks of the client
+        are then free at once. Without a guardian, which is the default, they are free when the session times out.
 
         >>> zk.guard()
 
-        It is the command ``zklock`` with the argument ``guardian``: by default the one that was installed with this package, or else
-        the one in the directories of ``PATH``. Give ``command``, a path or a name, to start another of the same version. Through its standard input it is told how to connect, with all passwords, and the keys of
-        the client's sessions. The call returns when it watches. It is a child of this process, with a process group of its own, and ends
-        when the client is closed, or collected with all that was made of it. A client that has not connected connects first.
+        The guardian is the command ``zklock guardian``. By default that is the ``zklock`` that was installed with this package, or else
+        the one on the ``PATH``. ``command`` is the path or name of another one of the same version. Through its standard input the
+        client tells it how to connect, with all passwords, and the key of each session. It is a child of this process with its own
+        process group. This call connects the client if necessary, and returns when the guardian watches. The guardian ends when the
+        client is closed, or collected together with everything that was made from it.
 
-        It does nothing to a process that is stopped, slow, cut off or replaced (``os.exec``). What this process has started may live on
-        beside the next holder. The session timeout still applies if the machine or the container dies, if the guardian is killed as well, or
-        if the servers cannot be reached. If it ends before, the log has a warning, and the call can be made again.
+        The guardian waits until this process is dead. It does nothing to a process that is stopped, slow, cut off or replaced
+        (``os.exec``). Child processes of this process may live on beside the next holder. If the machine or the container dies, if
+        the guardian is killed too, or if the servers cannot be reached, the session timeout applies. If the guardian ends early,
+        the log has a warning, and you can call this again.
 
-        Raises ``InvalidInput`` if the command cannot be found or executed, if it is another program or of another version, or if the
-        client has a guardian already; ``Refused`` if the command cannot connect as the client does; ``Unreachable``; ``Closed``.
+        Raises ``InvalidInput`` if the command cannot be started, if it is another program or of another version, or if the client
+        has a guardian already; ``Refused`` if the guardian cannot connect as the client does; ``Unreachable``; ``Closed``.
         """
     def set_limit(self, path: str, limit: int) -> None:
         """Writes the number of permits to the node that semaphores name with ``limit_at``. All waiters notice.
