@@ -99,7 +99,6 @@ TEST(each_level_includes_those_before_it) {
     }
 }
 
-/* The latest counts, also where it wants less or more than the one before. */
 /* What was told of one path, without its fields, a line each. */
 typedef struct {
     pthread_mutex_t mutex;
@@ -153,6 +152,7 @@ TEST(an_acquire_is_told_from_its_call_to_its_release) {
     zklock_client_free(other);
 }
 
+/* Even if it wants less or more than the one before. */
 TEST(the_latest_counts) {
     book first = EMPTY, second = EMPTY;
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, writes, &first));
