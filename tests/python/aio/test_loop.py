@@ -128,7 +128,7 @@ def test_a_grant_that_comes_after_its_loop_was_closed_is_let_go(
     loop.close()
     hold.release()
     assert gone(lambda: zk.stats().grants == 1)
-    # Nobody can receive the grant any more, although as long as the task existed it might have.
+    # Nobody can receive the grant any more, but it is kept as long as the task exists.
     assert not zk.mutex(path).locked()
     del task
     gc.collect()
