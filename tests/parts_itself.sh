@@ -10,7 +10,7 @@ fail() {
   exit 1
 }
 
-runs() { # STATUS COMMAND...: what it says is in $work/said
+runs() { # STATUS COMMAND...: its output is in $work/said
   local wanted=$1 status=0
   shift
   "$@" >"$work/said" 2>&1 || status=$?

@@ -205,7 +205,7 @@ impl Replicas {
         }
     }
 
-    /// When [`advance`](Self::advance) is to be called next, at the latest.
+    /// The latest time at which [`advance`](Self::advance) must be called next.
     pub fn next(&self) -> Duration {
         self.events.keys().next().map_or(Duration::MAX, |(time, _)| *time)
     }

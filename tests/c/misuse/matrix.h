@@ -29,7 +29,7 @@ typedef enum kind {
 typedef enum {
     NULL_POINTER,
     NUMBER,
-    WILD, /* a pointer that is no handle */
+    WILD, /* a pointer that is not a handle */
     TEXT, /* one of `texts` */
     HOSTS,
     PATH,
