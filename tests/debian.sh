@@ -1,4 +1,4 @@
-# Sourced by what installs Debian packages that are missing, or says what to install.
+# Sourced by scripts that install missing Debian packages, or say what to install.
 
 need() { # what to install by hand, where this script may not
   echo "${0#"$PWD/"} needs $1" >&2

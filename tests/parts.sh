@@ -1,16 +1,16 @@
-# Sourced by what runs tests. It runs parts one after another: all of them, also after one that has failed.
+# Sourced by scripts that run tests. It runs parts one after another: all of them, even after one has failed.
 #
 #   run_parts [--needed PART] PART...
 #
-# After each part come its time and the processor time of all that it has started and waited for: unlike the first, other
-# load does not stretch the second.
+# After each part it prints its time, and the processor time of all processes that it has started and waited for. Unlike
+# the first, the second does not depend on other load.
 #
-# A part is a function of the runner. It fails with the first command in it that fails. At the end it is said which have
-# passed and which have failed, with their times; if one has failed, so does run_parts. When --needed fails, nothing is run
-# after it.
+# A part is a function of the runner. It fails with the first command in it that fails. At the end run_parts prints which
+# parts have passed and which have failed, with their times. It fails if one has failed. If the part of --needed fails,
+# nothing runs after it.
 #
 # Bash ignores `set -e` in a function that is called in `if` or before `||`: such a function goes on after a failure, and only its
-# last command counts. So parts are called in neither, and run_parts refuses to be.
+# last command counts. So parts are not called like that, and run_parts refuses to be.
 
 run_parts() {
   local part begun worked status ignored name=$0 needed='' passed=() failed=() skipped=()
@@ -20,7 +20,7 @@ run_parts() {
   ignored=$(set -e; false; echo ignored)
   set -e
   [[ -z $ignored ]] || { echo "$name: run_parts is called where bash ignores set -e" >&2; exit 1; }
-  # Some programs end with a status of their own at Ctrl-C. The next part is not to begin then.
+  # At Ctrl-C some programs end with a status of their own. Even then the next part must not begin.
   trap 'exit 130' INT
   while (($#)); do
     part=$1

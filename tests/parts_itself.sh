@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The runner of tests is tested: a command that fails in the middle of a section fails it, and later sections are run.
+# Tests the runner of tests: a command that fails in the middle of a section fails it, and later sections still run.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
@@ -10,7 +10,7 @@ fail() {
   exit 1
 }
 
-runs() { # STATUS COMMAND...: what it says is in $work/said
+runs() { # STATUS COMMAND...: its output is in $work/said
   local wanted=$1 status=0
   shift
   "$@" >"$work/said" 2>&1 || status=$?
@@ -59,7 +59,7 @@ says 'ignores set -e'
 after='|| :' runner 1 good
 says 'ignores set -e'
 
-# The real one, with a cargo that does nothing, and fails at a word.
+# The real runner, with a cargo that does nothing, and fails at a certain word.
 mkdir "$work/bin"
 cat >"$work/bin/cargo" <<'CARGO'
 #!/bin/sh
@@ -77,7 +77,7 @@ says 'FAILED: rust'
 says 'passed: model'
 runs 2 "$here/run" no-such-section
 
-# The chosen parts of a section are run, and a part that does not exist is reported before anything is run.
+# The chosen parts of a section run, and a part that does not exist is reported before anything runs.
 FAIL_AT=nowhere runs 0 "$here/run" rust told exclusive::mutex model lease
 says 'cargo.*--test scenarios -- --test-threads [0-9]+ told:: exclusive::mutex::$'
 says_not 'cargo.*--doc'

@@ -11,7 +11,7 @@ MACHINE = "zklock-core/machine/src"
 
 
 class Control(typing.NamedTuple):
-    """A mistake that somebody could make: a text that stands once in a file, and what it is replaced by."""
+    """A mistake that somebody could make: a text that occurs once in a file, and its replacement."""
 
     name: str
     file: str
@@ -52,7 +52,7 @@ ONE_PERMIT_MORE = Control(
 
 
 def plant(control: Control, copy: pathlib.Path) -> None:
-    """Makes the copy like the tree, except for that bug."""
+    """Makes the copy equal to the tree, except for that bug."""
     copy.mkdir(parents=True, exist_ok=True)
     kinds = ("*.rs", "*.toml", "*.md", "Cargo.lock")
     listed = subprocess.run(["git", "ls-files", "-z", *kinds], cwd=ROOT, check=True, capture_output=True)
@@ -66,12 +66,12 @@ def plant(control: Control, copy: pathlib.Path) -> None:
             if text.count(control.text.encode()) != 1:
                 raise SystemExit(f"{control.name}: its text is not once in {name}")
             text = text.replace(control.text.encode(), control.replacement.encode())
-        # Files that have not changed are not compiled again.
+        # Do not touch unchanged files, so that they are not compiled again.
         if not target.exists() or target.read_bytes() != text:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(text)
 
 
 def chosen(controls: typing.Sequence[Control], words: typing.Sequence[str]) -> list[Control]:
-    """All, or those with the first word in their names."""
+    """All controls, or those with the first word in their names."""
     return [control for control in controls if not words or words[0] in control.name]

@@ -17,11 +17,11 @@ import time
 RELEASES = ("3.4.14", "3.5.10", "3.6.4", "3.7.2", "3.8.6", "3.9.5")
 PROMISES = ("exclusive", "fenced", "fair", "bounded", "nothing_left_behind", "told", "no_false_grant")
 KINDS = ("mutex", "rwlock", "semaphore")
-# What depends on the release beside: servers since 3.8.6 tell nothing of a node to those who may not read it.
+# Tests that also depend on the release: servers since 3.8.6 report nothing about a node to clients that may not read it.
 OTHERS = ("access::rights_taken::",)
 COLUMNS = (*PROMISES, "access")
 
-# Before which release a test is skipped, and why.
+# The first release on which a test runs, and why.
 Skip = tuple[tuple[int, int], str]
 PERMITS: Skip = (3, 5), "several permits at once are created in one transaction, which 3.4 cannot do for us"
 CREATION: Skip = (3, 5), "a guarded write creates a node, which 3.4 cannot do for us"
@@ -99,7 +99,7 @@ def split(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def list_tests(program: list[str]) -> list[str]:
-    """The names of those that are run, in the order of the promises."""
+    """The names of the tests that run, in the order of the promises."""
     listed = subprocess.run([*program, "--list"], check=True, stdout=subprocess.PIPE, text=True).stdout
     names = [line.removesuffix(": test") for line in listed.splitlines() if line.endswith(": test")]
     modules = [f"{promise}::{kind}::" for promise in PROMISES for kind in KINDS] + list(OTHERS)
@@ -107,14 +107,14 @@ def list_tests(program: list[str]) -> list[str]:
 
 
 def reason(test: str, release: str) -> str | None:
-    """Why it is skipped there."""
+    """Why a test is skipped on this release."""
     before, why = SKIPS.get(test, ((0, 0), ""))
     major, minor = release.split(".")[:2]
     return why if (int(major), int(minor)) < before else None
 
 
 def run(program: list[str], release: str, tests: list[str], threads: int = 2 * (os.cpu_count() or 1)) -> Results:
-    """Which have passed. One that was not heard of has failed."""
+    """Whether each test has passed. A test without a result has failed."""
     print(f"-- ZooKeeper {release}: {len(tests)} scenarios", flush=True)
     command = [*program, "--exact", "--test-threads", str(threads), *tests]
     environment = os.environ | {"ZKLOCK_SERVER_VERSION": release}

@@ -1,4 +1,4 @@
-"""What costs no request, on one server that it starts: criterion for Rust, the peers' own loop for C and Python.
+"""Measures work without requests, on one server that it starts: criterion for Rust, the peers' own loop for C and Python.
 
 Called by `run --micro`, which builds them. Other words than --port are criterion's, such as --quick or a name.
 """

@@ -42,7 +42,7 @@ def ticks(low, high, log):
 
 
 def title_of(bench, params, server, storage):
-    """What was measured, in words."""
+    """The measured work, in words."""
     callers = f"{params.get('k')} sessions" if str(params.get("sessions")) != "1" else f"{params.get('k')} tasks or threads of one client"
     title = {
         "uncontended": "A free lock",

@@ -127,7 +127,7 @@ class Peer:
         return json.loads(line)
 
     def bench(self, servers, bench, params, path, limit):
-        """Figures of one run. Adds those that only the server side and /proc can tell."""
+        """Figures of one run. Adds those that only the servers and /proc have."""
         self.start()
         pin(self.p.pid, PEER_CORES if servers.pin else CORES)
         connect = servers.connect if params.get("sessions", 1) > 1 else servers.one
@@ -275,7 +275,7 @@ def tables(rows):
 
 
 def check(rows):
-    """What is wrong with the rows of `--check`: no peer may fail, overlap, or answer with what is no number."""
+    """The problems in the rows of `--check`: no peer may fail, overlap, or answer with something that is not a number."""
     wrong = [] if rows else ["nothing was measured"]
     for row in rows:
         where, figures = f"{row['bench']} of {row['peer']}", row.get("figures", {})

@@ -1,4 +1,4 @@
-"""The servers that the peers are measured against, and what they tell of themselves."""
+"""The servers that the peers use, and their own figures."""
 
 import collections
 import os
@@ -78,7 +78,7 @@ class Servers:
         return total
 
     def settle(self, nodes):
-        """Until the tree has that many nodes and requests no longer come in: all waiters have queued."""
+        """Waits until the tree has that many nodes and requests no longer come in: all waiters have queued."""
         end, before = time.monotonic() + 90, None
         while time.monotonic() < end:
             now = self.counters()
@@ -104,7 +104,7 @@ def cpu(pid):
 
 
 class Other:
-    """A server of another kind, on tmpfs, for what users take instead: one process, and no fsync that costs anything."""
+    """A server of another kind, on tmpfs, for alternatives to ZooKeeper: one process, and no fsync that costs anything."""
 
     pin = True
 

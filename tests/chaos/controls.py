@@ -1,4 +1,4 @@
-"""Plants bugs into copies of zklock, and sees whether chaos finds them.
+"""Plants bugs into copies of zklock, and checks that chaos finds them.
 
     python3 tests/chaos/controls.py [TEXT]      all, or those with this in their names; a copy takes minutes to build
 """
@@ -40,7 +40,7 @@ CONTROLS = (
     ),
 )
 COPIES = ROOT / "target/chaos"
-# Enough for each kind of fault to come some times.
+# Long enough for each kind of fault to strike several times.
 SECONDS = 600
 
 

@@ -1,5 +1,5 @@
-/* A disk that is slow or full, for a server that is started with this in LD_PRELOAD: what it writes to files waits, or is refused, as
- * the file that CHAOS_DISK names says: "slow 50" (milliseconds for each write), "full", or nothing. */
+/* A slow or full disk, for a server that is started with this in LD_PRELOAD. The file that CHAOS_DISK names says whether its writes
+ * to files wait or fail: "slow 50" (milliseconds for each write), "full", or nothing. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Whether a write may go on; it has waited for that. */
+/* Waits as long as ordered, and returns whether the write may go on. */
 static int may_write(int to) {
     const char *orders = getenv("CHAOS_DISK");
     struct stat file;
@@ -19,7 +19,7 @@ static int may_write(int to) {
     char order[16] = "";
     long milliseconds;
     FILE *read;
-    /* Connections and pipes are no files. */
+    /* Only regular files are on the disk, not connections and pipes. */
     if (!orders || fstat(to, &file) != 0 || !S_ISREG(file.st_mode)) return 1;
     read = fopen(orders, "re");
     if (!read) return 1;

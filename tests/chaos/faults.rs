@@ -17,7 +17,7 @@ type Strike = fn(&mut Field) -> io::Result<()>;
 /// One kind of fault.
 pub(crate) struct Fault {
     pub(crate) name: &'static str,
-    /// The servers that it is for, where it is not for all.
+    /// The kind of servers that it is for, unless it is for all.
     pub(crate) only: Option<Kind>,
     /// Breaks it, lets time pass and mends it.
     pub(crate) strike: Strike,
@@ -86,7 +86,7 @@ pub(crate) const OF_SERVERS: &[Fault] = &[
         let at = field.dice.below(field.servers.count());
         let time = sessions(&mut field.dice, 5, 20);
         disk(field, at, "full", time)?;
-        // It may have ended by itself, or be of no use any more.
+        // It may have ended by itself, or have stopped working.
         field.servers.stop(at);
         field.servers.start(at);
         mended(field).or_else(|_| with_new_disk(field, at))
@@ -102,7 +102,8 @@ pub(crate) const OF_SERVERS: &[Fault] = &[
     }),
 ];
 
-/// A quarter of what the sessions have is less than a lease that does not heed it; a fifth or more is borne.
+/// Limits the session timeout that a server grants. A quarter of the old timeout is shorter than a lease that ignores the
+/// change. A fifth or more is supported.
 fn grant_at_most(field: &Field, at: usize, timeout: Duration) {
     let millis = timeout.as_millis();
     let least = millis.min(2 * TICK.as_millis());
@@ -121,7 +122,7 @@ fn disk(field: &mut Field, at: usize, order: &str, time: Duration) -> io::Result
     std::fs::remove_file(orders)
 }
 
-/// So many milliseconds, from these to those.
+/// A time between these numbers of milliseconds.
 pub(crate) fn millis(dice: &mut Dice, least: usize, most: usize) -> Duration {
     let millis = least + dice.below(most - least);
     Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
@@ -133,14 +134,14 @@ pub(crate) fn around(dice: &mut Dice, time: Duration) -> Duration {
     millis(dice, time / 2, time * 3 / 2 + 1)
 }
 
-/// A time between so many tenths of the session timeout.
+/// A time between these numbers of tenths of the session timeout.
 pub(crate) fn sessions(dice: &mut Dice, least: usize, most: usize) -> Duration {
     let tenth = usize::try_from(SESSION.as_millis() / 10).unwrap_or(usize::MAX);
     millis(dice, least * tenth, most * tenth)
 }
 
 fn follower(field: &mut Field) -> usize {
-    // Once there is a leader, the others are to follow it.
+    // Once there is a leader, the others must follow it.
     let leader = field.servers.leader();
     let followers = field.servers.followers();
     if followers.is_empty() { (leader + 1) % field.servers.count() } else { field.dice.pick(&followers) }
@@ -162,8 +163,8 @@ fn killed(field: &mut Field, at: usize) -> io::Result<()> {
     mended(field)
 }
 
-/// What was written when the disk was full may be such that the server does not start any more. As an operator does, it is given an empty
-/// one: the two others have all that was ever confirmed.
+/// Gives a server an empty disk, as an operator would. After a full disk its files may be so broken that it does not start
+/// again. The other two servers have everything that was ever confirmed.
 fn with_new_disk(field: &mut Field, at: usize) -> io::Result<()> {
     let figures = field.servers.zookeeper().leader_now().map(Server::mntr).unwrap_or_default();
     // Some versions print it as a floating point number.
@@ -177,7 +178,7 @@ fn with_new_disk(field: &mut Field, at: usize) -> io::Result<()> {
     mended(field)
 }
 
-/// Waits until all servers serve again. Meanwhile clients are struck.
+/// Waits until all servers serve again. Client faults go on meanwhile.
 fn mended(field: &mut Field) -> io::Result<()> {
     let end = Instant::now() + MENDED;
     loop {

@@ -1,4 +1,4 @@
-//! The servers, the ways to them, the workers and the register: all that a fault can strike, or that sees what comes of it.
+//! The servers, the ways to them, the workers and the register: everything that a fault can strike, or that observes its effects.
 
 use std::io;
 use std::path::Path;
@@ -19,14 +19,14 @@ use crate::workers::{PLACES, Program, Workers, is_ours};
 pub(crate) const DISK: &str = "disk";
 /// Workers that share a way to the servers.
 const GROUPS: usize = 12;
-/// How often what the workers say is judged.
+/// How often the workers' reports are judged.
 const PAUSE: Duration = Duration::from_millis(100);
-/// If something takes this much longer than it should, the machine has held it up.
+/// If something takes this much longer than it should, the machine was too slow.
 const STALL: Duration = Duration::from_millis(100);
 
 pub(crate) struct Field {
     pub(crate) servers: Servers,
-    /// Of each group: a way to each server.
+    /// For each group, a way to each server.
     pub(crate) groups: Vec<Vec<Proxy>>,
     pub(crate) workers: Workers,
     pub(crate) register: Register,
@@ -66,7 +66,7 @@ impl Field {
         Ok(field)
     }
 
-    /// The paths, which must stay: servers delete empty containers, and numbers would start again.
+    /// Creates the paths as nodes that stay. Servers delete empty containers, and then sequence numbers would start again.
     fn prepare(&mut self) {
         let admin = self.servers.admin();
         for place in PLACES {
@@ -79,7 +79,7 @@ impl Field {
         self.workers.start(program, &hosts, group, seed)
     }
 
-    /// Lets time pass, in which the workers are heard, and struck.
+    /// Lets time pass, during which the register judges the workers' reports and client faults strike.
     pub(crate) fn pass(&mut self, time: Duration) -> io::Result<()> {
         let end = Instant::now() + time;
         loop {

@@ -1,4 +1,4 @@
-//! How long a lock was free while somebody waited for it, and what of that the faults explain.
+//! How long a lock was free while somebody waited for it, and how much of that the faults explain.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use crate::judge::{SESSION, TICK, nanoseconds};
 /// How long the next client may take without a fault.
 const AT_ONCE: u64 = 1_000_000_000;
 
-/// A fault, or a time in which this machine did nothing.
+/// A fault, or a time in which this machine stood still.
 #[derive(Clone, Debug)]
 pub(crate) struct Struck {
     pub(crate) name: &'static str,
@@ -21,13 +21,13 @@ pub(crate) enum Whom {
     /// The clients with these names, on the same connection. They may be ahead of others, who then wait for the end of
     /// their sessions.
     Clients(Vec<String>),
-    /// No client is served meanwhile, and all sessions start again after it.
+    /// No client is served meanwhile, and after it all session timeouts start again.
     Servers,
-    /// Nothing went on.
+    /// Nothing ran.
     Machine,
 }
 
-/// From when until when a lock was free for somebody.
+/// The time for which a lock was free while somebody waited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
     pub(crate) begin: u64,
@@ -42,7 +42,7 @@ impl Gap {
 
 /// The consequences of a fault end with the session that it ended.
 ///
-/// How long a session outlives the last that was heard of it: servers look for those that are over a tick at a time.
+/// How long a session can outlive its last sign of life: servers look for expired sessions once in a tick.
 pub(crate) const OUTLIVED: u64 = nanoseconds(SESSION) + 2 * nanoseconds(TICK);
 
 /// The gaps of all paths.
@@ -50,10 +50,10 @@ pub(crate) const OUTLIVED: u64 = nanoseconds(SESSION) + 2 * nanoseconds(TICK);
 pub(crate) struct HandOvers {
     /// Until when each path was claimed.
     claimed: HashMap<String, u64>,
-    /// The paths that peers queue at as well: how long those take is their affair.
+    /// The paths at which peers queue as well, and may take as long as they like.
     with_peers: HashSet<String>,
     pub(crate) gaps: Vec<Gap>,
-    /// Those that a fault has to explain.
+    /// The gaps that a fault has to explain.
     long: Vec<(String, Gap)>,
 }
 
@@ -64,7 +64,7 @@ impl HandOvers {
         }
     }
 
-    /// Somebody holds it at this time.
+    /// Notes that somebody holds the path at this time.
     pub(crate) fn is_claimed(&mut self, path: &str, at: u64) {
         match self.claimed.get_mut(path) {
             Some(until) => *until = at.max(*until),
@@ -72,12 +72,12 @@ impl HandOvers {
         }
     }
 
-    /// Until when somebody has claimed it.
+    /// The time until which somebody has claimed the path.
     pub(crate) fn claimed_until(&self, path: &str) -> u64 {
         self.claimed.get(path).copied().unwrap_or_default()
     }
 
-    /// A client that has waited since then has it now.
+    /// Notes that a client that has waited since `wanted` has the lock now.
     pub(crate) fn is_got(&mut self, path: &str, wanted: u64, at: u64) {
         let Some(begin) = self.claimed.get(path).copied().filter(|until| (wanted..=at).contains(until))
         else {
@@ -87,7 +87,7 @@ impl HandOvers {
         self.keep(path, begin, at);
     }
 
-    /// A client that has waited since then has waited in vain.
+    /// Notes that a client that has waited since `wanted` has given up.
     pub(crate) fn is_given_up(&mut self, path: &str, wanted: u64, at: u64) {
         let begin = self.claimed.get(path).map_or(wanted, |until| wanted.max(*until));
         self.keep(path, begin, at);
@@ -99,7 +99,7 @@ impl HandOvers {
         }
     }
 
-    /// The times that no fault explains.
+    /// The gaps that no fault explains.
     pub(crate) fn unexplained(&self, faults: &Faults) -> Vec<String> {
         let alone = self.long.iter().filter(|(path, _)| !self.with_peers.contains(path));
         alone
@@ -112,7 +112,7 @@ impl HandOvers {
             .collect()
     }
 
-    /// How long each gap was, by the fault that was near.
+    /// The length of each gap, by the nearest fault.
     pub(crate) fn by_fault(&self, faults: &Faults) -> BTreeMap<&'static str, Vec<u64>> {
         let mut times = BTreeMap::<_, Vec<u64>>::new();
         for gap in &self.gaps {
@@ -135,7 +135,7 @@ impl Faults {
         Self(all)
     }
 
-    /// Those that lasted at that time, or whose consequences did.
+    /// The faults that lasted during the gap, or whose consequences did.
     fn near(&self, gap: Gap) -> impl Iterator<Item = &Struck> {
         let before = self.0.partition_point(|struck| struck.begin < gap.end);
         let is_recent = move |struck: &&Struck| gap.begin < struck.begin.saturating_add(LONGEST);
@@ -143,8 +143,8 @@ impl Faults {
         recent.filter(move |struck| gap.begin < struck.end.saturating_add(OUTLIVED))
     }
 
-    /// Of two, the one of the servers, which all clients feel, and then the later: what follows a fault ends with the session that it
-    /// ended.
+    /// The fault that most likely caused the gap: server faults first, which affect all clients, then the latest, because the
+    /// consequences of a fault end with the session that it ended.
     fn nearest(&self, gap: Gap) -> &'static str {
         let faults = self.near(gap).filter(|struck| struck.whom != Whom::Machine);
         faults
@@ -152,7 +152,7 @@ impl Faults {
             .map_or("none", |struck| struck.name)
     }
 
-    /// How long the gap may be: each fault of clients may have struck one that was ahead, and its session has to end first.
+    /// How long the gap may be: each client fault may have struck a client that was ahead, whose session has to end first.
     fn explain(&self, gap: Gap) -> u64 {
         let explained = self.near(gap).map(|struck| {
             let lasted = struck.end.min(gap.end).saturating_sub(struck.begin.max(gap.begin));

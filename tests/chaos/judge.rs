@@ -1,36 +1,35 @@
-//! Claims of who held what, and when, and which of them cannot all be true.
+//! Collects the workers' claims to locks, and finds claims that cannot all be true.
 //!
-//! It knows nothing of ZooKeeper. A claim is what lies between two moments at which a worker had made certain that it holds:
-//! one that is not confirmed after it was made is no claim, because the worker may have been stopped in between.
+//! It knows nothing of ZooKeeper. A claim is the time between two moments at which a worker had verified that it holds a lock.
+//! A claim that was never confirmed does not count, because the worker may have been stopped right after it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// Claims that ended so long before the latest one are not compared any more: longer than a worker is ever stopped.
+/// Claims that ended this long before the latest one are not compared any more. No worker is stopped for as long.
 const KEPT: u64 = 20_000_000_000;
 
 /// The timeout of all sessions, and the length of a server's tick.
 pub(crate) const SESSION: Duration = Duration::from_secs(2);
 pub(crate) const TICK: Duration = Duration::from_millis(500);
-/// How late one may be told that an operator has deleted its node, on a busy machine: a quarter of a session timeout.
-/// Promised is a tenth.
+/// How late a holder may learn that an operator has deleted its node, on a busy machine: a quarter of a session timeout.
+/// The promise is a tenth.
 const TOLD_WITHIN: u64 = nanoseconds(SESSION) / 4;
-/// A client that no server reaches is told nothing. Its lease ends half a session timeout after the server last heard from
-/// it.
+/// A client that no server reaches learns nothing. Its lease ends half a session timeout after the server last heard from it.
 const LEASE: u64 = nanoseconds(SESSION) / 2;
 
 pub(crate) const fn nanoseconds(time: Duration) -> u64 {
     time.as_secs() * 1_000_000_000 + time.subsec_nanos() as u64
 }
 
-/// How one holds.
+/// The way in which a lock is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     /// With nobody beside it.
     Alone,
     /// With others that share it.
     Shared,
-    /// With so many at once, itself included.
+    /// With this number of holders at once, including this one.
     Counted(usize),
 }
 
@@ -46,7 +45,7 @@ pub(crate) struct Claim {
     pub(crate) worker: String,
     pub(crate) turn: u64,
     pub(crate) mode: Mode,
-    /// 0 where its library has none.
+    /// 0 if its library has none.
     pub(crate) token: i64,
     pub(crate) node: String,
     pub(crate) begin: u64,
@@ -63,7 +62,7 @@ impl Claim {
         self.begin < other.end && other.begin < self.end
     }
 
-    /// Whether both are turns on one node, as holders of one process have that pass it on.
+    /// Whether both are turns on one node, which holders of one process pass on.
     fn shares_node(&self, other: &Self) -> bool {
         self.worker == other.worker && self.node == other.node
     }
@@ -80,9 +79,9 @@ impl Claim {
 /// The problem with some claims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum What {
-    /// They are of one time.
+    /// They overlap in time.
     Overlap,
-    /// The later one has no greater token.
+    /// The later one does not have a greater token.
     Order,
 }
 
@@ -94,9 +93,9 @@ pub(crate) struct Violation {
     pub(crate) workers: Vec<String>,
     /// The claim among them with the lowest token or, if there are no tokens, the one that began first.
     pub(crate) stale: String,
-    /// Whether an operator had taken away what that one held by.
+    /// Whether an operator had deleted the node of the stale claim.
     pub(crate) is_by_operator: bool,
-    /// When it was so, as far as it is known.
+    /// When this lasted, as far as is known.
     pub(crate) from: u64,
     pub(crate) until: u64,
     pub(crate) text: String,
@@ -106,47 +105,47 @@ pub(crate) struct Violation {
 #[derive(Debug, Default)]
 pub(crate) struct Judge {
     claims: HashMap<String, Vec<Claim>>,
-    /// By path and claims, which violation it is.
+    /// The index of the violation, by path and claims.
     reported: HashMap<(String, String), usize>,
-    /// Nodes that an operator deleted, at some time between these two. Their holders learn of it within a heartbeat; until
-    /// then the next client may have the lock.
+    /// Nodes that an operator deleted, at some time between these two. Their holders learn of that within a heartbeat; until then
+    /// the next client may have the lock as well.
     deleted: HashMap<String, (u64, u64)>,
-    /// From when until when a fault was between the servers and this worker, or all of them.
+    /// The times when a fault was between the servers and this worker, or all workers.
     cut_off: Vec<(Option<String>, u64, u64)>,
-    /// How long after that one still claimed what another had, at most.
+    /// The longest time after a deletion at which its holder still claimed a lock that another had.
     pub(crate) told_after: u64,
     pub(crate) violations: Vec<Violation>,
-    /// Claims that were confirmed, by worker.
+    /// The number of confirmed claims, by worker.
     pub(crate) confirmed: BTreeMap<String, u64>,
 }
 
 impl Judge {
-    /// A worker has made certain that it holds.
+    /// Notes that a worker has verified that it holds.
     pub(crate) fn begins(&mut self, path: &str, claim: Claim) {
         let claims = self.claims.entry(path.to_owned()).or_default();
-        // Not each time: there are thousands.
+        // Not on every call, because there are thousands.
         if claims.first().is_some_and(|first| first.end + 2 * KEPT < claim.begin) {
             claims.retain(|old| old.end + KEPT > claim.begin);
         }
         claims.push(claim);
     }
 
-    /// An operator has deleted this node, at some time between these two.
+    /// Notes that an operator has deleted this node, at some time between these two.
     pub(crate) fn deletes(&mut self, node: String, begin: u64, end: u64) {
         self.deleted.insert(node, (begin, end));
     }
 
-    /// A fault is between the servers and this worker, or all of them.
+    /// Notes a fault between the servers and this worker, or all workers.
     pub(crate) fn cuts_off(&mut self, worker: Option<&str>, from: u64, until: u64) {
         self.cut_off.push((worker.map(str::to_owned), from, until));
     }
 
-    /// Faults that were to last for ever are over.
+    /// Ends the faults that had no end yet.
     pub(crate) fn are_mended(&mut self, at: u64) {
         self.cut_off.iter_mut().filter(|(.., until)| *until == u64::MAX).for_each(|(.., until)| *until = at);
     }
 
-    /// How long this worker may go on with a node that was deleted then.
+    /// How long this worker may go on claiming a node that was deleted at this time.
     fn allowed(&self, worker: &str, deleted: u64) -> u64 {
         let is_its = |who: &Option<String>| who.as_deref().is_none_or(|name| name == worker);
         let is_then =
@@ -155,10 +154,10 @@ impl Judge {
         if is_cut_off { LEASE } else { TOLD_WITHIN }
     }
 
-    /// Whether one of them holds by a node that an operator has deleted, and may not know it yet.
+    /// Whether one of them has a node that an operator has deleted, and may not know that yet.
     fn may_not_know(&mut self, claims: [&Claim; 2]) -> bool {
         let shared = claims[0].end.min(claims[1].end);
-        // The one that came after it may have been deleted as well, later.
+        // The later holder's node may have been deleted as well, afterwards.
         claims.into_iter().any(|claim| {
             let Some((begin, end)) = self.deleted.get(&claim.node).copied() else { return false };
             if shared < begin {
@@ -170,7 +169,7 @@ impl Judge {
         })
     }
 
-    /// It has done so again.
+    /// Notes that the worker has verified again that it holds.
     pub(crate) fn goes_on(&mut self, path: &str, worker: &str, turn: u64, until: u64) {
         let Some(claims) = self.claims.get_mut(path) else { return };
         let Some(at) = claims.iter().rposition(|claim| claim.worker == worker && claim.turn == turn) else {
@@ -184,7 +183,7 @@ impl Judge {
         if !was_confirmed {
             *self.confirmed.entry(worker.to_owned()).or_default() += 1;
         }
-        // There almost never is one, so only those are copied.
+        // There is almost never an overlap, so only overlapping claims are copied.
         let claim = &claims[at];
         let others =
             || claims.iter().enumerate().filter(|(other, claim)| *other != at && claim.is_confirmed());
@@ -245,14 +244,14 @@ impl Judge {
     }
 }
 
-/// Whether the later of the two has no greater token. Turns on one node have the same.
+/// Whether the later claim does not have a greater token. Turns on one node have the same token.
 fn is_stale(one: &Claim, other: &Claim) -> bool {
     let (first, second) = if one.begin < other.begin { (one, other) } else { (other, one) };
     let both_have = first.token != 0 && second.token != 0;
     both_have && (second.token < first.token || second.token == first.token && !first.shares_node(second))
 }
 
-/// The claims that are held at one moment with this claim, including it, if they are more than the limit.
+/// The claims that overlap with this one at one moment, including it, if they exceed the limit.
 fn crowd<'a>(claim: &'a Claim, beside: &[&'a Claim], limit: usize) -> Option<Vec<&'a Claim>> {
     let moments = std::iter::once(claim.begin).chain(beside.iter().map(|other| other.begin.max(claim.begin)));
     moments

@@ -1,4 +1,4 @@
-//! Tests of the judge: it finds what cannot be, and nothing else.
+//! Tests of the judge: it finds contradictions, and nothing else.
 
 mod handover;
 mod judge;
@@ -72,7 +72,7 @@ fn a_claim_that_is_not_confirmed_is_none() {
     assert!(judge.violations.is_empty());
     judge.goes_on(PATH, "b", 1, 21);
     assert_eq!(judge.violations.len(), 1);
-    // And said once.
+    // It is only reported once.
     judge.goes_on(PATH, "b", 1, 22);
     assert_eq!((judge.violations.len(), &judge.confirmed["b"]), (1, &1));
 }
@@ -86,7 +86,7 @@ fn a_token_that_does_not_grow_is_found() {
         assert_eq!((found[0].what, found[0].stale.as_str()), (What::Order, "b"));
     }
     assert_eq!(judged(&[early, ("b", Mode::Alone, 7, 20, 30)]).len(), 1);
-    // Among readers there is no order.
+    // Readers need no order among themselves.
     assert!(judged(&[("a", Mode::Shared, 7, 10, 20), ("b", Mode::Shared, 6, 20, 30)]).is_empty());
 }
 
@@ -103,7 +103,7 @@ fn a_node_that_is_passed_on_keeps_its_token() {
 
 #[test]
 fn one_whose_node_an_operator_deletes_may_not_know_it_for_a_while() {
-    // A fault of another, one that was over before, and one that it feels.
+    // A fault of another worker, a fault that was over before, and a fault that affects this worker.
     let another = (Some("b"), 0, 2_000_000_000);
     let before = (Some("a"), 0, 1_000_000_000);
     let own = (Some("a"), 0, 3_000_000_000);
@@ -148,7 +148,7 @@ fn permits_are_counted_at_each_moment() {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// What is unexplained of a lock that was free from second 10 on, with these faults.
+/// The number of unexplained gaps if a lock was free from second 10 on, with these faults.
 fn unexplained(seconds: u64, faults: &[(Whom, u64, u64)]) -> usize {
     let struck = faults.iter().map(|(whom, begin, end)| Struck {
         name: "a fault",
@@ -183,9 +183,9 @@ fn a_lock_is_not_free_for_long_while_one_waits_unless_a_fault_explains_it() {
         (4, &[clients(6, 6)], 1),
         (7, &[clients(9, 9), clients(12, 13)], 0),
         (8, &[clients(9, 9), clients(12, 13)], 1),
-        // A fault that comes after it explains nothing.
+        // A fault after the gap explains nothing.
         (2, &[clients(12, 13)], 1),
-        // While the servers are away nothing goes on.
+        // While the servers are away nothing happens.
         (9, &[(Servers, 9, 15)], 0),
         (10, &[(Servers, 9, 15)], 1),
         (3, &[(Machine, 11, 13)], 0),
@@ -213,7 +213,7 @@ fn one_that_came_after_the_lock_was_free_has_not_waited_for_it() {
     assert_eq!(hand_overs.claimed_until(PATH), 10 * SECOND);
     hand_overs.is_got(PATH, 11 * SECOND, 20 * SECOND);
     assert!(hand_overs.gaps.is_empty());
-    // In vain it has waited since it came.
+    // The client gives up just as it had come: there was no gap before that.
     hand_overs.is_given_up(PATH, 19 * SECOND, 20 * SECOND);
     assert!(hand_overs.unexplained(&Faults::new([])).is_empty());
     hand_overs.is_given_up(PATH, 17 * SECOND, 20 * SECOND);

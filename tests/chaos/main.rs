@@ -107,7 +107,7 @@ fn options() -> Result<Options, String> {
     Ok(options)
 }
 
-/// The programs, each as often as it is to run.
+/// The programs, each as often as it must run.
 fn programs(options: &Options) -> Result<Vec<&'static Program>, String> {
     let usual = match options.of {
         Kind::ZooKeeper => "rust=8,python=4,c=4,curator=2,curator-alone=2,kazoo=2",
@@ -153,7 +153,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether nothing was found.
+/// Runs chaos. Returns whether nothing was found.
 fn run(options: &Options, programs: &[&'static Program]) -> io::Result<bool> {
     std::fs::create_dir_all(&options.folder)?;
     let Options { seconds, seed, version, clock, .. } = options;
@@ -168,7 +168,7 @@ fn run(options: &Options, programs: &[&'static Program]) -> io::Result<bool> {
         field.start(program, at % field.groups.len(), seed)?;
     }
     let mut report = Report::new(*seed);
-    // Until each has had a lock, so that the first faults meet some.
+    // Wait until each worker has had a lock, so that the first faults meet holders.
     let all_begun = Instant::now() + Duration::from_secs(60);
     while field.register.book.latest.len() < programs.len() && Instant::now() < all_begun {
         field.pass(Duration::from_millis(200))?;
@@ -183,7 +183,7 @@ fn run(options: &Options, programs: &[&'static Program]) -> io::Result<bool> {
         field.troubles.extend(problem.map(|problem| problem.to_string()));
     }
     let quiet = now();
-    // Those that are left wait at most for a session of those ahead of them, which ends a tick or two later.
+    // The remaining waiters wait at most for the session of a client ahead, which ends a tick or two later.
     let patience = SESSION + 2 * TICK + Duration::from_secs(20);
     let all_served = |field: &Field| {
         let latest = &field.register.book.latest;
@@ -202,7 +202,7 @@ fn run(options: &Options, programs: &[&'static Program]) -> io::Result<bool> {
     Ok(report.print(&field, options.waits))
 }
 
-/// Lets faults come, until it is time.
+/// Lets faults strike until the time is over.
 fn strike(field: &mut Field, options: &Options, report: &Report) -> io::Result<()> {
     let of_servers = of_servers(options);
     field.swarm = Some(Swarm::new(options.seed, of_clients(options), options.pace));

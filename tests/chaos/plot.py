@@ -1,4 +1,4 @@
-"""Draws what a soak has used: python3 tests/chaos/plot.py FOLDER/used.tsv soak.svg"""
+"""Draws the resources used in a soak: python3 tests/chaos/plot.py FOLDER/used.tsv soak.svg"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STYLE = """text { font: 13px sans-serif; fill: #1f2328 } .title { font-weight: b
 polyline { fill: none; stroke-width: 1.5 } .grid { stroke: #8884 }
 @media (prefers-color-scheme: dark) { text { fill: #f0f6fc } .note { fill: #9198a1 } }"""
 COLOURS = "#c8702a", "#5b8db8", "#5a9e6f", "#b0578d", "#9aa4af", "#c9a227", "#7a6fc0", "#4aa5a5", "#8a6d3b"
-# What stands in the names of the values of a panel: its title.
+# The panels: a part of the names of their values, and the title.
 PANELS = {
     "memory, kB": "memory of the workers of each library, MB",
     "descriptors": "their descriptors",
@@ -51,7 +51,7 @@ def draw(series: Series) -> str:
     room = HIGH + 40
     out = []
     panels = [{name.replace(word, "").strip(): points for name, points in series.items() if word in name} for word in PANELS]
-    # A library has the same colour in all of them.
+    # A library has the same colour in all panels.
     colours = dict(zip(sorted(set().union(*panels)), itertools.cycle(COLOURS)))
     for number, (title, chosen) in enumerate(zip(PANELS.values(), panels)):
         out += panel(title, chosen, 60 + room * number, minutes, colours)

@@ -14,8 +14,9 @@ pub(crate) struct Book {
     /// By reason.
     pub(crate) gave: HashMap<String, u64>,
     pub(crate) lost: HashMap<String, u64>,
-    /// When each worker last got a lock, and what was said that could not be read.
+    /// When each worker last got a lock.
     pub(crate) latest: HashMap<String, u64>,
+    /// Lines that could not be read.
     pub(crate) unread: Vec<String>,
     pub(crate) hand_overs: HandOvers,
 }
@@ -29,19 +30,19 @@ struct Turn {
 }
 
 impl Book {
-    /// Takes down a line of a worker.
+    /// Records a line of a worker.
     pub(crate) fn hear(&mut self, worker: &str, line: &str) {
         if self.take(worker, line).is_none() {
             self.unread.push(format!("{worker}: {line}"));
         }
     }
 
-    /// Whether two of zklock's workers have claimed what only one can have.
+    /// Whether two of zklock's workers have claimed a lock that only one can have.
     pub(crate) fn is_against_zklock(&self) -> bool {
         self.judge.violations.iter().any(|violation| violation.workers.iter().all(|worker| is_ours(worker)))
     }
 
-    /// The paths that nobody claims while a worker waits: since when, and which.
+    /// The paths that nobody claims while a worker waits, since when it waits, and which worker it is.
     pub(crate) fn free_and_wanted(&self) -> impl Iterator<Item = (&str, u64, &str)> {
         let waiting = self.turns.iter().filter(|(_, turn)| !turn.has);
         waiting.map(|((worker, _), turn)| {
@@ -98,7 +99,7 @@ impl Book {
     }
 }
 
-/// The path of what a worker calls a lock, and how it is held.
+/// The path and the mode of a lock, from a worker's word for it.
 fn lock(text: &str) -> Option<(String, Mode)> {
     let (kind, path) = text.split_once(':')?;
     let mode = match kind.split_once('=') {

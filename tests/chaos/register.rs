@@ -17,7 +17,7 @@ enum Heard {
     Line(String, String),
 }
 
-/// Its threads end with their connections; the one that listens, with the process.
+/// Its threads end with their connections. The thread that listens ends with the process.
 pub(crate) struct Register {
     pub(crate) address: SocketAddr,
     heard: Receiver<Heard>,
@@ -41,7 +41,7 @@ impl Register {
         Ok(Self { address, heard, connections: Vec::new(), log, book: Book::default() })
     }
 
-    /// Writes down and judges what has been heard. Tells how long the disk has taken.
+    /// Writes down and judges the lines received so far. Returns how long the disk has taken.
     pub(crate) fn judge(&mut self) -> io::Result<Duration> {
         let (mut lines, mut text) = (Vec::new(), Vec::new());
         loop {
@@ -64,12 +64,12 @@ impl Register {
         Ok(took)
     }
 
-    /// Notes something in the log that is not from a worker.
+    /// Writes a remark to the log.
     pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.log, "# {text}")
     }
 
-    /// Tells all workers that it is over.
+    /// Tells all workers that the run is over.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         self.judge()?;
         for connection in self.connections.drain(..) {
@@ -80,7 +80,7 @@ impl Register {
     }
 }
 
-/// Reads a connection to its end. Its first line says whose it is.
+/// Reads a connection to its end. Its first line names the worker.
 fn read(connection: TcpStream, sender: &Sender<Heard>) {
     let Ok(copy) = connection.try_clone() else { return };
     let mut lines = BufReader::new(connection).lines().map_while(Result::ok);

@@ -8,7 +8,7 @@ use crate::handover::{Faults, OUTLIVED, Struck, Whom};
 use crate::judge::{Violation, What};
 use crate::workers::is_ours;
 
-/// How many troubles are named.
+/// How many troubles are printed.
 const SAID: usize = 20;
 
 pub(crate) struct Report {
@@ -29,7 +29,7 @@ impl Report {
         Self { seed, started: Instant::now(), troubles: Vec::new() }
     }
 
-    /// Faults come from now on.
+    /// Notes that faults begin now.
     pub(crate) fn begun(&mut self) {
         self.started = Instant::now();
     }
@@ -38,7 +38,7 @@ impl Report {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Clients of zklock that got nothing after the faults were over. Peers do not matter here.
+    /// Reports clients of zklock that got no lock after the faults were over. Peers do not matter here.
     pub(crate) fn starved(&mut self, field: &Field, quiet: u64, patience: Duration) {
         for worker in field.workers.running.iter().filter(|worker| is_ours(&worker.name)) {
             if field.register.book.latest.get(&worker.name).is_none_or(|at| *at <= quiet) {
@@ -48,7 +48,7 @@ impl Report {
         }
     }
 
-    /// Nodes of those who have ended.
+    /// Reports nodes of workers that have ended.
     pub(crate) fn left_behind(&mut self, field: &Field, within: Duration) {
         let left = field.servers.contenders();
         if !ground::until(within, || left().is_empty()) {
@@ -56,7 +56,7 @@ impl Report {
         }
     }
 
-    /// Whether nothing is against zklock.
+    /// Prints the report. Returns whether it has nothing against zklock.
     pub(crate) fn print(&self, field: &Field, judges_waits: bool) -> bool {
         let book = &field.register.book;
         let mut grants = BTreeMap::<&str, u64>::new();
@@ -116,7 +116,7 @@ fn program(worker: &str) -> &str {
     worker.rsplit_once('-').map_or("?", |split| split.0)
 }
 
-/// How long it took until a waiter had what was free, without faults and with each.
+/// Prints how long it took until a waiter had a free lock, without faults and with each.
 fn print_hand_overs(times: BTreeMap<&str, Vec<u64>>) {
     println!("hand-overs to one that waited, ms:");
     for (fault, mut took) in times {
@@ -126,7 +126,7 @@ fn print_hand_overs(times: BTreeMap<&str, Vec<u64>>) {
     }
 }
 
-/// Prints who claimed what another had, or had no larger token, and during which fault.
+/// Prints which workers claimed a lock that another had, or whose token was not larger, and during which fault.
 fn print_violations(struck: &[Struck], violations: &[Violation]) {
     let mut kinds = BTreeMap::<(&str, &str, &str), (u64, u64)>::new();
     for violation in violations {
@@ -141,7 +141,7 @@ fn print_violations(struck: &[Struck], violations: &[Violation]) {
             };
             struck.begin < violation.until && violation.from < struck.end + OUTLIVED && is_its
         };
-        // Of two, the one of its own, and then the later.
+        // A fault of the worker itself comes first, then the latest.
         let fault = struck
             .iter()
             .filter(is_near)

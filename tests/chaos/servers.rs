@@ -1,5 +1,5 @@
-//! The servers that are struck: ZooKeeper's, or etcd's. A fault names a server by its index, and needs no more of it than stands here, so
-//! that both take the same faults.
+//! The servers that faults strike: ZooKeeper's or etcd's. A fault names a server by its index and only uses the methods
+//! here, so that it works with both.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(crate) enum Servers {
 }
 
 impl Servers {
-    /// ZooKeeper servers of this release, with clocks that are this much too fast.
+    /// Starts ZooKeeper servers of this release, with clocks that are this much too fast.
     pub(crate) fn of_zookeeper(version: Option<&str>, clock: Option<&str>) -> Result<Self, String> {
         let mut preloaded = format!("LD_PRELOAD={}", variable("CHAOS_DISK_LIBRARY")?);
         let (disk, mut rate) = (format!("CHAOS_DISK={{home}}/{DISK}"), "FAKETIME=".to_owned());
@@ -39,7 +39,7 @@ impl Servers {
         builder.try_start().map(Self::ZooKeeper)
     }
 
-    /// etcd servers of the release that `tests/chaos/run` has found.
+    /// Starts etcd servers of the release that `tests/chaos/run` has found.
     pub(crate) fn of_etcd() -> Result<Self, String> {
         let etcd = Etcd::start(&variable("CHAOS_ETCD_SERVER")?)?;
         let (version, wanted) = (etcd.version(), SESSION.as_secs());
@@ -58,7 +58,7 @@ impl Servers {
     ///
     /// # Panics
     ///
-    /// When they are of another kind.
+    /// If they are of another kind.
     pub(crate) fn zookeeper(&self) -> &Ensemble {
         match self {
             Self::ZooKeeper(ensemble) => ensemble,
@@ -70,7 +70,7 @@ impl Servers {
     ///
     /// # Panics
     ///
-    /// When they are of another kind.
+    /// If they are of another kind.
     pub(crate) fn etcd(&self) -> &Etcd {
         match self {
             Self::ZooKeeper(_) => panic!("etcd's faults are for its servers"),
@@ -85,7 +85,7 @@ impl Servers {
         }
     }
 
-    /// A way for clients to each of them.
+    /// A proxy for clients in front of each server.
     pub(crate) fn ways(&self) -> Vec<Proxy> {
         match self {
             Self::ZooKeeper(ensemble) => ensemble.proxied(),
@@ -93,7 +93,7 @@ impl Servers {
         }
     }
 
-    /// The one that leads. It waits for an election to end.
+    /// The leader. Waits for an election to end.
     pub(crate) fn leader(&self) -> usize {
         match self {
             Self::ZooKeeper(ensemble) => index(ensemble.leader()),
@@ -144,7 +144,7 @@ impl Servers {
         }
     }
 
-    /// Holds all that goes between a follower and its leader.
+    /// Holds everything that a follower and its leader send each other.
     pub(crate) fn part(&self, follower: usize, leader: usize) {
         match self {
             Self::ZooKeeper(ensemble) => link(ensemble, follower, leader).freeze(Direction::Both),
@@ -152,7 +152,7 @@ impl Servers {
         }
     }
 
-    /// Lets it go on.
+    /// Lets it pass again.
     pub(crate) fn join(&self, follower: usize, leader: usize) {
         match self {
             Self::ZooKeeper(ensemble) => link(ensemble, follower, leader).thaw(),
@@ -160,7 +160,7 @@ impl Servers {
         }
     }
 
-    /// Waits until all serve and are in step; else it says what is missing.
+    /// Waits until all serve and are in step. Otherwise the error says what is missing.
     pub(crate) fn await_whole(&self, bound: Duration) -> Result<(), String> {
         match self {
             Self::ZooKeeper(ensemble) => ensemble.await_whole(bound),
@@ -168,7 +168,7 @@ impl Servers {
         }
     }
 
-    /// An operator at a server of ZooKeeper that no fault comes between. It is there as long as that server is.
+    /// An operator on a ZooKeeper server, whose connection no fault breaks. It works as long as that server runs.
     pub(crate) fn admin(&self) -> Admin {
         Admin::connect(self.zookeeper().leader().address())
     }
@@ -178,7 +178,7 @@ impl Servers {
         Admin::try_connect(self.zookeeper().leader_now()?.address()).ok()
     }
 
-    /// Looks for the nodes, or keys, of those who hold a lock or wait for it.
+    /// A function that lists the nodes, or keys, of holders and waiters.
     pub(crate) fn contenders(&self) -> Box<dyn Fn() -> Vec<String> + '_> {
         match self {
             Self::ZooKeeper(_) => {

@@ -1,4 +1,4 @@
-//! Resources of workers and servers while nothing goes wrong: none of them may grow.
+//! Resources of workers and servers while no fault strikes: none of them may grow.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,20 +10,20 @@ use crate::field::Field;
 use crate::servers::Kind;
 use crate::workers::PROGRAMS;
 
-/// How often it is looked at.
+/// How often resources are measured.
 const EVERY: Duration = Duration::from_secs(10);
-/// So much more than a tenth is no growth: of what there is but a few of, the number changes with the turn that is under way.
+/// Growth by a tenth and this number is allowed: small numbers change with the turns that are under way.
 const SLACK: u64 = 8;
 const SERVERS: &str = "servers";
-/// Of the servers, what could grow with each turn.
+/// The servers' values that could grow with each turn.
 const OF_SERVERS: [&str; 4] =
     ["zk_watch_count", "zk_num_alive_connections", "zk_ephemerals_count", "zk_global_sessions"];
 
-/// Values by what they are of, at one time.
+/// The values at one time, by their names.
 type Values = BTreeMap<String, u64>;
 
-/// Lets workers take turns for a time and no fault strike, and prints what they used early and late. All values go to a table. What
-/// has grown is a trouble.
+/// Lets workers take turns for a time without faults, and prints their resources early and late. All values go to a table.
+/// Growth is a trouble.
 pub(crate) fn soak(field: &mut Field, time: Duration, table: &Path) -> io::Result<()> {
     let (begun, mut series) = (Instant::now(), BTreeMap::<String, Vec<u64>>::new());
     let mut table = fs::File::create(table)?;
@@ -48,19 +48,19 @@ pub(crate) fn soak(field: &mut Field, time: Duration, table: &Path) -> io::Resul
     Ok(())
 }
 
-/// The middle one of as many as a tenth of all has.
+/// The median of the first tenth.
 fn median(values: &[u64]) -> u64 {
     let mut sorted = values[..(values.len() / 9).max(1)].to_vec();
     sorted.sort_unstable();
     sorted[sorted.len() / 2]
 }
 
-/// Of all workers of a program together, and of all servers.
+/// Measures the sums over all workers of each program, and over all servers.
 fn look(field: &Field) -> Values {
     let mut sums = Values::new();
     for worker in &field.workers.running {
         let process = format!("/proc/{}", worker.pid());
-        // A worker that has just ended is found elsewhere.
+        // If a worker has just ended, other code reports that.
         let Ok(status) = fs::read_to_string(format!("{process}/status")) else { continue };
         let number = |key: &str| {
             let line = status.lines().find(|line| line.starts_with(key));

@@ -1,5 +1,5 @@
-//! What the servers know about a lock that is free for long while a client waits for it. It is written down at once,
-//! because afterwards nobody can tell whether a watch was missing there, or its event was lost here.
+//! Asks the servers about a lock that is free for long while a client waits for it. It records the answers at once, because
+//! afterwards nobody can tell whether the server had no watch or the client lost its event.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -11,15 +11,15 @@ use ground::Server;
 
 use crate::judge::{SESSION, TICK, nanoseconds};
 
-/// Longer than it takes until the session of one that was ahead has ended, if nothing else comes.
+/// Longer than the session of a client ahead can last, if no other fault follows.
 const LONG: u64 = 2 * (nanoseconds(SESSION) + 2 * nanoseconds(TICK));
-/// From one look at a path to the next.
+/// The time between two questions about a path.
 const PAUSE: u64 = nanoseconds(Duration::from_secs(30));
-/// How often it is looked at, at most.
+/// The most questions in a run.
 const LOOKS: usize = 30;
 
 pub(crate) struct Stuck {
-    /// The file in which it is written.
+    /// The file for the answers.
     file: PathBuf,
     text: String,
     looked: HashMap<String, u64>,
@@ -31,7 +31,7 @@ impl Stuck {
         Self { file, text: String::new(), looked: HashMap::new(), looks: 0 }
     }
 
-    /// Looks at each path that is free since then while somebody waits, if that is long ago.
+    /// Asks about each path that has been free for long while somebody waits.
     pub(crate) fn look<'a>(
         &mut self,
         free: impl Iterator<Item = (&'a str, u64, &'a str)>,
@@ -57,7 +57,7 @@ impl Stuck {
         Ok(())
     }
 
-    /// The lines of an answer that are about nodes below the path, each with the line that stands over it or below it and has no path.
+    /// Quotes the lines of an answer about nodes below the path, each with the next line above or below it that has no path.
     fn quote(&mut self, what: &str, answer: &str, path: &str) {
         let (mut session, mut is_below) = ("", false);
         for line in answer.lines().map(str::trim) {

@@ -1,5 +1,5 @@
-//! Faults of a group of clients, or of its connections to the servers. They come often, even while other groups, or
-//! servers, have a fault of their own.
+//! Faults of a group of clients, or of its connections to the servers. They come often, even while other groups or servers
+//! have faults.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::workers::Worker;
 /// The consequences of a fault that has struck.
 enum Course {
     Over,
-    /// It lasts so long, and then is mended so.
+    /// It lasts this long, and then is mended like this.
     Lasts(Duration, Mend),
     /// There was nothing that it could strike.
     Missed,
@@ -28,7 +28,7 @@ type Mend = Box<dyn FnOnce(&mut Field)>;
 /// One kind of fault.
 pub(crate) struct Fault {
     pub(crate) name: &'static str,
-    /// The servers whose operator it takes, where it takes one; and so they must serve.
+    /// The kind of servers, if the fault needs their operator. Then they must also serve.
     pub(crate) only: Option<Kind>,
     /// Strikes that group of clients.
     strike: Strike,
@@ -85,7 +85,7 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
         let latest: Vec<_> = field.groups[group].iter().filter_map(|way| way.session().pop()).collect();
         let (Some(address), false) = (address, latest.is_empty()) else { return Ok(Course::Missed) };
         let (id, password, _) = dice.pick(&latest);
-        // It creates no node more that the judge would not know of.
+        // From here on the client creates no node that the judge does not know.
         field.groups[group].iter().for_each(|way| way.freeze(Direction::ToServer));
         field.pass(Duration::from_millis(100))?;
         let Some(admin) = field.servers.try_admin() else {
@@ -106,7 +106,7 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
     by_operator("node deleted", Kind::ZooKeeper, |field, _, dice| {
         let Some(admin) = field.servers.try_admin() else { return Ok(Course::Missed) };
         let mut nodes = field.servers.contenders()();
-        // The judge knows nodes by their names, and that of an exclusive lock is always the same.
+        // The judge knows nodes by their names, and an exclusive lock's node always has the same name.
         nodes.retain(|node| !node.ends_with("/lock") && !node.ends_with("-of-lock"));
         if nodes.is_empty() {
             return Ok(Course::Missed);
@@ -156,39 +156,39 @@ fn frozen(field: &Field, group: usize, dice: &mut Dice, direction: Direction) ->
     Ok(Course::Lasts(sessions(dice, 1, 20), Box::new(mend)))
 }
 
-/// One of the group.
+/// Picks a client of the group.
 fn client(field: &Field, group: usize, dice: &mut Dice) -> Option<usize> {
     let running = field.workers.running.iter().enumerate();
     let of_group: Vec<_> = running.filter(|(_, worker)| worker.group == group).map(|(at, _)| at).collect();
     (!of_group.is_empty()).then(|| dice.pick(&of_group))
 }
 
-/// Deletes nodes, as an operator does. The judge is then told that these nodes were deleted meanwhile.
+/// Deletes nodes, as an operator does, and then tells the judge when they were deleted.
 fn take_away(field: &mut Field, nodes: Vec<String>, act: impl FnOnce(&Servers)) {
     let begin = now();
     act(&field.servers);
     let end = now();
     for node in nodes {
-        // For those who read the log later.
+        // For readers of the log.
         let _ = field.register.note(&format!("{begin} {end} deletes {node}"));
         field.register.book.judge.deletes(node, begin, end);
     }
 }
 
-/// The faults that come one after the other, and those that last.
+/// The source of client faults, with the faults that last now.
 pub(crate) struct Swarm {
     dice: Dice,
     chosen: Vec<&'static Fault>,
-    /// How long it is from one to the next, on average.
+    /// The average time from one fault to the next.
     pace: Duration,
     next: Instant,
     lasting: Vec<(Instant, usize, Mend)>,
-    /// Clients that wait until the servers serve.
+    /// Faults that wait until the servers serve.
     put_off: Vec<&'static Fault>,
 }
 
 impl Swarm {
-    /// With these faults; empty for no faults.
+    /// A swarm of these faults, which may be none.
     pub(crate) fn new(seed: u64, chosen: Vec<&'static Fault>, pace: Duration) -> Self {
         let (next, lasting, put_off) = (Instant::now(), Vec::new(), Vec::new());
         Self { dice: Dice::new(!seed), chosen, pace, next, lasting, put_off }
@@ -219,7 +219,7 @@ impl Swarm {
         self.strike(field, fault)
     }
 
-    /// Strikes a group that no other fault has in hand.
+    /// Strikes a group that no other fault affects now.
     fn strike(&mut self, field: &mut Field, fault: &'static Fault) -> io::Result<()> {
         let is_free = |group: &usize| self.lasting.iter().all(|(_, struck, _)| struck != group);
         let free: Vec<usize> = (0..field.groups.len()).filter(is_free).collect();
@@ -244,14 +244,14 @@ impl Swarm {
             field.register.book.judge.cuts_off(Some(worker), begin, end);
         }
         if fault.only.is_some() {
-            // Whom an operator strikes, the judge knows.
+            // The judge already knows whom an operator has struck.
             workers.clear();
         }
         field.struck.push(Struck { name: fault.name, whom: Whom::Clients(workers), begin, end });
         Ok(())
     }
 
-    /// No more comes, and what lasts is mended.
+    /// Ends the faults, and mends those that last.
     pub(crate) fn end(self, field: &mut Field) {
         self.lasting.into_iter().for_each(|(_, _, mend)| mend(field));
     }

@@ -1,4 +1,4 @@
-//! The worker processes: which programs there are, and what each is to take.
+//! The worker processes: their programs, and the locks that each takes.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
@@ -39,8 +39,8 @@ const KAZOOS: &[&str] = &[
 ];
 const LIBRARYS: &[&str] = &["mutex:/PLACE/library"];
 const ETCDS: &[&str] = &["mutex:/PLACE/etcd"];
-/// Locks that are held for a moment, for so long that much goes wrong meanwhile, and so briefly that they are granted
-/// often. The workers of a program take them one after the other.
+/// Places for locks that are held for a moment, so long that much goes wrong meanwhile, or so briefly that they are granted
+/// often. The workers of a program are spread over them.
 pub(crate) const PLACES: [&str; 4] = ["quick", "slow", "swift-1", "swift-2"];
 
 /// A program that takes locks.
@@ -48,11 +48,11 @@ pub(crate) const PLACES: [&str; 4] = ["quick", "slow", "swift-1", "swift-2"];
 pub(crate) struct Program {
     pub(crate) name: &'static str,
     locks: &'static [&'static str],
-    /// Last words of its command line.
+    /// The last arguments of its command line.
     more: &'static [&'static str],
-    /// Whether what it claims is zklock's word.
+    /// Whether its claims come from zklock.
     pub(crate) is_ours: bool,
-    /// The servers that it knows.
+    /// The kind of servers that it uses.
     pub(crate) of: Kind,
 }
 
@@ -64,7 +64,7 @@ const fn peer(name: &'static str, locks: &'static [&'static str], more: &'static
     Program { name, locks, more, is_ours: false, of: Kind::ZooKeeper }
 }
 
-/// It is started with this, and then heeds what its library says of a loss; else it is deaf.
+/// With this argument a worker heeds its library's reports of a loss. Otherwise it is deaf.
 const LISTENS: &[&str] = &["--listens"];
 
 pub(crate) const PROGRAMS: &[Program] = &[
@@ -81,13 +81,13 @@ pub(crate) const PROGRAMS: &[Program] = &[
     Program { of: Kind::Etcd, ..peer("etcd-deaf", ETCDS, &[]) },
 ];
 
-/// Whether what this worker claims is zklock's word.
+/// Whether this worker's claims come from zklock.
 pub(crate) fn is_ours(worker: &str) -> bool {
     let name = worker.rsplit_once('-').map_or("", |split| split.0);
     PROGRAMS.iter().any(|program| program.name == name && program.is_ours)
 }
 
-/// How the programs are started, from the environment that `tests/chaos/run` makes.
+/// The command that starts a program, from the environment that `tests/chaos/run` sets.
 fn command(program: &Program) -> io::Result<Command> {
     let family = program.name.split('-').next().unwrap_or_default();
     let variable = format!("CHAOS_{}", family.to_uppercase());
@@ -103,7 +103,7 @@ fn command(program: &Program) -> io::Result<Command> {
 pub(crate) struct Worker {
     pub(crate) name: String,
     pub(crate) program: &'static Program,
-    /// The way to the servers that it shares with others.
+    /// The group with which it shares its ways to the servers.
     pub(crate) group: usize,
     child: Child,
 }
@@ -115,7 +115,7 @@ impl Worker {
 
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        // A worker that has ended is found when its end is checked.
+        // If the worker has ended, `ended` reports that.
         let _ = pid.map(|pid| kill_process(pid, signal));
     }
 
@@ -128,7 +128,7 @@ impl Worker {
     }
 }
 
-/// All that run. Dropping it kills them.
+/// All running workers. Dropping it kills them.
 pub(crate) struct Workers {
     pub(crate) running: Vec<Worker>,
     numbers: BTreeMap<&'static str, u64>,
@@ -169,7 +169,7 @@ impl Workers {
         Ok(())
     }
 
-    /// Kills one, and says which it was.
+    /// Kills a worker and returns it.
     pub(crate) fn kill(&mut self, at: usize) -> io::Result<Worker> {
         let mut worker = self.running.remove(at);
         worker.child.kill()?;
@@ -177,7 +177,7 @@ impl Workers {
         Ok(worker)
     }
 
-    /// Workers that ended without being told to, and their last words.
+    /// Workers that ended by themselves, with the end of their output.
     pub(crate) fn ended(&mut self) -> Vec<String> {
         let mut ended = Vec::new();
         for worker in &mut self.running {
@@ -193,7 +193,7 @@ impl Workers {
         ended
     }
 
-    /// Waits for the end of all, which were told of it. Those that do not end well are named.
+    /// Waits until all have ended, after they were told to. Returns those that did not end well.
     pub(crate) fn finish(&mut self, within: Duration) -> Vec<String> {
         let mut bad = Vec::new();
         let all_ended = |workers: &mut Vec<Worker>| {
@@ -219,7 +219,7 @@ fn describe(status: ExitStatus) -> String {
     format!("has ended with {status}")
 }
 
-/// The last words of a worker.
+/// The end of a worker's output.
 fn said(logs: &Path, name: &str) -> String {
     let text = std::fs::read_to_string(logs.join(name)).unwrap_or_default();
     let lines: Vec<_> = text.lines().collect();

@@ -1,4 +1,4 @@
-//! Answers as text: what is the same in the text of both servers is the same.
+//! Answers as text: two answers are the same if their texts are.
 
 use crate::codec::Reader;
 use crate::normalise::Names;
@@ -13,7 +13,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The header and what follows it.
+    /// The header and the rest of the frame.
     pub(crate) fn read(frame: &[u8]) -> Option<(Self, &[u8])> {
         let mut reader = Reader(frame);
         let header = Self { xid: reader.int()?, zxid: reader.long()?, error: reader.int()? };
@@ -30,7 +30,7 @@ pub(crate) fn reply(request: &Request, header: &Header, body: &[u8], names: &mut
         code => format!("error {code} at {zxid}"),
     };
     if header.error != 0 {
-        // A real server may send behind it what there was of an answer. No client reads that.
+        // A real server may send a part of the answer after it. No client reads that.
         return outcome;
     }
     let fields = fields(request, &mut reader, names);
@@ -53,7 +53,7 @@ pub(crate) fn event(header: &Header, body: &[u8], names: &Names) -> String {
         4 => "children changed".to_owned(),
         other => format!("of kind {other}"),
     };
-    // In the order that lets events be sorted by path.
+    // In an order that lets events be sorted by path.
     let mut text = format!("event: {} {kind}", names.path(&path));
     if (header.zxid, header.error, state) != (-1, 0, 3) {
         text += &format!(" (zxid {} error {} state {state})", names.zxid(header.zxid), header.error);
@@ -64,7 +64,7 @@ pub(crate) fn event(header: &Header, body: &[u8], names: &Names) -> String {
 /// The fields of a reply without an error, each with a space before it.
 fn fields(request: &Request, reader: &mut Reader<'_>, names: &mut Names) -> Option<String> {
     Some(match request {
-        // There was nothing to cut.
+        // The request had nothing to cut.
         Request::Truncated { request, .. } => fields(request, reader, names)?,
         Request::Create { path, .. } => {
             let shape = request.opcode();
@@ -116,7 +116,7 @@ fn results(parts: &[Request], reader: &mut Reader<'_>, names: &mut Names) -> Opt
             }
             break;
         }
-        // Operations come back as what the flags made of them, so the reply alone says how to read it.
+        // The flags decide which operation comes back, so only the reply says how to read it.
         let path = parts.get(index).and_then(Request::path).unwrap_or_default();
         text += &format!(" | {kind}");
         if code != 0 {

@@ -26,7 +26,7 @@ impl Wire {
         Self { stream, incoming: Vec::new(), is_closed: false }
     }
 
-    /// Writes; that the other end is gone shows when reading.
+    /// Writes. If the other end is gone, the next read shows that.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes);
     }
@@ -47,14 +47,14 @@ impl Wire {
         }
     }
 
-    /// Says that nothing more will come, and reads to the end: then the server has forgotten the connection.
+    /// Ends the sending side, and reads to the end. Then the server has forgotten the connection.
     pub(crate) fn hang_up(mut self, patience: Duration) {
         let _ = self.stream.shutdown(Shutdown::Write);
         let end = Instant::now() + patience;
         while !self.is_closed && self.read_more(end) {}
     }
 
-    /// All that comes until the server closes, as text.
+    /// Everything that comes until the server closes the connection, as text.
     pub(crate) fn text(mut self, patience: Duration) -> String {
         let end = Instant::now() + patience;
         while !self.is_closed && self.read_more(end) {}

@@ -1,6 +1,6 @@
-//! ZooKeeper's encoding, for requests as they should be and as they should not.
+//! ZooKeeper's encoding, for valid and for invalid requests.
 
-/// Reads fields off the front of a message; `None` where it ends early.
+/// Reads fields off the front of a message; `None` if it ends early.
 #[derive(Debug)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 

@@ -1,4 +1,4 @@
-//! Holds the same conversation with two servers, and finds where they differ.
+//! Holds the same conversation with two servers, and finds their first difference.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use crate::plant::Plant;
 use crate::side::{Transcript, converse};
 use crate::step::Step;
 
-/// The two servers, and what is done to the answers of the second.
+/// The two servers, and the change of the second one's answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pair {
     pub(crate) real: SocketAddr,
@@ -28,7 +28,7 @@ pub(crate) struct Outcome {
 
 impl Pair {
     pub(crate) fn converse(&self, slots: usize, steps: &[Step]) -> Outcome {
-        // A tree of its own for each run, since not everything can be deleted after it.
+        // Each run has a separate tree, because not everything can be deleted after it.
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let (real, other) = thread::scope(|scope| {
@@ -40,7 +40,7 @@ impl Pair {
         Outcome { real, other, difference }
     }
 
-    /// Like [`converse`](Self::converse). Servers of 3.4 end sessions at their own time, so with these a difference has to
+    /// Like [`converse`](Self::converse). Servers of 3.4 end sessions at a time of their choice, so with them a difference must
     /// show twice.
     pub(crate) fn converse_surely(&self, slots: usize, steps: &[Step]) -> Outcome {
         let outcome = self.converse(slots, steps);
@@ -49,12 +49,12 @@ impl Pair {
 }
 
 impl Outcome {
-    /// The conversation up to the difference, for people.
+    /// Prints the conversation up to the difference, for people.
     pub(crate) fn print(&self, steps: &[Step]) {
         let end = self.difference.unwrap_or(steps.len() - 1);
         for (index, step) in steps.iter().enumerate().take(end + 1) {
             println!("    {:>3} {step}", index + 1);
-            // It is only reported which clients see which transaction if that differs.
+            // The transactions that clients see are only reported if they differ.
             let (real, other) = (&self.real[index], &self.other[index]);
             for line in real {
                 if !other.contains(line) {

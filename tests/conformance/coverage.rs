@@ -1,4 +1,4 @@
-//! Records what was tried: each operation with each answer that it can get.
+//! Records the cases that were tried: each operation with each answer that it can get.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Many differences, of each kind one: for the work on a server that is far from the other.
+//! One difference of each kind, for work on a server that still differs a lot from the other.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ impl Gallery {
             println!("seed {seed}: the servers differed, and did not when it was held again");
             return;
         }
-        // Most are of a kind that is known, which shows without the work of making them short.
+        // Most are of a known kind, which shows without the work of shrinking them.
         if self.is_known(&outcome) {
             return;
         }
@@ -37,7 +37,7 @@ impl Gallery {
     }
 }
 
-/// The first two lines that differ, without all numbers but the operation's and the error's.
+/// The first two lines that differ, without any numbers except the operation's and the error's.
 fn kind(outcome: &Outcome) -> String {
     let Some(index) = outcome.difference else { return String::new() };
     let (real, other) = (&outcome.real[index], &outcome.other[index]);

@@ -1,4 +1,4 @@
-//! Conversations by chance: few paths, so that what is done collides.
+//! Random conversations, with few paths, so that operations collide.
 //!
 //! Requests that end a real server, or that depend on a race inside it, are left out, each with its reason.
 
@@ -48,13 +48,13 @@ const ODD: [&str; 21] = [
 ];
 const WORDS: [&str; 10] = ["ruok", "srvr", "mntr", "wchs", "isro", "nope", "envi", "stat", "conf", "cons"];
 
-/// A generator and what it believes of the conversation so far.
+/// A generator, and its idea of the conversation so far.
 struct Author {
     dice: Dice,
     is_connected: Vec<bool>,
 }
 
-/// The conversation of that seed: how many slots it has, and its steps.
+/// The conversation of a seed: its number of slots, and its steps.
 pub(crate) fn conversation(seed: u64, length: usize) -> (usize, Vec<Step>) {
     let mut dice = Dice::new(seed);
     let slots = 3 + dice.below(3);
@@ -155,7 +155,7 @@ impl Author {
     fn send(&mut self, slot: usize) -> Step {
         let first = self.request();
         let mut requests = vec![first];
-        // A flight of several. Only its last may be one that races with those around it.
+        // A flight of several requests. Only the last may race with those around it.
         let count = if self.dice.chance(25) { 1 + self.dice.below(4) } else { 0 };
         for _ in 0..count {
             let next = self.request();
@@ -320,7 +320,7 @@ impl Author {
         Request::SetData { path, data: self.data(), version: self.version() }
     }
 
-    /// A path of this conversation, or none at all: what is done to others outlives it.
+    /// A path of this conversation, or none at all: changes of other paths would outlive it.
     fn own_path(&mut self) -> String {
         let path = self.path();
         let is_shared = path == "/" || path.starts_with("/zookeeper");

@@ -1,15 +1,15 @@
-//! Conversations by chance with two servers, which have to agree in everything: `cargo test --test conformance`.
+//! Random conversations with two servers, which must agree in everything: `cargo test --test conformance`.
 //!
-//! Two real servers agree, which shows that the comparison is sound. That it is sharp is shown by errors that are
-//! planted in what one of them says, and have to be found.
+//! Two real servers agree, which shows that the comparison is sound. Errors that are planted in the answers of one of
+//! them must be found, which shows that it is sharp.
 //!
-//! * [`generate`], [`scripts`]: conversations, each from a seed, and some that are written down
-//! * [`old`]: the same as a server of 3.4 can have them
-//! * [`step`], [`request`], [`codec`]: what they are made of, down to the wire
+//! * [`generate`], [`scripts`]: conversations, each from a seed, and some that are written by hand
+//! * [`old`]: the same conversations for a server of 3.4
+//! * [`step`], [`request`], [`codec`]: their parts, down to the wire
 //! * [`side`], [`client`]: a conversation with one server
-//! * [`answer`], [`normalise`], [`words`]: what it says, as text without what servers may differ in
-//! * [`compare`], [`shrink`], [`gallery`], [`plant`]: where two of them part, in few words
-//! * [`coverage`], [`servers`]: what was tried at all, and with whom
+//! * [`answer`], [`normalise`], [`words`]: its answers, as text without the parts in which servers may differ
+//! * [`compare`], [`shrink`], [`gallery`], [`plant`]: the differences of two servers, in few words
+//! * [`coverage`], [`servers`]: the cases that were tried, and the servers
 //!
 //! Options, after `--`: `--against real|embedded`, `--seed N` (that one alone), `--from N`, `--count N`, `--steps N`,
 //! `--list` (how often which operation gave which error), `--plant NAME`, `--show` (prints the conversation),
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
     if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Whether the two servers agree in all conversations, and those were about everything.
+/// Whether the two servers agree in all conversations, and the conversations covered everything.
 fn agree(pair: &Pair, steps: usize) -> bool {
     let is_long = env::var_os("ZKLOCK_LONG").is_some();
     let chosen = number("--seed");
@@ -138,7 +138,7 @@ fn agree(pair: &Pair, steps: usize) -> bool {
     if flag("--list") {
         coverage.print();
     }
-    // Enough of them, of the usual kind, have to be about everything.
+    // If there are enough usual conversations, they must cover everything.
     let is_whole =
         chosen.is_none() && count >= COUNT && steps >= STEPS && !flag("--extended") && !flag("--old");
     let missing = if is_whole { coverage.missing() } else { Vec::new() };
@@ -148,7 +148,7 @@ fn agree(pair: &Pair, steps: usize) -> bool {
     missing.is_empty() && !differs
 }
 
-/// Prints where the servers part, in full and in short.
+/// Prints the difference of the servers, in full and in short.
 fn report(pair: &Pair, seed: u64, slots: usize, conversation: &[Step], outcome: &Outcome) {
     println!("the servers differ, seed {seed}:");
     outcome.print(conversation);

@@ -1,9 +1,9 @@
-//! Removes from answers what may differ between two servers.
+//! Removes the parts of answers that may differ between two servers.
 //!
 //! - Transactions count from the start of a conversation; older ones are all `old`.
 //! - Sessions are numbered as they are met.
-//! - A time is a property of its transaction, and of nothing else: what is left of it is a complaint.
-//! - The root, which outlives conversations, has its figures relative to their start.
+//! - A time depends on its transaction alone. It is removed, unless it is wrong.
+//! - The figures of the root, which outlives conversations, are relative to their start.
 //! - The tree of a conversation is called `@`.
 //! - Sets have no order.
 
@@ -22,7 +22,7 @@ pub(crate) struct Names {
     /// The root's count of children, and its versions.
     root_figures: [i32; 4],
     nodes: i32,
-    /// How many children the root has ever had: the next number of a sequence in it.
+    /// How many children the root has ever had, which is the next sequence number in it.
     root_created: i32,
 }
 
@@ -36,7 +36,7 @@ impl Names {
         self.base = base;
         self.nodes = nodes;
         let stat = Stat::read(&mut Reader(root)).expect("the root has a stat");
-        // Of what was created, each is still there or was one more change.
+        // Each created child is either still there, or its deletion was one more change.
         self.root_created = (stat.child_version + stat.children) / 2;
         self.root_figures = [stat.children, stat.version, stat.child_version, stat.acl_version];
     }
@@ -62,13 +62,13 @@ impl Names {
 
     pub(crate) fn path(&self, path: &str) -> String {
         let short = path.replacen(&self.root, "@", 1);
-        // A sequence beside the conversation's tree counts on from others.
+        // Outside of the conversation's tree a sequence continues from other conversations.
         let number =
             short.strip_prefix('@').filter(|rest| rest.len() == 10).and_then(|rest| rest.parse::<i32>().ok());
         number.map_or(short, |number| format!("@#{}", number - self.root_created))
     }
 
-    /// The names of children, in order; of the root's only those that conversations do not come and go with.
+    /// The names of children, in order. Of the root's children, only those that do not belong to a conversation.
     pub(crate) fn children(&self, of: &str, mut names: Vec<String>) -> String {
         if is_root(of) {
             names.retain(|name| name == "zookeeper" || self.root[1..] == **name);
@@ -113,7 +113,7 @@ impl Names {
 
     fn complain(&mut self, name: &str, zxid: i64, time: i64) -> String {
         let first = *self.times.entry(zxid).or_insert(time);
-        // The nodes that a server is born with are older than time.
+        // A new server's own nodes have the time 0.
         let is_sound = if zxid == 0 { time == 0 } else { time > 1_000_000_000_000 };
         match (first == time, is_sound) {
             (true, true) => String::new(),
@@ -123,7 +123,7 @@ impl Names {
     }
 }
 
-/// It has two names.
+/// Whether it is the root, which has two names.
 fn is_root(path: &str) -> bool {
     matches!(path, "/" | "")
 }

@@ -1,14 +1,13 @@
-//! A conversation as a server of 3.4 can have it: there most of what is newer would end the connection, and with that the
-//! conversation.
+//! Conversations for servers of 3.4, where most newer requests would end the connection, and with that the conversation.
 
 use crate::compare::Pair;
 use crate::request::{Acl, Maker, Request};
 use crate::step::{Connect, Password, Seen, Step, Wanted};
 use ground::Dice;
 
-/// Of so many in a hundred newer requests one is sent, and one in so many parts of a transaction.
+/// This percentage of the newer requests is sent, and one newer request in this number of parts of a transaction.
 const NEWER: usize = 4;
-/// The other words have another form there; and connections that are closed are counted for a while.
+/// Other words have another form there, and count closed connections for a while.
 const WORDS: [&str; 3] = ["ruok", "isro", "nope"];
 
 impl Pair {
@@ -42,7 +41,7 @@ impl Author {
                 }
                 vec![Step::Send { slot, requests: requests.into_iter().map(|one| self.known(one)).collect() }]
             }
-            // That breaks it.
+            // A null password breaks the server.
             Step::Connect(connect) if connect.password == Password::Null => {
                 vec![Step::Connect(Connect { password: Password::Wrong, ..connect })]
             }
@@ -50,11 +49,11 @@ impl Author {
         }
     }
 
-    /// The same, or what is nearest to it.
+    /// The same request, or the nearest one that these servers know.
     fn known(&mut self, request: Request) -> Request {
         match request {
             Request::Create { path, data, acl, flags, .. } => {
-                // A list that is null breaks it.
+                // A null list breaks the server.
                 let acl = if acl == Acl::Null { Acl::Empty } else { acl };
                 Request::Create { maker: Maker::Create, path, data, acl, flags }
             }

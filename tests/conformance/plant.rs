@@ -1,4 +1,4 @@
-//! Errors to be found: an answer altered on its way, so that it shows whether the comparison would notice.
+//! Planted errors: an answer is altered on its way, to show that the comparison notices.
 
 use crate::codec::Reader;
 
@@ -6,11 +6,11 @@ use crate::codec::Reader;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plant {
     Nothing,
-    /// A node with children is answered for as one that is not there.
+    /// Answers about a node with children as if the node did not exist.
     NotEmptyIsNoNode,
     /// Changes of children are not reported.
     NoChildEvents,
-    /// Failing writes seem not to be counted.
+    /// Failed writes seem to take no transaction number.
     FailuresUncounted,
     /// The replies to `create2` and `setData` have data one byte longer.
     LongerData,
@@ -24,7 +24,7 @@ impl Plant {
         ("longer-data", Self::LongerData),
     ];
 
-    /// `false` if the frame is to be lost.
+    /// Alters a frame. `false` if the frame must be dropped.
     pub(crate) fn alter(self, frame: &mut [u8]) -> bool {
         let mut reader = Reader(frame);
         let (Some(xid), Some(zxid), Some(error)) = (reader.int(), reader.long(), reader.int()) else {
@@ -38,7 +38,7 @@ impl Plant {
             Self::FailuresUncounted if error == -103 => {
                 frame[4..12].copy_from_slice(&(zxid - 1).to_be_bytes());
             }
-            // A stat alone, as the answer to `setData` is.
+            // Only a stat, as in the answer to `setData`.
             Self::LongerData if error == 0 && xid > 0 && frame.len() == 16 + 68 => frame[16 + 55] += 1,
             _ => {}
         }

@@ -1,12 +1,12 @@
-//! The requests of a conversation, and how they look on the wire.
+//! The requests of a conversation, and their encoding.
 //!
-//! The first `@` in a path stands for the conversation's own tree; the name of that differs from run to run.
+//! The first `@` in a path stands for the conversation's own tree, whose name differs from run to run.
 
 use crate::codec::{Writer, framed, length};
 
 /// A path, or a text of an access list, that is sent as null.
 pub(crate) const NULL: &str = "<null>";
-/// A path that is no UTF-8.
+/// A path that is not UTF-8.
 pub(crate) const BROKEN: &str = "<broken>";
 
 /// Which of the four create operations.
@@ -34,7 +34,7 @@ pub(crate) enum Acl {
     BadIp,
     BadDigest,
     Nobody,
-    /// The one that kazoo sends as its `CREATOR_ALL_ACL`.
+    /// The list that kazoo sends as its `CREATOR_ALL_ACL`.
     CreatorOfNull,
     /// A second null is compared with the first.
     CreatorsOfNull,
@@ -141,14 +141,14 @@ pub(crate) enum Request {
     Other {
         opcode: i32,
     },
-    /// The first bytes of a request's body, and no more.
+    /// Only the first bytes of a request's body.
     Truncated {
         request: Box<Request>,
         keep: usize,
     },
     /// A frame without room for a header.
     NoHeader,
-    /// A frame's length, with nothing behind it.
+    /// A frame's length, without a frame.
     Length(i32),
 }
 
@@ -181,7 +181,7 @@ impl Request {
         message.int(self.xid(xid)).int(self.opcode());
         self.body(&mut message, terms);
         if let Self::Truncated { keep, .. } = self {
-            // Less than the whole, unless there is nothing to cut.
+            // Not the whole body, unless there is nothing to cut.
             let body = message.0.len() - 8;
             message.0.truncate(8 + (*keep).min(body.saturating_sub(1)));
         }
@@ -237,7 +237,7 @@ impl Request {
         }
     }
 
-    /// Whether the connection is most likely lost by it.
+    /// Whether it most likely ends the connection.
     pub(crate) fn is_fatal(&self) -> bool {
         match self {
             Self::Auth { scheme, .. } => !matches!(scheme.as_str(), "digest" | "ip"),
@@ -269,7 +269,7 @@ impl Request {
         }
     }
 
-    /// Whether it may leave a watch, or makes one fire at once.
+    /// Whether it may leave a watch, or make one fire at once.
     pub(crate) fn may_watch(&self) -> bool {
         match self {
             Self::Exists { watch, .. }
@@ -360,8 +360,8 @@ impl Request {
         }
     }
 
-    /// Whether nothing can follow on the connection without a race inside of a real server: it answers some requests
-    /// past those that wait in its pipeline, and does not show a new list of permissions to those right behind.
+    /// Whether nothing can follow on the connection without a race inside a real server. It answers some requests ahead of
+    /// those that wait in its pipeline, and does not apply a new access list to the requests right after it.
     pub(crate) fn is_alone(&self) -> bool {
         match self {
             Self::Auth { .. } | Self::Sasl | Self::Other { .. } | Self::NoHeader | Self::Length(_) => true,
@@ -382,7 +382,7 @@ impl Data {
     fn write(self, to: &mut Writer) {
         match self {
             Self::Null => to.buffer(None),
-            // Bytes that differ with the length, so that one data is not taken for another.
+            // Bytes that depend on the length, so that data of different length always differs.
             Self::Bytes(count) => to.buffer(Some(&vec![u8::try_from(count % 251).unwrap_or(0); count])),
         };
     }

@@ -1,15 +1,15 @@
-//! Conversations that chance would not come upon: they take time, or an order of their own.
+//! Conversations that chance would not produce: they take time, or need a certain order.
 
 use crate::generate::{create_root, opening};
 use crate::request::{Acl, Data, Maker, Request};
 use crate::step::{Connect, Password, Seen, Step, Wanted};
 
-/// Each with its name and its count of slots.
+/// All of them, each with its name and its number of slots.
 pub(crate) fn all() -> Vec<(&'static str, usize, Vec<Step>)> {
     vec![("sessions that expire", 4, expiry()), ("sequence numbers", 2, sequence())]
 }
 
-/// Two sessions fall silent, one without its connection. Those who watch hear of their nodes' end.
+/// Two sessions fall silent, one without its connection. Watchers are told of the end of their nodes.
 fn expiry() -> Vec<Step> {
     let brief = |slot| Step::Connect(Connect { slot, timeout: 0, ..connect(slot, Wanted::New) });
     let watch = |slot, request| Step::Send { slot, requests: vec![request] };
@@ -28,7 +28,7 @@ fn expiry() -> Vec<Step> {
         watch(1, Request::AddWatch { path: "@".to_owned(), mode: 1 }),
         Step::HangUp { slot: 2 },
         Step::Await { slot: 0, events: 3 },
-        // Not when they changed: which of the two went first is chance.
+        // Do not compare the times of their changes: it is chance which of the two ended first.
         watch(0, Request::GetChildren { path: "@".to_owned(), watch: false }),
         watch(0, Request::GetChildren { path: "@/a".to_owned(), watch: false }),
         Step::Connect(connect(2, Wanted::Of(2))),
@@ -38,8 +38,8 @@ fn expiry() -> Vec<Step> {
     steps
 }
 
-/// The number of a sequence counts what was created in the parent, not what exists, and starts again when the parent is
-/// created again.
+/// Sequence numbers count the nodes that were ever created in the parent, and start again when the parent is created
+/// again.
 fn sequence() -> Vec<Step> {
     let delete = |path: &str| Step::Send {
         slot: 1,

@@ -1,16 +1,16 @@
-//! The two servers: a real one, and the one that is to agree with it.
+//! The two servers: a real one, and one that must agree with it.
 
 use std::net::SocketAddr;
 use std::thread;
 
 use ground::Ensemble;
 
-/// For cleaning up after conversations, whatever permissions they left.
+/// The user that cleans up after conversations, whatever access lists they left.
 const SUPER_USER: &str =
     "zookeeper.DigestAuthenticationProvider.superDigest=super:lK75jTNcA+U9vtVEw5vB51mj/w4=";
 const EXTENDED: &str = "zookeeper.extendedTypesEnabled=true";
 
-/// A running server. It ends with this.
+/// A running server, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) enum Server {
     Real(Ensemble),

@@ -1,4 +1,4 @@
-//! From a conversation that shows a difference to a short one that does.
+//! Shortens a conversation that shows a difference.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::step::Step;
 
 const AT_MOST: Duration = Duration::from_secs(30);
 
-/// Leaves out what can be left out while the servers differ.
+/// Leaves out as much as possible while the servers still differ.
 pub(crate) fn shrink(pair: &Pair, slots: usize, steps: &[Step], outcome: Outcome) -> (Vec<Step>, Outcome) {
     let end = Instant::now() + AT_MOST;
     let mut short = steps[..=outcome.difference.expect("a difference to keep")].to_vec();
@@ -40,7 +40,7 @@ pub(crate) fn shrink(pair: &Pair, slots: usize, steps: &[Step], outcome: Outcome
             size /= 2;
         }
     }
-    // Then inside of flights and transactions.
+    // Then inside flights and transactions.
     let mut index = 0;
     while index < short.len() {
         let shorter = parts(&short[index]).into_iter().any(|step| {
@@ -55,7 +55,7 @@ pub(crate) fn shrink(pair: &Pair, slots: usize, steps: &[Step], outcome: Outcome
     (short, last)
 }
 
-/// The step with one thing less, in all ways.
+/// The step without one of its parts, in all ways.
 fn parts(step: &Step) -> Vec<Step> {
     let Step::Send { slot, requests } = step else { return Vec::new() };
     let mut all = Vec::new();

@@ -1,7 +1,7 @@
-//! One server's side of a conversation: sends what the steps say, and writes down what comes.
+//! One server's side of a conversation: sends the requests of the steps, and records the answers.
 //!
-//! Nothing here waits for time to pass. After each step a harmless read goes out on every connection, and what the
-//! server has to tell a connection about the step comes before the answer to that.
+//! Nothing here waits for time to pass. After each step a harmless read goes out on every connection, and everything
+//! that the server has to tell a connection about the step comes before the answer to that.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -16,19 +16,19 @@ use crate::request::{Data, Request, Terms};
 use crate::step::{Connect, Password, Seen, Step, Wanted};
 use crate::words::Figures;
 
-/// After this a server is silent for good.
+/// A server that is silent for this long stays silent.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Within this most answers are there. What is sent to find out about the others does no harm to those that are late.
+/// Most answers come within this time. The requests that find out about the others do no harm to late ones.
 const USUAL: Duration = Duration::from_millis(20);
-/// Within this a server closes what it has to close.
+/// A server closes a connection within this time, if it has to.
 const END: Duration = Duration::from_secs(2);
-/// Within this sessions of the shortest kind expire.
+/// The shortest sessions expire within this time.
 const EXPIRY: Duration = Duration::from_secs(30);
-/// Asks for the root's stat, with an id of its own.
+/// The id of the request for the root's stat, which no other request has.
 const BARRIER: i32 = 1_000_000;
 const PASSWORD_LENGTH: usize = 16;
 
-/// What was received after each step.
+/// The messages that were received after each step.
 pub(crate) type Transcript = Vec<Vec<String>>;
 
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ struct Side<'a> {
     steps: &'a [Step],
 }
 
-/// Holds the conversation in a tree of its own, named by `number`.
+/// Holds the conversation in a separate tree, named by `number`.
 pub(crate) fn converse(
     address: SocketAddr,
     slots: usize,
@@ -82,15 +82,15 @@ pub(crate) fn converse(
 }
 
 impl Side<'_> {
-    /// Looks at the server as it is before the conversation.
+    /// Notes the state of the server before the conversation.
     fn start(&mut self, is_old: bool) {
         let mut wire = self.anonymous();
-        // The one node that conversations share.
+        // The only node that conversations share.
         let root = Request::SetData { path: "/".to_owned(), data: Data::Bytes(0), version: -1 };
         ask(&mut wire, &root, &self.names.root);
         let base = ask(&mut wire, &Request::Exists { path: "/".to_owned(), watch: false }, &self.names.root);
         let (header, stat) = Header::read(&base).expect("an answer");
-        // Servers of 3.4 are not asked for that, since they do not know it.
+        // Servers of 3.4 do not know this request.
         let count = if is_old { 0 } else { count_nodes(&mut wire, &self.names.root) };
         let base = header.zxid;
         // Closing it is one more transaction.
@@ -114,7 +114,7 @@ impl Side<'_> {
     fn take(&mut self, step: &Step) -> Vec<String> {
         self.lines.clear();
         let mut settled = None;
-        // A server says something unasked only where it may close a connection, or where a watch fires.
+        // A server only sends something unasked if it may close a connection, or if a watch fires.
         let mut tells_all = true;
         let mut tells_watchers = false;
         match step {
@@ -152,7 +152,7 @@ impl Side<'_> {
     fn connect(&mut self, connect: &Connect) {
         let slot = connect.slot;
         if let Some(old) = self.slots[slot].wire.take() {
-            // Else a server would have two of ours at once, and we no way to read the first.
+            // Otherwise the server would have two connections of ours at once, and we could not read the first.
             old.hang_up(PATIENCE);
         }
         let (session, password) = match connect.wanted {
@@ -233,13 +233,13 @@ impl Side<'_> {
             expected.push((request.xid(xid), request));
         }
         wire.send(&flight);
-        // A connection that is closed while it has something unread loses what was on the way to us.
+        // If a connection is closed with unread bytes, everything on the way to us is lost.
         let patience = if requests.iter().any(Request::may_close) { PATIENCE } else { USUAL };
         if !self.read(slot, &mut expected, patience, true) {
-            // Some answers never come. Later ones tell so, without a wait.
+            // Some answers never come. A later answer shows that, without a wait.
             self.send_barrier(slot);
             self.read_barrier(slot, &mut expected);
-            // Whether it took this is a matter of time.
+            // Whether this was needed depends on timing.
             self.lines.retain(|line| !line.contains("] sees "));
         } else if requests.last().is_some_and(|last| last.closes(self.slots[slot].last_error)) {
             self.read_end(slot);
@@ -249,7 +249,7 @@ impl Side<'_> {
         }
     }
 
-    /// Waits for the server to close the connection, and sends nothing: it may answer what comes in between.
+    /// Waits until the server closes the connection, and sends nothing, because the server might answer that first.
     fn read_end(&mut self, slot: usize) {
         let Some(wire) = &mut self.slots[slot].wire else { return };
         let end = match wire.receive(END) {
@@ -263,7 +263,7 @@ impl Side<'_> {
         self.lines.push(format!("[{slot}] {end}"));
     }
 
-    /// A real server trips over a `check` of its own that succeeds, and never answers it; one that does is as good.
+    /// A real server never answers a `check` outside of a multi that succeeds. A server that answers it is as good.
     fn note_missing(&mut self, slot: usize, request: &Request, what: &str) {
         if matches!(request, Request::Check { .. }) {
             self.passed_checks += 1;
@@ -272,7 +272,7 @@ impl Side<'_> {
         }
     }
 
-    /// The one place where time has to pass: until a server gives up sessions.
+    /// The only place where time must pass: until a server ends sessions.
     fn wait(&mut self, slot: usize, events: usize) {
         let end = Instant::now() + EXPIRY;
         let heard = |lines: &[String]| lines.iter().filter(|line| line.contains("] event: ")).count();
@@ -281,7 +281,7 @@ impl Side<'_> {
             self.read_barrier(slot, &mut Vec::new());
             thread::sleep(Duration::from_millis(50));
         }
-        // How often it took is not the servers' doing.
+        // The number of these lines does not depend on the servers.
         self.lines.retain(|line| !line.contains("] sees "));
     }
 
@@ -305,7 +305,7 @@ impl Side<'_> {
         }
     }
 
-    /// Reads until all of `expected` is there, or the barrier among it; `false` if that does not come to pass.
+    /// Reads until all of `expected` has come, or the barrier among it; `false` if it does not come.
     fn read(
         &mut self,
         slot: usize,
@@ -390,7 +390,7 @@ impl Side<'_> {
         ask(&mut wire, &super_user, &self.names.root);
         let list =
             ask(&mut wire, &Request::GetChildren { path: "/".to_owned(), watch: false }, &self.names.root);
-        // Also what stands beside the tree, with a number behind its name.
+        // Also delete nodes next to the tree, with its name and a number.
         for name in children(&list).into_iter().filter(|name| name.starts_with(&self.names.root[1..])) {
             delete(&mut wire, &format!("/{name}"), &self.names.root);
         }
@@ -409,7 +409,7 @@ fn count_nodes(wire: &mut Wire, root: &str) -> i32 {
     Reader(nodes).int().expect("a count of nodes")
 }
 
-/// Sends one request, and gives its answer.
+/// Sends one request, and returns its answer.
 fn ask(wire: &mut Wire, request: &Request, root: &str) -> Vec<u8> {
     wire.send(&request.frame(1, &Terms { root, last_zxid: 0 }));
     match wire.receive(PATIENCE) {
@@ -418,7 +418,7 @@ fn ask(wire: &mut Wire, request: &Request, root: &str) -> Vec<u8> {
     }
 }
 
-/// Deletes a node with all below it, as far as the server lets us.
+/// Deletes a node and everything below it, as far as the server allows it.
 fn delete(wire: &mut Wire, path: &str, root: &str) {
     let answer = ask(wire, &Request::GetChildren { path: path.to_owned(), watch: false }, root);
     for child in children(&answer) {
@@ -427,14 +427,14 @@ fn delete(wire: &mut Wire, path: &str, root: &str) {
     ask(wire, &Request::Delete { path: path.to_owned(), version: -1 }, root);
 }
 
-/// The names in an answer to `getChildren`; none where there was no leave to read them.
+/// The names in an answer to `getChildren`; empty if they may not be read.
 fn children(answer: &[u8]) -> Vec<String> {
     let mut reader = Reader(&answer[16..]);
     let count = reader.count().unwrap_or(0);
     (0..count).map_while(|_| reader.text()).collect()
 }
 
-/// Brings the events of each run of events into an order by connection and path.
+/// Sorts consecutive events by connection and path.
 fn sort_events(lines: &mut [String]) {
     let is_event = |line: &String| line.contains("] event: ");
     let key = |line: &String| line.split(' ').take(3).map(str::to_owned).collect::<Vec<_>>();

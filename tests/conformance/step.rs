@@ -54,7 +54,7 @@ pub(crate) enum Step {
     HangUp {
         slot: usize,
     },
-    /// Until that many events were heard, all but this connection silent.
+    /// Waits until this number of events have come. Only this connection keeps its session alive.
     Await {
         slot: usize,
         events: usize,
@@ -63,7 +63,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// Whether nodes may go with the session of their owner, in no order that means anything.
+    /// Whether it may end a session and its nodes, in an order that means nothing.
     pub(crate) fn ends_session(&self) -> bool {
         match self {
             Self::Send { requests, .. } => requests.contains(&Request::Close),

@@ -22,7 +22,7 @@ impl Figures {
         Self { nodes: value(&answer, NODES, '\t').and_then(|text| text.parse().ok()).unwrap_or(0) }
     }
 
-    /// With so many connections that are open, beside that of the word itself.
+    /// The answer to a word, with this number of open connections besides its own.
     pub(crate) fn word(
         &self,
         address: SocketAddr,
@@ -58,9 +58,9 @@ impl Figures {
     }
 }
 
-/// What scripts rely on: the names of the values, line by line. Connections come in no order, and the last operation of a
-/// connection that was just answered may not be counted yet. Nor may the server be ready to read from it again: until then
-/// it says 0 for 1.
+/// The part on which scripts rely: the names of the values, line by line. Connections have no order, and the last operation
+/// of a connection that was just answered may not be counted yet. Nor may the server be ready to read from it again: until
+/// then it reports 0 instead of 1.
 fn form(answer: &str) -> String {
     let (mut lines, mut connections) = (Vec::new(), Vec::new());
     for line in answer.lines() {
@@ -82,7 +82,7 @@ fn form(answer: &str) -> String {
     format!("{} {:?}", connections.join(""), lines)
 }
 
-/// The answer, once a server has noticed that connections are closed: it takes its time to leave them out.
+/// The answer, once the server has noticed that connections are closed, which takes some time.
 fn said_of(address: SocketAddr, word: &str, patience: Duration, connections: usize) -> String {
     let until = Instant::now() + patience;
     loop {

@@ -20,7 +20,7 @@ def ground() -> typing.Iterator[Ground]:
 
 @pytest.fixture
 def chroot(request: pytest.FixtureRequest, ground: Ground) -> str:
-    """A node below which nothing is yet: so the paths of the page may stay as they are."""
+    """A node without children, as a chroot, so that the paths of the page can stay as they are."""
     path = f"/{request.node.name}"
     ground(f"create {path}")
     return path

@@ -15,7 +15,7 @@ import typing
 # Longer than anything here takes on a busy machine.
 PATIENCE = 100.0
 
-# The work of a recipe. It can be seen, and does not end before the test lets it.
+# The work of a recipe. The test sees it, and decides when it ends.
 REPORTS = '''
 import os, pathlib, time
 
@@ -38,7 +38,7 @@ def make_report(*words):
 
 
 def until(is_so: typing.Callable[[], bool], what: typing.Callable[[], object]) -> None:
-    """Waits until something is so that nobody tells us of."""
+    """Waits until a condition is true that can only be polled."""
     end = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < end, what()
@@ -46,11 +46,11 @@ def until(is_so: typing.Callable[[], bool], what: typing.Callable[[], object]) -
 
 
 class Program:
-    """A program that runs, and what it has said."""
+    """A running program, and its output."""
 
     def __init__(self, words: typing.Sequence[str], folder: pathlib.Path, log: pathlib.Path, work: pathlib.Path) -> None:
         self._log = log
-        # As root Celery warns; what it runs here is its own code.
+        # Celery warns if it runs as root, but here it only runs our own code.
         environment = {**os.environ, "WORK": str(work), "C_FORCE_ROOT": "1", "PYTHONUNBUFFERED": "1"}
         with log.open("w") as output:
             self.process = subprocess.Popen(
@@ -65,14 +65,14 @@ class Program:
         return self._log.read_text()
 
     def said(self, pattern: str, times: int = 1) -> list[str]:
-        """Waits until it has said something so often."""
+        """Waits until it has printed something this number of times."""
         until(lambda: len(re.findall(pattern, self.log())) >= times or self.process.poll() is not None, self.log)
         found = re.findall(pattern, self.log())
         assert len(found) >= times, f"{pattern} was said {len(found)} times: {self.log()}"
         return found
 
     def end(self, by: signal.Signals | None = None) -> int:
-        """Waits for its end, after this signal; gives its status."""
+        """Waits for its end, after this signal. Returns its status."""
         if by is not None:
             self.process.send_signal(by)
         try:
@@ -81,7 +81,7 @@ class Program:
             raise AssertionError(f"it does not end: {self.log()}") from None
 
     def kill(self) -> None:
-        # With its workers, which may wait for work that would never end.
+        # Also kill its workers, which may wait for work that would never end.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self.process.wait(timeout=30)
@@ -106,7 +106,7 @@ class Hosts:
         return path
 
     def folder(self, name: str) -> pathlib.Path:
-        """A folder beside the application."""
+        """Makes a folder next to the application."""
         (self._folder / name).mkdir()
         return self._folder / name
 
@@ -119,17 +119,17 @@ class Hosts:
         return self._programs[-1]
 
     def begun(self) -> list[int]:
-        """Which processes have begun to work, in that order."""
+        """The processes that have begun to work, in this order."""
         marks = [mark.name.partition("-") for mark in self._work.iterdir() if mark.name != "go"]
         return [int(process) for _, _, process in sorted(marks, key=lambda mark: int(mark[0]))]
 
     def await_work(self, times: int) -> list[int]:
-        """Waits until work has begun so often."""
+        """Waits until work has begun this number of times."""
         until(lambda: len(self.begun()) >= times, self.logs)
         return self.begun()
 
     def let_go(self) -> None:
-        """Lets the work end, what goes on and what begins later."""
+        """Lets all work end, even work that begins later."""
         (self._work / "go").touch()
 
     def logs(self) -> str:

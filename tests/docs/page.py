@@ -1,4 +1,4 @@
-"""What the pages of docs show, as the tests take it from there."""
+"""Extracts the examples of the pages in docs for the tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ADDRESS = "127.0.0.1:2181"
 
 
 def blocks(page: str, language: str) -> dict[str, dict[str, str]]:
-    """By the heading of their section and the file that their first line names."""
+    """The examples, by the heading of their section and the file that their first line names."""
     found: dict[str, dict[str, str]] = {}
     for section in re.split(r"^## ", (ROOT / page).read_text(), flags=re.MULTILINE)[1:]:
         heading, _, text = section.partition("\n")
@@ -29,6 +29,6 @@ def texts(page: str, heading: str) -> str:
 
 
 def changed(text: str, before: str, after: str) -> str:
-    """The page with replacements, such as a time that suits a test. The replaced text must be there."""
+    """The page with replacements, for example a time that suits a test. The replaced text must occur."""
     assert before in text, f"{before!r} is not in: {text}"
     return text.replace(before, after)

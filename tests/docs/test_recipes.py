@@ -1,4 +1,4 @@
-"""The recipes of docs/recipes.md do what they say, each with the host that it is for."""
+"""The recipes of docs/recipes.md do what they promise, each with its host."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_recipe_is_tested() -> None:
 
 
 class Answer(typing.NamedTuple):
-    """Of a server that speaks HTTP."""
+    """The answer of a server that speaks HTTP."""
 
     status: int
     body: typing.Any
@@ -102,7 +102,7 @@ def test_fastapi_answers_409_while_another_host_has_the_lock(hosts: Hosts, serve
     assert again.status == 200 and again.body["token"] > first.result().body["token"]
     assert post(there, "/reports/Sales").status == 422
     for program in (one, two):
-        # uvicorn ends by the signal that it has got.
+        # uvicorn ends with the signal that it has received.
         assert program.end(by=signal.SIGTERM) in (0, -signal.SIGTERM)
         assert "Traceback" not in program.log()
 
@@ -113,7 +113,7 @@ def test_fastapi_answers_503_if_the_lock_was_lost(hosts: Hosts, servers: str, gr
     request = application.begin(here, "/reports/sales")
     (node,) = ground.children(f"{chroot}/locks/reports/sales")
     ground(f"delete {chroot}/locks/reports/sales/{node}")
-    # Another has the lock now.
+    # Another host has the lock now.
     other = application.begin(there, "/reports/sales")
     hosts.let_go()
     assert other.result().status == 200
@@ -168,7 +168,7 @@ def test_celery_retries_a_task_that_has_lost_its_lock(
     hosts.await_work(1)
     (node,) = ground.expect_children(f"{chroot}/locks/report-monday", 1)
     ground(f"delete {chroot}/locks/report-monday/{node}")
-    # Another has had the lock in between.
+    # Another host has had the lock in between.
     assert_free(hosts, servers, "/locks/report-monday")
     hosts.let_go()
     assert task.end() == 0, task.log()
@@ -181,7 +181,7 @@ def assert_free(hosts: Hosts, servers: str, path: str) -> None:
 
 
 def only(processes: typing.Iterable[int]) -> int:
-    """The one that does all the work."""
+    """The process that does all the work."""
     (process,) = set(processes)
     return process
 
@@ -200,19 +200,19 @@ def test_gunicorn_has_one_worker_that_makes_reports(
     connection.request("GET", "/")
     assert connection.getresponse().read() == b"hello\n"
     connection.close()
-    # New workers come, and one of them leads when the old leader has let go.
+    # New workers start, and one of them leads when the old leader has released.
     server.process.send_signal(signal.SIGHUP)
     until(lambda: hosts.begun()[-1] != leader, hosts.logs)
     server.said("Worker exiting", times=2)
     ground.expect_children(f"{chroot}/locks/reports", 2)
     hosts.await_work(len(hosts.begun()) + 20)
     order = hosts.begun()
-    # Each has led for one time: none came back.
+    # Each has led once: none came back.
     turns = [process for at, process in enumerate(order) if at == 0 or order[at - 1] != process]
     assert len(turns) == len(set(turns)) and turns[0] == leader
     assert server.end(by=signal.SIGTERM) == 0, server.log()
     assert "Traceback" not in server.log()
-    # Not when a session has timed out: it was closed.
+    # The session was closed, so this need not wait until it times out.
     assert ground.children(f"{chroot}/locks/reports") == []
 
 
@@ -224,7 +224,7 @@ def test_gunicorn_finishes_a_report_before_its_lead_is_free(
     leader = only(hosts.await_work(1))
     ground.expect_children(f"{chroot}/locks/reports", 2)
     server.process.send_signal(signal.SIGTERM)
-    # The other is gone, which had nothing to finish.
+    # The other is gone, because it had nothing to finish.
     ground.expect_children(f"{chroot}/locks/reports", 1)
     hosts.let_go()
     assert server.end() == 0, server.log()
@@ -233,7 +233,7 @@ def test_gunicorn_finishes_a_report_before_its_lead_is_free(
 
 
 def install_django(hosts: Hosts, servers: str) -> typing.Callable[..., Program]:
-    """Gives what starts the command, with its words."""
+    """A function that starts the command with its arguments."""
     install(hosts, "Django", servers)
     for package in ("shop", "shop/management", "shop/management/commands"):
         hosts.write(f"{package}/__init__.py", "")

@@ -1,4 +1,4 @@
-"""The units of systemd and the line of a crontab in docs/recipes.md, with the command ``zklock`` itself."""
+"""The systemd units and the crontab line in docs/recipes.md, with the command ``zklock`` itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNITS = blocks("docs/recipes.md", "ini")["systemd"]
 ZKLOCK = os.environ.get("ZKLOCK_COMMAND") or str(ROOT / "target/debug/zklock")
 BUSY, NOT_FOUND, WRONG_ARGUMENTS, NOT_EXECUTABLE = 120, 127, 64, 126
 
-# The program of a unit. It ends when it is told to, or by SIGTERM; it reports SIGHUP.
+# The program of a unit. It ends on an order, or with SIGTERM, and reports SIGHUP.
 JOB = """#!/usr/bin/env python3
 import signal, sys
 import reports
@@ -73,19 +73,19 @@ def test_systemd_takes_the_units(tmp_path: pathlib.Path) -> None:
     if not shutil.which("systemd-analyze"):
         pytest.skip("there is no systemd here")
     for file, text in UNITS.items():
-        # It looks whether the programs are there.
+        # systemd-analyze checks that the programs exist.
         text = text.replace("/usr/local/bin/zklock", ZKLOCK)
         (tmp_path / file).write_text(text)
     files = [str(tmp_path / file) for file in UNITS]
 
     def told() -> list[str]:
-        """Of our units alone: those of the machine may have faults."""
+        """Reports only problems in our units: those of the machine may have faults."""
         words = ["systemd-analyze", "verify", "--man=no", *files]
         done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
         return [line for line in done.stderr.splitlines() if any(file in line for file in UNITS)]
 
     assert told() == []
-    # It would have said so.
+    # A problem would be reported.
     with (tmp_path / "report.service").open("a") as service:
         service.write("SuccessExitStatuses=120\n")
     assert any("SuccessExitStatuses" in line for line in told())
@@ -107,7 +107,7 @@ def test_timer_of_a_late_clock_finds_the_lock_taken(start: Start, hosts: Hosts) 
     hosts.let_go()
     first = start("report.service")
     hosts.await_work(1)
-    # The report is made by now, or soon. The lock is kept for minutes.
+    # The report is done by now, or soon. The lock is kept for minutes.
     assert start("report.service").end() == BUSY
     assert first.process.poll() is None
     assert len(hosts.begun()) == 1
@@ -123,7 +123,7 @@ def test_service_runs_on_one_host(start: Start, hosts: Hosts, ground: Ground, ch
     first.process.send_signal(signal.SIGHUP)
     first.said("reloaded")
     assert hosts.begun() == [leader]
-    # KillMode=mixed: at first zklock alone.
+    # KillMode=mixed: at first only zklock gets the signal.
     assert first.end(by=signal.SIGTERM) == 1
     assert first.log().count("told to end") == 1
     assert len(hosts.await_work(2)) == 2
@@ -156,7 +156,7 @@ def test_cron_makes_the_report_on_one_host(hosts: Hosts, servers: str, job: str)
     words = ("env", f"ZKLOCK_HOSTS={servers}", "/bin/sh", "-c", command)
     first = hosts.start(*words)
     hosts.await_work(1)
-    # The busy host ends well, and says what there is to know.
+    # The host that finds the lock busy succeeds, and says so.
     second = hosts.start(*words)
     assert second.end() == 0 and "is busy" in second.log()
     hosts.let_go()

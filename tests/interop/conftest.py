@@ -1,4 +1,4 @@
-"""A server whose sessions may be short, paths, and where figures go."""
+"""A server that grants short sessions, paths, and a place for figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kazoo.client import KazooClient  # type: ignore[import-untyped]
 @pytest.fixture(scope="session")
 def ground() -> typing.Iterator[Ground]:
     ground = Ground()
-    # Sessions of a second, which end at most a quarter of a second later.
+    # Sessions of one second, which end at most a quarter of a second late.
     ground("start standalone tick=250")
     yield ground
     ground.close()
@@ -20,7 +20,7 @@ def ground() -> typing.Iterator[Ground]:
 
 @pytest.fixture
 def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]:
-    """The path of a lock that no other test uses. Nobody is in its queue afterwards."""
+    """The path of a lock that no other test uses. Checks that nobody is in its queue afterwards."""
     path = fresh_path("", request.node.name)
     # Not a container, which the server would delete between two turns, so that the numbers of the nodes would start again.
     ground(f"create {path}")
@@ -34,7 +34,7 @@ def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]
 
 @pytest.fixture
 def kazoo(ground: Ground) -> typing.Iterator[typing.Any]:
-    """A client of kazoo's in this process. It has no types."""
+    """A kazoo client in this process. kazoo has no types."""
     client: typing.Any = KazooClient(ground("servers"), timeout=4)
     client.start(timeout=30)
     yield client
@@ -44,7 +44,7 @@ def kazoo(ground: Ground) -> typing.Iterator[typing.Any]:
 
 @pytest.fixture
 def figures(request: pytest.FixtureRequest) -> typing.Callable[[str], None]:
-    """Has something printed at the end, also of a test that passes."""
+    """Prints figures at the end, even of a test that passes."""
     return lambda text: request.node.user_properties.append(("figures", text))
 
 

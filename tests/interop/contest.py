@@ -1,4 +1,4 @@
-"""Clients of several libraries contend for one lock, while one of either side is killed every two seconds."""
+"""Clients of several libraries contend for one lock, while every two seconds one of either side is killed."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ HERE = pathlib.Path(__file__).parent
 # The folder in which tests/interop/run builds.
 BUILT = pathlib.Path(os.environ.get("ZKLOCK_INTEROP") or HERE.parents[1] / "target/interop")
 
-# As many as it takes to show the effect, but at least the first number.
+# The most grants, if a contest has not shown the effect after the first number of them.
 AT_MOST = 2000
 GRANTS = AT_MOST if os.environ.get("ZKLOCK_LONG") else 500
-# The shortest that a server with the tick of ours grants is half of it; on a busy machine that would be lost too often.
+# The server would grant half of this, but on a busy machine such a session would be lost too often.
 SESSION_MS = 1000
 BETWEEN_KILLS = 2.0
-# A waiter waits for the sessions of those who were killed, and for a machine that has other things to do as well.
+# A waiter may have to wait for the sessions of killed peers, on a busy machine.
 PATIENCE = 40.0
 
 _CURATOR = "curator-recipes curator-framework curator-client"
 _JARS = "zookeeper zookeeper-jute zookeeper-recipes-lock guava slf4j-api slf4j-nop"
-# The first that takes the read side before it gives up the write side so that no other writer comes between (CURATOR-621).
+# The first release that takes the read side within the write side without letting another writer in between (CURATOR-621).
 CURATOR_THAT_DOWNGRADES = "5.5.0"
-# Releases that legacy services have, and the newest: each with the client of ZooKeeper that it asks for. For --long.
+# A release that legacy services use, and the newest, each with the ZooKeeper client that it requires. For --long.
 CURATORS = ("4.0.0", "5.9.0")
 
 
@@ -45,7 +45,7 @@ def _java(curator: str) -> list[str]:
 
 
 def _java_with(*class_path: str) -> list[str]:
-    # As quick a start as possible, because it is killed soon.
+    # Start as quickly as possible, because it is killed soon.
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx64m"]
     return ["java", *quick, "-cp", ":".join(class_path), "Peer"]
 
@@ -74,7 +74,7 @@ FACES = ("python", "c", "cpp", "rust")
 
 
 def curators_program(name: str, *words: str) -> subprocess.Popen[str]:
-    """Another program of those in peers/java, with Curator, which says line by line what it does."""
+    """Starts another program in peers/java, with Curator, which prints its steps line by line."""
     command = ["setpriv", "--pdeathsig", "KILL", *PROGRAMS["curator"][:-1], name, *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -102,12 +102,12 @@ class Contestant:
         self.name, self.program, self.side, self.process, self.log = name, program, side, process, log
 
     def said(self) -> str:
-        """Its last words."""
+        """The end of its output."""
         return "\n".join(self.log.read_text(errors="replace").strip().splitlines()[-15:])
 
 
 class Contest:
-    """All that run at one path."""
+    """All peers that run at one path."""
 
     def __init__(self, ground: Ground, path: str, register: Register) -> None:
         self._path, self.register = path, register
@@ -122,7 +122,7 @@ class Contest:
         words = [*PROGRAMS[program], self._hosts, side.kind, self._path, str(SESSION_MS), self.register.address, name]
         log = self._logs / name
         with log.open("wb") as out:
-            # However this process ends, it ends with it.
+            # The peer ends with this process, in whatever way that ends.
             process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *words, *side.options],
                 stdin=subprocess.DEVNULL,
@@ -134,8 +134,8 @@ class Contest:
         return contestant
 
     def kill_one_of(self, side: Side) -> None:
-        """Kills one, by preference one that is inside, in half of the cases; and starts another for it."""
-        # If the machine is slow, those that were only just started are spared.
+        """Kills a peer, in half of the cases one that is inside if there is any, and starts another one in its place."""
+        # Spare peers that have not begun yet, as on a slow machine.
         present = self.register.present()
         members = [one for one in self.running if one.side is side and one.name in present]
         if not members:
@@ -150,7 +150,7 @@ class Contest:
         self.start(victim.program, side)
 
     def finish(self, within: float) -> None:
-        """Waits for the end of all, each of which has one more turn."""
+        """Waits until all have ended. Each has one more turn."""
         until = time.monotonic() + within
         for one in self.running:
             try:
@@ -168,12 +168,12 @@ class Contest:
         shutil.rmtree(self._logs)
 
     def said(self) -> str:
-        """The last words of all."""
+        """The end of all peers' output."""
         return "\n".join(f"-- {one.name}\n{said}" for one in self.running if (said := one.said()))
 
 
 class Outcome(typing.NamedTuple):
-    """What a contest has shown beyond that the rules were kept."""
+    """The observations of a contest in which the rules were kept."""
 
     figures: str
     peak: int
@@ -203,9 +203,8 @@ def contend(
     stay: float = 0.001,
     shows: typing.Callable[[int, set[frozenset[str]]], bool] = lambda peak, together: True,
 ) -> Outcome:
-    """Lets them contend, and fails if a rule is broken. They stay inside for at most so many seconds. Who was killed and
-    who had a turn is chance: it goes on until two of each side were killed, each program had its turns, and it ``shows``
-    what is looked for."""
+    """Lets the sides contend, and fails if a rule is broken. Peers stay inside for at most ``stay`` seconds. Kills and turns are
+    random, so it goes on until two of each side were killed, each program had its turns, and ``shows`` is true."""
     first = sum(len(side.programs) for side in sides)
     programs = {program for side in sides for program in side.programs}
     share = grants / len(programs) / 10

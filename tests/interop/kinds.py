@@ -1,4 +1,4 @@
-"""What not every machine has that can run the tests."""
+"""Marks for tests whose requirements not every machine meets."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contest import BUILT, CURATOR_THAT_DOWNGRADES
 
 
 def needs_go() -> pytest.MarkDecorator:
-    """Marks a test with go-zookeeper: its peer is built where Go is installed."""
+    """Marks a test with go-zookeeper, whose peer is only built if Go is installed."""
     return pytest.mark.skipif(not (BUILT / "peer-go").exists(), reason="skipped: there is no Go here")
 
 
 def only_with_long() -> pytest.MarkDecorator:
-    """Marks a test for which there is no time otherwise."""
+    """Marks a test that only runs with --long."""
     return pytest.mark.skipif(not os.environ.get("ZKLOCK_LONG"), reason="skipped: only with --long")
 
 

@@ -1,17 +1,17 @@
-"""Keeps the book of who is inside, over TCP, for peers in whatever language, and says what is against the rules.
+"""Records over TCP which peers are inside, for peers in any language, and reports violations of the rules.
 
-It knows nothing of ZooKeeper but the names of nodes. A line a message, the first word says what, the second who:
+It knows nothing of ZooKeeper except the names of nodes. Each message is a line, which begins with a word and the peer's name:
 
 ``hello NAME``                   it is connected and about to begin; answered when all of the first peers are
 ``enter NAME MODE NODE TOKEN``   it has the lock. MODE is x (alone), r (with other readers), s:QUANTITY (of a semaphore);
                                  NODE the name of its node, or - where its library hides that; TOKEN its fencing token, or 0
-``down NAME NODE``               it has taken the read side as well, and is about to give up the write side
-``leave NAME``                   it still has the lock, and is about to give it up
-``lost NAME WHY``                it is inside no more, for it found that it has lost the lock
-``note NAME TEXT``               something for the eyes of whoever reads the report; not answered
+``down NAME NODE``               it has taken the read side as well, and is about to release the write side
+``leave NAME``                   it still has the lock, and is about to release it
+``lost NAME WHY``                it is no longer inside, because it found that it has lost the lock
+``note NAME TEXT``               a remark for the report; not answered
 
-The answer to the others is ``go`` or, if the contest is over, ``stop``. A peer gives the lock up only after the answer to
-``leave``: so who was let in meanwhile was let in too early.
+The answer to the others is ``go`` or, if the contest is over, ``stop``. A peer only releases the lock after the answer to
+``leave``, so a peer that comes in before that was granted the lock too early.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ import threading
 import time
 import typing
 
-# So many grants to somebody whose predecessor's session had just ended are taken for what they are: a busy machine.
+# This number of grants right after the end of the predecessor's session are excused: they come from a busy machine.
 EXCUSED = 5
-# Of those who leave the lock free now and then, so that a node can linger.
+# The option of peers that leave the lock free now and then, so that a node can linger.
 REST = "--rest=0.1"
 
 
 @dataclasses.dataclass(frozen=True)
 class Rules:
-    """What the lock promises."""
+    """The promises of the lock."""
 
-    # How much may be inside at once, where the modes alone do not say it.
+    # How much may be inside at once, if the modes alone do not say it.
     limit: int = 1
     # Whether grants follow the order of the nodes.
     ordered: bool = True
-    # Whether one may come in again with its node, as long as nobody else has been in.
+    # Whether a peer may come in again with its node, as long as nobody else has been in.
     lingers: bool = False
 
 
 @dataclasses.dataclass
 class Entry:
-    """One who is inside."""
+    """A peer that is inside."""
 
     name: str
     mode: str
     quantity: int
     node: str
     token: int
-    # The claim that breaks the rules, unless its owner turns out to have lost the lock earlier.
+    # The problems with this claim, unless its owner turns out to have lost the lock earlier.
     suspects: list[str] = dataclasses.field(default_factory=list)
 
     @property
@@ -64,7 +64,7 @@ class Entry:
 
 
 class Peer:
-    """One who is connected."""
+    """A connected peer."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
@@ -75,7 +75,7 @@ class Peer:
 
 
 class Register:
-    """The book. It has a thread of its own until it is closed."""
+    """The record. It has its own thread until it is closed."""
 
     def __init__(
         self,
@@ -89,9 +89,9 @@ class Register:
         at_most: int = 0,
         has_shown: typing.Callable[[], bool] = lambda: True,
     ) -> None:
-        """It is over after so many grants, or if by then it ``has_shown`` not all that it is to show, when it has, after
-        ``at_most``. Nobody begins before ``first`` are there, waits for longer than ``patience``, or stays for longer than
-        ``stay``, in seconds; or if that is ``None``, until it is let go. ``exists`` tells whether a node is there."""
+        """The contest is over after ``grants`` grants, or later, when ``has_shown`` is true, but after ``at_most`` at the latest.
+        Peers begin when ``first`` of them are there, and must not wait for longer than ``patience`` seconds. They stay for at
+        most ``stay`` seconds or, if that is ``None``, until ``let_go``. ``exists`` tells whether a node exists."""
         self.at_most, self.has_shown = at_most, has_shown
         self.rules, self.target, self.first = rules, grants, first
         self.patience, self.stay, self.exists = patience, stay, exists
@@ -100,14 +100,14 @@ class Register:
         self.excused: list[str] = []
         self.grants: collections.Counter[str] = collections.Counter()
         self.inside: dict[str, Entry] = {}
-        # The most that was inside at once, and which peers that were together.
+        # The most that was inside at once, and the peers that were together.
         self.peak = 0
         self.together: set[frozenset[str]] = set()
         self.begun = threading.Event()
         # Somebody has come in.
         self.entered = threading.Event()
         self.over = threading.Event()
-        # How often one came in again with its node.
+        # How often a peer came in again with its node.
         self.again = 0
         self._latest: dict[str, tuple[str, str]] = {}
         self._highest: dict[str, int] = {}
@@ -129,12 +129,12 @@ class Register:
         self._thread.start()
 
     def doom(self, name: str) -> None:
-        """Says that this one will be killed, so that its end is no surprise."""
+        """Notes that this peer will be killed, so that its end is expected."""
         with self._lock:
             self._doomed.add(name)
 
     def let_go(self) -> None:
-        """Lets those leave who have stayed until now; then it is over."""
+        """Lets the peers leave that have stayed until now. Then the contest is over."""
         with self._lock:
             self.over.set()
             for peer in self._staying:
@@ -143,7 +143,7 @@ class Register:
             self._staying.clear()
 
     def present(self) -> list[str]:
-        """Those who take part."""
+        """The names of the peers that take part."""
         with self._lock:
             return [peer.name for peer in self._peers if peer in self._hellos]
 
@@ -207,7 +207,7 @@ class Register:
         try:
             peer.connection.send(answer)
         except OSError:
-            pass  # It is gone: that is read next.
+            pass  # The peer is gone, which the next read shows.
 
     def _answer(self, peer: Peer) -> None:
         self._send(peer, b"stop\n" if self.over.is_set() else b"go\n")
@@ -226,7 +226,7 @@ class Register:
         entry = self.inside.pop(peer.name, None)
         if entry is not None:
             self._accuse(entry)
-        # One without a name was killed before it came to that; or has ended, and its status is looked at.
+        # A peer without a name was killed before it sent one, or has ended, which its status will show.
         if peer.name and peer.name not in self._doomed and not self.over.is_set():
             self._violated(f"{peer.name} has ended by itself")
 
@@ -280,7 +280,7 @@ class Register:
             self.over.set()
 
     def _compare(self, entry: Entry) -> None:
-        """With all who are inside, and with those who were."""
+        """Compares a claim with those of all peers that are inside, and that were."""
         others = list(self.inside.values())
         if entry.mode == "s":
             crowd = others if entry.quantity + sum(other.quantity for other in others) > self.rules.limit else []
@@ -291,7 +291,7 @@ class Register:
             if self._gone_from_the_queue(entry):
                 self._excuse(problem)
             elif self._gone_from_the_queue(other):
-                # A library that tells nobody of an ended session cannot know; zklock must.
+                # A library that does not report the end of its session cannot know. zklock must.
                 if other.zklock:
                     other.suspects.append(problem)
                 else:
@@ -308,10 +308,10 @@ class Register:
         is_again = self.rules.lingers and self._latest.get(entry.mode) == (entry.name, entry.node)
         self.again += is_again
         self._latest[entry.mode] = (entry.name, entry.node)
-        # A reader may be faster than the reader before it; nobody may overtake a writer, nor a writer anybody.
+        # A reader may be faster than the reader ahead. Nobody may overtake a writer, and a writer may overtake nobody.
         ahead = ("x",) if entry.mode == "r" else ("x", "r", "s")
         for mode in ahead:
-            # Its own number is the highest then.
+            # In that case its own number is the highest.
             highest = self._highest.get(mode, -1) - (is_again and mode == entry.mode)
             if sequence <= highest:
                 problem = f"{_describe(entry)} came in after number {self._highest[mode]}"

@@ -47,10 +47,10 @@ def go_round(hosts: str, path: str, said: Said) -> None:
 
 
 def test_double_barrier_with_curator(ground: Ground, path: str, figures: Figures) -> None:
-    """Nobody enters before all have come, and none of ours has left before all go. (One of Curator's may: it does not
+    """Nobody enters before all have come, and none of ours leaves before all go. (One of Curator's may, because it does not
     wait for the last.)
 
-    Each round has a path of its own: a leaver of Curator's would wait for members of the next round, who wait for him.
+    Each round has its own path: a leaving member of Curator's would wait for members of the next round, which wait for it.
     """
     hosts, begun = ground("servers"), time.monotonic()
     ours: list[Said] = [collections.defaultdict(list) for _ in range(OURS)]
@@ -73,7 +73,7 @@ def test_double_barrier_with_curator(ground: Ground, path: str, figures: Figures
 
 
 def test_barrier_with_curator(ground: Ground, path: str) -> None:
-    """Each waits at what the other has set, and passes when the other removes it."""
+    """Each waits at the barrier that the other has set, and passes when the other removes it."""
     hosts, place = ground("servers"), f"{path}/barrier"
     with zklock.Client(hosts) as client:
         barrier = client.barrier(place)

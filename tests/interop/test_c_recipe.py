@@ -1,4 +1,4 @@
-"""ZooKeeper's lock recipe in C, which takes everything behind the last `-` of a name for its number."""
+"""ZooKeeper's lock recipe in C, which takes everything after the last `-` of a name for its number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import zklock
 Figures = typing.Callable[[str], None]
 Ours = typing.Callable[[zklock.Client, str], zklock.Lock]
 
-# It would not parse this number, so it would not see these contenders ahead.
+# The recipe would not find the number in these names, so it would not see these contenders ahead.
 UNSEEN: dict[str, Ours] = {
     "read": lambda client, path: client.read(path),
     "write": lambda client, path: client.write(path),

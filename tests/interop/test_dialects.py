@@ -1,4 +1,4 @@
-"""Mutexes beside libraries that do not see the nodes of all others."""
+"""Mutexes beside libraries that do not see the nodes of all other libraries."""
 
 from __future__ import annotations
 

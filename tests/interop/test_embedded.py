@@ -1,4 +1,4 @@
-"""ZooKeeper's own C client: it finds the embedded server as it finds a real one."""
+"""ZooKeeper's own C client works on the embedded server as on a real one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EMBEDDED: typing.Final = pathlib.Path(PROGRAM).with_name("zklock-testkit")
 
 
 class Embedded:
-    """The program, which ends with its input."""
+    """The running program, which ends with its input."""
 
     def __init__(self) -> None:
         self._program = subprocess.Popen([EMBEDDED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

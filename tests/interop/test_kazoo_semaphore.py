@@ -1,4 +1,4 @@
-"""What kazoo's Semaphore leaves at a path: it is no queue, and counts whatever is there."""
+"""The nodes of kazoo's Semaphore at a path: it has no queue, and counts all children."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ground import Ground
 
 import zklock
 
-# How the node of one who holds it is called.
+# The name of a holder's node.
 LEASE = re.compile("[0-9a-f]{32}")
 
 
@@ -20,7 +20,7 @@ def test_a_holder_is_a_child_without_a_number(ground: Ground, kazoo: typing.Any,
     assert LEASE.fullmatch(node)
     data, stat = kazoo.get(f"{path}/{node}")
     assert stat.ephemeralOwner == kazoo.client_id[0]
-    # While it looks for a lease it has a lock, whose queue is beside the path and is left behind.
+    # While it looks for a lease it holds a lock, whose queue is next to the path and is left behind.
     assert ground.children(f"{path}-__lock__") == []
     assert ground(f"exists {path}-__lock__") == "true"
     semaphore.release()
@@ -37,7 +37,7 @@ def test_any_child_counts_as_a_lease(ground: Ground, kazoo: typing.Any, path: st
         ground.expect_children(path, 0)
         with client.semaphore(path, 5):
             pass
-    # The two queues of ours stay, and are two of its leases for ever.
+    # The two directories of ours stay, and count as two of its leases for ever.
     assert ground.children(path) == ["leases", "locks"]
     assert not kazoo.Semaphore(path, max_leases=2).acquire(blocking=False)
     third = kazoo.Semaphore(path, max_leases=3)

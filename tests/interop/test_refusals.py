@@ -1,4 +1,4 @@
-"""Where another library cannot see our node, zklock does not hold the lock beside it: it refuses, and names the node."""
+"""If another library cannot see our node, zklock does not hold the lock beside it, but refuses, and names the node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import zklock
 
 @contextlib.contextmanager
 def held_by(ground: Ground, path: str, library: str) -> typing.Iterator[tuple[Contest, str]]:
-    """A path whose lock that library holds, and the name of its node."""
+    """Lets a library hold the lock of a path. Yields the name of its node."""
     with Register(Rules(), grants=2, first=1, patience=60, stay=None) as register:
         contest = Contest(ground, path, register)
         try:
@@ -23,7 +23,7 @@ def held_by(ground: Ground, path: str, library: str) -> typing.Iterator[tuple[Co
             assert register.entered.wait(30), contest.said()
             (node,) = ground.children(path)
             yield contest, node
-            # It has not been disturbed, and who was refused is gone.
+            # The holder was not disturbed, and the refused contender is gone.
             assert ground.expect_children(path, 1) == [node]
             register.let_go()
             contest.finish(10)
@@ -33,7 +33,7 @@ def held_by(ground: Ground, path: str, library: str) -> typing.Iterator[tuple[Co
 
 
 def refuses(contest: Contest, node: str, face: str, *options: str) -> None:
-    """That face ends at once, and says which node it is that would not see it."""
+    """Checks that this face ends at once, and names the node of the contender that would not see it."""
     contestant = contest.start(face, zklock_side("mutex", *options))
     contest.running.remove(contestant)
     contest.register.doom(contestant.name)

@@ -1,4 +1,4 @@
-"""The register itself: it lets through what is right, and notices what is not."""
+"""The register itself: it accepts valid claims, and notices violations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Opened = typing.Callable[..., Register]
 
 @pytest.fixture
 def opened() -> typing.Iterator[Opened]:
-    """Opens registers, in which nobody stays longer than needed."""
+    """Opens registers, in which nobody stays for longer than needed."""
     registers = []
 
     def opened(rules: Rules = Rules(), *, grants: int = 100, patience: float = 60, **more: typing.Any) -> Register:
@@ -96,7 +96,7 @@ def test_one_may_come_in_again_with_its_node_until_another_was_in(opened: Opened
         one.enter("x", node(1), 5)
         expect(register, text)
         gone(lines, register)
-    # Not with the node of another, nor with a smaller token.
+    # A node of another peer and a smaller token are violations.
     for name, token, text in (("other", 5, "came in after"), ("one", 4, "has token 4, after 5")):
         register = opened(Rules(lingers=True))
         lines = come(register, "one", "other")
@@ -162,7 +162,7 @@ def test_a_lost_session_is_excused_where_nobody_could_know_better(opened: Opened
     other.enter("x", node(12))
     assert zklock.lost("lease") and other.leave()
     assert len(register.excused) == 2 and not register.violations
-    # But who has a lease must not say that all went well.
+    # But a library with a lease must not report success.
     zklock.enter("x", node(21), 4)
     other.enter("x", node(22))
     zklock.leave()

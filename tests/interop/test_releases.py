@@ -1,4 +1,4 @@
-"""One queue with Curator as legacy services have it, and with the newest, each on its own client of ZooKeeper."""
+"""One queue with an old Curator of legacy services, and with the newest, each with its own ZooKeeper client."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def test_read_write_lock_with_curator_of(ground: Ground, path: str, figures: Fig
 def test_semaphore_with_curator_of(ground: Ground, path: str, figures: Figures, version: str) -> None:
     kind = "semaphore:3"
     sides = [foreign_side(f"curator-{version}", kind), zklock_side(kind)]
-    # The first to get its lease need not be the first to say so.
+    # The first to get its lease need not be the first to report that.
     outcome = contend(ground, path, sides, Rules(limit=3, ordered=False), stay=0.004)
     figures(f"{outcome.figures}; {outcome.peak} leases of 3 at once")

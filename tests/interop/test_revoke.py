@@ -1,4 +1,4 @@
-"""A holder is asked to let a mutex go: Curator's by us, and ours by Curator."""
+"""A holder is asked to release a mutex: Curator's by us, and ours by Curator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SOON = 60.0
 
 
 def rest_of(process: subprocess.Popen[str]) -> list[str]:
-    """What it says until it ends."""
+    """The output of a process until it ends."""
     out, errors = process.communicate(timeout=SOON)
     assert process.returncode == 0, errors
     return out.splitlines()

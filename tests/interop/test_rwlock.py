@@ -15,7 +15,7 @@ DOWNGRADING = ("python", "python", "rust", "rust")
 
 
 def shared(library: str) -> typing.Callable[[int, set[frozenset[str]]], bool]:
-    """Readers of both sides were inside at once, so the read side is no mutex in disguise."""
+    """Whether readers of both sides were inside at once, so that the read side is not just a mutex."""
     return lambda peak, together: peak > 1 and any(library in pair and len(pair) == 2 for pair in together)
 
 
@@ -38,13 +38,13 @@ def test_read_write_lock_that_lingers_with_curator(ground: Ground, path: str, fi
 
 
 def test_downgrade_beside_curator(ground: Ground, path: str, figures: Figures) -> None:
-    """Curator knows our readers that were writers. (Debian's own Curator is no example: see CURATOR-621.)"""
+    """Curator recognises our readers that were writers. (Debian's own Curator does it wrong itself: see CURATOR-621.)"""
     contest(ground, path, foreign_side("curator", "rw"), zklock_side("downgrade", faces=DOWNGRADING), figures)
 
 
 @needs_curator_that_downgrades()
 def test_downgrade_of_curator_as_well(ground: Ground, path: str, figures: Figures) -> None:
-    """And we know Curator's, whose nodes have no number of their own."""
+    """We recognise Curator's, whose nodes do not have their own number."""
     curator = foreign_side("curator-that-downgrades", "downgrade")
     contest(ground, path, curator, zklock_side("downgrade", faces=DOWNGRADING), figures)
 

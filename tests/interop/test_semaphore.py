@@ -12,7 +12,7 @@ Figures = typing.Callable[[str], None]
 
 # Long enough that the permits run out.
 STAY = 0.004
-# The first to get its lease need not be the first to say so.
+# The first to get its lease need not be the first to report that.
 ORDERED = False
 
 
@@ -26,7 +26,7 @@ def test_semaphore_with_curator(ground: Ground, path: str, figures: Figures) -> 
 
 
 def test_several_leases_with_curator(ground: Ground, path: str, figures: Figures) -> None:
-    # Two of Curator's can have one each while they wait for another, and even then the head of the queue must get two.
+    # Two of Curator's can have one lease each while they wait for another, and even then the head of the queue must get two.
     kind = "semaphore:4:2"
     sides = [foreign_side("curator", kind), zklock_side(kind)]
     rules = Rules(limit=4, ordered=ORDERED)

@@ -1,4 +1,4 @@
-"""Contenders of kazoo's that cannot see ours: zklock does not hold the lock beside them, and tells a holder when one comes."""
+"""kazoo's contenders that cannot see ours: zklock does not hold the lock beside them, and tells a holder when one comes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def client(ground: Ground) -> typing.Iterator[zklock.Client]:
 
 @contextlib.contextmanager
 def held(ground: Ground, path: str, semaphore: typing.Any) -> typing.Iterator[str]:
-    """kazoo's semaphore is held here, by a node of this name. It is not disturbed."""
+    """Holds kazoo's semaphore. Yields the name of its node, and checks that it was not disturbed."""
     assert semaphore.acquire(timeout=10)
     (node,) = (child for child in ground.children(path) if child not in ("leases", "locks"))
     yield node
@@ -35,7 +35,7 @@ def held(ground: Ground, path: str, semaphore: typing.Any) -> typing.Iterator[st
 
 
 def empty_queues(ground: Ground, path: str) -> None:
-    """Nobody of ours is left, neither as a mutex nor as a semaphore."""
+    """Checks that none of our contenders is left, neither of a mutex nor of a semaphore."""
     for queue in (f"{path}/{child}" for child in ground.children(path) if child in ("leases", "locks")):
         ground.expect_children(queue, 0)
 
@@ -44,14 +44,14 @@ def empty_queues(ground: Ground, path: str) -> None:
 def test_who_comes_after_kazoos_semaphore_is_refused(
     ground: Ground, path: str, client: zklock.Client, kazoo: typing.Any, ours: Ours
 ) -> None:
-    # So many leases that kazoo would let others in, too.
+    # With so many leases kazoo would also let others in.
     with held(ground, path, kazoo.Semaphore(path, max_leases=9)) as node:
         for timeout in (0, 10, None):
             with pytest.raises(zklock.ForeignContender, match=node):
                 ours(client, path).hold(timeout=timeout)
         assert client.stats().grants == 0
         empty_queues(ground, path)
-    # It is gone, and no reason any more.
+    # It is gone, so there is no reason to refuse any more.
     ours(client, path).hold(timeout=10).release()
 
 
@@ -70,9 +70,9 @@ def test_a_holder_is_told_when_a_plain_kazoo_lock_comes(
 ) -> None:
     hold = client.mutex(path).hold(timeout=10)
     lock = kazoo.Lock(path)
-    # It does not see ours, and has the lock at once.
+    # It does not see our node, so it has the lock at once.
     assert lock.acquire(timeout=10)
-    # A heartbeat comes several times in a session.
+    # There are several heartbeats in a session timeout.
     assert hold.lost.wait(timeout=client.session_timeout), "the holder has not been told"
     assert hold.lost.reason is zklock.LossReason.FOREIGN_CONTENDER
     assert hold.valid_for() == 0

@@ -1,8 +1,8 @@
-//! Logging in by Kerberos, with a KDC and keytabs of the test's own: `tests/run kerberos`.
+//! Logging in by Kerberos, with the test's own KDC and keytabs: `tests/run kerberos`.
 //!
-//! A program of its own, for which the scenarios need not be compiled once more.
+//! This is a separate program, so that the scenarios need not be compiled once more with that feature.
 //!
-//! Kerberos takes what it needs from the environment of the process, so each client is a process of its own.
+//! Kerberos reads its settings from the environment of the process, so each client is a separate process.
 
 mod support;
 
@@ -16,13 +16,13 @@ use std::time::Duration;
 use zklock_core::{Access, Client, ClientOptions, Credentials};
 use zookeeper_client::SaslOptions;
 
-/// The host that is in the servers' principal: no address is in one.
+/// The host in the servers' principal, which cannot contain an address.
 const HOST: &str = "localhost";
 const SERVICE: &str = "ZKLOCK_CHILD_SERVICE";
 /// How long the clients of this module try to connect.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A realm, and servers in it that let in only who has a ticket.
+/// A realm, and servers in it that only accept clients with a ticket.
 struct Realm {
     kdc: Kdc,
     servers: Ensemble,
@@ -43,7 +43,7 @@ impl Realm {
         let mut environment = vec![
             ("KRB5_CONFIG", configuration.to_str().unwrap()),
             (SERVICE, service),
-            // Kerberos' own messages are compared.
+            // Kerberos' own messages are compared, so they must be in English.
             ("LC_ALL", "C"),
         ];
         let (cache, keytab) = match shows {
@@ -58,12 +58,12 @@ impl Realm {
     }
 }
 
-/// What a client must show.
+/// The proof that a client shows.
 #[derive(Clone, Copy)]
 enum Shows<'a> {
     Nothing,
     Cache(&'a Path),
-    /// And the cache that it fills.
+    /// A keytab, and the cache that it fills.
     Keytab(&'a Path, &'a Path),
 }
 
@@ -130,7 +130,7 @@ fn each_text_is_that_of_the_documentation() {
         let said = realm.client("says_how_it_connects", hosts, service, shows).line();
         lines.push((case, said.replace(hosts, "HOST:PORT")));
     }
-    // Without a KDC a ticket that is in the cache already would do.
+    // Without a KDC, a ticket that is already in the cache would be enough.
     let nobody = Realm::new();
     for (case, stop) in [("no answer from the KDC", Kdc::pause as fn(&Kdc)), ("no KDC there", Kdc::stop)] {
         let ann = nobody.kdc.ticket("ann", &[]);
@@ -159,7 +159,7 @@ fn who_is_logged_in_is_the_creator_and_logs_in_again() {
     let client = realm.client("holds_until_it_is_lost_and_again", &hosts, "zookeeper", shows);
     let list = client.line();
     assert!(list.contains("\"sasl\"") && list.contains(&format!("\"ann@{REALM}\"")), "{list}");
-    // The session is gone with the servers' data, and so is the ticket: the next is got with the keytab.
+    // The session is gone with the servers' data, and the ticket is gone as well, so the client gets a new one with the keytab.
     let server = realm.servers.server(0);
     server.stop();
     assert_eq!(client.line(), "lost");

@@ -1,4 +1,4 @@
-//! Helpers of the scenarios that are needed here as well.
+//! Helpers of the scenarios that this program needs as well.
 
 #[allow(dead_code, reason = "the scenarios need the rest of it")]
 #[path = "../scenarios/support/child.rs"]
@@ -10,7 +10,7 @@ use std::time::Duration;
 use zklock_core::ClientOptions;
 
 pub(crate) const SESSION: Duration = Duration::from_secs(4);
-/// How long anything may take that takes no time on an idle machine.
+/// The limit for anything that takes almost no time on an idle machine.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
 
 pub(crate) fn options(hosts: &str) -> ClientOptions {

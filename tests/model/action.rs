@@ -1,30 +1,30 @@
-//! What can happen in a world. A trace is a list of these.
+//! The events of a world. A trace is a list of them.
 
 /// Something that can happen. The first number is the client's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
-    /// Its next request is executed; a read is answered from this one of the states its server may be in. A creation
-    /// at the end of the numbers gets the last of them, or one beyond.
+    /// Its next request is executed. A read is answered from this one of the states that its server may be in. A creation at
+    /// the end of the numbers gets the last of them, or one beyond.
     Execute(u8, u8),
     /// Its replies arrive.
     Deliver(u8),
-    /// Its watch tells.
+    /// Its watch fires.
     Tell(u8),
     /// A pause of its contender is over.
     Resume(u8),
     /// Its caller releases the hold.
     Release(u8),
-    /// The same, and another of its process awaits it.
+    /// The same, and another caller of its process waits for it.
     Pass(u8),
-    /// Another of its process takes over what it has or keeps.
+    /// Another caller of its process takes over the node that it holds or keeps.
     Take(u8),
-    /// What it keeps, and nobody has, has stayed for its time.
+    /// The time is over for which it keeps a node without a holder.
     TimeOut(u8),
     /// It learns that its session is over.
     Learn(u8),
     /// Its connection is there again.
     Connect(u8),
-    /// The same, to a server that has lost the last deletion and goes on to show what is gone.
+    /// The same, to a server that has lost the last deletion and still shows the deleted nodes.
     Haunt(u8),
     /// That server is started again, and its connections are lost.
     Restart(u8),
@@ -38,7 +38,7 @@ pub(crate) enum Action {
     Raise,
     /// Its connection is lost after this many replies, with the requests that were not executed.
     Lose(u8, u8),
-    /// Its requests are given up after this many replies, and will be executed all the same.
+    /// Its requests are given up after this many replies, but will still be executed.
     GiveUp(u8, u8),
     /// Its creation is executed a second time, and the connection is lost before the reply.
     Twin(u8),
@@ -52,11 +52,11 @@ pub(crate) enum Action {
     Beat(u8),
     /// An operator deletes this child.
     Delete(u8),
-    /// An operator deletes this directory with all children, or the server an empty one.
+    /// An operator deletes this directory with all children, or the server does if it is empty.
     DeleteParent(u8),
     /// An operator changes the data of this child.
     Change(u8),
-    /// Somebody asks in this child that its holder let go.
+    /// Somebody asks the holder of this child, in its data, to release.
     Revoke(u8),
     /// Time passes.
     Step,

@@ -1,4 +1,4 @@
-//! The door of one machine: of the one that ships, and of each with a bug.
+//! The door to one machine: to the one that ships, and to each with a bug.
 
 use super::explorer::fingerprint;
 use super::machine::Moment;
@@ -73,7 +73,7 @@ fn claim(want: &Want) -> Claim {
     claim
 }
 
-/// What nodes say, which no machine reads.
+/// The data of nodes, which no machine reads.
 fn nothing() -> Arc<[u8]> {
     Arc::default()
 }
@@ -95,7 +95,7 @@ struct OwnKeeper {
     proof: Option<Proof>,
 }
 
-/// What the machines differ in.
+/// The differences between the machines.
 trait Talks: drive::Machine {
     fn told(verdict: Self::Verdict) -> Told;
 

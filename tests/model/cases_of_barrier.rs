@@ -1,4 +1,4 @@
-//! What is explored of the double barrier.
+//! The cases of the double barrier.
 
 use super::setup::{Faults, Setup};
 use super::subject::{Sort, Want};
@@ -10,12 +10,12 @@ const CANCEL: Faults = Faults { cancels: 1, ..NONE };
 const EXPIRY: Faults = Faults { expiries: 1, ..NONE };
 const DELETION: Faults = Faults { deletions: 1, ..NONE };
 
-/// So many clients at a barrier that so many open.
+/// This number of clients at a barrier that opens for this number of members.
 fn at(name: &'static str, clients: usize, members: u32, faults: Faults) -> Setup {
     Setup::of(name, &vec![vec![Want::new("/b", Sort::Member { members })]; clients], faults)
 }
 
-/// What is explored in every run.
+/// The cases of every run.
 pub(crate) fn short() -> Vec<Case> {
     vec![
         scene(at("barrier: 1 of 1", 1, 1, NONE)),
@@ -35,7 +35,7 @@ pub(crate) fn short() -> Vec<Case> {
     ]
 }
 
-/// What takes longer.
+/// The additional cases of long runs.
 pub(crate) fn long() -> Vec<Case> {
     vec![
         scene(at("barrier: 2 of 2, twin and cancel", 2, 2, Faults { twins: 1, ..CANCEL })),

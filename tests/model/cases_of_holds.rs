@@ -1,4 +1,4 @@
-//! What is explored of holds under their keeper.
+//! The cases of holds under their keeper.
 
 use super::suite::{Case, kept, kept_in_walks, watched, watched_in_walks};
 use super::trouble::Trouble;

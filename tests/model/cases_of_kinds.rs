@@ -1,4 +1,4 @@
-//! What is explored of the other kinds of lock.
+//! The cases of the other kinds of lock.
 
 use super::setup::{Faults, Setup};
 use super::subject::{Sort, Want};
@@ -16,13 +16,13 @@ const SINGLE: Want = in_a(Sort::Single);
 const LONE: Want = in_a(Sort::Lone);
 const SIMPLE: Want = Want { watches_children: true, ..MUTEX };
 
-/// So many permits of a semaphore that has so many.
+/// This number of permits of a semaphore with this limit.
 const fn permits(count: u32, limit: u32) -> Want {
     let sort = Sort::Semaphore { permits: "/s/leases", count, limit, limit_at: None };
     Want::new("/s/locks", sort)
 }
 
-/// The same where a node says how many there are.
+/// The same if a node has the limit.
 const fn counted(count: u32) -> Want {
     let sort = Sort::Semaphore { permits: "/s/leases", count, limit: 1, limit_at: Some("/s/count") };
     Want::new("/s/locks", sort)
@@ -34,7 +34,7 @@ fn each(name: &'static str, wants: &[Want], faults: Faults) -> Setup {
     Setup::of(name, &wants, faults)
 }
 
-/// What is explored in every run.
+/// The cases of every run.
 pub(crate) fn short() -> Vec<Case> {
     let mut cases = read_write();
     cases.extend(semaphores());
@@ -138,7 +138,7 @@ fn others() -> Vec<Case> {
             Faults { twins: 1, ..lossy },
         ))),
         scene(hidden(each("single: 2, hidden, expiry, loss", &[SINGLE; 2], Faults { losses: 1, ..EXPIRY }))),
-        // A server shows what is gone; and what an earlier hold of the same session has left.
+        // A server shows deleted nodes, in the second case those of an earlier hold of the same session.
         scene(each("single: 2, ghost, losses", &[SINGLE; 2], Faults { losses: 2, ..GHOST })),
         scene(Setup { attempts: 2, ..each("single: 2, twice, ghost", &[SINGLE; 2], GHOST) }),
         scene(each("single, alone: 3", &[LONE; 3], NONE)),
@@ -146,14 +146,14 @@ fn others() -> Vec<Case> {
         scene(each("single, alone: 2, loss, cancel, twin", &[LONE; 2], Faults { twins: 1, ..lossy })),
         scene(hidden(each("single, alone: 2, hidden, loss, cancel", &[LONE; 2], lossy))),
         scene(each("single, alone: 2, expiry, loss", &[LONE; 2], Faults { losses: 1, ..EXPIRY })),
-        // With an operator who deletes the node alone, between the last look at it and its deletion, that of the next holder is
-        // deleted, which is told so within a heartbeat. So here there is no next.
+        // If an operator deletes the node alone, between its last check and its deletion, the next holder's node is deleted. That
+        // holder learns of it within a heartbeat. So here there is no next holder.
         scene(each("single: 1, deletion, loss", &[SINGLE], Faults { deletions: 1, ..LOSS })),
         scene(each("single: 2, parent deletion", &[SINGLE; 2], PARENT_DELETION)),
     ]
 }
 
-/// What takes longer.
+/// The additional cases of long runs.
 pub(crate) fn long() -> Vec<Case> {
     let (lone, one, two) = (permits(1, 1), permits(1, 2), permits(2, 2));
     let (pair, writers) = ([WRITE, READ], [WRITE, WRITE]);
@@ -191,12 +191,12 @@ fn all(name: &'static str, wants: &[&[Want]], faults: Faults) -> Setup {
     Setup::of(name, &wants, faults)
 }
 
-/// The same with a node that says how many permits there are: one, and then two.
+/// The same with a node that has the limit: one permit, later two.
 fn raised(setup: Setup) -> Setup {
     Setup { limit: Some((1, 2)), ..setup }
 }
 
-/// The same with servers that do not tell where a node that they create comes from.
+/// The same with servers that do not report the transaction of a node that they create.
 fn old(setup: Setup) -> Setup {
     Setup { tells_origin: false, ..setup }
 }

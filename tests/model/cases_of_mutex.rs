@@ -1,12 +1,12 @@
-//! What is explored of the mutex and of the lease.
+//! The cases of the mutex and of the lease.
 
 use super::pulse::{Server, Stops};
 use super::setup::{Faults, Setup};
 use super::suite::{Case, moves, pulses, scene, stalls, walks, wanders};
 
-/// What is explored in every run. The smallest come first, so that a violation has a short trace.
+/// The cases of every run. The smallest come first, so that a violation has a short trace.
 pub(crate) fn short() -> Vec<Case> {
-    // The last that may be used.
+    // The last number that may be used.
     let last = i32::MAX - (1 << 20);
     let mut cases = vec![
         scene(Setup::new("3 clients", 3, Faults::NONE)),
@@ -79,7 +79,7 @@ fn moving(end: u8) -> Vec<Case> {
     let one = |client, leader| Stops { client, leader, resumes: true };
     vec![
         moves("another server", 5, end, one(0, 1), &[Granting(20), Granting(20)]),
-        // What is claimed is never more than half of T, so that is where it begins to matter.
+        // A lease is never longer than half of T, so a new timeout only matters if it is shorter than that.
         moves("less than half of T", 2, end, one(0, 1), &[Granting(20), Granting(8)]),
         moves("more than twice T", 2, end, one(1, 0), &[Granting(8), Granting(20)]),
         moves("a deposed leader", 5, end, one(0, 1), &[Granting(20), Deposed]),
@@ -97,7 +97,7 @@ fn wandering() -> Vec<Case> {
     ]
 }
 
-/// What takes longer.
+/// The additional cases of long runs.
 pub(crate) fn long() -> Vec<Case> {
     let mut cases = vec![
         scene(Setup { parent: None, ..Setup::new("3, no parent", 3, Faults::NONE) }),

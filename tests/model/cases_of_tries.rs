@@ -1,4 +1,4 @@
-//! What is explored of tries that are answered from memory.
+//! The cases of tries that are answered from memory.
 
 use super::setup::{Faults, Setup};
 use super::subject::{Sort, Want};
@@ -10,13 +10,13 @@ const WRITE: Want = Want::new("/a", Sort::Write);
 
 const NONE: Faults = Faults::NONE;
 
-/// Clients that want one thing each. The first of them wait, the rest try, each of them so often.
+/// Clients that want one thing each. The first of them wait, and the others try this many times.
 fn each(name: &'static str, wants: &[Want], waits: usize, attempts: u8, faults: Faults) -> Setup {
     let wants: Vec<_> = wants.iter().map(|want| vec![*want]).collect();
     Setup { attempts, ..Setup::of(name, &wants, faults).trying_again(waits) }
 }
 
-/// What is explored in every run.
+/// The cases of every run.
 pub(crate) fn short() -> Vec<Case> {
     let two = [MUTEX; 2];
     let lossy = Faults { losses: 1, ..NONE };
@@ -36,7 +36,7 @@ pub(crate) fn short() -> Vec<Case> {
     ]
 }
 
-/// What takes longer.
+/// The additional cases of long runs.
 pub(crate) fn long() -> Vec<Case> {
     let two = [MUTEX; 2];
     vec![

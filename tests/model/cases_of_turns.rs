@@ -1,4 +1,4 @@
-//! What is explored of nodes that are passed on within a process.
+//! The cases of nodes that are passed on within a process.
 
 use super::setup::{Faults, Setup};
 use super::subject::{Passes, Sort, Want};
@@ -15,7 +15,7 @@ const LINGERS: Passes = Passes { lingers: true, turns: 1 };
 const TWO_TURNS: Passes = Passes { lingers: false, turns: 2 };
 const BOTH: Passes = Passes { lingers: true, turns: 2 };
 
-/// One that asks who waits, and releases what it has all the same.
+/// A holder that asks who waits, but always releases.
 const ASKS: Passes = Passes { lingers: false, turns: 1 };
 
 const NONE: Faults = Faults::NONE;
@@ -23,13 +23,13 @@ const NONE: Faults = Faults::NONE;
 const ASKED: Faults = Faults { revokes: 1, changes: 1, losses: 1, ..NONE };
 const TAKE: Faults = Faults { takes: 1, ..NONE };
 
-/// Clients that want one thing each, the first of which pass on what they get.
+/// Clients that want one thing each. The first of them pass their nodes on.
 fn each(name: &'static str, wants: &[Want], passing: usize, passes: Passes, faults: Faults) -> Setup {
     let wants: Vec<_> = wants.iter().map(|want| vec![*want]).collect();
     Setup::of(name, &wants, faults).passing(passing, passes)
 }
 
-/// What is explored in every run.
+/// The cases of every run.
 pub(crate) fn short() -> Vec<Case> {
     let (two, sides, readers) = ([MUTEX; 2], [READ, WRITE], [READ, READ]);
     let ticks = Faults { losses: 1, expiries: 2, steps: 40, beats: 20, takes: 4, ..NONE };
@@ -73,7 +73,7 @@ pub(crate) fn short() -> Vec<Case> {
     ]
 }
 
-/// What takes longer.
+/// The additional cases of long runs.
 pub(crate) fn long() -> Vec<Case> {
     let two = [MUTEX; 2];
     let ticks = Faults { expiries: 1, steps: 9, beats: 1, ..TAKE };

@@ -12,7 +12,7 @@ use super::subject::{Answer, Attempt, Machine, Sort, Told};
 use super::tries::Recollection;
 use super::watch::Watch;
 
-/// What the caller of an attempt knows.
+/// The state of an attempt, as its caller knows it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Caller {
     /// It will begin when another client holds.
@@ -21,17 +21,17 @@ pub(crate) enum Caller {
     Wants,
     /// It was granted the lock with these nodes.
     Holds(Vec<String>),
-    /// It released the hold, and these nodes stay for the next of its process.
+    /// It released the hold, and these nodes stay for the next caller of its process.
     Lingers(Vec<String>),
     /// It is within the double barrier.
     Within,
     /// It leaves, and waits for the others.
     Leaves,
-    /// It gave up, was told that the attempt failed or how it left, released the hold, or was told of its loss.
+    /// It gave up, released the hold, or was told of a failure, of its loss, or how it left.
     Ended,
 }
 
-/// Requests on their way, and the replies so far: outcomes with the transaction as of which they are.
+/// Requests on their way, and the replies so far: each an outcome and the transaction that the server had reached.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Flight {
     pub(crate) operations: Vec<Operation>,
@@ -51,33 +51,33 @@ pub(crate) struct Client {
     /// Whether the attempt was granted.
     pub(crate) was_granted: bool,
     pub(crate) flight: Option<Flight>,
-    /// Requests that were given up, but not by the connection: they come before any other.
+    /// Requests that were given up while the connection goes on: they are executed before any other.
     pub(crate) late: Vec<Operation>,
-    /// The first of them that has something to tell is heard.
+    /// Only the first of them that fires is heard.
     pub(crate) watches: Vec<Watch>,
-    /// Who of its process has its node, if that is passed on.
+    /// The callers of its process that have its node, if that is passed on.
     pub(crate) passed: Option<Passed>,
-    /// Whether, since its attempt began, others waited behind it at some time.
+    /// Whether others have waited behind it since its attempt began.
     pub(crate) was_wanted: bool,
     /// Whether it has done anything yet.
     pub(crate) acted: bool,
-    /// Its nodes that were removed by an operator, and when.
+    /// Its nodes that an operator removed, and when.
     pub(crate) removed: Vec<(String, Moment)>,
     /// When the latest acknowledged proof of each of its nodes was sent.
     pub(crate) proofs: Vec<(String, Moment)>,
     /// Whether a proof is the last thing heard.
     pub(crate) is_proof_latest: bool,
-    /// Whether, since its attempt began, what it wants was not to be had at some time.
+    /// Whether the lock was not free at some time since its attempt began.
     pub(crate) was_busy: bool,
     /// The transaction that opened the double barrier for its node.
     pub(crate) opened: Option<i64>,
-    /// The members that it has to wait for when it leaves: whose they are, and what created their nodes.
+    /// The members that it has to wait for when it leaves: their clients, and the transactions that created their nodes.
     pub(crate) company: Vec<(usize, i64)>,
-    /// What it remembers of its last try, until it tries again.
+    /// Its memory of its last try, until it tries again.
     pub(crate) memory: Option<Recollection>,
-    /// Since which tick and transaction what it tries to get is free, if it is.
+    /// The tick and the transaction since which the lock that it tries is free, if it is.
     pub(crate) free_since: Option<(u8, i64)>,
-    /// Whether it ever ended without having waited for the others.
+    /// Whether it ever ended without waiting for the others.
     pub(crate) is_untidy: bool,
 }
 
@@ -125,12 +125,12 @@ impl Client {
         self.caller = Caller::Wants;
     }
 
-    /// The session is there, or still there.
+    /// A session was opened, or goes on.
     pub(crate) fn enter(&mut self, number: usize, line: &mut Line) {
         let serial = line.next_serial();
         if let Some(session) = &line.session {
             let mark = (u128::from(serial) << 8) + u128::try_from(number).unwrap_or(0) + 1;
-            // The client comes first in the mark, so that names do not stand in the order of creation.
+            // The mark begins with the client, so that the order of names is not that of creation.
             self.contender.handle_session(session.id, session.lease.heartbeat(), mark.reverse_bits());
         }
     }
@@ -146,13 +146,13 @@ impl Client {
         })
     }
 
-    /// Whether a node of it may still come into being.
+    /// Whether a request may still create a node for it.
     pub(crate) fn will_create(&self, line: &Line) -> bool {
         let sent = self.flight.iter().flat_map(|flight| flight.operations.iter().skip(flight.replies.len()));
         line.is_live() && self.late.iter().chain(sent).any(is_creation)
     }
 
-    /// The server has executed that request.
+    /// The server has executed its next request.
     pub(crate) fn answer(&mut self, outcome: Outcome, zxid: i64) {
         if !self.late.is_empty() {
             self.late.remove(0);
@@ -186,7 +186,7 @@ impl Client {
         }
     }
 
-    /// Takes note of what was acknowledged, and tells the lease.
+    /// Notes what was acknowledged, and tells the lease.
     fn note(
         &mut self,
         plan: &Plan,
@@ -217,7 +217,7 @@ impl Client {
         }
     }
 
-    /// A watch tells; its server has applied what it tells of.
+    /// A watch fires. Its server has applied the change.
     pub(crate) fn hear(&mut self, line: &mut Line, event: WatchEvent, zxid: i64, now: Moment) {
         self.watches.clear();
         self.is_proof_latest = false;
@@ -252,7 +252,7 @@ impl Client {
         self.contender.handle_leave();
     }
 
-    /// The nodes of its hold, whether anybody holds or not.
+    /// The nodes of its hold, even if they only linger.
     pub(crate) fn kept(&self) -> Option<&Vec<String>> {
         match &self.caller {
             Caller::Holds(nodes) | Caller::Lingers(nodes) => Some(nodes),
@@ -276,7 +276,7 @@ impl Client {
         self.contender.handle_end();
     }
 
-    /// A holder, or who keeps what nobody holds, proves the nodes, as its driver does at every heartbeat.
+    /// Proves the nodes that it holds or keeps, as its driver does at every heartbeat.
     pub(crate) fn beat(&mut self, now: Moment) {
         if let Some(nodes) = self.kept() {
             let operations = vec![Operation::Check { paths: nodes.clone() }];
@@ -289,7 +289,7 @@ impl Client {
         self.kept().is_some() && self.flight.is_none() && !line.is_down && live
     }
 
-    /// As many heartbeats as fall due between two moments, all of them answered.
+    /// Makes all heartbeats that fall due between two moments, each of them answered.
     pub(crate) fn beat_through(&self, line: &mut Line, moments: &[Moment]) {
         if let (Some(_), Some(session), false) = (self.kept(), &mut line.session, line.is_down) {
             if session.expired.is_none() {
@@ -302,9 +302,9 @@ impl Client {
         }
     }
 
-    /// What the contender has to say and to send now.
+    /// Sends the contender's next requests, and returns its verdict, if it has one.
     pub(crate) fn poll(&mut self, line: &Line, now: Moment) -> Option<Told> {
-        // What is sent without a connection would wait without limit.
+        // Without a connection a request would wait without limit.
         let may_send = !line.is_down && self.flight.is_none() && self.caller != Caller::Asleep;
         if let Some(operations) = may_send.then(|| self.contender.poll_flight()).flatten() {
             if !self.contender.keeps_watch() {
@@ -341,7 +341,7 @@ pub(crate) fn is_creation(operation: &Operation) -> bool {
     )
 }
 
-/// Whether it creates permits of a semaphore.
+/// Whether the operation creates permits of a semaphore.
 pub(crate) fn is_of_permits(plan: &Plan, operation: &Operation) -> bool {
     let directory = match operation {
         Operation::Create(node) => &node.directory,
@@ -352,7 +352,7 @@ pub(crate) fn is_of_permits(plan: &Plan, operation: &Operation) -> bool {
     plan.wants.iter().any(|want| is_semaphore(want.sort) && *want.hold().0 == **directory)
 }
 
-/// The paths of what was created.
+/// The paths of the nodes that were created.
 fn created(operation: &Operation, outcome: &Outcome) -> Vec<String> {
     let Outcome::Created(nodes) = outcome else { return Vec::new() };
     let names = nodes.iter().map(|node| &node.name);

@@ -1,7 +1,7 @@
 //! The ensemble as its leader has it, and as a follower may still see it.
 //!
-//! A few directories are all there is. A follower has applied some beginning of the history, so
-//! what it can show is one of the states that they have had.
+//! It consists of a few directories. A follower has applied some beginning of the history, so
+//! it shows one of the states that they have had.
 
 use super::machine::name::{Name, Sequence};
 use super::machine::protocol::{NewNode, Outcome};
@@ -16,11 +16,11 @@ pub(crate) struct Child {
     /// Its place in the queue: the transaction that created it, or the node whose number it took.
     pub(crate) place: i64,
     pub(crate) owner: Owner,
-    /// Whether its data asks its holder to let go.
+    /// Whether its data asks its holder to release.
     pub(crate) is_revoked: bool,
 }
 
-/// Whose a node is: what the servers know, and what the model knows.
+/// The owner of a node: as the servers know it, and as the model knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Owner {
     pub(crate) session: i64,
@@ -29,7 +29,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Of a node that stays.
+    /// The owner of a node that stays.
     pub(crate) const NOBODY: Self = Self { session: 0, client: usize::MAX, attempt: 0 };
 }
 
@@ -40,9 +40,9 @@ pub(crate) struct Directory {
     pub(crate) exists: bool,
     /// The next sequence number.
     counter: i32,
-    /// When a child came or went last.
+    /// When the list of children last changed.
     pub(crate) changed: i64,
-    /// In the order of their names, which is not that of their creation.
+    /// In the order of their names, not of their creation.
     pub(crate) children: Vec<Child>,
 }
 
@@ -57,8 +57,8 @@ impl Directory {
     }
 
     fn insert(&mut self, name: String, place: Option<i64>, zxid: i64, owner: Owner) -> Child {
-        // Counts every creation, even if the number is not appended. Since 3.6 it is never set to less than it is, so it
-        // sticks at the largest number.
+        // Counts every creation, even if the number is not appended. Since 3.6 it is never decreased, so it stays at the
+        // largest number.
         self.counter = self.counter.max(self.counter.wrapping_add(1));
         self.changed = zxid;
         let child =
@@ -73,7 +73,7 @@ impl Directory {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Tree {
     pub(crate) directories: Vec<Rc<Directory>>,
-    /// What the node says that has the number of permits, and when that was written.
+    /// The value of the node with the number of permits, and when it was written.
     pub(crate) limit: Option<(u32, i64)>,
 }
 
@@ -87,7 +87,7 @@ impl Tree {
         self.directory(directory)?.children.iter().find(|child| child.name == name)
     }
 
-    /// All children, and where they are.
+    /// All children, each with its directory.
     pub(crate) fn children(&self) -> impl Iterator<Item = (&'static str, &Child)> {
         self.directories.iter().flat_map(|it| it.children.iter().map(|child| (it.path, child)))
     }
@@ -132,7 +132,7 @@ impl Ensemble {
         &self.history[self.history.len().saturating_sub(later + 1)..]
     }
 
-    /// Forgets what no server can show any more.
+    /// Forgets the states that no server can show any more.
     pub(crate) fn forget_before(&mut self, floor: i64) {
         let kept = self.views(floor).len();
         self.history.drain(..self.history.len() - kept);
@@ -148,7 +148,7 @@ impl Ensemble {
 
     /// Creates nodes with appended numbers in one transaction, unless a directory is missing.
     ///
-    /// At the end of the counter a creation may also have the number that comes with others in flight.
+    /// At the end of the counter a creation may also get a number beyond it, because of other creations in flight.
     pub(crate) fn create(&mut self, nodes: &[NewNode], owner: Owner, in_flight: bool) -> Option<Vec<Child>> {
         if nodes.iter().any(|node| self.head().directory(&node.directory).is_none()) {
             return None;
@@ -164,14 +164,14 @@ impl Ensemble {
         Some(self.commit(|tree, zxid| nodes.iter().map(|node| create(tree, zxid, node)).collect()))
     }
 
-    /// Creates a node of this very path, whose place is that of another if it has taken its number. The
-    /// directory is there, and the node is not.
+    /// Creates a node with exactly this path. If it takes the number of another, it also takes its place. The directory must
+    /// exist, and the node must not.
     pub(crate) fn create_fixed(&mut self, path: &str, place: Option<i64>, owner: Owner) -> Option<Child> {
         let (directory, name) = path.rsplit_once('/')?;
         Some(self.commit(|tree, zxid| tree.at(directory).insert(name.to_owned(), place, zxid, owner)))
     }
 
-    /// Creates two nodes of one directory, in one transaction. The directory is there, and they are not.
+    /// Creates two nodes of one directory, in one transaction. The directory must exist, and they must not.
     pub(crate) fn create_pair(&mut self, one: &str, other: &str, owner: Owner) -> Option<Vec<Child>> {
         let (one, other) = (one.rsplit_once('/')?, other.rsplit_once('/')?);
         let create = |tree: &mut Tree, zxid, (directory, name): (&str, &str)| {
@@ -189,7 +189,7 @@ impl Ensemble {
         }
     }
 
-    /// Deletes the children that are to go, in one transaction, and says whether there were any.
+    /// Deletes the chosen children in one transaction. Returns whether there were any.
     pub(crate) fn delete(&mut self, goes: impl Fn(&str, &Child) -> bool) -> bool {
         let found = self.head().children().any(|(path, child)| goes(path, child));
         if found {
@@ -206,13 +206,13 @@ impl Ensemble {
         found
     }
 
-    /// Deletes the node of this path, and says whether it was there.
+    /// Deletes the node of this path. Returns whether it existed.
     pub(crate) fn delete_node(&mut self, path: &str) -> bool {
         let Some((directory, name)) = path.rsplit_once('/') else { return false };
         self.delete(|other, child| other == directory && child.name == name)
     }
 
-    /// Whether the directory is there and was deleted; `None` if there are children in it.
+    /// Deletes an empty directory. Returns whether it existed; `None` if it has children.
     pub(crate) fn delete_if_empty(&mut self, path: &str) -> Option<bool> {
         let is_empty = self.head().directory(path).map(|directory| directory.children.is_empty());
         if is_empty == Some(true) {
@@ -221,8 +221,7 @@ impl Ensemble {
         is_empty.map_or(Some(false), |is_empty| is_empty.then_some(true))
     }
 
-    /// Creates a node that stays, if the guards are there; in one transaction with the deletion of the one before it if it
-    /// replaces that.
+    /// Creates a node that stays, if the guards exist. If it replaces one, the same transaction deletes that.
     pub(crate) fn open(&mut self, guards: &[String], path: &str, replaces: bool) -> Outcome {
         let Some((directory, name)) = path.rsplit_once('/') else { return Outcome::NoNode };
         let head = self.head();
@@ -241,7 +240,7 @@ impl Ensemble {
         Outcome::Done
     }
 
-    /// Deletes the nodes in one transaction, if all are there.
+    /// Deletes the nodes in one transaction, if all of them exist.
     pub(crate) fn delete_all(&mut self, paths: &[String]) -> bool {
         let are_there = paths.iter().all(|path| self.head().find(path).is_some());
         are_there && self.delete(|directory, child| paths.contains(&format!("{directory}/{}", child.name)))
@@ -255,7 +254,7 @@ impl Ensemble {
         });
     }
 
-    /// Changes the data of the child with this number, counted over all directories; perhaps to what asks its holder to let go.
+    /// Changes the data of the child with this number, counted over all directories, and may ask its holder to release with that.
     pub(crate) fn change(&mut self, index: usize, revokes: bool) {
         self.commit(|tree, zxid| {
             let mut index = index;

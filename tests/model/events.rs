@@ -1,4 +1,4 @@
-//! What can happen to one client, and what becomes of it then.
+//! The events that one client can meet, and their effects.
 
 use super::action::Action;
 use super::client::{Caller, Client, is_creation, name_of};
@@ -16,7 +16,7 @@ use super::world::Scene;
 impl Scene {
     /// Whether the session may have ended on the leader.
     fn may_expire(&self, session: &Session) -> bool {
-        // The leader itself has seen the opening; of writes it may have been told a quarter late.
+        // The leader itself has seen the opening, but it may learn of writes a quarter of the timeout late.
         let opened = self.now().since(session.opened);
         let silent = self.now().since(session.touched);
         let over = opened >= TIMEOUT && silent >= TIMEOUT - TIMEOUT / 4;
@@ -67,9 +67,9 @@ impl Scene {
         if hears && !line.is_down && has_to_tell {
             progress.push(Action::Tell(number));
         }
-        // Nobody relies on the time after which a waiter looks again, but for what no watch tells.
+        // A waiter also looks again after some time. That is only needed if no watch can fire.
         let looks_again = !client.contender.is_waiting() || !client.removed.is_empty();
-        // One whose nodes are gone is told so by a heartbeat.
+        // A client that keeps nodes learns of their loss by a heartbeat.
         let looks_again = looks_again && self.lost_nodes(index).next().is_none();
         if client.contender.poll_timeout().is_some() && looks_again {
             progress.push(Action::Resume(number));
@@ -150,7 +150,7 @@ impl Scene {
         }
     }
 
-    /// Whether it is a creation that could have a number beyond the last.
+    /// Whether the operation is a creation that could get a number beyond the last.
     fn is_at_the_end(&self, operation: &Operation) -> bool {
         let is_at_the_end = |node: &NewNode| {
             self.ensemble.head().directory(&node.directory).is_some_and(Directory::is_at_the_end)
@@ -275,7 +275,7 @@ impl Scene {
             self.clients[other].lose_watch_of_memory();
             for watch in &mut self.clients[other].watches {
                 watch.leave_again(self.ensemble.head(), self.ensemble.zxid());
-                // The silence of a server that shows what is gone is doubted in time.
+                // If a server shows deleted nodes, the client doubts its silence in time.
                 if !self.lines[line].ghosts.is_empty() {
                     watch.fired = watch.fired.or(Some((WatchEvent::Changed, self.ensemble.zxid())));
                 }

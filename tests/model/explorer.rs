@@ -1,29 +1,29 @@
 //! Walks through every order of events of a small world, or through many random ones of a large one.
 //!
-//! A checker of our own, because the thing to be checked is Rust code and not a text about it: the
-//! states are the shipped machine's own values. Breadth first, so that the first violation found
-//! has a shortest trace. Of a state that was seen only a fingerprint is kept; a trace is found again
-//! through the parents, and replayed.
+//! It is a checker of our own because it checks Rust code and not a text about it: the states are
+//! the shipped machine's own values. It goes breadth first, so that the first violation has a
+//! shortest trace. It only keeps a fingerprint of a visited state; it finds a trace again through
+//! the parents, and replays it.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::time::{Duration, Instant};
 
-/// A property that does not hold, and how.
+/// A property that does not hold, and the details.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Violation {
     pub(crate) property: &'static str,
     pub(crate) detail: String,
 }
 
-/// What can happen next.
+/// The actions that are possible next.
 #[derive(Debug)]
 pub(crate) struct Actions<A> {
-    /// What happens some time if nothing goes wrong. Where there is none of these, nobody does
-    /// anything any more unless disturbed, and what holds in the end must hold.
+    /// Actions that happen some time if nothing goes wrong. Without any, nobody does anything any
+    /// more unless disturbed, so the properties of the end must hold.
     pub(crate) progress: Vec<A>,
-    /// What may happen or not.
+    /// Actions that may happen or not.
     pub(crate) faults: Vec<A>,
 }
 
@@ -33,17 +33,17 @@ pub(crate) trait World: Clone + Hash {
 
     fn actions(&self) -> Actions<Self::Action>;
     fn apply(&mut self, action: Self::Action);
-    /// What this action is in this state, for a trace.
+    /// Describes this action in this state, for a trace.
     fn describe(&self, action: Self::Action) -> String {
         format!("{action:?}")
     }
-    /// What must hold always.
+    /// Checks the properties that must always hold.
     fn check(&self) -> Result<(), Violation>;
-    /// What must hold where this is all the progress that is possible, if any.
+    /// Checks the properties that must hold if no other progress than this is possible.
     fn check_at_rest(&self, progress: &[Self::Action]) -> Result<(), Violation>;
 }
 
-/// What an exploration came to.
+/// The result of an exploration.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) states: usize,
@@ -51,11 +51,11 @@ pub(crate) struct Report {
     pub(crate) depth: usize,
     pub(crate) elapsed: Duration,
     pub(crate) failure: Option<Failure>,
-    /// Whether there were more states than were to be visited.
+    /// Whether there were more states than the limit.
     pub(crate) cut: bool,
 }
 
-/// A violation and the way to it.
+/// A violation and its trace.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) violation: Violation,
@@ -72,7 +72,7 @@ fn violation_of<W: World>(world: &W, actions: &Actions<W::Action>) -> Result<(),
 /// Visits every state that can be reached, or the first `limit` of them.
 pub(crate) fn explore<W: World>(start: &W, limit: usize) -> Report {
     let begun = Instant::now();
-    // For each state: the state before it, and what led from there.
+    // For each state: the state before it, and the action that led from there.
     let mut origins: Vec<(u32, Option<W::Action>)> = vec![(0, None)];
     let mut seen: HashSet<u64, Thin> = HashSet::default();
     seen.insert(fingerprint(start));
@@ -108,9 +108,9 @@ pub(crate) fn explore<W: World>(start: &W, limit: usize) -> Report {
     report.closed(origins.len(), begun)
 }
 
-/// Takes `walks` random ways, each until nothing can happen any more.
+/// Takes `walks` random walks, each until nothing can happen any more.
 ///
-/// A way that does not end within `longest` steps is a violation too: somebody retries for ever.
+/// A walk that does not end within `longest` steps is a violation, too: somebody retries for ever.
 pub(crate) fn walk<W: World>(start: &W, walks: u64, first_seed: u64, longest: usize) -> Report {
     let begun = Instant::now();
     let mut report = Report::new();
@@ -169,7 +169,7 @@ fn replay<W: World>(start: &W, origins: &[(u32, Option<W::Action>)], last: u32) 
     trace
 }
 
-/// The state that these actions lead to, and what they are.
+/// The state to which these actions lead, and their descriptions.
 fn describe<W: World>(start: &W, actions: &[W::Action]) -> (W, Vec<String>) {
     let mut world = start.clone();
     let mut trace = Vec::new();
@@ -211,7 +211,7 @@ impl Random {
     }
 }
 
-/// Two that are equal have the same; two that are not have it once in 2^64.
+/// Equal worlds have the same fingerprint; different worlds share one with a chance of 1 in 2^64.
 pub(crate) fn fingerprint(world: &impl Hash) -> u64 {
     let mut hasher = Fold(0x51_7C_C1_B7_27_22_0A_95);
     world.hash(&mut hasher);

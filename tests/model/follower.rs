@@ -3,16 +3,16 @@
 use super::subject::{Look, Reply};
 use std::collections::VecDeque;
 
-/// What is on its way to it. It is executed in this order.
+/// A request on its way to the server, which executes requests in this order.
 #[derive(Clone, Hash, Debug)]
 pub(crate) enum Request {
-    /// Of these holds, by the quorum.
+    /// A check of these holds, by the quorum.
     Check(Vec<usize>),
-    /// Of these holds, by the server itself.
+    /// A watch for each of these holds, on the server itself.
     Watch(Vec<usize>),
 }
 
-/// What is on its way from it. It arrives in this order.
+/// A message on its way from the server. Messages arrive in this order.
 #[derive(Clone, Hash, Debug)]
 pub(crate) enum Message {
     Checked(Reply),
@@ -29,12 +29,12 @@ pub(crate) struct Follower {
     watched: Vec<usize>,
     /// The holds whose nodes are deleted, as far as it knows.
     gone: Vec<usize>,
-    /// Whether it does not hear at once of what the quorum has done.
+    /// Whether it learns of changes by the quorum late.
     pub(crate) lags: bool,
 }
 
 impl Follower {
-    /// These nodes are deleted.
+    /// It learns that these nodes are deleted.
     pub(crate) fn learn(&mut self, deleted: impl Iterator<Item = usize>) {
         self.lags = false;
         for hold in deleted.filter(|hold| !self.gone.contains(hold)).collect::<Vec<_>>() {
@@ -46,7 +46,7 @@ impl Follower {
         }
     }
 
-    /// Leaves watches, and says what it knows.
+    /// Sets watches, and reports the nodes that it knows to be deleted.
     pub(crate) fn watch(&mut self, holds: &[usize]) {
         let (gone, watched) = (&self.gone, &mut self.watched);
         let look = |hold: &usize| {
@@ -59,7 +59,7 @@ impl Follower {
         self.messages.push_back(Message::Seen(holds.iter().map(look).collect()));
     }
 
-    /// The check is forgotten on both ways.
+    /// Drops the check, and its answer.
     pub(crate) fn forget_check(&mut self) {
         self.requests.retain(|request| !matches!(request, Request::Check(_)));
         self.messages.retain(|message| !matches!(message, Message::Checked(_)));
@@ -69,7 +69,7 @@ impl Follower {
         self.messages.iter().any(|message| matches!(message, Message::Checked(_)))
     }
 
-    /// The connection ends, and with it all that was on its way. Another server may be the next.
+    /// The connection ends, and everything on its way is lost. The next server may be another one.
     pub(crate) fn disconnect(&mut self) {
         self.requests.clear();
         self.messages.clear();

@@ -1,7 +1,7 @@
-//! Builds the seeded machines, all in one program, and looks whether each bug is found.
+//! Builds the seeded machines, all in one program, and checks that each bug is found.
 //!
-//! A program of its own, because the machine is not generic over its mistakes: each seed is a module
-//! tree with the changed machine in it, and with the very model that checks the machine that ships.
+//! It is a separate program because the machine is not generic over its mistakes: each seed is a
+//! module tree with the changed machine, and with the same model that checks the shipped machine.
 
 use super::seeds::{Seed, all};
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-/// What became of one seed.
+/// The result for one seed.
 #[derive(Debug)]
 pub(crate) struct Catch {
     pub(crate) seed: &'static str,
@@ -17,7 +17,7 @@ pub(crate) struct Catch {
     pub(crate) found: Option<Vec<String>>,
 }
 
-/// What all seeds share.
+/// The modules that all seeds share.
 const MODEL: [&str; 26] = [
     "action",
     "cases_of_barrier",
@@ -47,7 +47,7 @@ const MODEL: [&str; 26] = [
     "world",
 ];
 
-/// The machine's modules that can have a seed, and those that are to be compiled with them.
+/// The machine's modules that can have a seed, and the modules that must be compiled with each.
 const MODULES: [(&str, &[&str]); 14] = [
     ("name", &["name", "claim", "queue", "drive", "contender", "single", "member"]),
     ("claim", &["claim", "queue", "contender"]),
@@ -65,7 +65,7 @@ const MODULES: [(&str, &[&str]); 14] = [
     ("turns", &["turns"]),
 ];
 
-/// The rooms of the modules that have any.
+/// The submodules of these modules.
 const ROOMS: [(&str, &[&str]); 4] = [
     ("contender", &["busy", "enter", "nodes", "notice", "renew", "turn"]),
     ("keeper", &["lapses", "proof", "watching"]),
@@ -73,7 +73,7 @@ const ROOMS: [(&str, &[&str]); 4] = [
     ("single", &["doubt"]),
 ];
 
-/// Builds and runs them all.
+/// Builds and runs all of them.
 pub(crate) fn hunt() -> io::Result<Vec<Catch>> {
     in_folder(|folder| {
         let seeds: Vec<&Seed> = all().collect();
@@ -83,7 +83,7 @@ pub(crate) fn hunt() -> io::Result<Vec<Catch>> {
     })
 }
 
-/// Does it in a folder of its own, which is removed.
+/// Works in a new folder, which is removed afterwards.
 pub(crate) fn in_folder<T>(work: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     let parent = option_env!("CARGO_TARGET_TMPDIR").map_or_else(env::temp_dir, PathBuf::from);
     let folder = parent.join(format!("zklock-model-{}", std::process::id()));
@@ -92,7 +92,7 @@ pub(crate) fn in_folder<T>(work: impl FnOnce(&Path) -> io::Result<T>) -> io::Res
     result
 }
 
-/// Writes the program that has them. Without an argument it hunts all; with a number, that one, less deeply.
+/// Writes the program with these seeds. Without an argument it looks for all; with a number for that one, less deeply.
 pub(crate) fn write_sources(folder: &Path, seeds: &[&Seed]) -> io::Result<()> {
     let mut main = "#![allow(warnings)]\nuse model::{explorer, machine, subject, suite};\n".to_owned();
     let mut list = String::new();
@@ -106,7 +106,7 @@ pub(crate) fn write_sources(folder: &Path, seeds: &[&Seed]) -> io::Result<()> {
     fs::write(folder.join("main.rs"), main)
 }
 
-/// Writes the model and the machine that ships, as a library that shows everything.
+/// Writes the model and the shipped machine, as a library in which everything is public.
 fn write_model(folder: &Path) -> io::Result<()> {
     let mut library = "#![allow(warnings)]\npub mod machine;\n".to_owned();
     fs::create_dir_all(folder)?;
@@ -129,14 +129,14 @@ fn publish_all(from: &Path, to: &Path, root: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies a file so that it shows everything, into a crate in which its own crate's root is `root`.
+/// Copies a file with everything public, into a crate in which its own crate's root is `root`.
 fn publish(from: &Path, to: &Path, root: &str) -> io::Result<()> {
     let source = fs::read_to_string(from)?.replace("pub(crate)", "pub").replace("crate::", root);
-    // An exported macro is at the root of whatever crate it is in.
+    // An exported macro is always at the root of its crate.
     fs::write(to, source.replace(&format!("{root}listed!"), "crate::listed!"))
 }
 
-/// Writes one seed's own machine: what it changes, and what depends on that.
+/// Writes one seed's own machine: the modules that it changes, and those that depend on them.
 fn plant(seed: &Seed, number: usize, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder.join("machine"))?;
     let own = format!("crate::seed_{number}::machine::");
@@ -183,7 +183,7 @@ fn machine() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../zklock-core/machine/src")
 }
 
-/// The seeded program's part of the talk: one line a seed.
+/// The main function of the seeded program, which prints one line for each seed.
 const MAIN: &str = r#"
 fn main() {
     if let Some(number) = std::env::args().nth(1).and_then(|number| number.parse().ok()) {
@@ -204,15 +204,15 @@ fn tell(number: usize, found: Option<(String, explorer::Report)>) {
 }
 "#;
 
-/// Builds what all seeds share. It is optimised, because that is where the time goes.
+/// Builds the part that all seeds share. It is optimised, because most of the time is spent there.
 pub(crate) fn build_model(folder: &Path) -> io::Result<()> {
     write_model(&folder.join("model"))?;
     let options = ["--crate-type", "rlib", "-C", "opt-level=1"];
     compile(&folder.join("model/lib.rs"), &folder.join("libmodel.rlib"), &options)
 }
 
-/// Builds what [`write_sources`] has written. There are so many machines that it would take longer to optimise them than
-/// it saves.
+/// Builds the program that [`write_sources`] has written, without optimising: for so many machines that would take longer
+/// than it saves.
 pub(crate) fn build(folder: &Path) -> io::Result<PathBuf> {
     let program = folder.join("seeds");
     let model = format!("model={}", folder.join("libmodel.rlib").display());
@@ -220,7 +220,7 @@ pub(crate) fn build(folder: &Path) -> io::Result<PathBuf> {
     Ok(program)
 }
 
-/// The one crate on which the machine stands, as Cargo has compiled it for this program, beside which it is.
+/// The only crate that the machine depends on, as Cargo has compiled it for this program, in the same folder.
 fn uuid() -> io::Result<PathBuf> {
     let this = env::current_exe()?;
     let folder = this.parent().ok_or(io::ErrorKind::NotFound)?;

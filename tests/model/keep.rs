@@ -1,9 +1,9 @@
-//! The holds of one session under their keeper, against what the servers know of them.
+//! The holds of one session under their keeper, compared with the servers' state.
 //!
-//! That a session lives while its lease runs is checked [elsewhere](super::pulse) and taken for granted here: the session
-//! may end whenever its lease is over. What is checked is what the keeper makes of it: that no hold is relied upon whose
-//! session or node is gone, and that every holder is told in time, and of nothing but what has happened. Where there are more
-//! holds than a check names, the others are watched by a server that may lag behind.
+//! That a session lives while its lease runs is checked [elsewhere](super::pulse) and assumed here: the session may end
+//! whenever its lease is over. This checks the keeper: no hold is valid once its session or node is gone, and every holder
+//! learns of its loss in time, and of no loss that did not happen. If there are more holds than a check names, a server that
+//! may lag behind watches the others.
 
 use super::explorer::{Actions, Violation, World};
 use super::follower::{Follower, Message, Request};
@@ -16,12 +16,12 @@ use std::time::Duration;
 
 /// The session's timeout. A beat is due two units after the last proof.
 const TIMEOUT: Duration = Duration::from_secs(24);
-/// A holder is told within a heartbeat, which is 2.4 units.
+/// A holder learns of a loss within a heartbeat, which is 2.4 units.
 const TOLD_WITHIN: u8 = 3;
-/// How long a process is asleep.
+/// How long a sleep of the process lasts.
 const NIGHT: u8 = 16;
-/// A hold that has lapsed is checked twice in a row, and one check before may have come too early for a watch of it. More
-/// at a time would be a flood.
+/// A hold that has lapsed is checked twice in a row, and a check before that may have been too early for its watch. More
+/// checks at a time would be a flood.
 const BEATS_AT_MOST: u8 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,9 +29,9 @@ pub(crate) enum Action {
     Tick,
     /// The server executes the next request.
     Execute,
-    /// The next that it has sent arrives.
+    /// The server's next message arrives.
     Hear,
-    /// The answer to the check is that nothing is known.
+    /// The answer to the check says nothing about the nodes.
     Refuse,
     Stall,
     Resume,
@@ -48,7 +48,7 @@ pub(crate) enum Action {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Link {
     Up,
-    /// It stands still, and nobody has noticed.
+    /// It is stalled, and nobody has noticed.
     Stalled,
     Down,
 }
@@ -57,7 +57,7 @@ enum Link {
 #[derive(Clone, Hash, Debug)]
 struct Flight {
     sent: u8,
-    /// Those that it names, and those whose watches its sender knew of.
+    /// The holds that it names, and those whose watches its sender knew of.
     named: Vec<usize>,
     watched: Vec<usize>,
 }
@@ -68,9 +68,9 @@ struct Held {
     /// When its node was deleted.
     deleted: Option<u8>,
     lost: Option<LossReason>,
-    /// Since when it cannot be relied upon.
+    /// Since when it is not valid.
     lapsed: Option<u8>,
-    /// Checks of it that were sent since then, and have found its node.
+    /// The number of checks sent since then that have found its node.
     fresh: u8,
     /// Whether its holder knows that its node is watched.
     is_watched: bool,
@@ -80,7 +80,7 @@ struct Held {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Holds {
     pub(crate) at_first: usize,
-    /// In a check, while others can be watched.
+    /// The most that a check names, while others can be watched.
     pub(crate) named_at_most: usize,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Keep {
     now: u8,
     end: u8,
     trouble: Trouble,
-    /// How many holds a check names while others can be watched.
+    /// The most holds that a check names, while others can be watched.
     named_at_most: usize,
     keeper: Box<dyn Keeping>,
     holds: Vec<Held>,
@@ -99,7 +99,7 @@ pub(crate) struct Keep {
     /// The holds for which watches were asked for.
     asked: Vec<usize>,
     expired: Option<u8>,
-    /// When it was last that the servers were out of reach, or the process asleep.
+    /// When the servers were last out of reach, or the process last asleep.
     disturbed: Option<u8>,
     /// In this unit of time.
     beats: u8,
@@ -138,7 +138,7 @@ impl Keep {
         self.holds[hold].lost.is_none() && !self.keeper.valid_for(hold, at(self.now)).is_zero()
     }
 
-    /// What its driver does after everything that happens.
+    /// Does the driver's work after each action.
     fn drive(&mut self) {
         self.watch_validity();
         while let Some((hold, reason)) = self.keeper.poll_lost(at(self.now)) {
@@ -162,14 +162,14 @@ impl Keep {
 
     fn judge_size(&mut self, named: &[usize]) {
         let is_calm = self.disturbed.is_none();
-        // Those that are due when more of them are held than it may name are watched by the next beat.
+        // If more holds are due than a check may name, the next beat watches the others.
         let at_most = self.named_at_most.max(1);
         if is_calm && named.len() > at_most {
             self.violate("constant cost", format!("a check names {named:?}"));
         }
     }
 
-    /// Takes note of what can be relied upon.
+    /// Notes which holds are valid.
     fn watch_validity(&mut self) {
         for number in 0..self.holds.len() {
             let is_valid = self.is_valid(number);
@@ -195,7 +195,7 @@ impl Keep {
     fn judge_loss(&mut self, number: usize, reason: LossReason) {
         let held = &self.holds[number];
         let has_happened = match reason {
-            // A watch tells of the end of a session as of any deletion.
+            // A watch reports the end of a session in the same way as a deletion.
             LossReason::NodeDeleted => held.deleted.is_some() || self.expired.is_some(),
             LossReason::SessionExpired => self.expired.is_some(),
             LossReason::LeaseLapsed => held.lapsed.is_some_and(|since| self.now >= since + TOLD_WITHIN),
@@ -214,7 +214,7 @@ impl Keep {
                     (0..self.holds.len()).filter(|hold| self.holds[*hold].deleted.is_some()).collect();
                 let missing = (0..holds.len()).filter(|index| deleted.contains(&holds[*index])).collect();
                 let is_expired = self.expired.is_some();
-                // It was behind no longer when the quorum had committed the check.
+                // The server has caught up by the time that the quorum has committed the check.
                 self.server.learn(deleted.into_iter());
                 let reply = if is_expired { Reply::SessionOver } else { Reply::Answered { missing } };
                 self.server.messages.push_back(Message::Checked(reply));
@@ -224,7 +224,7 @@ impl Keep {
         }
     }
 
-    /// The next that the server has sent arrives.
+    /// The server's next message arrives.
     fn hear(&mut self) {
         match self.server.messages.pop_front() {
             Some(Message::Checked(reply)) => self.answer(&reply),
@@ -283,12 +283,12 @@ impl Keep {
         }
     }
 
-    /// The operator has deleted the node of hold 0, or a later one's, and its holder does not know.
+    /// Whether an operator can delete the node of this hold.
     fn can_delete(&self, hold: usize) -> bool {
         self.trouble.deletions > 0 && self.holds[hold].deleted.is_none() && self.expired.is_none()
     }
 
-    /// Since when nothing keeps the holder of a node that is gone from being told.
+    /// Since when the holder of a deleted node could have been told, without an outage.
     fn could_be_told_since(&self, held: &Held) -> Option<u8> {
         let gone = [held.deleted, self.expired].into_iter().flatten().min()?;
         (self.link == Link::Up).then(|| self.disturbed.map_or(gone, |disturbed| disturbed.max(gone)))
@@ -333,7 +333,7 @@ impl World for Keep {
         let trouble = self.trouble;
         let is_up = self.link == Link::Up;
         actions.progress.push(match &self.server {
-            // What the servers can answer they answer at once.
+            // The servers answer at once whatever they can.
             server if is_up && !server.messages.is_empty() => A::Hear,
             server if is_up && !server.requests.is_empty() => A::Execute,
             _ => A::Tick,
@@ -353,7 +353,7 @@ impl World for Keep {
             (A::Refuse, trouble.refusals > 0 && is_up && self.flight.is_some()),
             (A::Night, trouble.nights > 0 && self.now + NIGHT < self.end),
             (A::Write, trouble.writes > 0 && is_up && !self.has_written && self.expired.is_none()),
-            // What the servers have confirmed may still become known.
+            // The servers' confirmations may still arrive.
             (
                 A::Expire,
                 trouble.expiries > 0
@@ -409,7 +409,7 @@ impl World for Keep {
             A::Reconnect => {
                 (self.link, self.disturbed) = (Link::Up, Some(self.now));
                 let deleted = |hold: &usize| self.holds[*hold].deleted.is_some();
-                // It has answered a write.
+                // The server has caught up, because it has answered a write.
                 self.server.learn((0..self.holds.len()).filter(deleted).collect::<Vec<_>>().into_iter());
                 if self.expired.is_some() {
                     self.keeper.handle_over();

@@ -6,7 +6,7 @@ use super::machine::protocol::Now;
 use super::setup::TIMEOUT;
 use super::subject::{Machine, Term};
 
-/// A session, as far as its client knows; and what the servers know of it.
+/// A session, as its client and as the servers know it.
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Session {
     pub(crate) id: i64,
@@ -14,9 +14,9 @@ pub(crate) struct Session {
     /// When the latest of the acknowledged writes was sent.
     pub(crate) last_sent: Moment,
     pub(crate) opened: Moment,
-    /// When the leader committed something of it last: a follower that is cut off answers reads too.
+    /// When the leader last committed something of it. (A follower that is cut off still answers reads.)
     pub(crate) touched: Moment,
-    /// The servers have ended it, and its lease is over by decree if it was not by itself.
+    /// When the servers ended it. From then on the model counts its lease as over, even if it still ran.
     pub(crate) expired: Option<Moment>,
 }
 
@@ -29,13 +29,13 @@ impl Session {
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Line {
     pub(crate) session: Option<Session>,
-    /// The transaction that the client has seen: no server lets it in that is behind.
+    /// The latest transaction that the client has seen. A server that is behind refuses the client.
     pub(crate) seen: i64,
-    /// The transaction that its server has at least applied.
+    /// A transaction that its server has applied; it may be further.
     pub(crate) floor: i64,
-    /// Without a connection: nothing is sent.
+    /// Whether there is no connection, so that nothing is sent.
     pub(crate) is_down: bool,
-    /// What its server shows although it is gone, or although something else is there by now.
+    /// Nodes that its server shows although they are deleted, or although there are others by now.
     pub(crate) ghosts: Vec<(&'static str, Child)>,
     /// Sessions and attempts so far, for marks that differ.
     serial: u8,
@@ -73,7 +73,7 @@ impl Line {
         self.ghosts.clear();
     }
 
-    /// What its server shows at this path, if it has got so far.
+    /// The node that its server shows at this path, in this state.
     pub(crate) fn find<'a>(&'a self, tree: &'a Tree, path: &str) -> Option<&'a Child> {
         let is_it =
             |(directory, child): &&(&str, Child)| path.rsplit_once('/') == Some((directory, &child.name));

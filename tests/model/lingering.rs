@@ -1,7 +1,6 @@
-//! Nodes that are passed on within a process: who has one, who keeps one that nobody has, and what must hold then.
+//! Nodes that are passed on within a process: their holders, nodes that linger without one, and the properties of both.
 //!
-//! That a node has stayed for its time comes up only for those whom nobody can notice. Otherwise it would hide that somebody
-//! waits who was not noticed.
+//! A node's time only runs out here if nobody can notice a waiter. Otherwise that would hide that a waiter was not noticed.
 
 use super::client::{Caller, Client};
 use super::ensemble::Child;
@@ -10,20 +9,20 @@ use super::setup::TIMEOUT;
 use super::subject::{Sharing, Sort};
 use super::world::Scene;
 
-/// Who of a process has the node of its client.
+/// The state of a client's node within its process.
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Passed {
     pub(crate) turns: Box<dyn Sharing>,
-    /// How many hold by it.
+    /// The number of its holders.
     holders: u8,
-    /// Whether one waits to whom it was left.
+    /// Whether it was left to a caller that waits.
     is_awaited: bool,
-    /// How many have taken it since the process was told that others wait.
+    /// How many callers have taken it since the process was told that others wait.
     since_wanted: Option<u8>,
 }
 
 impl Scene {
-    /// A client has just been granted what it wants. If it is to be passed on, it asks who else wants it.
+    /// A client has just been granted its lock. If its node will be passed on, it asks who else waits.
     pub(super) fn begin_passing(&mut self, number: usize) {
         let plan = &self.setup.plans[number];
         let Some(passes) = plan.passes else { return };
@@ -34,7 +33,7 @@ impl Scene {
         client.contender.handle_notice();
     }
 
-    /// One who holds lets go. Another of its process may await what it had.
+    /// A holder releases. Another caller of its process may wait for the node.
     pub(super) fn give_back(&mut self, number: usize, awaits: bool) {
         let now = self.now();
         let client = &mut self.clients[number];
@@ -59,8 +58,8 @@ impl Scene {
         self.give_back(number, true);
     }
 
-    /// Whether another of the process of this client would take over its node. Each that comes asks, whatever has become of
-    /// it.
+    /// Whether another caller of this client's process would take over its node. Every new caller asks this, in any state of
+    /// the node.
     pub(super) fn may_take(&self, number: usize) -> bool {
         let session = self.lines[self.line_of(number)].session.as_ref();
         let is_proven = session.is_some_and(|session| session.lease_until() > self.now());
@@ -68,18 +67,18 @@ impl Scene {
         is_proven && passed.is_some_and(|passed| passed.turns.may_take())
     }
 
-    /// Whether one of its process is about to take over the node of this client.
+    /// Whether a caller of its process is about to take over this client's node.
     pub(super) fn is_awaited(&self, number: usize) -> bool {
         self.clients[number].passed.as_ref().is_some_and(|passed| passed.is_awaited)
     }
 
-    /// Whether this client keeps a node that nobody has, and nobody of its process is about to take.
+    /// Whether this client keeps a node that nobody holds, and no caller of its process is about to take.
     pub(crate) fn is_idle(&self, number: usize) -> bool {
         let is_taken_next = self.is_awaited(number) && self.may_take(number);
         matches!(self.clients[number].caller, Caller::Lingers(_)) && !is_taken_next
     }
 
-    /// The caller of this client gives up, or the one of its process to whom its node was left.
+    /// The caller of this client gives up, or the caller to which its node was left.
     pub(super) fn cancel(&mut self, number: usize) {
         let client = &mut self.clients[number];
         match client.passed.as_mut().filter(|passed| passed.is_awaited) {
@@ -93,14 +92,14 @@ impl Scene {
         }
     }
 
-    /// Whether the time of an idle node comes into play: somebody waits for it whose own node an operator deleted, so that
-    /// nothing tells of that one.
+    /// Whether the time of an idle node may run out: an operator has deleted the node of a waiter, so that nobody can notice
+    /// that waiter.
     pub(super) fn has_time_to_go(&self, number: usize) -> bool {
         let is_unseen = |client: &Client| client.caller == Caller::Wants && !client.removed.is_empty();
         self.is_idle(number) && self.clients.iter().any(is_unseen)
     }
 
-    /// A node that nobody has has stayed for its time.
+    /// The time of a node without a holder is over.
     pub(super) fn time_out(&mut self, number: usize) {
         let later = self.now() + TIMEOUT;
         let client = &mut self.clients[number];
@@ -126,7 +125,7 @@ impl Scene {
         }
         passed.holders += 1;
         passed.since_wanted = passed.since_wanted.map(|taken| taken + 1);
-        // One had it when the process was told.
+        // One caller had it when the process was told.
         let are_too_many = passed.since_wanted.is_some_and(|taken| u32::from(taken) >= in_a_row);
         match client.caller.clone() {
             Caller::Lingers(nodes) => client.caller = Caller::Holds(nodes),
@@ -141,9 +140,9 @@ impl Scene {
         }
     }
 
-    /// A client is told that others wait for what it has.
+    /// A client is told that others wait for its lock.
     pub(super) fn hear_wanted(&mut self, number: usize) {
-        // One who may not see whether others wait is told so too.
+        // A client that may not see whether others wait is told so, too.
         let is_refused = self.faults.refusals < self.setup.faults.refusals;
         let client = &mut self.clients[number];
         let (keeps, was_wanted) = (client.kept().is_some(), client.was_wanted);
@@ -164,7 +163,7 @@ impl Scene {
         }
     }
 
-    /// Takes note of the clients that may be told that others wait.
+    /// Notes the clients that may be told that others wait.
     pub(super) fn note_who_is_wanted(&mut self) {
         for number in 0..self.clients.len() {
             let passes = self.setup.plans[number].passes.is_some();
@@ -174,9 +173,9 @@ impl Scene {
         }
     }
 
-    /// What holds while nobody does anything but hold: a holder of what others wait for knows it.
+    /// Checks, while nobody does anything but hold, that a holder knows if others wait.
     pub(crate) fn check_told(&self) -> Result<(), Violation> {
-        // One who may not read its own node is not told what it says.
+        // A client that may not read its own node does not learn of requests in its data.
         let may_read = self.faults.refusals == self.setup.faults.refusals;
         let is_untold = |number: &usize| {
             let client = &self.clients[*number];
@@ -193,20 +192,20 @@ impl Scene {
         }
     }
 
-    /// Whether a node of what this client has asks it to let go.
+    /// Whether a node of this client asks it to release.
     fn is_revoked(&self, client: &Client) -> bool {
         let head = self.ensemble.head();
         let asks = |node: &String| head.find(node).is_some_and(|child| child.is_revoked);
         client.kept().is_some_and(|nodes| nodes.iter().any(asks))
     }
 
-    /// Whether any node of this client asks for that, even if it has nothing yet.
+    /// Whether any node of this client asks for that, even if it holds nothing yet.
     fn was_asked(&self, number: usize) -> bool {
         let mut children = self.ensemble.head().children();
         children.any(|(_, child)| child.is_revoked && child.owner.client == number)
     }
 
-    /// Whether others queue behind this client in one of its queues who cannot have it together with it.
+    /// Whether contenders that exclude this client queue behind it in one of its queues.
     fn has_rivals_behind(&self, number: usize) -> bool {
         self.setup.plans[number].wants.iter().any(|want| {
             let directory = self.ensemble.head().directory(want.queue);

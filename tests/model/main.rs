@@ -1,23 +1,23 @@
 //! The model check of the machine as it ships: `cargo test --test model`, `-- --long` for more.
 //!
-//! Scenario tests against real servers meet the orders of events that happen to come up. Here all
-//! orders in small worlds are gone through, with lost replies, lagging followers, expired sessions,
-//! operators and callers that give up, and many in larger ones. So that the silence means something,
-//! the same check is made of machines with a bug planted in them, and each bug has to be found.
+//! Scenario tests against real servers only meet the orders of events that happen to come up. This
+//! goes through all orders in small worlds, with lost replies, lagging followers, expired sessions,
+//! operators and callers that give up, and through many in larger ones. To show that it would find
+//! a bug, it also checks machines with a planted bug, each of which it has to find.
 //!
 //! * [`explorer`]: goes through all states of a world, or takes random walks
-//! * [`world`]: the directories, the clients around the contender, and what can happen to them
+//! * [`world`]: the directories, the clients around the contender, and the events
 //! * [`action`], [`events`], [`ensemble`], [`server`], [`watch`], [`line`], [`client`], [`setup`]: its parts
-//! * [`properties`], [`rounds`]: what must hold in it, of locks and of double barriers
-//! * [`lingering`]: the same of nodes that are passed on within a process
+//! * [`properties`], [`rounds`]: its properties, for locks and for double barriers
+//! * [`lingering`]: nodes that are passed on within a process, and their properties
 //! * [`tries`]: tries that are answered from memory
-//! * [`pulse`]: one session's lease against what the leader knows
-//! * [`keep`]: the holds of a session under their keeper, against what the servers know of them
-//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`], [`cases_of_turns`], [`cases_of_tries`], [`cases_of_barrier`], [`cases_of_holds`]: what is
-//!   explored
-//! * [`subject`], [`adapter`]: the machine behind a door, so that others can be put in its place
-//! * [`seeds`], [`hunt`]: the bugs, and the program that has them
-//! * [`mutants`]: the same with bugs that a program has thought of
+//! * [`pulse`]: one session's lease, compared with the leader's state
+//! * [`keep`]: the holds of a session under their keeper, compared with the servers' state
+//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`], [`cases_of_turns`], [`cases_of_tries`], [`cases_of_barrier`],
+//!   [`cases_of_holds`]: the cases that are explored
+//! * [`subject`], [`adapter`]: the machine behind a door, so that others can take its place
+//! * [`seeds`], [`hunt`]: the bugs, and the program with them
+//! * [`mutants`]: the same with bugs that a program has made
 
 mod action;
 mod adapter;
@@ -63,7 +63,7 @@ use zklock_machine as machine;
 
 fn main() -> ExitCode {
     let begun = Instant::now();
-    // Those who list tests expect one line a test, and there is one.
+    // A program that lists tests expects one line for each test, and there is one test.
     if env::args().any(|argument| argument == "--list") {
         println!("model: test");
         return ExitCode::SUCCESS;
@@ -102,7 +102,7 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Explores them on all cores, and hands the reports over in their order.
+/// Explores the cases on all cores, and passes on the reports in their order.
 fn explore_all(cases: &[(Case, u64)], mut done: impl FnMut(&Case, &Report)) {
     let next = AtomicUsize::new(0);
     let (send, reports) = mpsc::channel();
@@ -137,12 +137,12 @@ fn take<'a, T>(all: &'a [T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
     all.get(at).map(|one| (at, one))
 }
 
-/// The cases, with the first seed of their random walks. `ZKLOCK_SEED` sets it, to see a walk again. There are none where
+/// The cases, with the first seed of their random walks. `ZKLOCK_SEED` sets it, to repeat a walk. There are no cases if
 /// `ZKLOCK_BUG` chooses planted bugs.
 fn cases() -> Vec<(Case, u64)> {
     let is_long = env::args().any(|argument| argument == "--long") || env::var_os("ZKLOCK_LONG").is_some();
     let chosen = env::var("ZKLOCK_SEED").ok().and_then(|seed| seed.parse().ok());
-    // Other walks in each long run; the short one is the same every time.
+    // Each long run takes other walks; short runs always take the same ones.
     let fresh = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_secs() << 20);
     let seed = chosen.unwrap_or_else(|| if is_long { fresh() } else { 1 });
     let mut cases = suite::short();

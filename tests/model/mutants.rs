@@ -1,5 +1,5 @@
-//! Mistakes that nobody has thought of: each operator of the machine turned round, each function without what it does. `tests/mutation/run`
-//! lists them; here it is seen which of them the model finds.
+//! Mistakes that nobody has thought of: each operator of the machine inverted, each function without its body.
+//! `tests/mutation/run` lists them; this reports which of them the model finds.
 
 use super::hunt;
 use super::seeds::{Edit, Seed};
@@ -12,13 +12,13 @@ use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 use std::{env, fs, io, thread};
 
-/// So many are compiled into one program.
+/// The number of mutants that are compiled into one program.
 const AT_ONCE: usize = 100;
-/// How long one is looked for, in seconds, unless `ZKLOCK_PATIENCE` says otherwise.
+/// How long to look for one mutant, in seconds, unless `ZKLOCK_PATIENCE` says otherwise.
 const PATIENCE: u64 = 120;
 
-/// Reads what stands between bytes 30 (mutants) and 31 (their name, kind, file, text and replacement), and prints a line for each one: what
-/// became of it, a tab, and its name.
+/// Reads a list in which bytes 30 separate mutants and bytes 31 their name, kind, file, text and replacement. Prints a line
+/// for each: its fate, a tab, and its name.
 pub(crate) fn hunt(list: &Path) -> io::Result<()> {
     let list: &'static str = Box::leak(fs::read_to_string(list)?.into_boxed_str());
     let mutants: Vec<Seed> = list.split_terminator('\x1e').map(read).collect::<io::Result<_>>()?;
@@ -68,14 +68,14 @@ fn hunt_some(folder: &Path, mutants: &[Seed]) -> io::Result<()> {
     Ok(())
 }
 
-/// Those in whose sources the compiler sees errors.
+/// The mutants in whose sources the compiler reports errors.
 fn blamed(errors: &str) -> BTreeSet<usize> {
     let places = errors.lines().filter(|line| line.trim_start().starts_with("--> "));
     let numbers = places.filter_map(|line| line.split("/seed_").nth(1)?.split('/').next()?.parse().ok());
     numbers.collect()
 }
 
-/// What becomes of one, in a process of its own.
+/// The fate of one mutant, in a separate process.
 fn fate(program: &Path, number: usize) -> String {
     let begun = Instant::now();
     let patience = env::var("ZKLOCK_PATIENCE").ok().and_then(|seconds| seconds.parse().ok());
@@ -104,12 +104,12 @@ fn fate(program: &Path, number: usize) -> String {
 }
 
 fn say(fate: &str, name: &str) {
-    // At once, because it takes long.
+    // Print it at once, because the whole list takes long.
     println!("{fate}\t{name}");
     let _ = io::stdout().flush();
 }
 
-/// The list that is to be gone through, if there is one.
+/// The list of mutants to look for, if there is one.
 pub(crate) fn chosen() -> Option<std::path::PathBuf> {
     env::var_os("ZKLOCK_MUTANTS").map(Into::into)
 }

@@ -1,4 +1,4 @@
-//! What must hold: the promises of a lock, as far as the machine keeps them.
+//! The properties to check: the promises of a lock, as far as the machine keeps them.
 
 use super::client::{Caller, Client};
 use super::ensemble::{Child, Tree};
@@ -10,7 +10,7 @@ use super::subject::{Sort, Want};
 use super::watch::Target;
 use super::world::Scene;
 
-/// What a client was granted.
+/// The lock that a client was granted.
 #[derive(Debug)]
 pub(crate) struct Grant {
     pub(crate) nodes: Vec<String>,
@@ -19,7 +19,7 @@ pub(crate) struct Grant {
 }
 
 impl Scene {
-    /// What holds at the moment of a grant.
+    /// Checks the properties that hold at the moment of a grant.
     pub(crate) fn judge_grant(&mut self, number: usize, grant: &Grant) {
         let now = self.now();
         let session = self.lines[self.line_of(number)].session.as_ref();
@@ -42,7 +42,7 @@ impl Scene {
             }
             self.judge_token(number, grant.czxid);
         } else {
-            // The holder is told by its first heartbeat.
+            // The first heartbeat tells the holder.
             for (path, at) in &mut self.clients[number].removed {
                 if grant.nodes.contains(path) {
                     *at = now;
@@ -51,7 +51,7 @@ impl Scene {
         }
     }
 
-    /// Whether there is everything in the grant that was asked for.
+    /// Checks that the grant has everything that was wanted.
     fn is_whole(&self, number: usize, grant: &Grant) -> Result<(), String> {
         let wants = &self.setup.plans[number].wants;
         let mut total = 0;
@@ -66,7 +66,7 @@ impl Scene {
         if total == grant.nodes.len() { Ok(()) } else { Err(format!("{:?} has too many", grant.nodes)) }
     }
 
-    /// A node of a grant is there, or was deleted by an operator so late that its holder is told in time.
+    /// Checks that a node of a grant exists, or that an operator deleted it so late that its holder learns of that in time.
     fn judge_node(&self, number: usize, path: &String, proven: Moment) -> Result<(), String> {
         let now = self.now();
         let client = &self.clients[number];
@@ -78,7 +78,7 @@ impl Scene {
             return Ok(());
         }
         let removed = client.removed.iter().find(|(other, _)| other == path).map(|(_, at)| *at);
-        // A proof that was long on its way will do, but not one that has been kept.
+        // A proof may have been long on its way, but must not have been kept.
         let was_in_time =
             |at: Moment| at >= proof && (now.since(proof) <= TIMEOUT / 10 || client.is_proof_latest);
         match removed {
@@ -99,8 +99,8 @@ impl Scene {
         self.setup.plans[number].wants.iter().find(|want| want.queue == queue)
     }
 
-    /// The nodes before that of this client in a queue, of those that it cannot share the lock with. Those of
-    /// the one within whose write side it is do not count, nor do those who have their permits.
+    /// The nodes ahead of this client's in a queue that exclude it. The nodes of the writer within whose hold it reads do not
+    /// count, nor do those of contenders that have their permits.
     pub(crate) fn before(&self, number: usize, queue: &str) -> impl Iterator<Item = &Child> {
         let directory = self.ensemble.head().directory(queue);
         let children = || directory.into_iter().flat_map(|directory| &directory.children);
@@ -120,7 +120,7 @@ impl Scene {
         has_them && matches!(want.sort, Sort::Semaphore { .. })
     }
 
-    /// Nobody is granted before one who came first.
+    /// Checks that nobody is granted before a contender that came first.
     fn is_fair(&self, number: usize) -> Result<(), String> {
         let plan = &self.setup.plans[number];
         let has_order = |want: &&Want| !matches!(want.sort, Sort::Single | Sort::Lone);
@@ -130,8 +130,8 @@ impl Scene {
         }
     }
 
-    /// Tokens grow in every queue, also from reader to writer and back. A reader within the write side of its
-    /// own is between that one and the next.
+    /// Checks that tokens grow in every queue, also from reader to writer and back. A reader within its own write hold is
+    /// between that hold and the next.
     fn judge_token(&mut self, number: usize, czxid: i64) {
         let setup = self.setup.clone();
         let plan = &setup.plans[number];
@@ -155,8 +155,7 @@ impl Scene {
         }
     }
 
-    /// A watch of a client has just begun to have something to tell. Where a writer lets go, every reader
-    /// that is woken can go on.
+    /// A watch of a client has just fired. If a writer released, every reader that is woken must be able to go on.
     pub(crate) fn judge_wake(&mut self, number: usize, target: &Target) {
         let Target::Node(path) = target else { return };
         let Some(queue) = path.rsplit_once('/').map(|split| split.0) else { return };
@@ -171,9 +170,9 @@ impl Scene {
         }
     }
 
-    /// No node is watched by more than two, but for the writer whose end lets several readers go on: its end is to wake the
-    /// next, and the one behind it, which gets ready. And nobody but the head of the queue watches the permits.
-    /// A client that does not know yet that its own node is gone may still watch.
+    /// Checks that at most two clients watch a node: the next, and the one behind it, which gets ready. An exception is a writer
+    /// whose end lets several readers go on. Only the head of the queue watches the permits. A client that does not know yet
+    /// that its own node is gone may still watch.
     fn check_herd(&self) -> Result<(), Violation> {
         let waits = |number: &usize| {
             let client = &self.clients[*number];
@@ -207,7 +206,7 @@ impl Scene {
                 };
                 reads(one) || reads(other) || waiting.iter().filter(watches).count() <= 2
             }
-            // Those who wait for the end of a directory have no node in it.
+            // Clients that wait for the end of a directory have no node in it.
             Target::Children(path) if self.is_outside(one, path) && self.is_outside(other, path) => true,
             Target::Children(path) => {
                 let may =
@@ -223,7 +222,7 @@ impl Scene {
         directory.is_none_or(|directory| directory.children.iter().all(|child| child.owner.client != number))
     }
 
-    /// The nodes of this holder, or of this client that keeps what nobody holds, that an operator deleted, and when.
+    /// The times at which an operator deleted nodes that this client holds or keeps.
     pub(crate) fn lost_nodes(&self, number: usize) -> impl Iterator<Item = Moment> {
         let client = &self.clients[number];
         let is_held = |path: &String| client.kept().is_some_and(|nodes| nodes.contains(path));
@@ -232,8 +231,8 @@ impl Scene {
         client.removed.iter().filter(lost).map(|(_, at)| *at)
     }
 
-    /// Whether this client's caller relies on its hold, and may. A holder whose node an operator
-    /// deleted is told within a heartbeat and does not count until then.
+    /// Whether this client's caller relies on its hold, and may. A holder whose node an operator deleted does not count: it
+    /// learns of that within a heartbeat.
     fn holds(&self, number: usize) -> bool {
         let now = self.now();
         let session = self.lines[self.line_of(number)].session.as_ref();
@@ -242,7 +241,7 @@ impl Scene {
             && !self.lost_nodes(number).any(|at| now.since(at) <= TIMEOUT / 10)
     }
 
-    /// No two hold what excludes each other, and no more permits are held than there are.
+    /// Checks that no two holds exclude each other, and that holds have no more permits than there are.
     fn check_holders(&self) -> Result<(), Violation> {
         let holders: Vec<usize> = (0..self.clients.len()).filter(|number| self.holds(*number)).collect();
         let wants = |number: usize| &self.setup.plans[number].wants;
@@ -275,7 +274,7 @@ impl Scene {
         Ok(())
     }
 
-    /// What holds in every state.
+    /// Checks the properties that hold in every state.
     pub(crate) fn check_properties(&self) -> Result<(), Violation> {
         if let Some(violation) = &self.violation {
             return Err(violation.clone());
@@ -297,7 +296,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Takes note of the tries that may be told that somebody else has what they want.
+    /// Notes the tries that may find that somebody else has the lock.
     pub(crate) fn note_who_is_busy(&mut self) {
         for number in 0..self.clients.len() {
             let plan = &self.setup.plans[number];
@@ -308,7 +307,7 @@ impl Scene {
         }
     }
 
-    /// Whether others have what this client wants, or are before it in a queue of holders.
+    /// Whether others hold the lock that this client wants, or are ahead of it in a queue.
     fn is_taken(&self, number: usize, want: &Want) -> bool {
         let head = self.ensemble.head();
         let others = |path: &str| {
@@ -323,7 +322,7 @@ impl Scene {
         }
     }
 
-    /// What holds while nobody does anything but hold: whoever waits has somebody in the way.
+    /// Checks, while nobody does anything but hold, that somebody is in the way of every waiter.
     pub(crate) fn check_waiting(&self) -> Result<(), Violation> {
         let waits = |number: &usize| self.clients[*number].caller == Caller::Wants && !self.is_done(*number);
         let can_go = |number: &usize| {
@@ -339,7 +338,7 @@ impl Scene {
         }
     }
 
-    /// Whether it is the turn of this client in this queue, and there are the permits that it wants.
+    /// Whether it is this client's turn in this queue, and its permits are free.
     fn is_free(&self, number: usize, want: &Want) -> bool {
         let head = self.ensemble.head();
         let Some(queue) = head.directory(want.queue) else { return false };
@@ -359,7 +358,7 @@ impl Scene {
             && self.before(number, want.queue).all(|child| self.is_idle(child.owner.client))
     }
 
-    /// What holds when nobody does anything any more: every attempt has come to its end.
+    /// Checks, when nobody does anything any more, that every attempt has ended.
     pub(crate) fn check_end(&self) -> Result<(), Violation> {
         match (0..self.clients.len()).find(|number| !self.is_done(*number)) {
             Some(number) => {
@@ -377,7 +376,7 @@ fn is_ownerless(child: &Child, number: usize, client: &Client) -> bool {
     child.owner.client == number && is_over
 }
 
-/// How many permits there are, of which there have never been more.
+/// The current limit of permits. The limit never falls here.
 fn limit_of(tree: &Tree, limit: u32) -> u32 {
     tree.limit.map_or(limit, |(limit, _)| limit)
 }

@@ -1,13 +1,13 @@
-//! One session's lease against what its leader knows of it.
+//! One session's lease, compared with its leader's state.
 //!
-//! The lock's own worlds take the lease's promise for granted. Here it is the promise that is
-//! checked: the session's client, the servers to which it connects and the leader, with links that keep
-//! their order and may stand still for a while. The link to the leader may break at any moment, so at
-//! every moment the lease must end before the leader would end the session if it heard nothing more.
+//! The lock's own worlds assume the lease's promise. This checks it, with the session's client, the
+//! servers to which it connects, and the leader. Links keep their order and may stall for a while. The
+//! link to the leader may break at any moment, so at every moment the lease must end before the leader
+//! would end the session if it heard nothing more.
 //!
-//! The client may give up its connection at any moment, and ask the next server for the session. That one
-//! may grant another timeout, on which the leader acts at once; its answer may be late, or never come; and
-//! it may follow a leader that is none any more. What is on the way to the server before still arrives.
+//! The client may give up its connection at any moment, and ask the next server for the session. That
+//! server may grant another timeout, on which the leader acts at once. Its answer may be late, or never
+//! come, and it may follow a deposed leader. Requests on their way to the previous server still arrive.
 
 use super::explorer::{Actions, Violation, World};
 use super::machine::Moment;
@@ -31,7 +31,7 @@ impl Server {
         if let Self::Granting(timeout) = self { timeout } else { TIMEOUT }
     }
 
-    /// The client library pings when it has sent nothing for so long,
+    /// The client library pings when it has sent nothing for this long,
     fn ping_after(self) -> u8 {
         (self.timeout() * 3).div_ceil(TIMEOUT)
     }
@@ -66,28 +66,28 @@ pub(crate) enum Action {
     Write,
     /// It gives up its connection and asks the next server for the session.
     Reattach,
-    /// The same, and that server's link from the leader stands still: the answer is late, or never comes.
+    /// The same, and that server's link from the leader is stalled: the answer is late, or never comes.
     ReattachInVain,
-    /// A link of its server stands still, or moves again.
+    /// A link of its server stalls, or moves again.
     TurnClient,
     TurnLeader,
-    /// Those of the server before move again.
+    /// The links of the previous server move again.
     Thaw,
     Step,
 }
 
-/// What may go wrong.
+/// The faults that are still possible.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Stops {
     /// How often the client's link may still stop for a while.
     pub(crate) client: u8,
-    /// How often the leader's may.
+    /// How often the leader's link may still stop.
     pub(crate) leader: u8,
     /// Whether the leader's link moves again after a stop.
     pub(crate) resumes: bool,
 }
 
-/// A server's links, with what is on them; each may stand still.
+/// A server's links, with the messages on them. Each may be stalled.
 #[derive(Clone, Hash, Debug, Default)]
 struct Links {
     client: (bool, Vec<Request>),
@@ -114,7 +114,7 @@ pub(crate) struct Pulse {
     stops: Stops,
     lease: Box<dyn Term>,
     servers: &'static [Server],
-    /// Of the servers up to the one to which the client is connected.
+    /// The links of all servers up to the one to which the client is connected.
     links: Vec<Links>,
     tie: Tie,
     last_sent: u8,
@@ -174,11 +174,11 @@ impl Pulse {
         self.flow();
     }
 
-    /// Everything moves that is on a link which does not stand still.
+    /// Moves everything on links that are not stalled.
     fn flow(&mut self) {
         while (0..self.links.len()).any(|server| self.flow_at(server)) {}
         if !self.stops.resumes {
-            // What is on a link that stands still will never arrive.
+            // Messages on a stalled link never arrive.
             self.links.iter_mut().filter(|links| links.leader.0).for_each(|links| links.leader.1.clear());
         }
     }
@@ -199,7 +199,7 @@ impl Pulse {
         true
     }
 
-    /// The server does what the client asks for.
+    /// The server executes a request of the client.
     fn serve(&mut self, server: usize, request: Request) {
         let is_deposed = self.servers[server] == Server::Deposed;
         match request {
@@ -223,8 +223,8 @@ impl Pulse {
         }
     }
 
-    /// The server hears from the leader. What that was in answer to reaches the client even if it has given up the
-    /// connection: it may have been there before, and be looked at late.
+    /// The server hears from the leader. Its answer reaches the client even if that has given up the connection: the answer may
+    /// have arrived before, and be read late.
     fn hear(&mut self, server: usize, message: FromLeader) {
         match message {
             FromLeader::Ping if self.links[server].heard && !self.is_expired() => {
@@ -271,7 +271,7 @@ impl Pulse {
 
     fn reattach(&mut self, leader_stands: bool) {
         let present = self.present();
-        // A request for the session that was given up is not executed after a later one was.
+        // The servers do not execute a request for the session after a later one.
         self.links[present].client.1.retain(|request| !matches!(request, Request::Connect(_)));
         self.stops.leader -= u8::from(leader_stands);
         self.links.push(Links { leader: (leader_stands, Vec::new()), ..Links::default() });

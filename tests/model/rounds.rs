@@ -1,4 +1,4 @@
-//! What must hold of a double barrier: its members begin together and end together, and leave nothing behind.
+//! The properties of a double barrier: its members begin together and end together, and leave nothing behind.
 
 use super::client::Caller;
 use super::ensemble::Child;
@@ -64,9 +64,9 @@ impl Scene {
         }
     }
 
-    /// A member has just gone, and has taken `ready` away. It was the last of its round when it looked, but one may have
-    /// joined the round since then: ZooKeeper has no transaction that rules it out. From then on nothing tells who is
-    /// within, and nothing is certain until the next round.
+    /// A member has just left, and has deleted `ready`. It was the last of its round when it looked, but another may have joined
+    /// since then: ZooKeeper has no transaction that rules this out. From then on nothing shows who is within, and nothing is
+    /// certain until the next round.
     pub(crate) fn judge_end_of_round(&mut self, number: usize) {
         let goes_on = self.members(number).any(|child| self.is_within(child));
         self.is_cut_short |= goes_on;
@@ -77,7 +77,7 @@ impl Scene {
         if self.clients[number].caller != Caller::Within {
             return self.give_back(number, false);
         }
-        // What its server may not have heard of yet is not waited for.
+        // It does not wait for members of which its server may not know yet.
         let seen = self.lines[number].floor;
         let counts = |child: &&Child| {
             let opened = self.clients[child.owner.client].opened;
@@ -89,7 +89,7 @@ impl Scene {
         self.clients[number].leave();
     }
 
-    /// Nobody has left while one of those who were within is there.
+    /// Checks that nobody has left while a member that was within is there.
     fn judge_leave(&mut self, number: usize) {
         let mut company = self.clients[number].company.iter().filter(|_| !self.is_cut_short);
         if let Some((other, _)) = company.find(|(client, czxid)| self.is_there(number, *client, *czxid)) {
@@ -97,7 +97,7 @@ impl Scene {
         }
     }
 
-    /// What holds when nobody does anything but stay within, or nobody does anything at all.
+    /// Checks the properties when nobody does anything but stay within, or nobody does anything at all.
     pub(crate) fn check_members(&self, is_end: bool) -> Result<(), Violation> {
         if self.is_cut_short {
             return Ok(());
@@ -132,8 +132,8 @@ impl Scene {
         Ok(())
     }
 
-    /// Whether nothing has gone wrong but for connections. `ready` is left behind where members die or leave without
-    /// waiting for each other; and where one comes late, and a server that is behind does not know yet that it has left.
+    /// Whether nothing but connections has failed. `ready` is left behind if members die or leave without waiting for each
+    /// other, or if one comes late and a server that is behind does not know yet that it has left.
     fn is_undisturbed(&self) -> bool {
         let members = self.setup.plans[0].wants[0].members().unwrap_or(0);
         if self.clients.len() != members as usize || self.clients.iter().any(|client| client.is_untidy) {

@@ -1,4 +1,4 @@
-//! Bugs that are put into the machine to see that they are found.
+//! Bugs that are planted in the machine, to show that the model finds them.
 //!
 //! A check that never failed proves little. Each seed is a mistake that somebody could make, as
 //! replacements in the sources; the texts must occur exactly once, so that a seed cannot be lost
@@ -11,10 +11,10 @@ mod of_mutex;
 mod of_tries;
 mod of_turns;
 
-/// Text that stands exactly once in a file, and what it is replaced by.
+/// Text that occurs exactly once in a file, and its replacement.
 #[derive(Debug)]
 pub(crate) struct Edit {
-    /// In the machine, or `adapter.rs` for the part that is the driver's.
+    /// A file of the machine, or `adapter.rs` for the driver's part.
     pub(crate) file: &'static str,
     pub(crate) text: &'static str,
     pub(crate) replacement: &'static str,
@@ -25,12 +25,12 @@ pub(crate) struct Edit {
 pub(crate) struct Seed {
     pub(crate) name: &'static str,
     pub(crate) edits: &'static [Edit],
-    /// What is in the names of the cases in which it is looked for first; "" for those of the mutex.
+    /// A part of the names of the cases in which it is looked for first; "" for those of the mutex.
     pub(crate) kind: &'static str,
 }
 
 impl Seed {
-    /// Whether it changes this module of the machine, or a room of it.
+    /// Whether it changes this module of the machine, or a submodule of it.
     pub(crate) fn changes(&self, module: &str) -> bool {
         let house = |file: &str| file.split(['/', '.']).next() == Some(module);
         self.edits.iter().any(|edit| house(edit.file))
@@ -68,7 +68,7 @@ const LEAVE: &str = "member/leave.rs";
 const LEASE: &str = "lease.rs";
 const MEMORY: &str = "memory.rs";
 
-/// All of them, or those whose names contain what `ZKLOCK_BUG` says.
+/// All seeds, or those whose names contain the text in `ZKLOCK_BUG`.
 pub(crate) fn all() -> impl Iterator<Item = &'static Seed> {
     let of_locks = of_mutex::SEEDS.iter().chain(of_holds::SEEDS).chain(of_kinds::SEEDS);
     let chosen = std::env::var("ZKLOCK_BUG").unwrap_or_default();

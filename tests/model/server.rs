@@ -1,4 +1,4 @@
-//! What a server does with a request.
+//! The execution of requests by a server.
 
 use super::client::{is_creation, is_of_permits};
 use super::ensemble::{Child, Directory, Owner};
@@ -7,7 +7,7 @@ use super::watch::{Target, Watch};
 use super::world::Scene;
 
 impl Scene {
-    /// Executes the next request of a client; a read is answered from this one of the states that its
+    /// Executes the next request of a client. A read is answered from this one of the states that its
     /// server may be in.
     pub(super) fn execute(&mut self, number: usize, view: u8) {
         let now = self.now();
@@ -177,7 +177,7 @@ impl Scene {
         })
     }
 
-    /// A client deletes nodes in one transaction, which are its own if they are there.
+    /// A client deletes nodes in one transaction. If they exist, they must be its own.
     fn delete_own(&mut self, number: usize, paths: &[String]) -> Outcome {
         let head = self.ensemble.head();
         let mut found = Vec::new();
@@ -216,7 +216,7 @@ fn done_if(done: bool) -> Outcome {
     if done { Outcome::Done } else { Outcome::NoNode }
 }
 
-/// The states, of so many, as of which children may be listed and then read.
+/// The pairs of states, of this number, in which children may be listed and then read.
 pub(super) fn survey_views(count: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..count).flat_map(move |listed| (listed..count).map(move |read| (listed, read)))
 }

@@ -1,4 +1,4 @@
-//! What a world is made of: how many clients, what may go wrong, and how often.
+//! The configuration of a world: its clients, and which faults are possible, and how often.
 
 use super::machine::protocol::Patience;
 use super::subject::{Passes, Sort, Want};
@@ -10,11 +10,11 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 /// How time passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Clock {
-    /// In leaps, in which every heartbeat that falls due is made. A session can expire whenever the
-    /// model decides that its lease is over. Small, so that much else can go wrong.
+    /// In leaps, in which every due heartbeat is made. A session can expire whenever the model decides
+    /// that its lease is over. This has few states, so that much else can go wrong.
     Leaps,
-    /// Tick by tick, and heartbeats may be late. A session can expire when its timeout, less the time
-    /// by which the leader hears later of touches, has passed since the last write of it.
+    /// Tick by tick, and heartbeats may be late. A session can expire when its timeout, minus the
+    /// leader's delay in hearing of touches, has passed since its last write.
     Ticks,
 }
 
@@ -34,15 +34,15 @@ pub(crate) struct Faults {
     pub(crate) parent_deletions: u8,
     /// Children whose data an operator changes.
     pub(crate) changes: u8,
-    /// Children whose holders are asked in them to let go.
+    /// Children in whose data the holder is asked to release.
     pub(crate) revokes: u8,
     /// Requests that the server refuses.
     pub(crate) refusals: u8,
     /// Steps of the clock.
     pub(crate) steps: u8,
-    /// Heartbeats, where they are actions of their own.
+    /// Heartbeats, if they are separate actions.
     pub(crate) beats: u8,
-    /// Others of a process who want what it has or keeps.
+    /// Other callers of a process, which want the lock that it holds or keeps.
     pub(crate) takes: u8,
     /// Servers that have lost a deletion which the others have.
     pub(crate) ghosts: u8,
@@ -66,17 +66,16 @@ impl Faults {
     };
 }
 
-/// What one client does.
+/// The plan of one client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Plan {
     pub(crate) wants: Vec<Want>,
     pub(crate) patience: Patience,
-    /// The client in whose session it does it, once that client holds the write side: it takes the read
-    /// side within.
+    /// The client within whose write hold, and in whose session, this client takes the read side.
     pub(crate) within: Option<usize>,
     /// How its node is passed on, if it is.
     pub(crate) passes: Option<Passes>,
-    /// Whether it may be told from memory that what it tries to get is busy.
+    /// Whether its tries may be answered from memory.
     pub(crate) remembers: bool,
 }
 
@@ -90,19 +89,19 @@ pub(crate) struct Setup {
     pub(crate) attempts: u8,
     /// Whether the directories are there at the start, and their next sequence number.
     pub(crate) parent: Option<i32>,
-    /// What the node says that has the number of permits, and what it will say.
+    /// The values of the node with the number of permits: now and after the change.
     pub(crate) limit: Option<(u32, u32)>,
     pub(crate) clock: Clock,
     /// How many of the clients may be slow: for the others no time passes while they have work to do.
     pub(crate) slow: usize,
-    /// Whether the server tells the origin of a node with its creation.
+    /// Whether the server reports a node's transaction with its creation.
     pub(crate) tells_origin: bool,
     /// Whether an operator has taken the right to read nodes.
     pub(crate) hides_nodes: bool,
     pub(crate) faults: Faults,
 }
 
-/// The directory of those who want nothing else.
+/// The directory of clients that want a mutex.
 const QUEUE: &str = "/a";
 
 impl Setup {
@@ -112,7 +111,7 @@ impl Setup {
         Self::of(name, &vec![vec![mutex]; clients], faults)
     }
 
-    /// Clients that want each of these all.
+    /// Clients with these wants, each of which it needs at the same time.
     pub(crate) fn of(name: &'static str, wants: &[Vec<Want>], faults: Faults) -> Self {
         let plan = |wants: &Vec<Want>| Plan {
             wants: wants.clone(),
@@ -173,7 +172,7 @@ impl Setup {
         self
     }
 
-    /// Whether all clients are the same. Members of a double barrier are not: it matters whose name comes first.
+    /// Whether all clients are interchangeable. Members of a double barrier are not, because the order of their names matters.
     pub(crate) fn are_alike(&self) -> bool {
         !self.is_barrier() && self.plans.iter().all(|plan| *plan == self.plans[0])
     }

@@ -1,7 +1,7 @@
-//! The machine under check, behind a door.
+//! The machine to check, behind a door.
 //!
-//! The door lets one model check the machine that ships and, in one program, the many that have a
-//! bug planted in them. Were the model compiled anew for each of them, that would take minutes.
+//! The door lets one model check the shipped machine and, in one program, the many machines with a
+//! planted bug. Compiling the model for each of them would take minutes.
 
 use super::machine::Moment;
 use super::machine::protocol::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
@@ -10,10 +10,10 @@ use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-/// What a caller is told.
+/// The message to a caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Told {
-    /// Of a lock.
+    /// The verdict about a lock.
     Lock(Verdict),
     /// The member of a double barrier is within.
     Entered,
@@ -29,7 +29,7 @@ pub(crate) enum Told {
     Failed,
 }
 
-/// A contender, or a member of a double barrier. The methods are its own; see there.
+/// A contender, or a member of a double barrier. Its methods are those of the machine's types.
 pub(crate) trait Attempt: Debug {
     fn is_gone(&self) -> bool;
     fn is_idle(&self) -> bool;
@@ -44,7 +44,7 @@ pub(crate) trait Attempt: Debug {
     fn handle_notice(&mut self);
     fn handle_tried_before(&mut self);
     fn busy_since(&self) -> Option<Moment>;
-    /// Of a member that is within.
+    /// A member that is within leaves.
     fn handle_leave(&mut self);
     fn handle_timeout(&mut self, now: Moment);
     fn handle_watch(&mut self, event: WatchEvent, now: Now);
@@ -53,7 +53,7 @@ pub(crate) trait Attempt: Debug {
     fn fingerprint(&self) -> u64;
 }
 
-/// A lease. The methods are its own; see there.
+/// A lease. Its methods are those of the machine's type.
 pub(crate) trait Term: Debug {
     fn heartbeat(&self) -> Duration;
     fn until(&self) -> Moment;
@@ -66,29 +66,29 @@ pub(crate) trait Term: Debug {
     fn fingerprint(&self) -> u64;
 }
 
-/// A keeper. The methods are its own; see there. Its holds are counted in the order of their grants, and one proof is on
-/// its way at a time.
+/// A keeper. Its methods are those of the machine's type. Holds are numbered in the order of their grants, and one proof is
+/// on its way at a time.
 pub(crate) trait Keeping: Debug {
     fn lease_until(&self) -> Moment;
     fn valid_for(&self, hold: usize, now: Moment) -> Duration;
     fn handle_grant(&mut self, path: &str, proven: Moment);
     fn handle_write(&mut self, now: Moment);
-    /// A server was asked for the session, and has granted it.
+    /// A server has granted the session on a new connection.
     fn handle_connection(&mut self, timeout: Duration, now: Moment);
     fn handle_over(&mut self);
     fn handle_proof(&mut self, reply: &Reply, now: Moment);
     fn poll_lost(&mut self, now: Moment) -> Option<(usize, LossReason)>;
     fn handle_seen(&mut self, seen: &[(usize, Look)], now: Moment);
     fn handle_event(&mut self, hold: usize, is_deleted: bool);
-    /// The holds that are to be watched.
+    /// The holds to watch now.
     fn poll_watch(&mut self, now: Moment, is_connected: bool) -> Vec<usize>;
-    /// The holds that are to be checked.
+    /// The holds to check now.
     fn poll_beat(&mut self, now: Moment, is_connected: bool) -> Option<Vec<usize>>;
     fn copy(&self) -> Box<dyn Keeping>;
     fn fingerprint(&self) -> u64;
 }
 
-/// The turns on a node that is passed on. The methods are its own; see there.
+/// The turns on a node that is passed on. Its methods are those of the machine's type.
 pub(crate) trait Sharing: Debug {
     fn may_take(&self) -> bool;
     fn take(&mut self) -> bool;
@@ -101,16 +101,16 @@ pub(crate) trait Sharing: Debug {
     fn fingerprint(&self) -> u64;
 }
 
-/// How a node is passed on. Each machine has a word of its own for it.
+/// How a node is passed on. Each machine has its own type for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Passes {
     /// Whether it stays when nobody has it.
     pub(crate) lingers: bool,
-    /// How many have it in a row, while others wait.
+    /// How many callers have it in a row while others wait.
     pub(crate) turns: u32,
 }
 
-/// What became of a check. Each machine has words of its own for it.
+/// The result of a check. Each machine has its own type for it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Reply {
     Answered { missing: Vec<usize> },
@@ -118,7 +118,7 @@ pub(crate) enum Reply {
     SessionOver,
 }
 
-/// What came of a request for watches. Each machine has words of its own for it.
+/// The result of a request for watches. Each machine has its own type for it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Look {
     There,
@@ -126,14 +126,14 @@ pub(crate) enum Look {
     Unknown,
 }
 
-/// What a driver may take an answer for.
+/// The kinds of answer that a driver distinguishes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
     Read,
     QuorumWrite,
 }
 
-/// What a caller is after in one queue. Each machine has claims of its own for it.
+/// The lock that a caller wants in one queue. Each machine has its own claims for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Want {
     /// The node whose children are the queue.
@@ -143,27 +143,27 @@ pub(crate) struct Want {
     pub(crate) watches_children: bool,
 }
 
-/// The kinds of lock, as far as the machine tells them apart.
+/// The kinds of lock that the machine distinguishes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sort {
     Mutex,
     Read,
     Write,
     Latch,
-    /// One node for all, and a companion that is the holder's.
+    /// One node for all, and a companion for each holder.
     Single,
-    /// The same without a companion, where servers are too old for it.
+    /// The same without a companion, for servers that are too old for it.
     Lone,
-    /// A double barrier, opened by so many.
+    /// A double barrier that opens for this number of members.
     Member {
         members: u32,
     },
     Semaphore {
-        /// The node whose children are the permits that are taken.
+        /// The node whose children are the taken permits.
         permits: &'static str,
         count: u32,
         limit: u32,
-        /// The node that says how many there are.
+        /// The node with the number of permits.
         limit_at: Option<&'static str>,
     },
 }
@@ -173,7 +173,7 @@ impl Want {
         Self { queue, sort, watches_children: false }
     }
 
-    /// Where the nodes are that stand for the hold, and how many.
+    /// The directory and the number of the nodes that stand for the hold.
     pub(crate) const fn hold(&self) -> (&'static str, u32) {
         match self.sort {
             Sort::Semaphore { permits, count, .. } => (permits, count),
@@ -182,7 +182,7 @@ impl Want {
         }
     }
 
-    /// How many open the double barrier, if it is one.
+    /// The number of members that open the double barrier, if it is one.
     pub(crate) const fn members(&self) -> Option<u32> {
         match self.sort {
             Sort::Member { members } => Some(members),
@@ -197,17 +197,17 @@ impl Want {
     }
 }
 
-/// Makes an attempt on these, within the node of this writer if there is one.
+/// Makes an attempt on these wants, within the node of this writer if there is one.
 pub(crate) type NewAttempt = fn(&[Want], Option<String>, Patience) -> Box<dyn Attempt>;
 
-/// A machine, and what its driver has to know.
+/// A machine, and the rules for its driver.
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub(crate) contender: NewAttempt,
     pub(crate) lease: fn(Duration, Moment) -> Box<dyn Term>,
-    /// Of a session that was opened at this moment, and whose checks name no more than so many holds.
+    /// Makes the keeper of a session with this timeout, opened at this moment, whose checks name at most this number of holds.
     pub(crate) keeper: fn(Duration, Moment, usize) -> Box<dyn Keeping>,
-    /// Of a node that was granted just now, and whether several can have it at once.
+    /// Makes the turns of a node that was granted just now. Several callers may be able to have it at once.
     pub(crate) turns: fn(Passes, bool) -> Box<dyn Sharing>,
     /// Whether an answer renews the lease.
     pub(crate) renews: fn(Answer) -> bool,

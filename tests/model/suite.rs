@@ -1,4 +1,4 @@
-//! What is explored: small worlds whole, and large ones in random walks.
+//! The cases that are explored: small worlds completely, and large ones in random walks.
 
 use super::cases_of_barrier as barrier;
 use super::cases_of_holds as holds;
@@ -14,12 +14,12 @@ use super::subject::Machine;
 use super::trouble::Trouble;
 use super::world::Scene;
 
-/// More states than any configuration here is meant to have.
+/// More states than any configuration here should have.
 pub(crate) const STATES_AT_MOST: usize = 20_000_000;
 /// A walk that takes longer will not end.
 const STEPS_AT_MOST: usize = 5_000;
 
-/// As much as comes up by chance in a walk.
+/// So much that in a walk only chance limits it.
 const MUCH_TROUBLE: Trouble = Trouble {
     steps: 60,
     stalls: 12,
@@ -33,9 +33,9 @@ const MUCH_TROUBLE: Trouble = Trouble {
     lags: 12,
 };
 
-/// All are named in a check.
+/// A check names all holds.
 const NAMED: Holds = Holds { at_first: 1, named_at_most: 8 };
-/// One is named, and the others are watched.
+/// A check names one hold, and the others are watched.
 const WATCHED: Holds = Holds { at_first: 2, named_at_most: 1 };
 
 /// One exploration to make.
@@ -56,7 +56,7 @@ enum Task {
 }
 
 impl Case {
-    /// Explores at most `limit` states; `first_seed` is that of the first random walk.
+    /// Explores at most `limit` states; `first_seed` is the seed of the first random walk.
     pub(crate) fn run(&self, machine: &'static Machine, limit: usize, first_seed: u64) -> Report {
         match &self.task {
             Task::Scene(setup) => explore(&Scene::new(setup, machine), limit),
@@ -76,8 +76,8 @@ impl Case {
     }
 }
 
-/// Looks for a violation in a machine that is to have one. First among the cases with this in their names; "" for
-/// those of the mutex.
+/// Looks for a violation in a machine that must have one, first among the cases with this text in their names; "" for those
+/// of the mutex.
 #[allow(dead_code, reason = "called by the program that hunt.rs writes")]
 pub(crate) fn find(machine: &'static Machine, kind: &str) -> Option<(String, Report)> {
     let is_first =
@@ -86,7 +86,7 @@ pub(crate) fn find(machine: &'static Machine, kind: &str) -> Option<(String, Rep
     find_among(&first, machine, &DEEPER).or_else(|| find_among(&rest, machine, &DEEPER))
 }
 
-/// The same of a mistake of which nobody knows whether it shows at all.
+/// The same for a mistake that may have no effect at all.
 #[allow(dead_code, reason = "called by the program that hunt.rs writes")]
 pub(crate) fn find_quickly(machine: &'static Machine, kind: &str) -> Option<(String, Report)> {
     let mut cases = short();
@@ -95,7 +95,7 @@ pub(crate) fn find_quickly(machine: &'static Machine, kind: &str) -> Option<(Str
     find_among(&cases, machine, &[1_000, 10_000, 80_000])
 }
 
-/// In the first states of all, then in more of them, because nobody knows in which case it shows.
+/// First in the first states of all cases, then in more of them, because nobody knows which case shows the mistake.
 const DEEPER: [usize; 3] = [8_000, 80_000, 400_000];
 
 fn find_among(cases: &[Case], machine: &'static Machine, limits: &[usize]) -> Option<(String, Report)> {
@@ -157,7 +157,7 @@ pub(crate) fn wanders(period: u8, walks: u64, servers: &'static [Server]) -> Cas
     }
 }
 
-/// One hold or several under their keeper, for so many units of time.
+/// One hold or several under their keeper, for this number of units of time.
 pub(crate) fn kept(name: &str, end: u8, trouble: Trouble) -> Case {
     Case { name: format!("holds: {name}"), task: Task::Keep(end, trouble, NAMED) }
 }
@@ -167,7 +167,7 @@ pub(crate) fn kept_in_walks(name: &str, walks: u64) -> Case {
     Case { name: format!("walks: holds: {name}"), task: Task::KeepWalks(walks, NAMED) }
 }
 
-/// More holds than are named in a check.
+/// More holds than a check names.
 pub(crate) fn watched(name: &str, end: u8, trouble: Trouble) -> Case {
     Case { name: format!("watched holds: {name}"), task: Task::Keep(end, trouble, WATCHED) }
 }
@@ -177,13 +177,13 @@ pub(crate) fn watched_in_walks(name: &str, walks: u64) -> Case {
     Case { name: format!("walks: watched holds: {name}"), task: Task::KeepWalks(walks, WATCHED) }
 }
 
-/// What is explored in every run. The smallest of each kind come first, so that a violation has a short trace.
+/// The cases of every run. The smallest of each kind come first, so that a violation has a short trace.
 pub(crate) fn short() -> Vec<Case> {
     let of_locks = mutex::short().into_iter().chain(holds::short()).chain(kinds::short());
     of_locks.chain(turns::short()).chain(tries::short()).chain(barrier::short()).collect()
 }
 
-/// What takes longer.
+/// The additional cases of long runs.
 pub(crate) fn long() -> Vec<Case> {
     let of_locks = mutex::long().into_iter().chain(holds::long()).chain(kinds::long());
     of_locks.chain(turns::long()).chain(tries::long()).chain(barrier::long()).collect()

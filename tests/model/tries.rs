@@ -1,7 +1,7 @@
-//! Tries that are answered from memory: what a client remembers between its tries, and what must hold of such an answer.
+//! Tries that are answered from memory: the memory of a client between its tries, and the properties of such an answer.
 //!
-//! Of the watch no more is taken for granted than that it comes before any later reply on its connection. It falls silent with that,
-//! though a driver would say so: the machine is to know by itself.
+//! It only assumes of the watch that it fires before any later reply on its connection. If the connection is lost, the watch
+//! just falls silent. A driver would report that, but the machine must notice by itself.
 
 use super::client::Client;
 use super::line::Line;
@@ -12,10 +12,10 @@ use super::watch::Watch;
 use super::world::Scene;
 use std::time::Duration;
 
-/// What a client remembers of a try that found the lock busy.
+/// A client's memory of a try that found the lock busy.
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Recollection {
-    /// When the request was sent that has left the watch.
+    /// When the request was sent that set the watch.
     since: Moment,
     /// `None` when the connection is lost.
     watch: Option<Watch>,
@@ -29,7 +29,7 @@ impl Recollection {
 }
 
 impl Client {
-    /// Replies have come that are as of this transaction: what happened before it has been told before them.
+    /// Replies have come as of this transaction, so watches for earlier changes have fired before them.
     pub(super) fn hear_before(&mut self, seen: i64) {
         if let Some(memory) = &mut self.memory {
             let fired = memory.watch.as_ref().and_then(|watch| watch.fired);
@@ -37,7 +37,7 @@ impl Client {
         }
     }
 
-    /// Keeps what its try has left.
+    /// Keeps the memory that its try has left.
     pub(super) fn remember(&mut self) {
         if let Some(since) = self.contender.busy_since() {
             // Whatever follows in the same tick, such as another connection, comes later.
@@ -47,7 +47,7 @@ impl Client {
         }
     }
 
-    /// The watch that its try has left tells.
+    /// The watch that its try has left fires.
     pub(super) fn hear_of_memory(&mut self, line: &mut Line) {
         let Some(memory) = &mut self.memory else { return };
         memory.is_told = true;
@@ -70,13 +70,13 @@ impl Client {
 }
 
 impl Scene {
-    /// Its connection is there again. The quorum has answered a write on it.
+    /// The client is connected again. The quorum has answered a write on the new connection.
     pub(super) fn connect(&mut self, number: usize) {
         let (now, zxid) = (self.now(), self.ensemble.zxid());
         let remembers = self.clients_on(number).iter().any(|other| self.clients[*other].memory.is_some());
         let line = &mut self.lines[number];
         line.is_down = false;
-        // To whoever remembers nothing it is all the same, and there are fewer states.
+        // It makes no difference to clients without a memory, and without it there are fewer states.
         if let Some(session) = line.session.as_mut().filter(|_| remembers) {
             session.lease.ask(now);
             session.lease.attach(now, TIMEOUT, now);
@@ -96,8 +96,8 @@ impl Scene {
         }
     }
 
-    /// The caller tries again, and is told at once that the lock is busy. If it is not, nobody could have known: the lock has
-    /// become free in this very heartbeat, and by nothing that the client has seen.
+    /// The caller tries again, and learns at once that the lock is busy. If that is wrong, nobody could have known: the lock has
+    /// become free within this heartbeat, by a change that the client has not seen.
     pub(super) fn answer_from_memory(&mut self, number: usize) {
         let seen = self.lines[self.line_of(number)].seen;
         let client = &mut self.clients[number];
@@ -114,7 +114,7 @@ impl Scene {
         }
     }
 
-    /// Takes note of the clients that could have what they try to get.
+    /// Notes the clients that could have the lock that they try.
     pub(super) fn note_what_is_free(&mut self) {
         let since = (self.ticks, self.ensemble.zxid());
         for number in 0..self.clients.len() {

@@ -1,14 +1,14 @@
-//! What may go wrong while holds are kept.
+//! The faults that are possible while holds are kept.
 
-/// How often what may go wrong.
+/// How often each fault is possible.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Trouble {
-    /// All of it together.
+    /// All faults together.
     pub(crate) steps: u8,
-    /// The connection stands still for a while, or ends.
+    /// The connection stalls for a while, or ends.
     pub(crate) stalls: u8,
     pub(crate) breaks: u8,
-    /// A server does not answer a check, though it is there.
+    /// A server does not answer a check, although it is there.
     pub(crate) refusals: u8,
     /// The process is asleep.
     pub(crate) nights: u8,
@@ -20,7 +20,7 @@ pub(crate) struct Trouble {
     pub(crate) expiries: u8,
     /// Another hold is granted.
     pub(crate) grants: u8,
-    /// The server does not hear of what is deleted, before it has to execute a write.
+    /// The server does not learn of deletions before it has to execute a write.
     pub(crate) lags: u8,
 }
 

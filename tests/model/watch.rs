@@ -6,25 +6,25 @@ use super::machine::protocol::WatchEvent;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Watch {
     pub(crate) on: Target,
-    /// When what it is on had changed last as it was left.
+    /// When its target had last changed as the watch was set.
     seen: i64,
-    /// What it has to tell, and as of which transaction.
+    /// Its event, and the transaction that caused it.
     pub(crate) fired: Option<(WatchEvent, i64)>,
 }
 
-/// What a watch is on.
+/// The target of a watch.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Target {
     Node(String),
     Children(String),
-    /// A node that need not be there.
+    /// A node that need not exist.
     Presence(String),
-    /// The node that says how many permits there are. It need not be there.
+    /// The node with the number of permits. It need not exist.
     Limit,
 }
 
 impl Target {
-    /// When it changed last; `None` if it is not there.
+    /// When it last changed; `None` if it does not exist.
     fn changed(&self, tree: &Tree) -> Option<i64> {
         match self {
             Self::Node(path) => tree.find(path).map(|child| child.mzxid),
@@ -36,8 +36,8 @@ impl Target {
 }
 
 impl Watch {
-    /// A watch on something in the oldest of these states, which fires with the first later one in
-    /// which that is not what it was.
+    /// A watch that is set in the oldest of these states, and fires with the first later one in which
+    /// its target has changed.
     pub(crate) fn new(on: Target, views: &[View]) -> Option<Self> {
         let (first, later) = views.split_first()?;
         let mut watch = Self { seen: on.changed(&first.1)?, on, fired: None };
@@ -47,7 +47,7 @@ impl Watch {
         Some(watch)
     }
 
-    /// Whether it has begun to have something to tell.
+    /// Lets the watch see a state. Returns whether it has just fired.
     pub(crate) fn look(&mut self, tree: &Tree, zxid: i64) -> bool {
         if self.fired.is_some() {
             return false;
@@ -60,8 +60,8 @@ impl Watch {
         self.fired.is_some()
     }
 
-    /// The connection is lost: it is left again on the next server, which sees what happened meanwhile
-    /// only as far as it can be seen.
+    /// The connection is lost, and the watch is set again on the next server. That server only sees the
+    /// state, not the changes that led to it.
     pub(crate) fn leave_again(&mut self, head: &Tree, zxid: i64) {
         if let Some((event, at)) = &mut self.fired {
             let is_there = self.on.changed(head).is_some();

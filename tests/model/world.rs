@@ -1,4 +1,4 @@
-//! The ensemble, the clients around the shipped machine, and what can happen to them.
+//! The ensemble, the clients around the shipped machine, and the events.
 
 use super::action::Action;
 use super::client::{Caller, Client};
@@ -19,19 +19,19 @@ pub(crate) struct Scene {
     pub(crate) machine: &'static Machine,
     pub(crate) ensemble: Ensemble,
     pub(crate) clients: Vec<Client>,
-    /// One for each client, also for those who share that of another.
+    /// One for each client, even if it shares that of another.
     pub(crate) lines: Vec<Line>,
-    /// What may still go wrong.
+    /// The faults that are still possible.
     pub(crate) faults: Faults,
     pub(crate) ticks: u8,
-    /// The highest token granted on each queue to a contender whose nodes were there: to any, and to one that
-    /// excludes all others.
+    /// The highest token granted on each queue to a contender whose nodes existed: to any contender, and to one that excludes
+    /// all others.
     pub(crate) tokens: Vec<(i64, i64)>,
-    /// What the last deletion has deleted, if a server may lose it.
+    /// The nodes of the last deletion, if a server may lose it.
     pub(crate) lost: Vec<(&'static str, Child)>,
     /// The node of a hold that has just been released.
     pub(crate) released: Option<String>,
-    /// Whether `ready` was taken away from a round of a double barrier that goes on.
+    /// Whether `ready` was deleted while a round of a double barrier goes on.
     pub(crate) is_cut_short: bool,
     pub(crate) violation: Option<Violation>,
 }
@@ -65,7 +65,7 @@ impl Scene {
             clients,
             lines,
             faults: setup.faults,
-            // What is remembered is older than what follows, by less than a tick.
+            // A memory is older than the events that follow it, by less than a tick.
             ticks: setup.plans.iter().any(|plan| plan.remembers).into(),
             tokens: vec![(0, 0); paths.len()],
             lost: Vec::new(),
@@ -95,7 +95,7 @@ impl Scene {
         (0..self.clients.len()).filter(|number| self.line_of(*number) == line).collect()
     }
 
-    /// Whether nothing will happen any more to this client.
+    /// Whether this client is done with everything.
     pub(crate) fn is_done(&self, number: usize) -> bool {
         let client = &self.clients[number];
         let never_begins =
@@ -103,7 +103,7 @@ impl Scene {
         client.is_through(self.setup.attempts) || never_begins() || self.is_idle(number)
     }
 
-    /// After every step: what the contenders have to say and to send, and what the watches see.
+    /// Lets the contenders act and the watches fire, after every step.
     fn settle(&mut self) {
         let now = self.now();
         for number in 0..self.clients.len() {
@@ -139,7 +139,7 @@ impl Scene {
         self.ensemble.forget_before(oldest);
     }
 
-    /// What the watches see.
+    /// Lets the watches see the new state.
     fn look(&mut self) {
         let zxid = self.ensemble.zxid();
         let mut told = Vec::new();
@@ -173,7 +173,7 @@ impl World for Scene {
             let mut added = actions.progress[before..].iter();
             at_work |=
                 usize::from(number) >= self.setup.slow && added.any(|it| *it != Action::Release(number));
-            // It is enough that clients that are alike act for the first time in this order.
+            // Clients that are interchangeable need only act for the first time in this order.
             if are_alike && !client.acted {
                 break;
             }
@@ -187,8 +187,8 @@ impl World for Scene {
         let faults = &mut actions.faults;
         let children = head.children().count() as u8;
         if self.faults.deletions > 0 {
-            // Without the node that says that a barrier is open nobody knows it any more. And if the companion of an exclusive
-            // lock's node goes alone, while both are being deleted, the node stays until its session ends.
+            // Nodes without an owner stay, because without `ready` nobody knows that a barrier is open. Companions stay as well: if
+            // one is deleted while both nodes are being deleted, the lock's node stays until its session ends.
             let goes =
                 |child: &Child| child.owner != Owner::NOBODY && mark_of_companion(&child.name).is_none();
             let deleted = (0..).zip(head.children()).filter(|(_, (_, child))| goes(child));
@@ -198,7 +198,7 @@ impl World for Scene {
             faults.extend((0..children).map(Action::Change));
         }
         if self.faults.revokes > 0 {
-            // In the node that all know.
+            // Others ask in the node that everybody knows, not in the companion.
             let known = |child: &Child| mark_of_companion(&child.name).is_none();
             let asked = (0..).zip(head.children()).filter(|(_, (_, child))| known(child));
             faults.extend(asked.map(|(index, _)| Action::Revoke(index)));
@@ -317,7 +317,7 @@ impl World for Scene {
 }
 
 impl Scene {
-    /// Time passes, and heartbeats are made if they are not actions of their own.
+    /// Time passes, and heartbeats are made if they are not separate actions.
     fn step(&mut self) {
         let before = self.ticks;
         let leaps = self.setup.clock == Clock::Leaps;
@@ -342,7 +342,7 @@ impl Scene {
         let now = self.now();
         let leaps = self.setup.clock == Clock::Leaps;
         if let Some(session) = &mut self.lines[number].session {
-            // Where time is real, the lease has to be over by itself.
+            // If time passes by ticks, the lease must be over by itself.
             session.expired = Some(if leaps { now } else { now + TIMEOUT * 100 });
             let id = session.id;
             self.ensemble.delete(|_, child| child.owner.session == id);

@@ -1,4 +1,4 @@
-"""What most tests need: a server, a path of their own, a client that leaves nothing behind."""
+"""Fixtures for most tests: a server, a path of their own, a client that leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from punctual import pytest_runtest_protocol as pytest_runtest_protocol
 
 import zklock
 
-# A lease long enough for a busy machine, a heartbeat short enough to wait for.
+# The lease is long enough for a busy machine, the heartbeat short enough to wait for.
 SESSION = 4.0
 
-# A program that a shell starts in the background ignores Ctrl-C, and so would everything that is started here.
+# A program that a shell starts in the background ignores Ctrl-C, and so would every program that is started here.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
 def shared_ground() -> typing.Iterator[Ground]:
-    """One standalone server, for all tests that leave it as it is."""
+    """One standalone server, for all tests that do not change it."""
     ground = Ground()
     ground("start standalone tick=500")
     yield ground
@@ -45,7 +45,7 @@ def hosts(ground: Ground) -> str:
 
 @pytest.fixture
 def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]:
-    """The path of a lock that no other test uses. When the test is over, nobody is in its queue."""
+    """The path of a lock that no other test uses. Checks that nobody is in its queue after the test."""
     path = fresh_path("/locks", request.node.name)
     yield path
     ground.expect_free(path)
@@ -53,20 +53,20 @@ def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]
 
 @pytest.fixture
 def zk(path: str, hosts: str) -> typing.Iterator[zklock.Client]:
-    """A client, whose nodes are gone before the path is looked at."""
+    """A client, whose nodes are gone before the path is checked."""
     with zklock.Client(hosts, session_timeout=SESSION) as client:
         yield client
 
 
 @pytest.fixture
 def other(path: str, hosts: str) -> typing.Iterator[zklock.Client]:
-    """Another one, with a session of its own."""
+    """A second client, with its own session."""
     with zklock.Client(hosts, session_timeout=SESSION) as client:
         yield client
 
 
 class Script(typing.NamedTuple):
-    """What a program has said."""
+    """The output of a program."""
 
     status: int
     out: str
@@ -75,7 +75,7 @@ class Script(typing.NamedTuple):
 
 @pytest.fixture
 def run(tmp_path: pathlib.Path) -> typing.Callable[..., Script]:
-    """Runs a program in an interpreter of its own, with its arguments; warnings are errors there, too."""
+    """Runs a program in a new interpreter, with these arguments. Warnings are errors there, too."""
 
     def run(text: str, *arguments: str, timeout: float = 30, options: tuple[str, ...] = ("-W", "error")) -> Script:
         program = tmp_path / "program.py"
@@ -93,10 +93,10 @@ def run(tmp_path: pathlib.Path) -> typing.Callable[..., Script]:
 
 @pytest.fixture
 def start(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> typing.Iterator[Start]:
-    """Starts programs; none outlives the test."""
+    """Starts programs, none of which outlives the test."""
     programs: list[Program] = []
     if "path" in request.fixturenames:
-        # They have ended when it is looked whether anybody is left in its queue.
+        # The programs must have ended before the queue of the path is checked.
         request.getfixturevalue("path")
 
     def start(text: str, *arguments: str, options: tuple[str, ...] = STRICT) -> Program:

@@ -1,4 +1,4 @@
-"""Real servers, and faults on the way to them: the program ``ground``, spoken to from Python.
+"""Real servers, and faults on the way to them: the program ``ground``, for Python.
 
 See tests/src/bin/ground.rs for its commands, or ``Ground()("help")``.
 """
@@ -27,14 +27,14 @@ PROGRAM = os.environ.get("ZKLOCK_GROUND") or str(pathlib.Path(__file__).parents[
 
 
 class Ground:
-    """One ground. It ends with this process, whatever ends that."""
+    """One ground. It ends with this process, in whatever way that ends."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._one_at_a_time = threading.Lock()
 
     def __call__(self, command: str) -> str:
-        """Has a command obeyed, and gives its answer."""
+        """Sends a command, and returns its answer."""
         assert self._process.stdin is not None and self._process.stdout is not None
         with self._one_at_a_time:
             self._process.stdin.write(command + "\n")
@@ -46,7 +46,7 @@ class Ground:
         return rest
 
     def tell(self, *commands: str) -> typing.Callable[[], list[str]]:
-        """Has commands obeyed one after the other while the caller does something else; then gives their answers."""
+        """Sends commands, which run one after the other while the caller does something else. Then returns their answers."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write("".join(f"{command}\n" for command in commands))
         self._process.stdin.flush()
@@ -54,17 +54,17 @@ class Ground:
         return lambda: [stdout.readline().rstrip("\n") for _ in commands]
 
     def children(self, path: str) -> list[str]:
-        """The children of a node; none if there is no such node."""
+        """The children of a node; empty if the node does not exist."""
         return self(f"children {path}").split() if self(f"exists {path}") == "true" else []
 
     def expect_children(self, path: str, count: int, within: float = 30.0) -> list[str]:
-        """Waits until a node has so many children; a node that is not there has none."""
+        """Waits until a node has this number of children. A missing node has none."""
         if count == 0 and self(f"exists {path}") == "false":
             return []
         return self(f"wait-children {path} {count} {int(within * 1000)}").split()
 
     def expect_free(self, path: str, within: float = 30.0) -> None:
-        """Waits until nobody is at a path, by whatever kind of lock. A semaphore leaves its two queues, empty."""
+        """Waits until nobody is at a path, with any kind of lock. A semaphore leaves its two directories, empty."""
         until = time.monotonic() + within
         while left := [child for child in self.children(path) if not self._is_empty_queue(f"{path}/{child}")]:
             assert time.monotonic() < until, f"at {path} there are {left}"
@@ -74,12 +74,12 @@ class Ground:
         return path.rpartition("/")[2] in ("locks", "leases") and not self.children(path)
 
     def proxy(self, server: str = "1") -> Proxy:
-        """A proxy before that server."""
+        """A proxy in front of that server."""
         number, address = self(f"proxy {server}").split()
         return Proxy(self, number, address)
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends the ground."""
         assert self._process.stdin is not None and self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()

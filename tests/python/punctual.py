@@ -1,7 +1,7 @@
-"""Promises that have a time in them, on a machine that may be busy with other things.
+"""Promises about time, on a machine that may be busy with other work.
 
-There anything may be late by chance. So a test in which something was late is run once more, with fixtures of its own, and fails if
-it was late each time. Where one run is in time, nothing in zklock takes longer.
+On such a machine anything may be late by chance. So a test in which something was late runs again, with new fixtures,
+and fails if it was late each time. If one run is in time, nothing in zklock takes longer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Late(AssertionError):
 
 
 def not_later(took: float, bound: float) -> None:
-    """This took no longer than that, in seconds."""
+    """Checks that something took no longer than the bound, in seconds."""
     if took > bound:
         _late.append(f"{took:.3f} s, not {bound:.3f} s")
         raise Late(_late[-1])
@@ -27,7 +27,7 @@ def not_later(took: float, bound: float) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-    """Runs a test, and again where it was late."""
+    """Runs a test, and runs it again if it was late."""
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports: list[pytest.TestReport] = []
     for _ in range(TRIES):

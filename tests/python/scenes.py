@@ -1,4 +1,4 @@
-"""What the scenarios have in common: calls on threads of their own, faults on the way, and bounds of time."""
+"""Helpers for the scenarios: calls on separate threads, faults, and time limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ground import Ground, Proxy
 
 import zklock
 
-# How long anything may take that takes no time on an idle machine.
+# The limit for anything that takes almost no time on an idle machine.
 SOON = 30.0
 # The delay beyond the deadline that promise 4 allows.
 GRACE = 0.05
@@ -21,7 +21,7 @@ Result = typing.TypeVar("Result")
 
 
 class Connect(typing.Protocol):
-    """Connects a client, which is closed at the end of the test: by default to the servers, with the usual session."""
+    """Connects a client, which is closed at the end of the test; by default to the servers, with the usual session timeout."""
 
     def __call__(
         self,
@@ -34,14 +34,14 @@ class Connect(typing.Protocol):
 
 
 class Far(typing.NamedTuple):
-    """A client, and the proxy through which it goes."""
+    """A client, and its proxy."""
 
     zk: zklock.Client
     proxy: Proxy
 
 
 class ConnectFar(typing.Protocol):
-    """Connects a client through a proxy of its own."""
+    """Connects a client through its own proxy."""
 
     def __call__(
         self, *, session_timeout: float = ..., connect_timeout: float = ..., try_timeout: float = ...
@@ -49,7 +49,7 @@ class ConnectFar(typing.Protocol):
 
 
 def eventually(holds: typing.Callable[[], object], within: float = SOON) -> None:
-    """Waits until it holds."""
+    """Waits until the condition is true."""
     until = time.monotonic() + within
     while not holds():
         assert time.monotonic() < until, "never"
@@ -73,7 +73,7 @@ def sequence(hold: zklock.BaseHold) -> int:
 
 
 class Stat(typing.NamedTuple):
-    """What the server says of a node."""
+    """A node's metadata on the server."""
 
     czxid: int
     owner: int
@@ -86,13 +86,13 @@ class Stat(typing.NamedTuple):
 
 
 class Attempt(typing.Generic[Result]):
-    """A call on a thread of its own."""
+    """A call on a separate thread."""
 
     def __init__(self, call: typing.Callable[[], Result]) -> None:
         self._done: concurrent.futures.Future[Result] = concurrent.futures.Future()
         self._call = call
         self.took = 0.0
-        # A daemon: a call that hangs is to fail its test, and not to keep the others from running.
+        # A daemon thread, so that a call that hangs fails its test, but does not block the others.
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
@@ -110,27 +110,27 @@ class Attempt(typing.Generic[Result]):
         return self._done.done()
 
     def wait(self, within: float) -> bool:
-        """Whether it is over by then."""
+        """Whether the call ends within this time."""
         return bool(concurrent.futures.wait([self._done], within).done)
 
     def result(self, within: float = SOON) -> Result:
-        """What it returned, once it has; or it raises what that raised."""
+        """The result of the call, or its exception, which is raised. Waits for its end."""
         return self._done.result(within)
 
     def error(self, within: float = SOON) -> BaseException:
-        """What it raised, once it has."""
+        """The exception of the call. Waits for its end."""
         error = self._done.exception(within)
         assert error is not None, "it raised nothing"
         return error
 
 
 def elsewhere(call: typing.Callable[[], Result]) -> Result:
-    """Has another thread make a call."""
+    """Makes a call on another thread."""
     return Attempt(call).result()
 
 
 class Hook(typing.NamedTuple):
-    """Watches for a message at a proxy, and does with it what it was told to."""
+    """Waits for a message at a proxy, and performs an action on it."""
 
     ground: Ground
     number: str
@@ -139,11 +139,11 @@ class Hook(typing.NamedTuple):
         return self.ground(f"fired {self.number}") == "true"
 
     def wait(self) -> None:
-        """Until it has fired."""
+        """Waits until it has fired."""
         assert self.ground(f"wait {self.number} {int(SOON * 1000)}") == "true", "it never fired"
 
     def open(self) -> None:
-        """Lets the message go that it holds."""
+        """Lets the message pass that it holds."""
         self.ground(f"open {self.number}")
 
 
@@ -153,12 +153,12 @@ def hook(proxy: Proxy, what: str, kind: str, path: str = "", nth: int = 1) -> Ho
 
 
 def just_after_a_heartbeat(proxy: Proxy) -> None:
-    """The next heartbeat of the client behind the proxy has just been answered."""
+    """Waits until a heartbeat of the client behind the proxy has just been answered."""
     hook(proxy, "see-reply", "multi").wait()
 
 
 def expire(proxy: Proxy) -> float:
-    """Ends the latest session that came through the proxy. Its client is kept out meanwhile. Gives the time before."""
+    """Ends the latest session that came through the proxy, and keeps its client out meanwhile. Returns the time before."""
     begun = time.monotonic()
     proxy("refuse", "on")
 
@@ -181,13 +181,13 @@ def heard(proxy: Proxy, message: str) -> int:
 
 
 def asked(proxy: Proxy) -> list[str]:
-    """The requests that were recorded, without those that only keep the session and its lease."""
+    """The recorded requests, except those that only keep the session and its lease."""
     requests = [said for said in proxy("messages").split() if said.startswith("request:")]
     return [said for said in requests if not said.startswith(("request:multi:", "request:ping:"))]
 
 
 class Lateness:
-    """By how much the machine is late, at its worst, while it is looked at: by so much anything may be."""
+    """Measures how late the machine is at worst. Anything may be as late."""
 
     def __init__(self) -> None:
         self._worst = 0.0
@@ -210,14 +210,14 @@ class Lateness:
 
     @property
     def allowance(self) -> float:
-        """Where several threads and the servers have a part in it."""
+        """An addition to a time limit if several threads and the servers take part."""
         return 0.1 + 4 * self._worst
 
 
 def in_time(call: typing.Callable[[], Result], timeout: float) -> Result:
-    """Makes a call that is to take this time, and no more than the grace beyond it; and gives its last result.
+    """Makes a call that must take this time, and at most the grace beyond it. Returns its last result.
 
-    What comes late by chance, on a busy machine, does not so time and again.
+    On a busy machine a call may be late by chance, but not every time.
     """
     took = []
     for _ in range(20):
@@ -230,7 +230,7 @@ def in_time(call: typing.Callable[[], Result], timeout: float) -> Result:
 
 
 class Raised(typing.NamedTuple):
-    """What a call raised."""
+    """The exception of a call."""
 
     error: zklock.Error
 
@@ -239,7 +239,7 @@ class Raised(typing.NamedTuple):
         try:
             call()
         except zklock.Error as error:
-            # Exactly this one, and not one that is derived from it.
+            # Exactly this class, not a derived one.
             assert type(error) is kind, repr(error)
             return cls(error)
         raise AssertionError(f"no {kind.__name__}")
@@ -254,7 +254,7 @@ raises = Raised.by
 
 
 class Listener(typing.NamedTuple):
-    """Something that listens at a port and is no ZooKeeper; or that only has the port, and refuses."""
+    """Something other than ZooKeeper that listens at a port, or that only has the port, and refuses."""
 
     socket: socket.socket
 

@@ -1,5 +1,5 @@
-//! The simple way to wait: every waiter watches the list of children. The same promises; only the notifications are
-//! more.
+//! The simple way to wait: every waiter watches the list of children. The promises are the same, but there are more
+//! notifications.
 
 use crate::support::contest::Contest;
 use crate::support::figures::{fired, watched};
@@ -13,12 +13,12 @@ use std::time::Duration;
 use zklock_core::{Client, Foreign, Lock, LockSpec, Watching};
 
 fn mutex(client: &Client, path: &str, watching: Watching) -> Lock {
-    // A holder that looks out for contenders which cannot see it watches as well.
+    // Otherwise the holder would watch the children, too, to find contenders that cannot see it.
     let spec = LockSpec::mutex(path).unwrap().watching(watching).foreign(Foreign::GoAhead);
     client.lock(&spec).unwrap()
 }
 
-/// Notifications for each release of one holder after the other, with so many behind the first.
+/// The number of notifications for each release, one holder after the other, until the queue is empty.
 async fn releases(clients: &[Client], server: &Server, watching: Watching) -> Vec<u64> {
     let path = format!("/woken-{watching:?}");
     let operator = Admin::connect(server.address());
@@ -31,7 +31,7 @@ async fn releases(clients: &[Client], server: &Server, watching: Watching) -> Ve
     let mut counted = Vec::new();
     for waiting in (0..clients.len()).rev() {
         let hold = granted(tasks.pop_front().unwrap()).await;
-        // All who wait have looked, and will hear of the next release.
+        // All waiters have looked, and will be notified of the next release.
         assert!(until(SOON, || watched(server) == waiting), "{} of {waiting} watch", watched(server));
         let before = fired(server);
         soon(hold.release()).await.unwrap();
@@ -73,7 +73,7 @@ async fn grants_follow_the_order_of_the_nodes() {
     let mut tasks = Vec::new();
     for number in 0..12 {
         let client = client().await;
-        // Both ways to wait stand in one queue.
+        // Both ways to wait share one queue.
         let watching = if number % 3 == 0 { Watching::Nearest } else { Watching::Children };
         tasks.push((acquire(&mutex(&client, path, watching)), client));
         operator.wait_for_children(path, number + 2, SOON);
@@ -121,7 +121,7 @@ async fn the_end_of_the_holders_session_is_heard() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_whose_own_node_is_deleted_queues_again_at_once() {
-    // It hears of that as of any other change.
+    // A waiter is notified of that as of any other change.
     let (path, operator) = ("/children/own", operator());
     let (holder, other) = (client().await, client().await);
     let hold = held(&mutex(&holder, path, Watching::Children)).await;

@@ -7,8 +7,8 @@ use ground::{Kind, Side};
 use std::time::Duration;
 use zklock_core::{Dialect, ErrorKind, LockSpec, Role};
 
-/// Whether the name is as the pattern says: `U` is a UUID with its dashes, `H` its 32 digits alone, `N` a number with
-/// its sign, `S` the ten digits of a sequence number; all else is itself.
+/// Whether the name matches the pattern: `U` is a UUID with its dashes, `H` its 32 digits alone, `N` a number with its
+/// sign, `S` the ten digits of a sequence number. Everything else is literal.
 fn is_like(name: &str, pattern: &str) -> bool {
     let Some(first) = pattern.chars().next() else { return name.is_empty() };
     let rest = &pattern[1..];
@@ -57,7 +57,7 @@ async fn nodes_are_called_as_the_other_libraries_call_theirs() {
         let name = hold.node().rsplit_once('/').unwrap().1.to_owned();
         assert!(matches(&name, pattern), "{name} is not {pattern}");
         assert_eq!(operator.children(&path), [name.as_str()]);
-        // On the wire it is that without its number.
+        // The create request had the same name, without the number.
         let record = proxy.messages();
         let create = record.iter().rfind(|it| it.side == Side::Request && it.kind == Kind::Create).unwrap();
         assert_eq!(format!("{}{}", create.path, &name[name.len() - 10..]), hold.node());
@@ -74,7 +74,7 @@ async fn nodes_are_called_as_the_other_libraries_call_theirs() {
     }
 }
 
-/// Like [`is_like`], with the letters of the pattern escaped that are meant literally.
+/// Like [`is_like`], but escapes the letters of the pattern that are literal.
 fn matches(name: &str, pattern: &str) -> bool {
     // These two contain letters that stand for something else.
     let plain = |text: &str| text.replace("__READ__", "\u{1}").replace("__WRIT__", "\u{2}");
@@ -82,7 +82,7 @@ fn matches(name: &str, pattern: &str) -> bool {
     is_like(&name, &plain(pattern))
 }
 
-/// A node as another library makes it; without its number.
+/// Includes nodes as other libraries name them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn contenders_of_all_dialects_are_recognised_and_other_children_are_not() {
     let (path, client, operator) = ("/dialects/recognised", client().await, operator());
@@ -102,14 +102,14 @@ async fn contenders_of_all_dialects_are_recognised_and_other_children_are_not() 
     }
     assert!(found[0].holds && found[1..].iter().all(|contender| !contender.holds));
     made.iter().for_each(|node| operator.delete(node));
-    // Children that are no contenders are in nobody's way.
+    // Children that are not contenders are in nobody's way.
     soon(held(&lock).await.release()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lock_stands_in_the_queue_of_its_dialect() {
     let (client, operator) = (client().await, operator());
-    // In the way of each, of its own dialect: it waits; and what comes behind it does not disturb it.
+    // It waits for a contender of its dialect that is ahead. One behind it does not disturb it.
     for (number, (dialect, role)) in SPOKEN.into_iter().enumerate() {
         let path = format!("/dialects/queue-{dialect}-{role:?}");
         let prefix = match (dialect, role) {

@@ -1,5 +1,5 @@
-//! A try right after the release of what was in its way, by the same client, is not told that the lock is busy: what it
-//! would find is only what the release has not deleted yet.
+//! A client releases a hold and right after that tries to acquire a lock that the hold excluded. It must not find the lock
+//! busy only because the release has not deleted its node yet.
 
 use crate::support::queue::{A_WHILE, held};
 use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
@@ -7,10 +7,10 @@ use ground::{Action, Direction, Kind, Trigger, shared};
 use std::time::Duration;
 use zklock_core::{Client, ErrorKind, Lock, LockSpec, Watching};
 
-/// Enough for each to have met it many times before; of the plain mutex it was one in twenty-five to sixty.
+/// Enough to have seen the old bug many times in each case: with the plain mutex, one try in 25 to 60 met it.
 const ROUNDS: usize = 150;
 
-/// What is held, and what is tried as soon as it is dropped.
+/// Cases: the lock that is held, and the lock that is tried as soon as the hold is dropped.
 fn pairs(client: &Client) -> Vec<(&'static str, Lock, Lock)> {
     let mutex = |path: &str| client.mutex(path).unwrap();
     let (read, write) = (client.read("/dropped/rw").unwrap(), client.write("/dropped/rw").unwrap());

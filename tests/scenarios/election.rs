@@ -1,4 +1,4 @@
-//! The election: one leads, and the others are ready to, whatever becomes of the leader.
+//! The election: one candidate leads, and the others are ready to take over, whatever happens to the leader.
 
 use crate::support::leader::Leader;
 use crate::support::queue::{A_WHILE, Waiter, acquire, granted, held, nodes, told};

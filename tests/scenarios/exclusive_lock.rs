@@ -1,4 +1,4 @@
-//! The exclusive lock: one plain node, which is there or not, and a companion whose name is its holder's.
+//! The exclusive lock: one plain node, which exists or not, and a companion whose name is unique to its holder.
 
 mod ghosts;
 
@@ -57,7 +57,7 @@ async fn a_release_wakes_all_who_wait_and_each_has_the_lock_once() {
     let mut last = hold.token();
     soon(hold.release()).await.unwrap();
     for _ in 0..WAITERS {
-        // Unfair: whichever it is.
+        // The lock is unfair: any of them may be next.
         let is_done = |waiter: &Waiter| waiter.task.is_finished();
         assert!(until(SOON, || waiters.iter().any(is_done)), "nobody comes in");
         let next = waiters.iter().position(is_done).unwrap();
@@ -75,7 +75,7 @@ async fn a_release_wakes_all_who_wait_and_each_has_the_lock_once() {
     }
 }
 
-/// One that waits, behind a proxy of its own.
+/// A contender that waits, behind its own proxy.
 async fn waiter(path: &str) -> Waiter {
     let (client, proxy) = proxied_client().await;
     let waits = proxy.on(Trigger::reply(Kind::GetChildren).path(path));
@@ -92,7 +92,7 @@ struct Waiter {
 }
 
 impl Waiter {
-    /// Whether it was woken, and waits again.
+    /// Whether it was woken and waits again.
     fn came_back(&self) -> bool {
         let counts = self.proxy.counts();
         counts.replies(Kind::Event) == 1 && counts.replies(Kind::GetChildren) == 1
@@ -125,7 +125,7 @@ async fn a_create_of_which_nothing_was_heard_is_not_taken_for_anothers() {
         let lock = client.exclusive(&path).unwrap();
         let call = acquire(&lock);
         assert!(lost.wait(SOON));
-        // Where nothing is there, somebody else comes meanwhile.
+        // If nothing was created, somebody else acquires the lock meanwhile.
         let stranger = (case == "dropped")
             .then(|| operator.create_mode(&format!("{path}/lock"), "stranger", Mode::Ephemeral));
         proxy.refuse(false);
@@ -190,7 +190,7 @@ async fn the_end_of_the_holders_session_frees_it_and_tells_the_holder() {
     let next = granted(waiter.task).await;
     assert!(next.token() > hold.token());
     soon(hold.lost()).await.expect("told");
-    // What is left of the lost hold does the next no harm.
+    // Cleaning up after the lost hold must not harm the next one.
     drop(hold);
     settled(&holder).await;
     tokio::time::sleep(A_WHILE).await;
@@ -243,7 +243,7 @@ async fn writes_that_it_guards_are_refused_once_it_is_lost() {
     soon(hold.guarded().create(written, b"first").commit()).await.unwrap();
     let waiter = acquire(&next.exclusive(path).unwrap());
     assert_eq!(soon(admin.exclusive(path).unwrap().break_lock()).await.unwrap().len(), 1);
-    // Another has a node of the same name by now.
+    // By now another contender has a node of the same name.
     let next = granted(waiter).await;
     let error = soon(hold.guarded().set_data(written, b"too late", None).commit()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Lost(LossReason::NodeDeleted), "{error}");
@@ -253,7 +253,7 @@ async fn writes_that_it_guards_are_refused_once_it_is_lost() {
     soon(next.release()).await.unwrap();
 }
 
-/// By hand, or with tools that do not know of the other.
+/// Operators, and tools that do not know the companion, delete only one of the two.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hold_is_lost_with_either_of_its_nodes_and_nothing_is_left_of_it() {
     let (path, operator, client) = ("/exclusive-lock/one-of-two", operator(), client().await);
@@ -298,8 +298,8 @@ async fn a_lost_reply_lets_nobody_in_beside_a_holder_of_the_same_client_whatever
     }
 }
 
-/// What an attempt has not cleaned up yet is another's neither: not even where its lock is not there any more, and
-/// the next is made anew.
+/// The next attempt must not adopt nodes that an earlier one has not cleaned up yet, even if the earlier lock was dropped and
+/// the next attempt is made through a new one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_attempt_begins_only_when_the_last_of_its_client_is_gone_though_no_handle_is_left() {
     let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/exclusive-lock/handles");

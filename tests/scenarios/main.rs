@@ -1,5 +1,5 @@
-//! What zklock promises, against real ZooKeeper servers: a module for each promise, and in it a file for each kind of
-//! lock that has something of its own to show. Topics that are not promises follow.
+//! The promises of zklock, against real ZooKeeper servers: a module for each promise, with a file for each kind of lock
+//! that needs tests of its own. Topics that are not promises follow.
 
 mod support;
 
@@ -72,7 +72,7 @@ mod bad_input {
     mod semaphore;
 }
 
-/// What an owner may do again, and what others may not do.
+/// An owner may acquire its lock again and release it. Others may not.
 mod owners {
     mod mutex;
     mod rwlock;
@@ -89,7 +89,7 @@ mod connection {
     mod tls;
 }
 
-/// Servers that are older than 3.5, and know less.
+/// Servers older than 3.5, which lack some requests.
 mod servers;
 
 /// The operator's calls.
@@ -114,7 +114,7 @@ mod access {
     mod undeletable;
 }
 
-/// Servers that break the protocol, and other programs that do as they like below the lock's node.
+/// Servers that break the protocol, and other programs that do anything they like below the lock's node.
 mod hostile {
     mod fuzz;
     mod replies;
@@ -163,7 +163,7 @@ mod semaphore {
     mod tries;
 }
 
-/// Nodes that stay for the next of their process, and holders that learn of those who wait.
+/// Nodes that stay for the next holder in their process, and holders that learn that others wait.
 mod kept {
     mod faults;
     mod frozen;
@@ -204,8 +204,7 @@ mod ground_itself {
     mod sequence;
 }
 
-/// The embedded server: with a client of zklock's on it, and with bare sockets where it matters what exactly goes over
-/// the wire.
+/// The embedded server: with a zklock client, and with bare sockets where the exact bytes matter.
 mod testkit {
     mod attacks;
     mod clients;

@@ -14,10 +14,10 @@ use tracing::{Event, Instrument, Metadata, Subscriber};
 use tracing_core::span::Current;
 use zklock_core::{ErrorKind, LossReason, blocking};
 
-/// What a thread has told, in order.
+/// The log of a thread, in order.
 #[derive(Default)]
 struct Told {
-    /// With the span in which it was told.
+    /// Each line with the span in which it was logged.
     lines: Vec<(Option<u64>, String)>,
     spans: HashMap<u64, (&'static Metadata<'static>, usize)>,
     entered: Vec<u64>,
@@ -96,8 +96,8 @@ impl Subscriber for Recorder {
 }
 
 impl Recorder {
-    /// Hears this thread. Other tests may come to a place in the code just when this begins, and then it stays silent until those who
-    /// listen are asked again.
+    /// Begins to record this thread's log. If another test reaches a log call just now, tracing can cache that nobody listens
+    /// there, so the cache is rebuilt.
     async fn listening() -> (Self, DefaultGuard) {
         let recorder = Self::default();
         let guard = tracing::subscriber::set_default(recorder.clone());
@@ -117,27 +117,27 @@ impl Recorder {
         self.0.lock().unwrap().lines.iter().any(|(_, line)| line.starts_with(beginning))
     }
 
-    /// The span of the acquire at this path, and what it is within.
+    /// The span of the acquire at this path, and its parent.
     fn span_of(&self, path: &str) -> (u64, Option<u64>) {
         let told = self.0.lock().unwrap();
         let begins = format!("DEBUG acquire begins path={path:?}");
         let spans: Vec<_> = told.lines.iter().filter(|(_, line)| *line == begins).collect();
         assert_eq!(spans.len(), 1, "{:?}", told.lines);
-        // The line right after it is its first, from within it.
+        // The line right after the span's beginning is its first, logged within it.
         let at = told.lines.iter().position(|(_, line)| *line == begins).unwrap();
         let first = &told.lines[at + 1];
         assert_eq!(first.1, "acquire begins");
         (first.0.unwrap(), spans[0].0)
     }
 
-    /// All that was told within the span of the acquire at this path, up to now.
+    /// Everything that was logged within the span of the acquire at this path, up to now.
     fn told_at(&self, path: &str) -> Vec<String> {
         let (span, _) = self.span_of(path);
         let told = self.0.lock().unwrap();
         told.lines.iter().filter(|(within, _)| *within == Some(span)).map(|(_, line)| line.clone()).collect()
     }
 
-    /// It is told within this span, which is another one, and before that of the acquire at this path is over.
+    /// Asserts that the line was logged within this other span, and before the span of the acquire at this path ended.
     fn is_told_before_the_end_of(&self, path: &str, line: &str, within: Option<Id>) {
         let (span, _) = self.span_of(path);
         let told = self.0.lock().unwrap();
@@ -148,7 +148,7 @@ impl Recorder {
         assert!(told_at.is_some() && told_at < over, "{:?}", told.lines);
     }
 
-    /// All that was told within it when it is over.
+    /// Waits until the span is over, and returns everything that was logged within it.
     async fn all_told_at(&self, path: &str) -> Vec<String> {
         let over = async {
             while self.told_at(path).last().is_none_or(|line| line != "over") {
@@ -160,7 +160,7 @@ impl Recorder {
     }
 }
 
-/// Another client's hold, of a thread whose log is not heard.
+/// Another client's hold, acquired on a thread whose log is not recorded.
 async fn another(path: &'static str) -> blocking::Hold {
     on_a_thread(move || {
         let client = blocking::Client::connect(options(&shared().connect_string())).unwrap();
@@ -181,13 +181,13 @@ async fn the_span_of_a_grant_is_within_its_callers_and_lasts_until_the_node_is_g
     let until_granted = ["acquire begins", "node created", "lock granted"];
     assert_eq!(recorder.told_at(path), until_granted, "it lasts as long as the hold");
     assert!(recorder.has("INFO job begins"));
-    // What the program does while it holds is its own.
+    // Lines that the program logs while it holds are not part of the span.
     tracing::info!("at work");
     assert_eq!(recorder.told_at(path), until_granted);
     let own = tracing::info_span!("release");
     soon(hold.release().instrument(own.clone())).await.unwrap();
     assert_eq!(recorder.all_told_at(path).await, [&until_granted[..], &["over"]].concat());
-    // It is told where the program releases.
+    // The release is logged within the span of the program that releases.
     recorder.is_told_before_the_end_of(path, "lock released", own.id());
     assert_eq!(operator().children_or_empty(path), [""; 0]);
 }
@@ -236,6 +236,6 @@ async fn the_span_of_a_lost_hold_ends_by_itself_after_the_loss_is_told() {
     assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
     let all = recorder.all_told_at(path).await;
     assert_eq!(all, ["acquire begins", "node created", "lock granted", "over"]);
-    // The heartbeat tells of it, which is of all holds of the session and within no span.
+    // The heartbeat reports it. It serves all holds of the session, so it is in no span.
     recorder.is_told_before_the_end_of(path, "hold lost", None);
 }

@@ -19,7 +19,7 @@ fn outcomes(client: &Client) -> Vec<u64> {
     all.iter().map(|outcome| stats.acquires(*outcome)).collect()
 }
 
-/// How many are in the first bucket.
+/// The count of the first bucket.
 fn first(histogram: &Histogram) -> u64 {
     histogram.buckets().next().map_or(0, |(_, count)| count)
 }

@@ -1,4 +1,4 @@
-//! Contenders that cannot see each other: refused on both sides, unless told to go ahead.
+//! Contenders that cannot see each other: both sides refuse, unless told to go ahead.
 
 use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
 use crate::support::strangers::{FOREIGN, SPOKEN, in_dialect, put};
@@ -6,11 +6,11 @@ use crate::support::{SOON, client, operator, says, settled, soon};
 use ground::wire::Mode;
 use zklock_core::{Client, Dialect, ErrorKind, Foreign, HoldState, Lock, LockSpec, LossReason, Role};
 
-/// Whether each of the foreign nodes is a stranger to a lock that speaks so: written by hand from what the libraries
-/// do, so that the table in the code is not asked about itself.
+/// Whether the foreign node is a stranger to a lock of this dialect and role. Written by hand from the behaviour of the
+/// libraries, so that the table in the code does not check itself.
 fn is_strange(dialect: Dialect, role: Role, foreign: usize) -> bool {
     match (dialect, role) {
-        // Their mutex does not see the read/write lock, and nothing of kazoo's. Java's WriteLock sees it.
+        // Their mutex does not see the read/write lock, nor anything of kazoo's. Java's WriteLock sees their mutex.
         (Dialect::Curator, Role::Exclusive) => [2, 3, 4, 5, 8].contains(&foreign),
         // Readers and readers do not exclude each other, so it does not matter whether they see each other.
         (Dialect::Curator, Role::Read) => [0, 1, 4, 6, 7, 8].contains(&foreign),
@@ -85,7 +85,7 @@ async fn two_of_ours_that_speak_differently_refuse_each_other_in_both_directions
         assert_eq!(nodes(&operator, &path), [hold.node()]);
         soon(hold.release()).await.unwrap();
     }
-    // Java's WriteLock takes any node with a number for a contender: it waits for Curator's, and so do we for it.
+    // Java's WriteLock takes any node with a number for a contender. So it waits for Curator's, and we wait for it.
     let path = "/strangers/ours-seen";
     let hold = held(&in_dialect(&one, path, Dialect::WriteLock, Role::Exclusive)).await;
     let task = acquire(&other.mutex(path).unwrap());
@@ -168,7 +168,7 @@ async fn a_holder_hears_nothing_of_those_that_see_it_nor_if_it_was_told_to_go_ah
     let strange = operator.create_mode(&format!("/strangers/careless/{}", KAZOO[0].0), "", KAZOO[0].1);
     let hold = held(&client.mutex("/strangers/seen").unwrap()).await;
     let waiter = put(&operator, "/strangers/seen", FOREIGN[0].0);
-    // A client that is told comes after them, so they would have been told by now.
+    // This client comes after the strangers and learns of them, so the earlier clients would have by now.
     let told = held(&client.mutex("/strangers/told").unwrap()).await;
     let last = operator.create_mode(&format!("/strangers/told/{}", KAZOO[0].0), "", KAZOO[0].1);
     assert_eq!(soon(told.lost()).await, Some(LossReason::ForeignContender));
@@ -199,7 +199,7 @@ async fn one_that_holds_kazoos_semaphore_at_the_same_path_is_refused() {
     operator.delete(&node);
 }
 
-/// A contender for one of several locks under one node, as some programs name it; without its number.
+/// A contender for one of several locks under one node, as some programs name it, without its number.
 const SEVERAL: &str = "report_lock_";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -222,20 +222,20 @@ async fn one_of_several_locks_under_one_node_is_refused_and_named() {
         }
         settled(&client).await;
     }
-    // Beside it the folders of the semaphore's layout.
+    // A semaphore also leaves the directories of its layout.
     let left: Vec<_> = operator.children(path).into_iter().filter(|child| child.contains('_')).collect();
     assert_eq!(left, [name], "nothing is left");
     let careless = LockSpec::mutex(path).unwrap().foreign(Foreign::GoAhead);
     soon(held(&client.lock(&careless).unwrap()).await.release()).await.unwrap();
 
-    // A client that comes later.
+    // The same for a client that comes later.
     operator.delete(&node);
     let hold = held(&client.mutex(path).unwrap()).await;
     let node = put(&operator, path, SEVERAL);
     assert_eq!(soon(hold.lost()).await, Some(LossReason::ForeignContender));
     settled(&client).await;
     operator.delete(&node);
-    // Beside the lock's node such a contender is no contender of it.
+    // Next to the lock's node such a node is not a contender for the lock.
     operator.create_all("/strangers/beside", "");
     let node = operator.create_mode(&format!("/strangers/{SEVERAL}"), "", Mode::EphemeralSequential);
     soon(held(&client.mutex("/strangers/beside").unwrap()).await.release()).await.unwrap();

@@ -1,4 +1,5 @@
-//! A try that found the lock busy is not asked again, as long as the server tells nothing of what was in the way.
+//! After a try has found the lock busy, further tries send no request until the server reports a change of the node that was
+//! in the way.
 
 use crate::support::queue::held;
 use crate::support::{HEARTBEAT, client, operator, proxied_client, settled, soon};
@@ -6,17 +7,17 @@ use ground::{Kind, Proxy};
 use std::time::Duration;
 use zklock_core::{Client, ConnectionState, Dialect, Hold, Lock, LockSpec};
 
-/// Of the protocol: a watch is taken back.
+/// The request that removes a watch.
 const REMOVE_WATCHES: Kind = Kind::Other(18);
 
-/// How many requests of this kind a try has sent by the time that it finds the lock busy.
+/// How many requests of this kind a try sends until it finds the lock busy.
 async fn requests_of_a_try(lock: &Lock, proxy: &Proxy, kind: Kind) -> usize {
     proxy.record();
     assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "it is held");
     proxy.counts().requests(kind)
 }
 
-/// Tries until so many in a row are answered from memory. On a busy machine they may take longer than a memory lasts.
+/// Tries until several in a row are answered from memory. On a busy machine they may take longer than a memory lasts.
 async fn until_remembered(client: &Client, lock: &Lock, proxy: &Proxy) {
     let mut in_a_row = 0;
     soon(async {
@@ -151,7 +152,7 @@ async fn what_was_remembered_is_forgotten_when_the_connection_is_lost() {
         }
     })
     .await;
-    // Nothing has told it of the release, but there was no watch either.
+    // It was not told of the release, but it had no watch either.
     let hold = soon(tried.try_acquire()).await.unwrap().expect("it is free");
     soon(hold.release()).await.unwrap();
 }

@@ -17,7 +17,7 @@ use crate::writes::Writes;
 const LINGER: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is taken: a kind, and a path with few rivals.
+/// The locks that clients take: a kind, and a path with few rivals.
 const KINDS: &[(&str, &str, Mode)] = &[
     ("mutex", "/mutex", Mode::Alone),
     ("lingering", "/mutex", Mode::Alone),
@@ -45,22 +45,22 @@ fn spec(kind: &str, path: &str) -> Result<LockSpec, zklock_core::Error> {
     })
 }
 
-/// What all clients of a run share.
+/// The state that all clients of a run share.
 pub(crate) struct Stage {
     pub(crate) network: Shared,
     pub(crate) faults: RefCell<Faults>,
     pub(crate) claims: RefCell<Claims>,
-    /// All is well, so that each must get something within [`Stage::served`].
+    /// Whether the faults are over, so that each task must get a lock: see [`Stage::served`].
     pub(crate) is_calm: Cell<bool>,
     pub(crate) is_over: Cell<bool>,
     pub(crate) troubles: RefCell<Vec<String>>,
-    /// Each that has had something since all is well.
+    /// The tasks that have had a lock since the faults are over.
     pub(crate) served: RefCell<Vec<String>>,
     pub(crate) lost: Cell<u64>,
     pub(crate) writes: Writes,
-    /// Which kinds are taken.
+    /// The kinds that are taken, by index.
     pub(crate) locks: Vec<usize>,
-    /// The clients that are there.
+    /// The numbers of the living clients.
     pub(crate) numbers: RefCell<Vec<usize>>,
 }
 
@@ -73,12 +73,12 @@ impl Stage {
         sleep(time.saturating_sub(self.now())).await;
     }
 
-    /// When [`step`](Self::step) is to be called next, at the latest.
+    /// When [`step`](Self::step) must be called next, at the latest.
     pub(crate) fn next(&self) -> Duration {
         self.network.borrow().next().min(self.faults.borrow().next())
     }
 
-    /// Time has passed: does what is due, and looks whether what all believe can be true.
+    /// Time has passed: does the work that is due, and checks whether all clients' claims can be true.
     pub(crate) fn step(&self) {
         faults::step(self, self.now());
         self.network.borrow_mut().step();
@@ -96,14 +96,14 @@ impl Stage {
     }
 }
 
-/// Whether it is a node of somebody who has a lock or waits for one.
+/// Whether it is a node of a holder or waiter.
 pub(crate) fn is_of_lock(path: &str) -> bool {
     is_contender(path) || path.ends_with("-of-lock")
 }
 
-/// Whether it is one that an operator takes for a contender.
+/// Whether an operator would take it for a contender.
 pub(crate) fn is_contender(path: &str) -> bool {
-    // Of readers and writers the number follows no hyphen.
+    // In the names of readers and writers no hyphen precedes the number.
     path.ends_with("/lock") || path.bytes().rev().take_while(u8::is_ascii_digit).count() >= 10
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn options(number: usize) -> Result<ClientOptions, zklock_core::Error
         .server_version(3, 8)
 }
 
-/// One of the tasks of a client takes turns until the run is over.
+/// One task of a client, which takes turns until the run is over.
 pub(crate) async fn act(stage: Rc<Stage>, client: Client, number: usize, name: String, mut dice: Dice) {
     while !stage.is_over.get() {
         let (kind, path, mode) = KINDS[dice.pick(&stage.locks)];
@@ -124,7 +124,7 @@ pub(crate) async fn act(stage: Rc<Stage>, client: Client, number: usize, name: S
         };
         let outcome = match dice.below(10) {
             0..3 => lock.try_acquire().await,
-            // What is given up leaves nothing.
+            // A call that is dropped must leave nothing.
             3 => match timeout(millis(&mut dice, 0, 300), lock.acquire()).await {
                 Ok(outcome) => outcome.map(Some),
                 Err(_) => Ok(None),
@@ -158,18 +158,18 @@ struct Held {
     hold: Rc<Hold>,
     path: &'static str,
     mode: Mode,
-    /// Its node may stay after it.
+    /// Whether its node may linger.
     stays: bool,
     client: (usize, Option<i64>),
 }
 
-/// Holds for a time, or until it is told that it does not, and lets go.
+/// Holds for a time, or until the hold is lost, and releases.
 async fn keep(stage: &Rc<Stage>, held: Held, name: &str, dice: &mut Dice) {
     let Held { hold, path, mode, stays, client } = held;
     let claim = stage.claims.borrow_mut().begin(path, mode, client, hold.clone(), stage.now());
-    // Before anybody else hears anything.
+    // Check the claims before anybody else learns of this grant.
     stage.look();
-    // In the end each is to have its turn, also where there is no queue.
+    // When the faults are over everybody must get a turn, even if the lock has no queue.
     let longest = if dice.chance(12) && !stage.is_calm.get() { 3 * SESSION.as_millis() } else { 30 };
     let time = millis(dice, 0, usize::try_from(longest).unwrap_or(0));
     if dice.chance(20) {
@@ -187,7 +187,7 @@ async fn keep(stage: &Rc<Stage>, held: Held, name: &str, dice: &mut Dice) {
     stage.claims.borrow_mut().end(claim);
     let (node, token) = (hold.node().to_owned(), hold.token().value());
     match dice.below(4) {
-        // Dropped: released without anybody waiting for it.
+        // A drop releases in the background.
         0 => drop(hold),
         _ => {
             let created = || {

@@ -1,4 +1,4 @@
-//! What each client holds. All holds are looked at in one moment, in which nothing else happens.
+//! The holds of all clients. They are checked at one moment, in which nothing else happens.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use zklock_core::Hold;
 pub(crate) enum Mode {
     Alone,
     Shared,
-    /// With so many at once, itself included.
+    /// With this number of holders at once, including this one.
     Counted(usize),
 }
 
@@ -18,22 +18,22 @@ struct Claim {
     path: &'static str,
     mode: Mode,
     client: usize,
-    /// That of its client when it began.
+    /// The session of its client when it began.
     session: Option<i64>,
     hold: Rc<Hold>,
-    /// An operator has taken its node away: it is told soon, and until then others may have the lock.
+    /// Whether an operator has deleted its node or session: it learns of that soon, and until then others may have the lock.
     is_forgiven: bool,
 }
 
-/// Claims of all clients, and what of it cannot be.
+/// The claims of all clients, and their contradictions.
 #[derive(Default)]
 pub(crate) struct Claims {
     claims: BTreeMap<u64, Claim>,
     last: u64,
-    /// The greatest token of each path that somebody had alone, and of any kind.
+    /// The greatest token of each path: of holders that were alone, and of any.
     alone: BTreeMap<&'static str, u64>,
     any: BTreeMap<&'static str, u64>,
-    /// What operators have taken away.
+    /// Sessions and nodes that operators have deleted.
     ended: BTreeSet<i64>,
     deleted: BTreeSet<String>,
     pub(crate) grants: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Somebody holds. What is returned ends the claim.
+    /// Notes that somebody holds. The result ends the claim.
     pub(crate) fn begin(
         &mut self,
         path: &'static str,
@@ -51,10 +51,10 @@ impl Claims {
         now: Duration,
     ) -> u64 {
         let token = hold.token().value();
-        // It may have been granted before it was taken away, and told after that.
+        // The grant may be from before an operator's deletion, but be delivered after it.
         let is_forgiven = session.is_some_and(|session| self.ended.contains(&session))
             || hold.nodes().any(|node| self.deleted.contains(node));
-        // One that is late may find that it is over. Then it is as if it had not been granted.
+        // A late grant may be over already. Then it counts as if it had not been granted.
         if !hold.valid_for().is_zero() && !is_forgiven {
             let before = if mode == Mode::Alone { self.any.get(path) } else { self.alone.get(path) };
             let is_counted = matches!(mode, Mode::Counted(_));
@@ -76,12 +76,12 @@ impl Claims {
         self.claims.remove(&claim);
     }
 
-    /// A client is no more.
+    /// Forgets a client that was killed.
     pub(crate) fn forget(&mut self, client: usize) {
         self.claims.retain(|_, claim| claim.client != client);
     }
 
-    /// An operator ends a session.
+    /// Notes that an operator ends a session.
     pub(crate) fn forgive_session(&mut self, session: i64) {
         self.ended.insert(session);
         for claim in self.claims.values_mut() {
@@ -89,7 +89,7 @@ impl Claims {
         }
     }
 
-    /// An operator deletes a node.
+    /// Notes that an operator deletes a node.
     pub(crate) fn forgive_node(&mut self, node: &str) {
         self.deleted.insert(node.to_owned());
         for claim in self.claims.values_mut() {

@@ -1,4 +1,4 @@
-"""Plants bugs into copies of zklock, and sees whether the simulation finds them.
+"""Plants bugs into copies of zklock, and checks that the simulation finds them.
 
     python3 tests/simulation/controls.py [TEXT]      all, or those with this in their names
 """

@@ -1,5 +1,4 @@
-//! What goes wrong, begun and mended when its time has come: by the one that keeps time, so that it is done while clients are
-//! stopped, too.
+//! Begins and mends the faults when they are due. The timekeeper does this, so that it goes on while clients are stopped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -14,9 +13,9 @@ type Mend = Box<dyn FnOnce(&Stage)>;
 
 #[derive(Default)]
 pub(crate) struct Faults {
-    /// Those to come, the next first.
+    /// The faults to come, the next first.
     strokes: VecDeque<Stroke>,
-    /// By when it is due; of the same time, in order.
+    /// By the time when each is due, then in their order.
     mends: BTreeMap<(Duration, usize), Mend>,
     last: usize,
     /// Until when all clients are stopped.
@@ -29,7 +28,7 @@ enum Due {
 }
 
 impl Faults {
-    /// All but the deaths of clients, which are for the cast.
+    /// All faults except the deaths of clients, which the cast sees to.
     pub(crate) fn new(strokes: &[Stroke]) -> Self {
         let strokes = strokes.iter().filter(|stroke| stroke.kind != Kind::KillClient).cloned().collect();
         Self { strokes, ..Self::default() }
@@ -75,7 +74,7 @@ pub(crate) fn step(stage: &Stage, now: Duration) {
     }
 }
 
-/// Something goes wrong. What is returned mends it.
+/// Begins a fault. Returns how to mend it.
 fn begin(stage: &Stage, stroke: &Stroke) -> Option<Mend> {
     let Stroke { kind, server, choice, .. } = *stroke;
     let client = stage.numbers.borrow().get(stroke.client).copied()?;
@@ -95,14 +94,14 @@ fn begin(stage: &Stage, stroke: &Stroke) -> Option<Mend> {
             open_all(network, client, false);
             network.borrow_mut().cut(client, true);
             return mend(move |stage| {
-                // One that was killed meanwhile stays dead.
+                // A client that was killed meanwhile stays dead.
                 let is_alive = stage.numbers.borrow().contains(&client);
                 open_all(&stage.network, client, is_alive);
             });
         }
         Kind::StopClients => {
             let mut faults = stage.faults.borrow_mut();
-            // One that would begin while they are stopped already is left out, so that they get their turn between two.
+            // While clients are stopped, another stop is left out, so that they run between two stops.
             if faults.stopped <= stroke.at {
                 faults.stopped = stroke.at + stroke.lasts;
             }

@@ -50,14 +50,14 @@ fn help() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// How much is said of what is wrong.
+/// How many troubles of a seed are printed.
 const SAID: usize = 10;
 
 /// Plays one seed in this process, which must have the kernel of a simulation.
 fn play(seed: u64, without: &[usize]) -> ExitCode {
     let run::Outcome { grants, lost, requests, simulated, trace, troubles } = run::run(seed, without);
     troubles.iter().take(SAID).for_each(|trouble| println!("VIOLATION: {trouble}"));
-    // Where addresses are random what is hashed by them comes in another order each time.
+    // With random addresses, anything that is hashed by address comes in another order in each run.
     let trace = if std::env::var_os("SIMULATION_ADDRESSES").is_some() { 0 } else { trace };
     println!(
         "seed {seed}: grants {grants} lost {lost} requests {requests} ms {} trace {trace:016x}",
@@ -83,11 +83,11 @@ struct Bad {
     said: String,
 }
 
-/// What is added up.
+/// The figures that are added up.
 const SUMS: [&str; 4] = ["grants", "lost", "requests", "ms"];
-/// How often a seed is played a second time: it must come to the same.
+/// Every how many seeds one is played a second time: the result must be the same.
 const TWICE: u64 = 50;
-/// After so many bad seeds it is enough, unless another number is given.
+/// The search ends after this number of bad seeds, unless another number is given.
 const ENOUGH: u64 = 5;
 
 impl Search {
@@ -140,7 +140,7 @@ impl Search {
         );
         for Bad { seed, is_late, said } in bad.iter() {
             println!("BAD seed {seed}: {said}");
-            // To play one again that does not end would take as long each time.
+            // A seed that does not end would take as long again in every replay.
             if !is_late {
                 println!("  {}", smallest(*seed).unwrap_or_else(|error| error.to_string()));
             }
@@ -181,7 +181,7 @@ impl Search {
     }
 }
 
-/// Leaves out of a plan what does not matter for what goes wrong.
+/// Leaves out of a plan the faults that the failure does not need.
 fn smallest(seed: u64) -> io::Result<String> {
     let mut player = Player::new()?;
     let count = Plan::new(seed, &[]).strokes.len();

@@ -1,4 +1,4 @@
-//! What lies between the clients' sockets and the simulated servers: it takes time, stops and breaks.
+//! The network between the clients' sockets and the simulated servers: it takes time, stops and breaks.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,13 +20,13 @@ use zklock_testkit::replicas::Replicas;
 use crate::plan::SERVERS;
 
 const PORT: u16 = 2181;
-/// If nothing is to be done.
+/// How long to wait if nothing is due.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Nobody can connect any more as soon as it is taken away, even while a task has it.
+/// As soon as it is taken out, nobody can connect, even while a task has it.
 type Listener = Rc<RefCell<Option<TcpListener>>>;
 
-/// From one client to one server.
+/// The way from one client to one server.
 #[derive(Default)]
 struct Way {
     listener: Listener,
@@ -40,10 +40,10 @@ struct Link {
     client: usize,
     server: usize,
     stream: Rc<TcpStream>,
-    /// When what is on its way arrives: nothing overtakes.
+    /// When the last parcel on its way arrives: nothing overtakes it.
     to_server: Duration,
     to_client: Duration,
-    /// What waits until it may pass.
+    /// Parcels that wait until they may pass.
     held: Vec<((Duration, u64), Parcel)>,
 }
 
@@ -75,16 +75,16 @@ pub(crate) struct Network {
     last_link: u64,
     parcels: BTreeMap<(Duration, u64), Parcel>,
     last_parcel: u64,
-    /// All that has passed, in a number: runs that differ in anything have others.
+    /// A hash of everything that has passed: runs that differ in anything have different hashes.
     trace: DefaultHasher,
     pub(crate) requests: u64,
-    /// Tells the one that keeps time that there is something to do.
+    /// Wakes the timekeeper when there is something to do.
     pub(crate) stir: Rc<Notify>,
 }
 
 pub(crate) type Shared = Rc<RefCell<Network>>;
 
-/// Where a client finds a server.
+/// The address at which a client finds a server.
 fn address(client: usize, server: usize) -> Ipv4Addr {
     let byte = |number: usize| u8::try_from(number + 1).unwrap_or(0);
     Ipv4Addr::new(127, 1, byte(client), byte(server))
@@ -136,7 +136,7 @@ impl Network {
         next.min(self.replicas.next())
     }
 
-    /// Time has passed: delivers what has arrived, and what comes of it.
+    /// Time has passed: delivers the parcels that are due, and their answers.
     pub(crate) fn step(&mut self) {
         let now = self.now();
         loop {
@@ -179,7 +179,7 @@ impl Network {
             }
             Parcel::Reply(_, Some(frame)) => {
                 (now, connection, &frame).hash(&mut self.trace);
-                // One that has closed it is not told.
+                // If the client has closed the connection, nobody reads this.
                 let _ = link.stream.try_write(&frame);
             }
             Parcel::Reply(_, None) => self.drop_link(connection),
@@ -201,7 +201,7 @@ impl Network {
         self.stir.notify_one();
     }
 
-    /// The end of a connection at the client.
+    /// Ends a connection at the client.
     fn drop_link(&mut self, connection: u64) {
         if let Some(link) = self.links.remove(&connection) {
             let _ = rustix::net::shutdown(&*link.stream, rustix::net::Shutdown::Both);
@@ -216,7 +216,7 @@ impl Network {
             .collect()
     }
 
-    /// Ends the connections of a client, at the server too unless it is to find out by itself.
+    /// Ends the connections of a client, and tells the servers unless they must find out by themselves.
     pub(crate) fn cut(&mut self, client: usize, servers_know: bool) {
         for connection in self.links_of(client) {
             self.drop_link(connection);
@@ -232,7 +232,7 @@ impl Network {
             let way = self.ways.entry((client, server)).or_default();
             (way.stops_requests, way.stops_replies) = (requests, replies);
         }
-        // In the order in which it came, and before what came after it.
+        // In the order in which they came, and ahead of everything that came later.
         let links = self.links.values_mut().filter(|link| link.client == client);
         self.parcels.extend(links.flat_map(|link| std::mem::take(&mut link.held)));
         self.stir.notify_one();
@@ -245,7 +245,7 @@ impl Network {
     }
 }
 
-/// Whether a client can connect to the servers.
+/// Sets whether a client can connect to the servers.
 pub(crate) fn open_all(network: &Shared, client: usize, is_open: bool) {
     for server in 0..SERVERS {
         open(network, client, server, is_open).expect("a name that nobody has");
@@ -292,7 +292,7 @@ fn accept(network: &Shared, client: usize, server: usize, stream: TcpStream) {
     tokio::task::spawn_local(read(network.clone(), connection, stream));
 }
 
-/// Puts what a client sends on its way.
+/// Puts the bytes that a client sends on their way.
 async fn read(network: Shared, connection: u64, stream: Rc<TcpStream>) {
     let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
     loop {

@@ -1,4 +1,4 @@
-//! What goes wrong in a run, and when: all of it comes from the seed.
+//! The faults of a run, and their times: all of it comes from the seed.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::actors::LOCKS;
 pub(crate) const SESSION: Duration = Duration::from_secs(2);
 pub(crate) const TICK: Duration = Duration::from_millis(400);
 pub(crate) const SERVERS: usize = 3;
-/// For how long things go wrong.
+/// For how long faults strike.
 const TROUBLED: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Connections of a client end at both ends.
     Cut,
-    /// They end at the client alone.
+    /// They only end at the client.
     HalfOpen,
-    /// Nothing passes to the servers, or from them.
+    /// Nothing reaches the servers, or nothing comes from them.
     FreezeRequests,
     FreezeReplies,
     Freeze,
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     /// No server can be connected to.
     Refuse,
     KillClient,
-    /// As on a machine that is paused: the servers go on.
+    /// As on a paused machine: the servers go on.
     StopClients,
     PauseServer,
     PauseLeader,
@@ -35,14 +35,14 @@ pub(crate) enum Kind {
     KillLeader,
     /// Two servers do not hear each other.
     CutServers,
-    /// The leader hears nobody, and is heard by clients alone.
+    /// The leader hears nobody, and only clients hear it.
     IsolateLeader,
     LoseQuorum,
-    /// A server grants sessions half the time.
+    /// A server grants half the session timeout.
     ShorterSessions,
     EndSession,
     DeleteNode,
-    /// A server goes on to show nodes that are gone.
+    /// A server still shows deleted nodes.
     LoseDeletions,
 }
 
@@ -69,13 +69,13 @@ const KINDS: &[(Kind, usize)] = &[
     (Kind::LoseDeletions, 2),
 ];
 
-/// One thing that goes wrong, and is mended after a time.
+/// One fault, which is mended after a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Stroke {
     pub(crate) at: Duration,
     pub(crate) kind: Kind,
     pub(crate) lasts: Duration,
-    /// Which client and which server, and whatever else is to be chosen.
+    /// The client and the server that it strikes, and any other choice.
     pub(crate) client: usize,
     pub(crate) server: usize,
     pub(crate) choice: u64,
@@ -84,25 +84,25 @@ pub(crate) struct Stroke {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) clients: usize,
-    /// How long a session that is granted a second lives on at the servers, in ms.
+    /// How long a session with a timeout of 1 s lives at the servers, in ms: their clocks are slow or fast.
     pub(crate) second: u32,
-    /// After how many ticks of silence servers give each other up.
+    /// The number of silent ticks after which servers give each other up.
     pub(crate) limit: u32,
-    /// Which of the locks that actors know are taken.
+    /// The locks that actors take, by index.
     pub(crate) locks: Vec<usize>,
     pub(crate) strokes: Vec<Stroke>,
-    /// When all is well again.
+    /// When the faults are over.
     pub(crate) end: Duration,
 }
 
 impl Plan {
-    /// That of a seed, of which some strokes may be left out.
+    /// The plan of a seed, perhaps without some strokes.
     pub(crate) fn new(seed: u64, without: &[usize]) -> Self {
         let mut dice = Dice::new(seed);
         let clients = 2 + dice.below(4);
         let second = 985 + u32::try_from(dice.below(31)).unwrap_or(0);
         let limit = 2 + u32::try_from(dice.below(10)).unwrap_or(0);
-        // Few kinds of lock and of fault in a run: so each meets each other often in some runs.
+        // Only some kinds of lock and of fault in a run, so that in some runs any two meet often.
         let locks = some(&mut dice, LOCKS);
         let kinds: Vec<_> = some(&mut dice, KINDS.len()).into_iter().map(|kind| KINDS[kind]).collect();
         let weights: Vec<_> = kinds.iter().map(|(_, weight)| *weight).collect();
@@ -126,7 +126,7 @@ impl Plan {
     }
 }
 
-/// Some of so many, or all.
+/// Some or all of the numbers below this count.
 fn some(dice: &mut Dice, count: usize) -> Vec<usize> {
     let percent = dice.pick(&[15, 40, 100]);
     let chosen: Vec<_> = (0..count).filter(|_| dice.chance(percent)).collect();

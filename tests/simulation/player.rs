@@ -3,17 +3,17 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// How one ends that takes too long: by SIGALRM, or by SIGPROF.
+/// The exit codes of a seed that takes too long: by SIGALRM, or by SIGPROF.
 const LATE: [&str; 2] = ["142", "155"];
 
 pub(crate) struct Player {
     child: Child,
-    /// `None` when it is to end.
+    /// `None` when the process must end.
     asks: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
-/// What a seed came to, as its process has said it.
+/// The result of a seed, as printed by its process.
 pub(crate) struct Played {
     pub(crate) is_good: bool,
     pub(crate) is_late: bool,
@@ -31,7 +31,7 @@ impl Player {
         Ok(Self { child, asks, answers: BufReader::new(answers) })
     }
 
-    /// Plays one, perhaps without some of what goes wrong.
+    /// Plays a seed, perhaps without some of its faults.
     pub(crate) fn play(&mut self, seed: u64, without: &[usize]) -> Played {
         self.try_to_play(seed, without).unwrap_or_else(|error| Played {
             is_good: false,
@@ -73,12 +73,12 @@ impl Drop for Player {
 }
 
 impl Played {
-    /// The number behind a word.
+    /// The number after a word.
     pub(crate) fn number(&self, word: &str) -> u64 {
         self.behind(word).and_then(|number| number.parse().ok()).unwrap_or(0)
     }
 
-    /// All that has passed, as a number.
+    /// The hash of everything that has passed.
     pub(crate) fn trace(&self) -> &str {
         self.behind("trace").unwrap_or("-")
     }

@@ -1,4 +1,4 @@
-//! One run: a plan, the servers, the clients, and what comes of it.
+//! One run: a plan, the servers, the clients, and the outcome.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -19,12 +19,12 @@ use crate::writes::{STATE, Writes};
 
 /// Tasks of each client.
 const TASKS: usize = 2;
-/// After the last fault, how long somebody may have to wait: for sessions to end, an election, and a lock that others hold in turn.
+/// How long a client may have to wait after the last fault: for sessions to end, an election, and others' turns.
 const CALM: Duration = Duration::from_secs(40);
 /// How long the last nodes, watches and sessions may stay after the end.
 const LEFT: Duration = Duration::from_secs(15);
 
-/// What a run has shown.
+/// The outcome of a run.
 pub(crate) struct Outcome {
     pub(crate) grants: u64,
     pub(crate) lost: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Outcome {
     pub(crate) troubles: Vec<String>,
 }
 
-/// All of it in one thread, and with chances that come from the seed alone.
+/// Runs everything in one thread. All chance comes from the seed.
 pub(crate) fn run(seed: u64, without: &[usize]) -> Outcome {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     #[cfg(tokio_unstable)]
@@ -97,7 +97,7 @@ async fn play(seed: u64, without: &[usize]) -> Outcome {
     }
 }
 
-/// Does what is due, and looks at what the clients believe after each step.
+/// The timekeeper: does the work that is due, and checks the clients' claims after each step.
 async fn keep_time(stage: Rc<Stage>) {
     let stir = stage.network.borrow().stir.clone();
     loop {
@@ -108,7 +108,7 @@ async fn keep_time(stage: Rc<Stage>) {
             () = tokio::time::sleep_until(next) => {}
         }
         stage.step();
-        // While clients are stopped, nothing else gets its turn. What has come meanwhile then meets them all at once.
+        // While clients are stopped, no other task runs. Then everything that has come meanwhile meets them at once.
         loop {
             let (now, stopped) = (stage.now(), stage.faults.borrow().stopped());
             if now >= stopped {
@@ -120,11 +120,11 @@ async fn keep_time(stage: Rc<Stage>) {
     }
 }
 
-/// The clients that are there.
+/// The living clients.
 struct Cast {
     stage: Rc<Stage>,
     members: Vec<Member>,
-    /// The number of the latest.
+    /// The number of the latest client.
     last: usize,
 }
 
@@ -135,13 +135,13 @@ struct Member {
 }
 
 impl Cast {
-    /// A new client, at this place.
+    /// Adds a new client at this place.
     async fn enter(&mut self, place: usize, seed: u64) {
         self.last += 1;
         let (number, stage) = (self.last, &self.stage);
         open_all(&stage.network, number, true);
         let client = loop {
-            // While servers are away it may take some tries.
+            // While servers are down this may take several tries.
             match Client::connect(options(number).expect("good options")).await {
                 Ok(client) => break client,
                 Err(_) => sleep(Duration::from_millis(100)).await,
@@ -157,11 +157,11 @@ impl Cast {
         self.members.insert(place, Member { client, names, tasks });
     }
 
-    /// A client is killed, and another one takes its place.
+    /// Kills a client, and lets another one take its place.
     async fn replace(&mut self, place: usize, seed: u64) {
         let dead = self.members.remove(place);
         let (network, number) = (&self.stage.network, self.stage.numbers.borrow_mut().remove(place));
-        // Nothing that it still does reaches anybody, and the servers are not told.
+        // Nothing that it still sends reaches anybody, and the servers are not told of its end.
         open_all(network, number, false);
         network.borrow_mut().cut(number, false);
         self.stage.claims.borrow_mut().forget(number);
@@ -173,7 +173,7 @@ impl Cast {
         self.enter(place, seed).await;
     }
 
-    /// All is well: each gets something, and in the end nothing is left.
+    /// After the faults: every task gets a lock, and in the end nothing is left.
     async fn end(self) {
         let stage = &self.stage;
         stage.is_calm.set(true);
@@ -207,7 +207,7 @@ impl Cast {
     }
 }
 
-/// Whether it comes true in time.
+/// Whether the condition becomes true in time.
 async fn within(limit: Duration, is_so: impl AsyncFn() -> bool) -> bool {
     let waits = async {
         while !is_so().await {

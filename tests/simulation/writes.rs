@@ -1,4 +1,4 @@
-//! Guarded writes, and what their holders are told of them: what is said not to be written must never be seen.
+//! Guarded writes and their results: if a write was reported as not done, its data must never be seen.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use zklock_core::{ErrorKind, Hold};
 /// The node that is written.
 pub(crate) const STATE: &str = "/state";
 
-/// What was to be written, and never was.
+/// The writes that were reported as not done.
 #[derive(Default)]
 pub(crate) struct Writes {
     count: RefCell<u64>,
@@ -16,7 +16,7 @@ pub(crate) struct Writes {
 }
 
 impl Writes {
-    /// Writes once, and finds out what became of it if that is not certain. `None` is good.
+    /// Writes once, and finds out the result if it is uncertain. `None` means that all is well.
     pub(crate) async fn write(&self, hold: &Hold) -> Option<String> {
         let before = hold.read(STATE).await.ok()??;
         if let Some(problem) = self.seen(&before.data) {
@@ -34,7 +34,7 @@ impl Writes {
                 if let Some(problem) = self.seen(&after.data) {
                     return Some(problem);
                 }
-                // It may have been done, and others may have written since.
+                // The write may have been done, and others may have written since.
                 if after.version != before.version {
                     return None;
                 }
@@ -45,7 +45,7 @@ impl Writes {
         None
     }
 
-    /// What is wrong with what was read.
+    /// The contradiction in the data that was read, if there is one.
     pub(crate) fn seen(&self, data: &[u8]) -> Option<String> {
         let text = String::from_utf8_lossy(data);
         self.ruled_out

@@ -71,7 +71,7 @@ impl Kdc {
         Ok(kdc)
     }
 
-    /// The file in which clients and servers read where the KDC is: for `KRB5_CONFIG`.
+    /// The file that tells clients and servers where the KDC is: for `KRB5_CONFIG`.
     pub fn configuration(&self) -> PathBuf {
         self.home.join("krb5.conf")
     }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const TRIES: u32 = 10;
-/// How many earlier runs of this test there were.
+/// The variable with the number of earlier runs of this test.
 const VARIABLE: &str = "ZKLOCK_LATE";
 
 /// Asserts that this took no longer than that.

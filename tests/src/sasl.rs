@@ -8,7 +8,7 @@ use std::{fs, io};
 pub(crate) const CONFIGURATION: &str =
     "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n";
 
-/// Tells Java of the file.
+/// The system property that tells Java where the file is.
 pub(crate) fn property(home: &Path) -> String {
     format!("-Djava.security.auth.login.config={}", file(home).display())
 }

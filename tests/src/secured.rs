@@ -37,7 +37,7 @@ pub fn is_wanted() -> bool {
     std::env::var_os("ZKLOCK_SECURED").is_some_and(|value| !value.is_empty())
 }
 
-/// What a client of these hosts needs; `None` if they do not use TLS.
+/// The files that a client of these hosts needs; `None` if they do not use TLS.
 pub fn tls_files(hosts: &str) -> Option<TlsFiles> {
     FILES.lock().unwrap_or_else(PoisonError::into_inner).get(hosts).cloned()
 }

@@ -76,7 +76,7 @@ impl Server {
         self.jvm().kill();
     }
 
-    /// Stops it with SIGSTOP: its connections stay open, and nothing answers. Returns when all its threads stand.
+    /// Stops it with SIGSTOP: its connections stay open, and nothing answers. Returns when all its threads have stopped.
     pub fn pause(&self) {
         self.jvm().pause();
     }

@@ -3,7 +3,7 @@
 //!
 //! The format is that of `FileSnap`, `SerializeUtils`, `DataTree` and `DataNode`: a header, the sessions, the access
 //! lists, the nodes with parents first, `/` for the end of the nodes, and the Adler-32 of all that. Newer servers add a
-//! digest after it. It is optional and left out here, since it would be that of the tree before the patch.
+//! digest after it. It is optional and left out here, since it would describe the tree before the patch.
 
 use std::fs;
 use std::io;
@@ -51,7 +51,7 @@ fn patched(snapshot: &[u8], path: &str, number: i32) -> Result<Vec<u8>, String> 
     Ok(Writer(tree).long(sum).buffer(b"/").0)
 }
 
-/// The position of a node's child counter, and that of the end of the nodes; `None` if this is not a complete snapshot.
+/// The positions of a node's child counter and of the end of the nodes; `None` if this is not a complete snapshot.
 fn find(snapshot: &[u8], wanted: &str) -> Option<(Option<usize>, usize)> {
     let mut reader = Reader(snapshot);
     let position = |reader: &Reader<'_>| snapshot.len() - reader.0.len();

@@ -1,4 +1,4 @@
-//! State that threads of zklock share, with every possible interleaving: files of zklock-core as they ship, with loom's
+//! State that threads of zklock share, in every possible interleaving: files of zklock-core as they ship, with loom's
 //! mutexes, condition variables and atomics in place of std's.
 //!
 //!     tests/run threads
@@ -15,7 +15,7 @@ mod park;
 #[path = "../../zklock-core/src/progress.rs"]
 mod progress;
 
-/// What those files import from their crate.
+/// The items that those files import from their crate.
 mod sync {
     pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard, atomic};
     use std::sync::PoisonError;
@@ -30,7 +30,7 @@ mod machine {
 }
 
 mod stats {
-    /// The rest is only counted.
+    /// Everything else is only counted.
     #[derive(Default)]
     pub(crate) struct Counters {
         pub(crate) attempts: crate::progress::Attempts,
@@ -70,7 +70,7 @@ fn main() {
     println!("{} passed, 0 failed", tried.len());
 }
 
-/// As in `threads/wait.rs`: whatever makes the future ready wakes the thread after that.
+/// As in `threads/wait.rs`: after the future becomes ready, the thread is woken.
 fn a_thread_that_waits_for_a_future_wakes() {
     let signal = Signal::of_this_thread();
     let is_ready = loom::sync::Arc::new(AtomicBool::new(false));
@@ -85,7 +85,7 @@ fn a_thread_that_waits_for_a_future_wakes() {
     other.join().unwrap();
 }
 
-/// It is registered before the first look, and looked at after each wake. A reset hides nothing from one that waits.
+/// A wait is registered before the first check, and checks the interrupt after each wake. A reset hides nothing from a wait.
 fn an_interrupt_ends_a_wait_whenever_it_comes() {
     let (signal, interrupt) = (Signal::of_this_thread(), Interrupt::new());
     let (elsewhere, registered) = (interrupt.clone(), interrupt.register(&signal));
@@ -100,14 +100,14 @@ fn an_interrupt_ends_a_wait_whenever_it_comes() {
     assert!(!interrupt.is_triggered());
 }
 
-/// Its caller goes away while its task sees to it that nothing is left.
+/// The caller goes away while the task cleans up.
 fn what_an_attempt_owes_is_settled_once() {
     let counters = Arc::new(Counters::default());
     let progress = Progress::new(&counters);
     assert!(progress.begin());
     let (of_caller, of_task) = (progress.clone(), progress);
     let caller = spawn(move || of_caller.owe());
-    // As an attempt does that is leaving, then as one that has left.
+    // First as an attempt that is leaving, then as one that has left.
     of_task.owe();
     of_task.settle();
     caller.join().unwrap();
@@ -123,14 +123,14 @@ fn no_attempt_begins_that_nobody_wants() {
     let owed = counters.attempts.owed();
     caller.join().unwrap();
     assert!(!progress.is_wanted());
-    // An attempt that has begun is counted until it is settled, and no other is.
+    // An attempt counts from its beginning until it is settled.
     assert!(has_begun || owed == 0);
     assert_eq!(counters.attempts.owed(), u64::from(has_begun));
     progress.settle();
     assert_eq!(counters.attempts.owed(), 0);
 }
 
-/// The grant settles what the attempt may owe; then its caller goes away.
+/// The grant settles the attempt's debts. Then its caller goes away.
 fn what_is_passed_on_owes_nothing() {
     let counters = Arc::new(Counters::default());
     let progress = Progress::new(&counters);

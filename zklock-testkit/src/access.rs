@@ -87,7 +87,7 @@ impl Id {
         if self.scheme == "digest" { self.id.split(':').next().unwrap_or_default() } else { &self.id }
     }
 
-    /// Whether it may be in an access list.
+    /// Whether the identity may be in an access list.
     fn is_valid(&self) -> bool {
         match self.scheme.as_str() {
             "world" => self.id == "anyone",

@@ -158,7 +158,7 @@ impl Fault {
     }
 }
 
-/// A fault that was injected. It tells when the fault has struck. Dropping it does not remove the fault.
+/// A handle to an injected fault, to wait until it has struck. Dropping the handle does not remove the fault.
 #[derive(Debug, Clone)]
 pub struct Injected {
     strikes: Arc<(Mutex<u64>, Condvar)>,

@@ -7,8 +7,8 @@ use crate::server::Server;
 use crate::words;
 use crate::world::{Effect, Moment, World};
 
-/// Feeds bytes to a server as anybody could: as one stream, lengths and all, or as the messages of two connections
-/// that are well begun. Gives how many bytes the server would have sent.
+/// Feeds bytes to a server as anybody could: as one stream, including lengths, or as the messages of two connections
+/// after a valid greeting. Returns how many bytes the server would have sent.
 pub fn converse(bytes: &[u8]) -> usize {
     let moment = |millis: u64| Moment { elapsed: Duration::from_millis(millis), wall: 1_700_000_000_000 };
     let settings = Server::builder().extended_types(true).into_settings();
@@ -44,7 +44,7 @@ pub fn converse(bytes: &[u8]) -> usize {
         world.tick(moment(time));
         sent += world.effects().iter().map(Effect::length).sum::<usize>();
     }
-    // Whatever was said: the books are in order.
+    // The invariants hold, whatever was sent.
     world.verify();
     sent
 }

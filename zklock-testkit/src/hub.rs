@@ -55,9 +55,9 @@ pub(crate) struct State {
 #[derive(Debug)]
 pub(crate) struct Hub {
     state: Mutex<State>,
-    /// Something has happened in the world.
+    /// Signalled when something has happened in the world.
     happened: Condvar,
-    /// The clock was changed, or something now ends earlier than expected.
+    /// Signalled when the clock was changed, or something now ends earlier than expected.
     sooner: Condvar,
 }
 
@@ -93,7 +93,7 @@ impl Hub {
         outcome
     }
 
-    /// Waits until `look` gives something; `None` if it does not by `bound`.
+    /// Waits until `look` returns something; `None` if it does not by `bound`.
     pub(crate) fn wait_for<T>(&self, bound: Duration, look: impl Fn(&State) -> Option<T>) -> Option<T> {
         let mut seen = None;
         let is_missing = |state: &mut State| {

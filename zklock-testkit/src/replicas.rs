@@ -1,6 +1,6 @@
 //! An ensemble of servers without sockets and clocks, for simulations. Not part of the API.
 //!
-//! What the quorum has committed is a single log. Each server applies it to its own `World`, as late as its network and
+//! The commits of the quorum form a single log. Each server applies it to its own `World`, as late as its network and
 //! its pauses make it, and answers reads from that. Requests that change anything go to the leader. Everything that
 //! ZooKeeper leaves to chance is random here too: how long a message takes, which proposals of a failed leader survive,
 //! how long an election lasts. A leader that is cut off keeps answering its clients until it finds out, and so does a
@@ -119,7 +119,7 @@ enum Answer {
     Synced {
         xid: i32,
     },
-    /// The request is not even tried.
+    /// A request that is refused without being tried.
     Refused {
         xid: i32,
         code: i32,
@@ -205,7 +205,7 @@ impl Replicas {
         }
     }
 
-    /// When [`advance`](Self::advance) is to be called next, at the latest.
+    /// The latest time at which [`advance`](Self::advance) must be called next.
     pub fn next(&self) -> Duration {
         self.events.keys().next().map_or(Duration::MAX, |(time, _)| *time)
     }
@@ -354,7 +354,7 @@ impl Replicas {
         self.events.insert((time, self.next_event), event);
     }
 
-    /// What was waiting for a pause or a cut is due at once, and may have to wait again.
+    /// Makes everything that waited for the end of a pause or a cut due at once. It may have to wait again.
     fn release_held(&mut self) {
         for event in std::mem::take(&mut self.held) {
             self.schedule(Duration::ZERO, event);
@@ -369,7 +369,7 @@ impl Replicas {
         self.servers[server].is_up && !self.servers[server].is_paused
     }
 
-    /// Whether a stopped process, or a cut, is in its way.
+    /// Whether a stopped process, or a cut, holds an event up.
     fn is_held(&self, event: &Event) -> bool {
         let is_paused = |server: usize| self.servers[server].is_paused;
         let leader = |server: usize| self.servers[server].leader(server);

@@ -126,7 +126,7 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// What the node becomes, which depends on both the form of the request and its flags.
+    /// The lifetime of the node and whether it is sequential, which depend on both the form of the request and its flags.
     fn mode(&self, create: &Create) -> Result<(Lifetime, bool), Code> {
         if !(0..=self.context.profile.highest_flags()).contains(&create.flags) {
             return Err(Code::BadArguments);
@@ -213,7 +213,7 @@ impl<'a> Transaction<'a> {
         self.note_parent(path);
     }
 
-    /// Something happens to an existing node.
+    /// Notes an event of an existing node.
     fn note(&mut self, event: EventType, path: &str) {
         if let Some(node) = self.tree.node(path) {
             self.changes.push(Change { event, path: path.to_owned(), access: node.access.clone() });
@@ -226,7 +226,7 @@ impl<'a> Transaction<'a> {
         self.numbers.get(parent).copied().unwrap_or_else(of_tree)
     }
 
-    /// Something has happened to the children of this one's parent.
+    /// Notes a change of the children of this node's parent.
     fn note_parent(&mut self, path: &str) {
         let parent = parent_of(path);
         self.note(EventType::ChildrenChanged, if parent.is_empty() { "/" } else { parent });

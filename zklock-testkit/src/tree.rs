@@ -14,7 +14,7 @@ use crate::stat::Stat;
 /// The longest time to live, in ms.
 pub(crate) const TTL_MAX: i64 = (1 << 40) - 1;
 
-/// What can end a node other than a delete.
+/// The event, other than a delete, that can end a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lifetime {
     Persistent,

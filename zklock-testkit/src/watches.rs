@@ -141,7 +141,7 @@ impl Table {
         self.by_watcher.remove(&watcher);
     }
 
-    /// By any client, as ZooKeeper sees it.
+    /// Whether any client watches this path, or this watcher does so recursively. This is what ZooKeeper checks.
     fn contains(&self, path: &str, watcher: Watcher) -> bool {
         self.by_path.contains_key(path) || self.mode(watcher, path) == Mode::Recursive
     }

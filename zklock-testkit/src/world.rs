@@ -247,7 +247,7 @@ impl World {
         self.tree.bring_back(path, |session| self.sessions.contains_key(&session))
     }
 
-    /// For fuzzing: checks what must hold whatever was requested.
+    /// For fuzzing: checks the invariants.
     ///
     /// # Panics
     ///
@@ -483,7 +483,7 @@ impl World {
     }
 }
 
-/// What an answer needs to know about its request.
+/// The facts about a request that its answer needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) xid: i32,

@@ -96,7 +96,7 @@ TEST(a_lazy_client_connects_when_it_is_needed) {
     THROWS(nowhere.mutex(fresh_path()).acquire_for(100ms), zklock::unreachable_error, ZKLOCK_UNREACHABLE);
 }
 
-/* The next event of the client, which comes soon. */
+/* The next event of the client, which must come soon. */
 static zklock::event next(zklock::client &client) {
     CHECK(readable(client.fd(), SOON_MS));
     const std::optional<zklock::event> event = client.next_event();

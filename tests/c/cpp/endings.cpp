@@ -1,4 +1,4 @@
-/* How it ends: static destructors at exit, a fork, an exception that leaves a callback. */
+/* The ends of a process: static destructors at exit, a fork, an exception that leaves a callback. */
 
 #include <atomic>
 #include <csignal>
@@ -23,7 +23,7 @@ struct orders {
     std::string own, busy;
 };
 
-/* Destroyed after main, in the opposite order, when nobody holds or waits on their account any more. */
+/* Destroyed after main, in the opposite order, when nothing that uses them holds or waits any more. */
 std::optional<zklock::client> the_client;
 std::optional<zklock::mutex> the_mutex, the_busy_mutex;
 std::optional<zklock::lock> the_lock;
@@ -34,7 +34,7 @@ void say(const std::string &line) {
     if (write(STDOUT_FILENO, (line + "\n").data(), line.size() + 1) < 0) _exit(9);
 }
 
-/* Works when the thread-locals of the main thread are gone. */
+/* Uses the library when the thread-locals of the main thread are gone. */
 struct works_at_exit {
     ~works_at_exit() {
         if (!the_client) return;
@@ -61,7 +61,7 @@ void connect(const orders &given) {
     the_lock.emplace(the_client->mutex(given.own + "-second"));
 }
 
-/* Exits while it holds, waits and expects to be called back. */
+/* Exits while it holds, waits and expects callbacks. */
 int exits_in_the_middle(const orders &given) {
     connect(given);
     the_mutex->lock();
@@ -160,7 +160,7 @@ TEST(a_program_may_exit_while_its_statics_hold_and_wait) {
     CHECK(!is_free(client, own) && !is_free(client, own + "-second"));
     process.go_on();
     CHECK(process.end() == 0);
-    /* By its session's end at the latest. */
+    /* At the latest when its session ends. */
     EVENTUALLY(is_free(client, own) && is_free(client, own + "-second") && client.mutex(busy).contenders().size() == 1);
 }
 
@@ -179,7 +179,7 @@ TEST(an_exception_that_leaves_a_callback_ends_the_program) {
     CHECK(process.end() == 42);
 }
 
-/* In the child of a fork: whether it was refused. */
+/* In the child of a fork: whether the call was refused. */
 template <class Call>
 static bool forked(Call call) {
     try {
@@ -257,7 +257,7 @@ int main(int count, char **words) {
         LISTED(a_fork_in_the_middle_of_a_call_of_another_thread_does_not_hang_the_child),
     };
     if (count == 6 && words[1] == std::string("child")) {
-        /* Nothing may hang, not even where its parent has died. */
+        /* Nothing may hang, not even if its parent has died. */
         alarm(60);
         for (const auto &known : children) {
             if (words[2] == std::string(known.name)) return known.run({words[3], words[4], words[5]});

@@ -9,7 +9,7 @@
 
 namespace {
 
-/* No test is slow enough to reach it. */
+/* Longer than any test, however slow the machine is. */
 constexpr std::chrono::milliseconds LONG = 100s;
 
 zklock::client long_client() { return zklock::client(servers(), zklock::options().session_timeout(LONG)); }

@@ -1,4 +1,4 @@
-/* Clients, locks, holds and tickets in C++: what they say, what they throw, how they live and die. */
+/* Clients, locks, holds and tickets in C++: their values, their exceptions, and their lifetimes. */
 
 #include <atomic>
 #include <memory>
@@ -34,7 +34,7 @@ TEST(every_error_is_of_one_base_and_has_its_status) {
     THROWS(zklock::options().identity(std::string(2000, 'x')), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.mutex("no-slash"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.mutex(path, zklock::lock_options().permits(2)), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    /* Cut off at the NUL it would be another lock. */
+    /* If the path were cut off at the NUL, it would be another lock. */
     THROWS(client.mutex(path + std::string("\0/x", 3)), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     auto waiting = in_background([&] { THROWS(lock.acquire(), zklock::closed_error, ZKLOCK_CLOSED); });
     EVENTUALLY(other.mutex(path).contenders().size() == 2);
@@ -96,7 +96,7 @@ TEST(trying_gives_nothing_while_others_hold_the_lock) {
     std::optional<zklock::hold> held = lock.try_acquire();
     CHECK(held && !other.mutex(lock.path()).try_acquire() && !other.mutex(lock.path()).try_acquire_for(20ms));
     CHECK(!other.mutex(lock.path()).try_acquire_for(-1h));
-    /* A thread that holds it itself is no other case. */
+    /* The same if the thread itself holds it. */
     CHECK(!lock.try_acquire() && !lock.try_acquire_for(20ms));
     THROWS(lock.acquire_for(20ms), zklock::timeout_error, ZKLOCK_TIMEOUT);
     held.reset();
@@ -131,7 +131,7 @@ TEST(what_was_moved_from_is_empty_and_what_is_assigned_to_lets_go) {
     const zklock::lock moved_lock = std::move(lock);
     const zklock::client moved_client = std::move(client);
     CHECK(moved_ticket.fd() >= 0 && moved_lock.path() == path && moved_client.stats().sessions == 1);
-    /* NOLINTBEGIN(bugprone-use-after-move): that is what it is about. */
+    /* NOLINTBEGIN(bugprone-use-after-move): that is what this tests. */
     THROWS(second_hold.token(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(second_hold.release(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(second_hold.on_lost([](zklock_reason) {}), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
@@ -339,7 +339,7 @@ TEST(a_hold_reads_what_is_in_a_node_however_long_it_is) {
         CHECK(hold.guarded().set(node, data, read->version).commit() == std::vector{read->version + 1});
     }
     THROWS(hold.read("relative"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    /* It tells what became of a write, also when the hold is lost. */
+    /* A commit reports its result even if the hold is lost. */
     delete_node(hold.node());
     THROWS(hold.guarded().remove(node).commit(), zklock::lost_error, ZKLOCK_LOST);
     CHECK(hold.read(node).has_value());

@@ -1,4 +1,4 @@
-/* Every kind of lock in C++, with its options, and who sees it from outside. */
+/* Every kind of lock in C++, with its options, and as others see it. */
 
 #include <optional>
 #include <vector>
@@ -47,7 +47,7 @@ TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
     THROWS(client.semaphore(path, 2, lock_options().limit_at(std::string("/a\0b", 4))), zklock::misuse_error,
            ZKLOCK_INVALID_ARGUMENT);
     EVENTUALLY(client.mutex(path).contenders().empty());
-    /* Under the locks of the standard library as well. */
+    /* It works with the locks of the standard library as well. */
     zklock::mutex mutex(client, path, kazoo);
     mutex.lock();
     CHECK(mutex.current()->node().find("__lock__") != std::string::npos);

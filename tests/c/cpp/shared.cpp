@@ -1,4 +1,4 @@
-/* zklock::shared_mutex and zklock::semaphore where those of the standard library go. */
+/* zklock::shared_mutex and zklock::semaphore in place of those of the standard library. */
 
 #include <atomic>
 #include <mutex>
@@ -11,7 +11,7 @@
 
 namespace {
 
-/* The requirements of the standard, by what compiles. */
+/* Whether a type meets the requirements of the standard: these expressions must compile. */
 template <class Type, class = void>
 struct is_shared_timed_lockable : std::false_type {};
 
@@ -42,7 +42,7 @@ static_assert(stays<zklock::shared_mutex> && stays<zklock::semaphore>);
 static_assert(noexcept(std::declval<zklock::shared_mutex &>().unlock()));
 static_assert(noexcept(std::declval<zklock::shared_mutex &>().unlock_shared()));
 
-/* What another client can hold at once, and releases again. */
+/* Whether another client can hold the lock at once. It releases it again. */
 bool can_read(const zklock::client &other, const std::string &path) {
     auto hold = other.read(path).try_acquire();
     if (hold) hold->release();
@@ -159,7 +159,7 @@ TEST(a_thread_may_lock_the_read_side_in_two_places) {
         std::shared_lock outer(mutex);
         const auto first = mutex.current_shared();
         {
-            /* By waiting as by trying, and through either object. */
+            /* By waiting and by trying, and through either object. */
             std::shared_lock inner(mutex), timed(mutex, SOON), tried(mutex, std::try_to_lock), another(same);
             CHECK(timed.owns_lock() && tried.owns_lock() && mutex.current_shared() != first);
             CHECK(other.write(path).contenders().size() == 5 && !mutex.try_lock() && !mutex.try_lock_for(20ms));
@@ -172,7 +172,7 @@ TEST(a_thread_may_lock_the_read_side_in_two_places) {
 TEST(a_writer_does_not_read_beside_itself_nor_a_reader_write) {
     const auto client = new_cpp_client(), other = new_cpp_client();
     const std::string path = fresh_path();
-    /* Even if it is meant to be reentrant: any thread may call unlock(). */
+    /* Even if it should be reentrant: any thread may call unlock(). */
     zklock::shared_mutex mutex(client, path, zklock::lock_options().reentrant());
     std::unique_lock writing(mutex);
     CHECK(!mutex.try_lock_shared() && !mutex.try_lock_shared_for(20ms));
@@ -182,7 +182,7 @@ TEST(a_writer_does_not_read_beside_itself_nor_a_reader_write) {
     std::shared_lock reading(mutex);
     const auto rival = other.write(path).start();
     EVENTUALLY(other.write(path).contenders().size() == 2);
-    /* Nobody gets in, since the rival waits. It makes no difference if one only tries. */
+    /* Nobody gets in, because the rival waits. Tries fail as well. */
     CHECK(!mutex.try_lock() && !mutex.try_lock_for(20ms));
     CHECK(!mutex.try_lock_shared() && !mutex.try_lock_shared_for(20ms));
     reading.unlock();
@@ -267,7 +267,7 @@ TEST(a_semaphore_lets_in_as_many_as_it_has_permits) {
     semaphore.release();
     soon(waiting);
     CHECK(!others.try_acquire());
-    /* Any thread may give one back. */
+    /* Any thread may release a permit. */
     soon(in_background([&] { semaphore.release(); }));
     CHECK(others.try_acquire());
     others.release(2);

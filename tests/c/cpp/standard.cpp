@@ -12,7 +12,7 @@
 
 namespace {
 
-/* The requirements of the standard, by what compiles. */
+/* Whether a type meets the requirements of the standard: these expressions must compile. */
 template <class Type, class = void>
 struct is_timed_lockable : std::false_type {};
 
@@ -34,7 +34,7 @@ constexpr bool moves = !std::is_copy_constructible_v<Type> && !std::is_copy_assi
                        std::is_nothrow_move_constructible_v<Type> && std::is_nothrow_move_assignable_v<Type> &&
                        std::is_nothrow_destructible_v<Type>;
 
-/* Any clock will do. This one knows how often it was read. */
+/* Any clock is allowed. This one counts how often it was read. */
 struct counting_clock {
     using duration = std::chrono::microseconds;
     using rep = duration::rep;
@@ -138,7 +138,7 @@ TEST(a_wait_in_vain_is_false_when_its_time_is_over_and_not_before) {
     const auto wall = system() + 100500us;
     CHECK(!mutex.try_lock_until(wall));
     CHECK(system() >= wall && system() - wall < SOON);
-    /* It waits in the queue, and does not try again and again. */
+    /* It waits in the queue, and does not poll. */
     CHECK(!mutex.try_lock_until(counting_clock::now() + 100500us));
     CHECK(counting_clock::reads <= 5);
 }
@@ -186,7 +186,7 @@ TEST(threads_exclude_each_other_through_one_object_and_through_several) {
     const auto client = new_cpp_client();
     const std::string path = fresh_path();
     zklock::mutex shared(client, path), same(client, path);
-    int inside = 0, rounds = 0; /* Guarded by the lock alone. */
+    int inside = 0, rounds = 0; /* Only the lock guards them. */
     const auto work = [&](zklock::mutex &mutex) {
         for (int round = 0; round < 20; round++) {
             std::lock_guard guard(mutex);
@@ -225,7 +225,7 @@ TEST(a_condition_variable_waits_with_the_lock_released) {
 
     std::unique_lock guard(mutex);
     auto notifier = in_background([&] {
-        /* Only while the other waits can this be locked. */
+        /* This can only be locked while the other thread waits. */
         std::lock_guard inner(mutex);
         turn = 0;
         changed.notify_one();
@@ -242,7 +242,7 @@ TEST(a_thread_waits_for_itself_until_its_time_is_over_or_another_unlocks) {
     std::unique_lock guard(mutex);
     CHECK(!mutex.try_lock() && !mutex.try_lock_for(100ms));
     CHECK(!is_free(other, path));
-    /* It may be handed over, and locked for the next meanwhile. */
+    /* The guard may be handed to another thread, while this one locks for the next turn. */
     auto worker = in_background([&, handed = std::move(guard)]() mutable {
         EVENTUALLY(other.mutex(path).contenders().size() == 2);
         handed.unlock();

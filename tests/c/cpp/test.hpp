@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds SESSION{SESSION_MS};
 constexpr std::chrono::milliseconds SOON{SOON_MS};
 
-/* It must throw exactly this class, with this status and a sentence. */
+/* The call must throw exactly this class, with this status and a message. */
 #define THROWS(call, kind, wanted)                                                                       \
     do {                                                                                                 \
         bool thrown_ = false;                                                                            \
@@ -57,7 +57,7 @@ Value soon(std::future<Value> &&future) {
 
 inline void delete_node(const std::string &node) { ground("delete %s", node.c_str()); }
 
-/* Whether the lock is free for another client, which gives it back at once. */
+/* Whether the lock is free for another client, which releases it at once. */
 inline bool is_free(const zklock::client &other, const std::string &path) {
     auto hold = other.mutex(path).try_acquire();
     if (hold) hold->release();

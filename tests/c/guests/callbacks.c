@@ -1,4 +1,4 @@
-/* Promise 8: callbacks that call back, that take their time, and that come no more when they must not. */
+/* Promise 8: callbacks that make calls, that take long, and that do not come when they must not. */
 
 #define _GNU_SOURCE
 #include "guest.h"
@@ -32,7 +32,7 @@ static void counts(zklock_hold *hold, zklock_reason reason, void *context) {
     has_been_called(context);
 }
 
-/* Callbacks come one after the other: when this returns, those that were due before have been made. */
+/* Callbacks come one after the other. When this returns, all that were due before have run. */
 static void after_all_callbacks(void) {
     static told last;
     int before = called(&last);
@@ -58,9 +58,9 @@ static void makes_every_call(zklock_hold *hold, zklock_reason reason, void *cont
             zklock_status status = calls[at].run(&of->on);
             int64_t took = now_ms() - begun;
             least = took < least ? took : least;
-            /* The lock is free, so the ticket may have been granted by now; and a result is fetched once. */
+            /* The lock is free, so the ticket may have been granted by now. A result can only be fetched once. */
             if (calls[at].run == call_acquire_finish && (status == ZKLOCK_OK || status == ZKLOCK_NOT_HELD)) continue;
-            /* What was looked up for the observer's descriptor meanwhile is given without a wait. */
+            /* A report that was read for the observer's descriptor meanwhile needs no wait. */
             if (calls[at].run == call_observer_next && status == ZKLOCK_OK) continue;
             check_status(__FILE__, __LINE__, calls[at].name, status, wanted);
         }
@@ -101,7 +101,7 @@ TEST(a_callback_may_free_its_hold) {
         free_all(NULL, lock, NULL);
     }
     after_all_callbacks();
-    /* The second of each was not called, for the first had freed the hold. */
+    /* The second of each was not called, because the first had freed the hold. */
     CHECK(called(&of) == 20);
     free_all(NULL, NULL, client);
 }
@@ -197,7 +197,7 @@ TEST(to_free_a_hold_waits_for_its_callback) {
 #define HOLDS 20
 #define ROUNDS 200
 
-/* May be looked at by its callback until zklock_hold_free has returned. */
+/* The context that a callback may use until zklock_hold_free has returned. */
 typedef struct {
     int alive, called;
 } short_lived;
@@ -237,7 +237,7 @@ TEST(no_callback_comes_after_its_hold_is_freed) {
             OK(zklock_hold_on_lost(holds[at], looks, &contexts[round][at]));
         }
         pthread_t closing = host_thread(closes, client);
-        /* In the order in which they are lost, and against it. */
+        /* Free the holds in the order in which they are lost, or in the opposite order. */
         usleep((unsigned)pause);
         for (int at = 0; at < HOLDS; at++) {
             int which = round % 2 ? at : HOLDS - 1 - at;
@@ -245,7 +245,7 @@ TEST(no_callback_comes_after_its_hold_is_freed) {
             __atomic_store_n(&contexts[round][which].alive, 0, __ATOMIC_RELEASE);
             of_these += __atomic_load_n(&contexts[round][which].called, __ATOMIC_ACQUIRE);
         }
-        /* Towards the pause with which half of them are called, however fast the machine is just now. */
+        /* Approach the pause with which half of the callbacks run, however fast the machine is now. */
         pause += of_these < HOLDS / 2 ? 20 + pause / 4 : -pause / 4;
         thread_end(closing);
         for (int at = 0; at < HOLDS; at++) free_all(NULL, locks[at], NULL);
@@ -259,7 +259,7 @@ TEST(no_callback_comes_after_its_hold_is_freed) {
         }
     }
     printf("  %d were called, %d were freed before\n", were_called, were_not);
-    /* Else it was no race. */
+    /* Otherwise there was no race. */
     CHECK(were_called > ROUNDS / 4 && were_not > ROUNDS / 4);
 }
 
@@ -315,7 +315,7 @@ TEST(a_released_hold_tells_nobody) {
     CHECK(called(&of) == 0);
     free_all(hold, lock, client);
 
-    /* And one that is lost already tells at once. */
+    /* If the hold is already lost, the callback runs at once. */
     client = new_client();
     lock = new_mutex(client, fresh_path(), 0);
     hold = acquire(lock, SOON_MS);
@@ -334,7 +334,7 @@ static void logs_slowly(int32_t level, const char *line, void *context) {
     waits_to_go(NULL, ZKLOCK_REASON_NONE, context);
 }
 
-/* All goes on for longer than a session would without heartbeats. */
+/* Checks that everything goes on for longer than a session would live without heartbeats. */
 static void check_that_all_goes_on(zklock_hold *hold, zklock_lock *lock) {
     int64_t until = now_ms() + SESSION_MS * 5 / 4;
     int count = 0;

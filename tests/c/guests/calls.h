@@ -1,4 +1,4 @@
-/* Every call that has a status, in an order in which all of them do what they can on one set of handles. */
+/* Every call with a status, in an order in which all of them succeed on one set of handles. */
 
 #ifndef ZKLOCK_CALLS_H
 #define ZKLOCK_CALLS_H
@@ -26,7 +26,7 @@ typedef struct {
 typedef struct {
     const char *name;
     zklock_status (*run)(handles *on);
-    /* The status that it returns if nothing is wrong. */
+    /* The status that it returns on success. */
     zklock_status live;
     /* ZKLOCK_DEADLOCK in a callback. */
     int blocks;
@@ -64,7 +64,7 @@ CALL(lock_options_set_local_turns) { return zklock_lock_options_set_local_turns(
 CALL(lock_options_set_permits) { return zklock_lock_options_set_permits(on->lock_options, 1); }
 CALL(lock_options_set_limit_at) { return zklock_lock_options_set_limit_at(on->lock_options, on->path); }
 
-/* Of a kind that is made from a path and options. */
+/* A call that makes a lock from a path and options. */
 #define CALL_OF_KIND(name)                                                                          \
     CALL(name) {                                                                                    \
         zklock_lock *lock;                                                                          \
@@ -238,7 +238,7 @@ CALL(set_log) {
     (void)on;
     return zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL);
 }
-/* There is no contender with that name, and nobody holds the lock that is broken. */
+/* No contender has that name, and nobody holds the lock that is broken. */
 CALL(evict) {
     char node[192];
     snprintf(node, sizeof node, "%s/_c_01234567-89ab-4cde-8f01-23456789abcd-lock-2147483647", on->path);
@@ -249,7 +249,7 @@ CALL(revoke) { return zklock_revoke(on->unused, NULL, NULL); }
 CALL(release) { return zklock_release(on->hold); }
 CALL(client_close) { return zklock_client_close(on->client); }
 
-/* Of a call that runs in the background: it is begun, and ended. */
+/* A call that starts another one in the background, and ends it. */
 #define CALL_OF_START(name, ...)                                                                    \
     CALL(name) {                                                                                    \
         zklock_call *call;                                                                          \
@@ -422,7 +422,7 @@ static const call calls[] = {
 
 #undef CALL
 
-/* Handles for all of them; hold and ticket come with the calls that make them. */
+/* Handles for all calls. Hold and ticket come from the calls that make them. */
 static inline handles new_handles(const char *hosts, const char *path) {
     handles made = {.hosts = hosts, .path = path};
     char unused[128];
@@ -463,7 +463,7 @@ static inline void free_handles(handles *of) {
     *of = (handles){0};
 }
 
-/* Makes all of them, each of which must work. */
+/* Makes all calls, each of which must succeed. */
 static inline void make_every_call(const char *hosts, const char *path) {
     handles on = new_handles(hosts, path);
     for (size_t at = 0; at < sizeof calls / sizeof *calls; at++) {

@@ -6,7 +6,7 @@ CALL(client_new) {
     if (!status) zklock_client_free(client);
     return status;
 }
-/* One that works would start a process. */
+/* A guard that works would start a process, so this one fails. */
 CALL(client_guard) { return zklock_client_guard(on->client, "/nowhere/zklock"); }
 CALL(client_stat) {
     uint64_t value;
@@ -25,7 +25,7 @@ CALL(client_fd) {
     int descriptor;
     return zklock_client_fd(on->client, &descriptor);
 }
-/* Whether there is an event by then is chance. */
+/* It is chance whether an event has come by then. */
 CALL(client_next_event) {
     zklock_event event;
     zklock_status status = zklock_client_next_event(on->client, &event);

@@ -24,7 +24,7 @@ CALL(options_add_sasl_from_env) { return zklock_options_add_sasl_from_env(on->op
 CALL(options_add_kerberos) { return zklock_options_add_kerberos(on->options, NULL, NULL); }
 CALL(options_set_access) { return zklock_options_set_access(on->options, ZKLOCK_ACCESS_OPEN); }
 CALL(options_set_access_list) { return zklock_options_set_access_list(on->options, "world:anyone:cdrwa"); }
-/* The authorities of a system are many, and a library that is not optimised takes long to read them. */
+/* A system trusts many authorities, which a library that is not optimised takes long to read. */
 __attribute__((constructor)) static void trusts_nobody(void) { setenv("SSL_CERT_FILE", "/no such file", 1); }
 /* A library that was built without TLS refuses these. */
 static zklock_status or_wrong(zklock_status status) {

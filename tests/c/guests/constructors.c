@@ -1,6 +1,6 @@
 /*
- * Promise 8: while a shared object is being loaded, the loader keeps every new thread from beginning. The first to connect
- * needs one: it fails then, in time and with the reason, where it would hang.
+ * Promise 8: while a shared object is being loaded, the loader keeps new threads from starting. The first client needs
+ * one. Connecting must then fail, in time and with the reason, instead of hanging.
  */
 
 #define _GNU_SOURCE
@@ -35,12 +35,12 @@ static int first_mode(char **words) {
     void *handle = plugin();
     IS(status_of(handle), ZKLOCK_UNREACHABLE);
     CHECK(strstr(said_by(handle), "constructor"));
-    /* The thread has begun since. */
+    /* The thread has started since. */
     lock_once(words[0], words[1]);
     return 0;
 }
 
-/* The host has used it before: its thread is there, and serves the constructor as well. */
+/* The host has used the library before, so its thread exists, and serves the constructor as well. */
 static int later_mode(char **words) {
     lock_once(words[0], words[1]);
     CHECK(!setenv("PLUGIN_HOSTS", words[0], 1));
@@ -56,13 +56,13 @@ static void *loads(void *nothing) {
     return NULL;
 }
 
-/* Another thread is inside dlopen, and comes out only when the one that connects has its answer. */
+/* Another thread is inside dlopen, and only returns when the thread that connects has its answer. */
 static int beside_mode(char **words) {
     int inside[2], go[2];
     char numbers[32], byte = 0;
     zklock_options *options;
     zklock_client *client;
-    /* Its first calls would wait for the loader themselves: what a thread has for itself is registered there. */
+    /* The first calls of a thread would themselves wait for the loader, which registers its thread-locals. */
     lock_once(words[0], words[1]);
     CHECK(!pipe2(inside, O_CLOEXEC) && !pipe2(go, O_CLOEXEC));
     snprintf(numbers, sizeof numbers, "%d %d", inside[1], go[0]);

@@ -1,4 +1,4 @@
-/* Promise 8: one thread of the host acquires for others, which release. So it waits for what it acquired itself. */
+/* Promise 8: one thread of the host acquires for others, which release. So it waits for locks that it acquired itself. */
 
 #define _GNU_SOURCE
 #include "guest.h"
@@ -46,7 +46,7 @@ static void *works(void *given) {
     return NULL;
 }
 
-/* How often the log told that somebody waits for himself at this path. */
+/* Counts the warnings that somebody waits for a lock that it holds itself, at this path. */
 typedef struct {
     const char *path;
     int lines;
@@ -73,7 +73,7 @@ TEST(a_dispatcher_hands_each_hold_to_a_worker) {
     for (int at = 0; at < WORKERS; at++) thread_end(workers[at]);
     CHECK(done == JOBS && stat_of(client, ZKLOCK_STAT_GRANTS) == JOBS);
     wait_for_contenders(told.path, 0);
-    /* Once another thread has released the first of them, there is nothing to warn of any more. */
+    /* After another thread has released the first hold, there is no more reason to warn. */
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
     CHECK(lines(&told) <= 1);
     free_all(NULL, lock, client);
@@ -91,7 +91,7 @@ TEST(a_thread_that_waits_for_itself_is_told_of_and_comes_back_in_time) {
     OK(zklock_set_log(ZKLOCK_LOG_WARN, tells, &told));
     lock = new_mutex(client, told.path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS), *none;
-    /* Nobody is told of another waiter, or of a client that only tries. */
+    /* There is no warning about another waiter, or a client that only tries. */
     CHECK(thread_end(host_thread(waits, NULL)) == (void *)ZKLOCK_TIMEOUT);
     IS(zklock_acquire(lock, 0, &none), ZKLOCK_TIMEOUT);
     IS(zklock_acquire(lock, 100, &none), ZKLOCK_TIMEOUT);

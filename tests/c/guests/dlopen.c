@@ -1,6 +1,6 @@
 /*
- * Promise 8: a plug-in's manners. What is loaded by dlopen may be closed at any time: the code stays, since our threads
- * run in it, and what was open goes on.
+ * Promise 8: a plug-in may be closed at any time after dlopen. The code stays, because our threads run in it, and open
+ * objects go on.
  */
 
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@ typedef struct {
     FUNCTIONS(MEMBER)
 } library;
 
-/* This program is linked with the library, so its file is loaded already. A copy of it is another to the loader. */
+/* This program is linked with the library, so its file is loaded already. To the loader a copy is another library. */
 static char copied[64];
 
 static void copy_library(void) {
@@ -71,7 +71,7 @@ TEST(a_library_that_is_not_used_starts_nothing) {
         library opened = open_library();
         CHECK(!strcmp(opened.zklock_version(), ZKLOCK_VERSION));
         CHECK(!dlclose(opened.handle));
-        /* By itself, not just while a thread of ours keeps it. */
+        /* It stays loaded by itself, not just while a thread of ours keeps it. */
         CHECK(is_loaded());
     }
     CHECK(our_tasks() == before);
@@ -122,11 +122,11 @@ TEST(a_library_that_is_closed_while_it_holds_goes_on) {
     third.zklock_client_free(client);
     OK(third.zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
     CHECK(!dlclose(third.handle));
-    /* One I/O thread, one for callbacks: a library that is opened thrice has them once. */
+    /* There is one I/O thread and one for callbacks, even if the library is opened three times. */
     EVENTUALLY(our_tasks() == 2);
 }
 
-/* A host that knows of the library by dlopen in a thread that ends. */
+/* A host that opens the library in a thread that then ends. */
 static void *visit(void *given) {
     library opened = open_library();
     zklock_client *client;

@@ -1,6 +1,6 @@
 /*
- * Promise 8: a process ends when and how it likes, whatever the library is in the middle of: without a hang, a crash
- * or a word, and with the exit code that was wanted. Each way to end is a program of its own.
+ * Promise 8: a process may end at any time and in any way, whatever the library is doing: without a hang, a crash or
+ * output, and with the right exit code. Each way to end is a separate program.
  */
 
 #define _GNU_SOURCE
@@ -10,13 +10,13 @@
 
 #include <sys/resource.h>
 
-/* Objects that the programs have. */
+/* Objects of the programs. */
 static zklock_client *client, *other;
 static zklock_lock *lock;
 static zklock_hold *hold;
 static const char *hosts, *path;
 
-/* For what has nothing more to do, in a function of any type. */
+/* Ends the work of a thread, in a function of any type. */
 static int pauses(void) {
     for (;;) pause();
     return 0;
@@ -33,7 +33,7 @@ static void *waits(void *given) {
     (void)given;
     zklock_lock *wanted = new_mutex(other, path, 0);
     zklock_hold *never;
-    /* Not before the end of the process; and what comes back then is nobody's business. */
+    /* This only returns at the end of the process, with any result. */
     if (zklock_acquire(wanted, ZKLOCK_FOREVER, &never) != ZKLOCK_OK) pauses();
     pauses();
     return NULL;
@@ -125,7 +125,7 @@ static int handlers_mode(char **words) {
 
 static void clean_up_late(void) {
     clean_up();
-    /* For the handler that was registered before. */
+    /* Objects for the handler that was registered before. */
     begin((char *[]){(char *)hosts, (char *)path});
 }
 
@@ -142,7 +142,7 @@ static int quick_mode(char **words) {
     quick_exit(3);
 }
 
-/* The lock is the waiting thread's from the release on. */
+/* From the release on the waiting thread has the lock. */
 static void hand_over(void) {
     zklock_hold *again;
     OK(zklock_release(hold));
@@ -208,7 +208,7 @@ static int killed_mode(char **words) {
 }
 
 static void refused_in_handler(void) {
-    /* Of all threads it is ours that runs the handlers: what blocks is refused, and nothing hangs. */
+    /* Our own thread runs the handlers, so calls that block are refused, and nothing hangs. */
     zklock_hold *none;
     IS(zklock_acquire(lock, 100, &none), ZKLOCK_DEADLOCK);
     IS(zklock_release(hold), ZKLOCK_DEADLOCK);
@@ -237,7 +237,7 @@ static void close_late(void) {
     zklock_release(hold);
     OK(zklock_client_close(client));
     free_all(hold, lock, client);
-    /* The release a session timeout, the close a second, at most: that is for `bounded` to say to the second. */
+    /* The release takes a session timeout, and the close a second, at most. `bounded` checks the exact limits. */
     CHECK(now_ms() - begun < SESSION_MS + 1000 + SOON_MS);
     printf("gave up\n");
     fflush(stdout);
@@ -261,7 +261,7 @@ static int connecting_mode(char **words) {
     begin(words);
     host_thread(connects, "127.0.0.1:1,no-such-host.invalid:1");
     host_thread(connects, (void *)hosts);
-    /* Somewhere on the way. */
+    /* Exit at a random moment of that. */
     sleep_ms(getpid() % 5);
     return 3;
 }
@@ -308,7 +308,7 @@ static void ends_and_says(const char *mode, const char *word) {
 TEST(while_holding) {
     const char *at = fresh_path();
     run_program("holding", servers(), at, EXITED(3));
-    /* The session is not closed: the servers have to find out. */
+    /* The session is not closed, so the servers have to find out. */
     CHECK(contenders_at(at) == 1);
     wait_for_contenders(at, 0);
 }

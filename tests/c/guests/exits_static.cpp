@@ -1,5 +1,5 @@
-// Promise 8: destructors that C++ runs at the end, of statics, of what is local to a thread, and of objects that are
-// static within a function, may make every call: no hang, no crash, the exit code that was wanted.
+// Promise 8: destructors that C++ runs at the end, of statics, of thread-locals, and of objects that are static within a
+// function, may make every call: no hang, no crash, and the right exit code.
 
 #include <cstdlib>
 #include <cstring>
@@ -25,7 +25,7 @@ void say(const char *word) {
     CHECK(write(STDOUT_FILENO, line.data(), line.size()) == static_cast<ssize_t>(line.size()));
 }
 
-// A lock that is held until its destructor, which does all there is to do.
+// A lock that is held until its destructor, which makes every kind of call.
 class guarded {
 public:
     explicit guarded(const char *name) : name_(name) {}
@@ -48,7 +48,7 @@ public:
         hold_ = acquire(lock_, SOON_MS);
         OK(zklock_client_close(client_));
         IS(zklock_release(hold_), ZKLOCK_LOST);
-        // A client that is made as late as this.
+        // A client that is made this late.
         free_all(hold_, lock_, client_);
         hold();
         free_all(hold_, lock_, client_);
@@ -94,7 +94,7 @@ int run(const std::string &mode) {
     return 3;
 }
 
-// The end of this program in another mode: what it said.
+// Runs this program in another mode, and returns its output.
 std::string said_by(const char *mode) {
     const char *at = fresh_path();
     int out[2], err[2], status;
@@ -136,7 +136,7 @@ TEST(a_static) { CHECK(said_by("static") == "static\n"); }
 TEST(a_static_of_a_function) { CHECK(said_by("function") == "function\n"); }
 TEST(one_of_the_main_thread) { CHECK(said_by("main thread") == "thread_local\n"); }
 TEST(one_of_a_thread_that_ends) { CHECK(said_by("thread") == "thread_local\n"); }
-// A thread that calls exit takes its own objects with it, then the statics.
+// A thread that calls exit destroys its own objects first, then the statics.
 TEST(those_of_a_thread_that_exits) { CHECK(said_by("exit in a thread") == "thread_local\nstatic\n"); }
 TEST(all_of_them) { CHECK(said_by("all") == "thread_local\nthread_local\nfunction\nstatic\n"); }
 

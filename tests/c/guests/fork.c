@@ -1,6 +1,6 @@
 /*
- * Promise 8: no harm comes from a fork. What the parent has stays the parent's, and in the child every call on it says so. The
- * child makes clients of its own, and ends as it likes.
+ * Promise 8: no harm comes from a fork. The parent's objects stay the parent's, and in the child every call on them reports
+ * that. The child makes its own clients, and may end in any way.
  */
 
 #define _GNU_SOURCE
@@ -18,13 +18,14 @@
 
 extern char **environ;
 
-/* Calls that touch nothing of the parent's, or mere values of it. */
+/* Whether a call uses none of the parent's objects, or only plain values. */
 static int is_for_children(const call *made) {
     return !strncmp(made->name, "zklock_options_", 15) || !strncmp(made->name, "zklock_lock_options_", 20) ||
            !strncmp(made->name, "zklock_client_new", 17) || !strcmp(made->name, "zklock_set_log");
 }
 
-/* In a child: every call on what is the parent's is refused at once, three times, or until once the machine was not late. */
+/* In a child: checks that every call on the parent's objects is refused at once. Each is made three times, and more often until the
+ * machine was once in time. */
 static void check_refused(handles *on) {
     for (size_t at = 0; at < COUNT(calls); at++) {
         int64_t least = INT64_MAX;
@@ -84,7 +85,7 @@ static void end_handles(handles *on) {
 
 /* All ways to start a child. */
 static pid_t plain_fork(void) { return fork(); }
-/* Handlers of pthread_atfork do not see these. */
+/* These do not run the handlers of pthread_atfork. */
 static pid_t bare_fork(void) { return _Fork(); }
 static pid_t bare_clone(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL); }
 
@@ -96,7 +97,7 @@ TEST(a_child_is_refused_by_every_call) {
         CHECK(child >= 0);
         if (!child) {
             check_refused(&on);
-            /* And so is a child of the child. */
+            /* The same in a child of the child. */
             pid_t grandchild = ways[way]();
             if (!grandchild) {
                 check_refused(&on);
@@ -124,7 +125,7 @@ static void lock_in_child(const char *path) {
     free_all(hold, lock, client);
 }
 
-/* The thread for callbacks is there as well. */
+/* The child has a thread for callbacks as well. */
 static void lose_in_child(const char *path) {
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, path, 0);
@@ -174,25 +175,25 @@ TEST(what_the_parent_has_is_untouched) {
     OK(zklock_hold_node(on.hold, &node));
     uint64_t session = stat_of(on.client, ZKLOCK_STAT_SESSION_ID);
     await_hook(watches);
-    /* A call that waits checks from time to time. */
+    /* A call that waits would send checks from time to time, so cancel it. */
     OK(zklock_call_cancel(on.call));
     settled(on.client);
     just_after_a_heartbeat(proxy);
     CHECK(contenders_at(path) == 2);
     ground("record %d", proxy);
-    /* The child ends when its parent says so, and closes all below this. */
+    /* The child ends when its parent tells it to, and closes all descriptors below this. */
     int go[2], far = 300;
     char byte;
     CHECK(!pipe(go) && dup2(go[0], far) == far);
     pid_t child = fork();
     CHECK(child >= 0);
     if (!child) {
-        /* It does not connect by itself: its descriptors are closed under it. */
+        /* The child must not connect, because its descriptors are closed under it. */
         on.hosts = NULL;
         check_refused(&on);
         check_free(&on);
         for (int descriptor = 3; descriptor < 256; descriptor++) close(descriptor);
-        /* It has closed and freed all, and lives on for longer than the session would without its parent. */
+        /* It has closed and freed everything, and lives for longer than the session would without its parent. */
         CHECK(read(far, &byte, 1) == 0);
         exit(0);
     }
@@ -212,7 +213,7 @@ TEST(what_the_parent_has_is_untouched) {
     CHECK(stat_of(on.client, ZKLOCK_STAT_SESSIONS) == 1);
     CHECK(sscanf(ground("connections %d", proxy), "%d", &number) == 1 && number == 1);
     CHECK(contenders_at(path) == 2);
-    /* What is sent belongs to the parent. */
+    /* All messages come from the parent. */
     char seen[16384];
     int heartbeats = 0, looks = 0;
     snprintf(seen, sizeof seen, "%s", ground("messages %d", proxy));
@@ -225,13 +226,13 @@ TEST(what_the_parent_has_is_untouched) {
         failed(__FILE__, __LINE__, "what is %s?", message);
     }
     CHECK(heartbeats >= 5);
-    /* It looks out for contenders that cannot see it, once as long as nobody comes. */
+    /* It looks for contenders that cannot see it, but only once as long as nobody comes. */
     CHECK(looks <= 1);
     printf("  %d heartbeats, and nothing but pings and a look-out beside them\n", heartbeats);
     end_handles(&on);
 }
 
-/* In the storm: threads in the middle of everything. */
+/* The storm: forks while threads are in the middle of all kinds of calls. */
 static int storm_ends;
 
 static int goes_on(void) { return !__atomic_load_n(&storm_ends, __ATOMIC_RELAXED); }
@@ -291,7 +292,7 @@ TEST(a_fork_in_the_middle_of_everything_does_not_hang_the_child) {
         if (!child) {
             for (size_t at = 0; at < COUNT(calls); at++) {
                 zklock_status got = calls[at].run(&on);
-                /* Options may just have been changed by another thread: then they are lost to the child. */
+                /* Another thread may just be changing the options. Then the child cannot use them. */
                 int is_fine = got == ZKLOCK_FORKED || (is_for_children(&calls[at]) && got == calls[at].live);
                 if (!is_fine) failed(__FILE__, __LINE__, "%s is %s", calls[at].name, zklock_status_name(got));
             }
@@ -330,7 +331,7 @@ TEST(other_programs_may_be_started) {
     end_handles(&on);
 }
 
-/* ---- Programs of their own. ---- */
+/* ---- Separate programs. ---- */
 
 /* A fork before the first use: options made before serve on both sides. */
 static int before_mode(char **words) {
@@ -346,7 +347,7 @@ static int before_mode(char **words) {
         if (child && !status) break;
         CHECK(!status);
     }
-    /* All four of them, the last first. */
+    /* All four processes use the options, the last one first. */
     OK(zklock_client_new(words[0], options, &client));
     zklock_lock *lock = new_mutex(client, words[1], 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
@@ -360,7 +361,7 @@ static int before_mode(char **words) {
     return 0;
 }
 
-/* Old daemons try their configuration before they fork. */
+/* As old daemons do: it tries its configuration before it forks. */
 static int tried_mode(char **words) {
     zklock_options *options;
     zklock_client *client;
@@ -400,7 +401,7 @@ static void *exits(void *nothing) {
     exit(44);
 }
 
-/* The child ends in some way, with handlers that call us; and its parent goes on. */
+/* The child ends in some way, with handlers that call the library, and its parent goes on. */
 static int ends_mode(char **words) {
     static const char *const ways[] = {"return", "exit", "_exit", "quick_exit", "thread"};
     at_exit = all_handles(words[0], words[1]);

@@ -1,6 +1,6 @@
 /*
- * What the tests of guest manners share: the threads of this process as the system sees them, and programs that are to
- * end in some way.
+ * Helpers for the tests of a library as a guest in its process: the threads of this process as the system sees them, and
+ * programs that end in some way.
  */
 
 #ifndef ZKLOCK_GUEST_H
@@ -18,12 +18,12 @@
 
 #include "test.h"
 
-/* How long a program may take to end, whatever it is in the middle of. */
+/* How long a program may take to end, whatever it is doing. */
 #define ENDS_MS 30000
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* A thread of this process, and its masks of signals. */
+/* A thread of this process, and its signal masks. */
 typedef struct {
     int id;
     char name[32];
@@ -63,7 +63,7 @@ static inline size_t tasks(task *found, size_t most) {
     return count;
 }
 
-/* The thread of this name, which must be there. */
+/* The thread of this name, which must exist. */
 static inline task the_task(const char *name) {
     task found[512];
     size_t count = tasks(found, COUNT(found));
@@ -73,7 +73,7 @@ static inline task the_task(const char *name) {
     failed(__FILE__, __LINE__, "there is no thread %s", name);
 }
 
-/* How many of our threads there are. The host's in these tests have names that begin with its own. */
+/* The number of the library's threads. The names of the host's threads in these tests begin with the host's name. */
 static inline size_t our_tasks(void) {
     task found[512];
     size_t count = tasks(found, COUNT(found)), ours = 0;
@@ -97,7 +97,7 @@ static inline pthread_t host_thread(void *(*run)(void *), void *given) {
     return thread;
 }
 
-/* Waits for its end, SOON_MS at most. */
+/* Waits until the thread ends, for SOON_MS at most. */
 static inline void *thread_end(pthread_t thread) {
     struct timespec until;
     void *result;
@@ -107,7 +107,7 @@ static inline void *thread_end(pthread_t thread) {
     return result;
 }
 
-/* Waits for the end of a child; its wait status. */
+/* Waits until a child ends. Returns its wait status. */
 static inline int reaped(pid_t child, int64_t bound) {
     int64_t until = now_ms() + bound;
     int status;
@@ -122,7 +122,7 @@ static inline int reaped(pid_t child, int64_t bound) {
     return status;
 }
 
-/* A program that was started: this one, with the arguments "child", a mode, and what the mode wants. */
+/* A started program: this one, with the arguments "child", a mode, and the arguments of the mode. */
 typedef struct {
     pid_t id;
     int64_t begun;
@@ -148,7 +148,7 @@ static inline program start_program(const char *mode, const char *first, const c
     return started;
 }
 
-/* Adds what there is to the text. Never waits. */
+/* Adds the available output to the text. Never waits. */
 static inline void drain(int from, char *text, size_t size) {
     while (readable(from, 0)) {
         size_t length = strlen(text);
@@ -158,7 +158,7 @@ static inline void drain(int from, char *text, size_t size) {
     }
 }
 
-/* Waits until it has said this word. */
+/* Waits until the program has printed this word. */
 static inline void hear(program *from, const char *word) {
     int64_t until = now_ms() + 2 * SOON_MS;
     while (!strstr(from->said, word)) {
@@ -171,10 +171,10 @@ static inline void hear(program *from, const char *word) {
     }
 }
 
-/* Lets it go on from go_ahead(). */
+/* Lets the program go on from go_ahead(). */
 static inline void let(program *go) { CHECK(write(go->in, "\n", 1) == 1); }
 
-/* In the program: says a word, and waits until the test has done something. */
+/* In the program: prints a word, and waits until the test lets it go on. */
 static inline void go_ahead(const char *word) {
     char byte;
     printf("%s\n", word);
@@ -182,7 +182,7 @@ static inline void go_ahead(const char *word) {
     CHECK(read(STDIN_FILENO, &byte, 1) == 1);
 }
 
-/* Waits for its end, which must come in time, and without a word on stderr. Its wait status. */
+/* Waits until the program ends, which must happen in time and without output on stderr. Returns its wait status. */
 static inline int ended(program *of, int64_t bound) {
     int64_t until = now_ms() + bound;
     int status;
@@ -205,7 +205,7 @@ static inline int ended(program *of, int64_t bound) {
     return status;
 }
 
-/* As that, with this wait status. */
+/* The same, but checks the wait status. */
 static inline void expect_end(program *of, int64_t bound, int wanted) {
     int status = ended(of, bound);
     if (status != wanted) {
@@ -218,7 +218,7 @@ static inline void expect_end(program *of, int64_t bound, int wanted) {
 #define EXITED(code) ((code) << 8)
 #define KILLED(signal) (signal)
 
-/* Runs a mode that needs no help. What it said is valid until the next. */
+/* Runs a mode that needs no help. Its output is valid until the next run. */
 static inline const char *run_program(const char *mode, const char *first, const char *second, int wanted) {
     static program last;
     last = start_program(mode, first, second);

@@ -1,6 +1,6 @@
 /*
- * Promise 8: a hardened unit forbids what its service does not need. systemd's RestrictAddressFamilies=AF_INET AF_INET6 is a
- * filter for system calls that refuses sockets of other families.
+ * Promise 8: a hardened unit forbids everything that its service does not need. systemd's RestrictAddressFamilies=AF_INET
+ * AF_INET6 is a filter for system calls that refuses sockets of other families.
  */
 
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* A client that connects when it is first needed, for programs that fork after they have set up. */
+/* A client that connects on first use, for programs that fork after their setup. */
 
 #define _GNU_SOURCE
 #include "guest.h"
@@ -38,7 +38,7 @@ TEST(nothing_is_done_before_it_is_needed) {
     zklock_member *member;
     const zklock_contender *holder;
     int is_set;
-    /* No server is there: nobody asks for one. */
+    /* No server listens there, but nothing connects. */
     lazy nowhere = new_lazy("127.0.0.1:1", fresh_path());
     free_lazy(nowhere);
     lazy made = new_lazy(servers(), fresh_path());
@@ -88,7 +88,7 @@ TEST(each_child_uses_what_the_parent_made_and_did_not_use) {
         _exit(0);
     }
     for (size_t at = 0; at < COUNT(children); at++) CHECK(reaped(children[at], 2 * ENDS_MS) == 0);
-    /* What children do with their copies does not matter here. */
+    /* Whatever children did with their copies has no effect here. */
     CHECK(stat_of(made.client, ZKLOCK_STAT_SESSIONS) == 0);
     use(made);
     free_lazy(made);
@@ -99,7 +99,7 @@ TEST(what_a_child_frees_is_gone) {
     pid_t child = fork();
     CHECK(child >= 0);
     if (!child) {
-        /* Brings what the library needs for any client. */
+        /* Opens the descriptors that the library needs for any client. */
         zklock_client *other = new_client();
         size_t open = descriptors();
         use(made);

@@ -1,4 +1,4 @@
-/* Promise 8: nothing is written to the host's terminal, and nothing of ours grows: no descriptors, no threads. */
+/* Promise 8: the library writes nothing to the host's terminal, and leaks neither descriptors nor threads. */
 
 #define _GNU_SOURCE
 #include "guest.h"
@@ -21,7 +21,7 @@ static int is_there(const char *name) {
     return 0;
 }
 
-/* It must come first: threads once started stay. */
+/* This must come first, because threads stay once they were started. */
 TEST(one_thread_and_one_for_callbacks) {
     int is_told = 0;
     CHECK(our_tasks() == 0);
@@ -44,7 +44,7 @@ TEST(one_thread_and_one_for_callbacks) {
     free_handles(&on);
 }
 
-/* One of all that needs descriptors or threads, ended in one of the ways there are. */
+/* Uses everything that needs descriptors or threads, and ends each in one of the possible ways. */
 static void use(int round) {
     const char *path = fresh_path();
     zklock_client *client = new_client();
@@ -60,7 +60,7 @@ static void use(int round) {
     OK(zklock_acquire_cancel(tickets[1]));
     if (round % 2) OK(zklock_release(hold));
     if (round % 4 == 1) {
-        /* A grant that nobody fetches; but not that of the first. */
+        /* A grant that nobody fetches, but not the grant of the first ticket. */
         zklock_ticket_free(tickets[0]);
         OK(zklock_ticket_fd(tickets[2], &descriptor));
         CHECK(readable(descriptor, SOON_MS));
@@ -73,7 +73,7 @@ static void use(int round) {
     if (!(round % 5)) zklock_client_free(client);
 }
 
-/* The number when nothing is being closed in the background: it stays the same for a while. */
+/* The number of descriptors once nothing is closed in the background any more: it has not changed for a while. */
 static size_t settled_descriptors(void) {
     size_t now = descriptors();
     for (int same = 0; same < 100; same++) {
@@ -119,7 +119,7 @@ __attribute__((constructor)) static void note_what_is_open(void) {
     for (int descriptor = 0; descriptor < 256; descriptor++) was_open[descriptor] = fcntl(descriptor, F_GETFD) >= 0;
 }
 
-/* A program that the host starts gets none of ours. */
+/* A program that the host starts inherits none of the library's descriptors. */
 TEST(descriptors_are_not_inherited) {
     handles on = new_handles(servers(), fresh_path());
     int descriptor;
@@ -188,7 +188,7 @@ TEST(all_that_might_say_something) {
 static int talkative_mode(char **words) {
     static const test all[] = {LISTED(all_that_might_say_something)};
     (void)words;
-    /* Variables that switch on logs and traces of other libraries. */
+    /* These variables switch on logs and traces of other libraries. */
     setenv("RUST_LOG", "trace", 1), setenv("RUST_BACKTRACE", "full", 1);
     return run_tests("standalone max-session=4000", all, 1, 1, NULL);
 }
@@ -196,13 +196,13 @@ static int talkative_mode(char **words) {
 TEST(nothing_is_written_for_the_terminal) {
     program started = start_program("talkative", NULL, NULL);
     expect_end(&started, 6 * SOON_MS, EXITED(0));
-    /* The test itself says one line. */
+    /* The test itself prints one line. */
     if (strncmp(started.said, "ok all", 6) || strchr(started.said, '\n')[1]) {
         failed(__FILE__, __LINE__, "it said: %s", started.said);
     }
 }
 
-/* And where there is no terminal at all, its descriptors are not ours to write to. */
+/* If there is no terminal at all, the library must not write to the descriptors in its place either. */
 static int closed_mode(char **words) {
     int mine = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 100);
     close(STDIN_FILENO), close(STDOUT_FILENO), close(STDERR_FILENO);

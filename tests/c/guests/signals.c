@@ -1,4 +1,4 @@
-/* Promise 8: signals reach threads of the host, and nothing of its handlers, its masks or its waits is changed. */
+/* Promise 8: signals reach threads of the host, and the library changes neither its handlers, nor its masks, nor its waits. */
 
 #define _GNU_SOURCE
 #include "guest.h"
@@ -9,7 +9,7 @@
 
 #define ROUNDS 200
 
-static int watched[5]; /* SIGRTMIN is no constant */
+static int watched[5]; /* SIGRTMIN is not a constant */
 
 static void choose_signals(void) {
     const int chosen[] = {SIGTERM, SIGALRM, SIGCHLD, SIGPROF, SIGRTMIN + 3};
@@ -78,7 +78,7 @@ static void *be_busy(void *given) {
     return NULL;
 }
 
-/* Every thread that we can have is there, and none idle. */
+/* Starts every thread that the library can have, none of them idle. */
 static void start_crowd(crowd *of, int blocks) {
     hosts_threads[0] = gettid(), hosts_threads_count = 1;
     *of = (crowd){.blocks = blocks};
@@ -101,7 +101,7 @@ TEST(signals_reach_threads_of_the_host_only) {
     take_signals(SA_RESTART);
     crowd busy;
     start_crowd(&busy, 0);
-    /* The system prefers the first thread: without it the others are looked at in turn, ours among them. */
+    /* The kernel prefers the first thread. If that blocks the signal, it tries the others in turn, including ours. */
     for (int first = 0; first < 2; first++) {
         sigset_t set = watched_signals(), before;
         if (first) CHECK(!pthread_sigmask(SIG_BLOCK, &set, &before));
@@ -124,7 +124,7 @@ TEST(signals_that_the_host_blocks_stay_pending) {
     take_signals(SA_RESTART);
     crowd busy;
     start_crowd(&busy, 1);
-    /* Not before: our threads are to owe it to themselves. */
+    /* Only block them now, so that our threads block them by themselves and do not inherit it. */
     sigset_t set = watched_signals(), before;
     CHECK(!pthread_sigmask(SIG_BLOCK, &set, &before));
     for (int round = 0; round < ROUNDS; round++) {
@@ -143,12 +143,13 @@ TEST(signals_that_the_host_blocks_stay_pending) {
     take_no_signals();
 }
 
-/* A handler of the host's for crashes sees ours as well. (The C library blocks all in a thread that starts another.) */
+/* The host's handler for crashes must also see those of our threads. (The C library blocks all signals in a thread while it starts
+ * another.) */
 static int faults_pass(const char *name) {
     return !(the_task(name).blocked & (bit(SIGSEGV) | bit(SIGBUS) | bit(SIGFPE)));
 }
 
-/* How many of our threads there are now; each blocks what it must. */
+/* Checks that each of our threads blocks the right signals. Returns their number. */
 static size_t check_masks(char *names, size_t size) {
     task found[64];
     size_t count = tasks(found, COUNT(found)), ours = 0;
@@ -197,13 +198,13 @@ TEST(our_threads_take_nothing_but_faults) {
         void *failed_to = NULL;
         int ended = 0;
         do {
-            /* Once more after its end: the threads that look up names stay for a while. */
+            /* Check once more after its end, because the threads that look up names stay for a while. */
             ended = pthread_tryjoin_np(connecting, &failed_to) == 0;
             size_t now = check_masks(names, sizeof names);
             most = now > most ? now : most;
         } while (!ended);
         CHECK(!failed_to == !at);
-        /* The names are looked up on a thread more. */
+        /* Another thread looks up the names. */
         CHECK(most > 3);
     }
     EVENTUALLY(faults_pass("zklock-io") && faults_pass("zklock-calls"));
@@ -241,7 +242,7 @@ static void check_unchanged(const char *call, const sigset_t *mask, const struct
     }
 }
 
-/* It must come first: the calls that start our threads are those of interest. */
+/* This must come first, because it is about the calls that start our threads. */
 TEST(no_call_changes_masks_or_handlers) {
     static struct sigaction handlers[NSIG];
     sigset_t masks[3], mask, old;
@@ -294,7 +295,7 @@ TEST(a_signal_does_not_end_a_wait) {
     zklock_hold_free(hold);
     hold = thread_end(waiting);
 
-    /* Nor does it stretch one. */
+    /* Nor does it make a wait longer. */
     const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
     zklock_lock *other = new_mutex(client, fresh_path(), 0);
     zklock_ticket *ticket;

@@ -1,10 +1,10 @@
 /*
- * Promise 8: the host has left SIGPIPE as it was, and lives while servers hang up on us.
+ * Promise 8: a host that has not changed SIGPIPE survives when servers hang up on the library.
  *
- * A write raises it where the server has closed its side, has answered an earlier write with a reset, and we have not
- * read that end yet. The client library writes before it reads in one session of five or so (the order is that of an
- * address), so the test has many, and strikes until the signal was raised: then a host would have died of it, were it
- * not blocked in the thread that writes. There it stays pending, where we see it.
+ * A write raises SIGPIPE if the server has closed its side, has answered an earlier write with a reset, and we have not
+ * read that end yet. The client library writes before it reads in about one session of five (the order depends on an
+ * address). So the test has many sessions, and strikes until the signal was raised. The host would then have died, if
+ * the thread that writes did not block it. There it stays pending, where the test sees it.
  */
 
 #define _GNU_SOURCE
@@ -18,7 +18,7 @@
 static int enough;
 static long done;
 
-/* Writes at all times, whatever becomes of it. */
+/* Writes all the time, whatever the result is. */
 static void *work(void *given) {
     zklock_lock *lock = given;
     while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
@@ -57,7 +57,7 @@ TEST(the_host_lives_while_connections_are_reset_under_load) {
     CHECK(!was_raised());
     int strikes = 0, raised_at = 0, connections = 0;
     while (strikes < STRIKES || (!raised_at && strikes < STRIKES_AT_MOST)) {
-        /* A strike at nothing would prove nothing. */
+        /* A strike without connections would prove nothing. */
         EVENTUALLY(atoi(ground("connections %d", proxy)) > CLIENTS / 2);
         long before = __atomic_load_n(&done, __ATOMIC_RELAXED);
         EVENTUALLY(__atomic_load_n(&done, __ATOMIC_RELAXED) != before);
@@ -68,7 +68,7 @@ TEST(the_host_lives_while_connections_are_reset_under_load) {
     printf("  %d connections ended in %d strikes under %ld locks; SIGPIPE was raised by strike %d\n", connections,
            strikes, done, raised_at);
     CHECK(raised_at);
-    /* And it works on. */
+    /* Afterwards everything still works. */
     enough = 1;
     for (int at = 0; at < WORKERS; at++) {
         thread_end(workers[at]);

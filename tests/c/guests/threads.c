@@ -1,4 +1,4 @@
-/* Promise 8: threads of the host come, go, are many, are small, and are cancelled. */
+/* Promise 8: threads of the host come and go, are many, have small stacks, and are cancelled. */
 
 #define _GNU_SOURCE
 #include "guest.h"
@@ -29,7 +29,7 @@ TEST(a_hold_stays_when_its_thread_ends) {
     OK(zklock_release(hold));
     free_all(hold, lock, NULL);
 
-    /* No later thread is the owner, though it may have the identity of the one that is gone. */
+    /* A later thread is not the owner, even if it has the identity of the thread that is gone. */
     lock = new_mutex(client, fresh_path(), ZKLOCK_REENTRANT);
     hold = thread_end(host_thread(holds, NULL));
     IS(zklock_release(hold), ZKLOCK_NOT_OWNER);
@@ -78,7 +78,7 @@ static pthread_t small_thread(void *(*run)(void *), void *given) {
     return thread;
 }
 
-/* The first use of the library, in a thread of 64 KiB, and every other call, while all is logged. */
+/* The first use of the library, in a thread with a stack of 64 KiB, and every other call, while everything is logged. */
 static int small_mode(char **words) {
     int lines = 0;
     char by_name[64];
@@ -99,7 +99,7 @@ static int small_mode(char **words) {
 
 TEST(a_stack_of_64_KiB_is_enough) { run_program("small", servers(), NULL, EXITED(0)); }
 
-/* So deep in the stack of a thread of 64 KiB a call has reached. */
+/* How deep a call has reached into the 64 KiB stack of a thread. */
 static size_t depth;
 
 static void *measured(void *given) {
@@ -151,7 +151,7 @@ TEST(two_hundred_threads) {
     free_all(NULL, lock, client);
 }
 
-/* ---- Cancellation: what a thread is doing when it is cancelled. ---- */
+/* ---- Cancellation, while a thread is in different calls. ---- */
 
 static int is_in;
 
@@ -165,7 +165,7 @@ static void *waits(void *given) {
         zklock_hold_free(hold);
     }
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &type);
-    /* Now it takes effect, at the latest. */
+    /* The cancellation takes effect here at the latest. */
     pthread_testcancel();
     return (void *)1;
 }
@@ -181,7 +181,7 @@ static int queue_of(zklock_lock *of) {
     return count;
 }
 
-/* A thread that is cancelled waits to the end all the same: a call must not be torn, which would end the process. */
+/* A cancelled thread still waits to the end of its call: to interrupt the call would end the process. */
 static int cancel_mode(char **words) {
     zklock_client *client = connect_to(words[0]), *other = connect_to(words[0]);
     zklock_lock *held = new_mutex(other, words[1], 0);
@@ -237,7 +237,7 @@ static int cancel_anywhere_mode(char **words) {
 
 static void frees(void *hold) { zklock_hold_free(*(zklock_hold **)hold); }
 
-/* It may be cancelled at any instruction. */
+/* A thread that may be cancelled at any instruction. */
 static void *calls_for_ever(void *given) {
     int type;
     zklock_hold *volatile kept = NULL;
@@ -249,7 +249,7 @@ static void *calls_for_ever(void *given) {
         zklock_version();
         zklock_last_error();
         if (zklock_hold_valid_for(NULL, &milliseconds) == ZKLOCK_OK) return (void *)1;
-        /* Half of them make but calls that take no time, so that what is around a call is hit. */
+        /* Half of them only make calls that take no time, so that the code around a call is hit. */
         if (!given || zklock_acquire(given, 20, &hold)) continue;
         kept = hold;
         zklock_release(hold);
@@ -270,14 +270,14 @@ static int cancel_at_once_mode(char **words) {
         for (size_t at = 0; at < COUNT(busy); at++) CHECK(thread_end(busy[at]) == PTHREAD_CANCELED);
         zklock_lock_free(lock);
     }
-    /* A result that nobody took is released with the client. Everything else goes on working. */
+    /* A result that nobody took is released with the client. Everything else still works. */
     lock = new_mutex(client, fresh_path(), 0);
     give_back(acquire(lock, SOON_MS));
     free_all(NULL, lock, client);
     return 0;
 }
 
-/* Nothing of the host's is asked for memory when there is none left. */
+/* Makes objects until no memory is left: the process then ends without output. */
 static int no_memory_mode(char **words) {
     unsigned long pages;
     FILE *size = fopen("/proc/self/statm", "re");

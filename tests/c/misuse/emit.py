@@ -1,4 +1,4 @@
-"""Writes the matrix down in C: a caller for each function, the arguments, the cells. matrix.h has the types."""
+"""Writes the matrix in C: a caller for each function, the arguments, the cells. matrix.h has the types."""
 
 ORDER = ("kind", "version", "path", "data", "length", "reserved")
 
@@ -21,13 +21,13 @@ def emit(matrix, values):
 
 
 def enums(header):
-    """The numbers of the statuses with their names as the header has them."""
+    """The numbers of the statuses, with their names in the header."""
     known = [f'{{{name}, "{name}"}}' for name in header.enums["zklock_status"]]
     return [table("named", "statuses", known)]
 
 
 def table(of, name, entries):
-    """An array and how many it has."""
+    """An array and its length."""
     is_pointer = of.endswith("*")
     declared = f"const {of}const {name}[]" if is_pointer else f"const {of} {name}[]"
     lines = ",\n    ".join(entries)
@@ -64,13 +64,13 @@ def caller(matrix, function):
 
 
 def statuses(function):
-    """Those that the function lists."""
+    """The statuses that the function lists."""
     listed = ", ".join(sorted(function.listed)) or "NOTHING"
     return f"static const int64_t listed_{function.name}[] = {{{listed}}};"
 
 
 def entry(matrix, function, values):
-    """What the program has to know of a function."""
+    """The description of a function for the program."""
     outs = []
     for at, parameter in enumerate(function.parameters):
         what, kind = matrix.kind(parameter)

@@ -109,7 +109,7 @@ static zklock_member *make_member(zklock_client *of, const char *path) {
     return keep(MEMBER, result);
 }
 
-/* A call that keeps running: to enter needs a second member. */
+/* A call that keeps running, because entering needs a second member. */
 static zklock_call *make_call(zklock_client *of) {
     zklock_call *result;
     OK(zklock_double_barrier_enter_start(make_double_barrier(of, fresh_path(), 2), ZKLOCK_FOREVER, &result));
@@ -136,7 +136,7 @@ static void *make(kind kind, zklock_client *of) {
 
 static zklock_client *make_client(void) { return keep(CLIENT, client_with(servers(), PATIENT_MS, 0)); }
 
-/* One with nothing new to tell. */
+/* An observer without a new report. */
 static zklock_observer *told_observer(void) {
     const zklock_contender *holder;
     zklock_observer *result = make_observer(client);
@@ -169,7 +169,7 @@ void make_bystanders(unsigned char *stack) {
     OK(zklock_ticket_fd(ticket, &descriptor_before));
     OK(zklock_observer_fd(observer, &observed_before));
     OK(zklock_call_fd(pending, &pending_before));
-    /* From here on, what is made is made for one cell. */
+    /* From here on, objects are made for one cell. */
     made_count = 0;
     heap = malloc(WILD_BYTES);
     CHECK(heap);
@@ -271,7 +271,7 @@ static void await_end(zklock_call *of) {
     CHECK(readable(descriptor, SOON_MS));
 }
 
-/* A call that is done. */
+/* A call that has ended. */
 static zklock_call *done(source with) {
     zklock_write create = {.kind = ZKLOCK_WRITE_CREATE, .path = "/misuse-written"}, writes[] = {create, create};
     writes[1].kind = ZKLOCK_WRITE_DELETE;
@@ -289,7 +289,7 @@ static zklock_call *done(source with) {
     return result;
 }
 
-/* It has an event: how it is connected. */
+/* A client that has an event about its connection. */
 static zklock_client *followed(zklock_client *of) {
     int descriptor;
     OK(zklock_client_fd(of, &descriptor));
@@ -297,7 +297,7 @@ static zklock_client *followed(zklock_client *of) {
     return of;
 }
 
-/* Objects to wait for, in vain. */
+/* Objects on which a wait is in vain. */
 static void *make_busy(kind kind) {
     char path[64];
     zklock_barrier *set;
@@ -324,7 +324,7 @@ static zklock_hold *wanted_hold(void) {
     return result;
 }
 
-/* zklock-ffi/src/handle.rs says what the bits of a handle mean. */
+/* zklock-ffi/src/handle.rs documents the bits of a handle. */
 static void *flipped(kind kind, int bit) { return (void *)((uintptr_t)bystander(kind) ^ (uintptr_t)1 << bit); }
 
 static void *in_state(source state, kind kind) {
@@ -385,7 +385,7 @@ static void *in_state(source state, kind kind) {
     }
 }
 
-/* After the valid ones there is an invalid one. */
+/* An array with valid locks, followed by an invalid one. */
 static void *array_of_locks(locks wrong, int is_forked) {
     static void *array[3];
     void *good = is_forked ? lock : make(LOCK, client);

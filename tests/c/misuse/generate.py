@@ -1,4 +1,4 @@
-"""Writes the misuse matrix: every function of include/zklock.h with every argument that is wrong.
+"""Writes the misuse matrix: every function of include/zklock.h with every wrong argument.
 
     python3 generate.py include/zklock.h matrix.c [--without-tls]
 
@@ -16,7 +16,7 @@ from waits import LATE, WAITS
 LEAST, MOST = "INT64_MIN", "INT64_MAX"
 PLACES = ["HERE", "OTHER_THREAD", "LOSS_CALLBACK", "LOG_CALLBACK", "VISITOR"]
 
-# The result of a function that returns no status: the value on a good day, and the value if it panics.
+# The result of a function that returns no status: the value on success, and the value if it panics.
 VALUES = {
     "zklock_status_name": ('"ZKLOCK_OK"', '"unknown"'),
     "zklock_last_error": ("NULL", '""'),
@@ -25,7 +25,7 @@ VALUES = {
     "zklock_last_conflict": ("-1", "-1"),
 }
 
-# The handles that are good where not any living one will do.
+# The good handles of functions that do not work with any living one.
 GOOD = {
     ("zklock_client_guard", "client"): "FRESH", ("zklock_client_close", "client"): "FRESH",
     ("zklock_client_free", "client"): "FRESH",
@@ -98,7 +98,7 @@ TEXTS = {
     "host": ("TEXT", ["", "a@B"]),
     "list": ("ACCESS_LIST", ["", "closed", "world:anyone", "world:anyone:rx", "auth:ann:r"]),
 }
-# Texts that are left out together.
+# Texts that may be missing, but only together.
 TOGETHER = {"certificate": "key"}
 # Functions that a library built without TLS refuses.
 TLS = {
@@ -125,7 +125,7 @@ class Matrix:
         self.arrays = []
 
     def kind(self, parameter):
-        """What the type of a parameter asks for, as (what, detail). Every type needs a rule here."""
+        """The kind of argument for the type of a parameter, as (what, detail). Every type needs a rule here."""
         if parameter.type == "zklock_lock *const *":
             return "locks", None
         match = re.fullmatch(r"(const )?(\w+) ?(\**)", parameter.type)
@@ -192,7 +192,7 @@ class Matrix:
         return simple[what]
 
     def text(self, text):
-        """A string of C, as it stands in the source."""
+        """A C string literal."""
         if text not in self.texts:
             self.texts.append(text)
         return "TEXT", self.texts.index(text)
@@ -204,7 +204,7 @@ class Matrix:
         return "WRITES", self.arrays.index(writes)
 
     def add(self, function, what, place, arguments, wanted, text="NULL"):
-        """One cell. The documentation must know what comes of it."""
+        """One cell. The documentation must list its outcome."""
         if function.returns == "zklock_status" and wanted not in function.listed:
             raise NotUnderstood(f"{function.name}, {what}: {wanted} is not among what it returns by its comment")
         self.cells.append((function, what, place, arguments, wanted, text))
@@ -220,7 +220,7 @@ class Matrix:
                 arguments = list(good)
                 wanted, others = wanted if isinstance(wanted, tuple) else (wanted, {})
                 if wanted not in ("ZKLOCK_OK", "NOTHING"):
-                    # A call that fails changes nothing, so it needs no fixtures of its own.
+                    # A call that fails changes nothing, so it needs no separate fixtures.
                     arguments = [("BYSTANDER", given[1]) if given[0] in STATES else given for given in good]
                 for name, other in others.items():
                     arguments[[found.name for found in function.parameters].index(name)] = other
@@ -241,7 +241,7 @@ class Matrix:
         self.add(function, "good arguments", place, good, wanted, text)
 
     def variants(self, function, parameter):
-        """What can be wrong with one argument, or odd: (what, argument, wanted)."""
+        """The wrong or odd values of one argument: (what, argument, wanted)."""
         what, detail = self.kind(parameter)
         yield from getattr(self, "of_" + what)(function, parameter, detail)
 
@@ -273,7 +273,7 @@ class Matrix:
     def of_context(self, function, _parameter, _):
         yield "NULL", ("NULL_POINTER", 0), outcome(function)[0]
         for number, name in enumerate(WILD):
-            # It is only handed on.
+            # The pointer is only passed on.
             yield name, ("WILD", number), outcome(function)[0]
 
     def of_text(self, function, parameter, name):
@@ -343,7 +343,7 @@ class Matrix:
         at_least_one = "at least 1" in parameter.doc
         yield "0", ("NUMBER", 0), "ZKLOCK_INVALID_ARGUMENT" if at_least_one else "ZKLOCK_OK"
         for number in ("INT32_MAX", "UINT32_MAX", "SIZE_MAX / sizeof(zklock_write)", "SIZE_MAX / 2", "SIZE_MAX"):
-            # After the good ones there is a bad one: no more is read.
+            # A bad one follows the good ones: nothing after it is read.
             yield number, ("NUMBER", f"(int64_t)({number})"), "ZKLOCK_INVALID_ARGUMENT"
 
     def of_size(self, _function, _parameter, _):
@@ -379,13 +379,13 @@ def kind_of(name):
 
 
 def none_of(known):
-    """Numbers that an enum has not."""
+    """Numbers that an enum does not have."""
     numbers = known.values()
     return ["INT32_MIN", "-1", str(max(numbers) + 1), "99", "INT32_MAX"] + (["0"] if 0 not in numbers else [])
 
 
 def span(parameter):
-    """The numbers that are good, by the documentation."""
+    """The valid numbers, according to the documentation."""
     if match := re.search(r"(\d+) to (\d+)", parameter.doc):
         return match[1], match[2]
     if "not negative" in parameter.doc:
@@ -396,7 +396,7 @@ def span(parameter):
 
 
 def null(function, parameter):
-    """What comes of NULL."""
+    """The status for NULL."""
     may = re.search(r"may be NULL|NULL for ", parameter.doc)
     if function.returns == "void" and not may:
         raise NotUnderstood(f"{function.name} does not say that NULL does nothing")
@@ -404,12 +404,12 @@ def null(function, parameter):
 
 
 def is_left_out(function):
-    """Whether the library was built without what it does."""
+    """Whether the library was built without the feature of this function."""
     return function.name in KERBEROS or (function.name in TLS and without_tls)
 
 
 def outcome(function):
-    """What a good call gives: (status, text)."""
+    """The outcome of a good call: (status, text)."""
     if function.returns == "zklock_status":
         return "ZKLOCK_REFUSED" if is_left_out(function) else "ZKLOCK_OK", "NULL"
     if function.returns == "void":
@@ -421,14 +421,14 @@ def outcome(function):
 
 
 def closed(function):
-    """What a call gives whose client is closed."""
+    """The outcome of a call with a closed client."""
     if function.returns == "void":
         return "NOTHING"
     return next((status for status in ("ZKLOCK_CLOSED", "ZKLOCK_LOST") if status in function.listed), "ZKLOCK_OK")
 
 
 def check(function, kinds):
-    """What the documentation of every function must say, whatever it does."""
+    """Checks the rules that the documentation of every function must follow."""
     if function.returns != "zklock_status":
         if function.returns == "void" and (not function.name.endswith("_free") or kinds != ["handle"]):
             raise NotUnderstood(f"{function.name} returns nothing, but is no _free")
@@ -450,14 +450,14 @@ def good_writes():
 
 
 def member_variants(header, struct):
-    """What can be wrong with a member of the first write."""
+    """The wrong values of a member of the first write."""
     for member in header.structs[struct]:
         named = re.search(r"(?:One|one) of (zklock_\w+)", member.doc)
         bad = "ZKLOCK_INVALID_ARGUMENT"
         if named and member.type == "int32_t":
             yield from ((f"kind {n}", {member.name: n}, bad) for n in none_of(header.enums[named[1]]))
         elif (member.type, member.name) == ("int32_t", "version"):
-            # There is no such node to have a version.
+            # The node does not exist, so it has no version.
             for number in ("INT32_MIN", "-1", "0", "99", "INT32_MAX"):
                 status = "ZKLOCK_INVALID_ARGUMENT" if number == "INT32_MIN" else "ZKLOCK_CONFLICT"
                 yield f"version {number} of no node", {"kind": 2, "version": number}, status
@@ -471,7 +471,7 @@ def member_variants(header, struct):
         elif (member.type, member.name) == ("size_t", "length"):
             yield "length 0", {"length": 0}, "ZKLOCK_OK"
             yield "length 512 KiB + 1", {"data": "half_a_mebibyte", "length": "512 * 1024 + 1"}, bad
-            # By their length alone they are too long, so nobody may look at them.
+            # Their length alone is too large, so nobody may read them.
             for length in ("UINT32_MAX", "SIZE_MAX / 4", "SIZE_MAX / 2", "SIZE_MAX / 2 + 1", "SIZE_MAX"):
                 yield f"length {length}", {"length": length}, bad
         elif (member.type, member.name) == ("uint64_t[2]", "reserved"):
@@ -481,7 +481,7 @@ def member_variants(header, struct):
 
 
 def main(source, target):
-    """Writes the matrix, or says what is not understood."""
+    """Writes the matrix, or reports what it does not understand."""
     header = read(source)
     matrix = Matrix(header)
     for function in header.functions:

@@ -1,4 +1,4 @@
-"""Reads include/zklock.h, in the form in which cbindgen writes it.
+"""Parses include/zklock.h, in the form in which cbindgen writes it.
 
 What it does not understand it refuses: a function that is left out would be one that nobody tests.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 class NotUnderstood(Exception):
-    """The header has something for which there is no rule."""
+    """The header has a construct for which there is no rule."""
 
 
 @dataclass
@@ -23,22 +23,22 @@ class Parameter:
 
 @dataclass
 class Function:
-    """One function with what its documentation says."""
+    """One function, with the facts from its documentation."""
 
     name: str
     returns: str
     parameters: list
     said: str
-    """What stands after @return."""
+    """The text after @return."""
     own: set
-    """The statuses in it."""
+    """The statuses in that text."""
     listed: set
-    """With those of every function, and those of the functions to which it refers."""
+    """These with the statuses of every function, and of the functions to which the text refers."""
 
 
 @dataclass
 class Header:
-    """All that the rules need of the header."""
+    """Everything in the header that the rules need."""
 
     functions: list
     enums: dict
@@ -76,7 +76,7 @@ def of_every_function(text, header):
 
 
 def split(text, mark):
-    """What stands before and after a mark that must be there once."""
+    """The texts before and after a mark, which must occur once."""
     parts = text.split(mark)
     if len(parts) != 2:
         raise NotUnderstood(f"{mark!r} stands there {len(parts) - 1} times")

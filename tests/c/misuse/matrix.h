@@ -1,5 +1,5 @@
 /*
- * The misuse matrix: what generate.py writes, and what the programs do with it.
+ * The misuse matrix, which generate.py writes and the programs run.
  */
 
 #ifndef MATRIX_H
@@ -29,7 +29,7 @@ typedef enum kind {
 typedef enum {
     NULL_POINTER,
     NUMBER,
-    WILD, /* a pointer that is no handle */
+    WILD, /* a pointer that is not a handle */
     TEXT, /* one of `texts` */
     HOSTS,
     PATH,
@@ -74,7 +74,7 @@ typedef enum {
     TWICE_MARKED,
 } source;
 
-/* The place where the call is made. */
+/* The place of a call. */
 typedef enum { HERE, OTHER_THREAD, LOSS_CALLBACK, LOG_CALLBACK, VISITOR, PLACES } place;
 
 #define ARGUMENTS_AT_MOST 6
@@ -98,7 +98,7 @@ typedef struct {
 } answer;
 
 typedef struct {
-    size_t at; /* which argument it is */
+    size_t at; /* the index of the argument */
     size_t size;
     kind kind;
 } output;
@@ -112,7 +112,7 @@ typedef struct {
     /* The statuses that its documentation lists. */
     const int64_t *listed;
     size_t listed_count;
-    /* The index of the argument that says how long it waits; -1 if there is none. */
+    /* The index of the argument with its timeout; -1 if there is none. */
     int waits;
     /* The result if it panics. */
     int64_t panics;
@@ -143,23 +143,23 @@ extern const zklock_write *const arrays[];
 extern const named statuses[];
 extern const size_t statuses_count;
 
-/* How much of memory wild pointers point to. */
+/* The size of the memory to which wild pointers point. */
 #define WILD_BYTES 256
 
-/* What the cells need from the servers. It is on a stack, and stays there until they are freed. */
+/* Makes the objects that the cells need on the servers. `stack` must stay until they are freed. */
 void make_bystanders(unsigned char *stack);
-/* The name of an object that has changed; NULL if none has. */
+/* The name of a bystander that has changed; NULL if none has. */
 const char *harm_of_bystanders(void);
 void free_bystanders(void);
 zklock_lock *bystander_lock(void);
 zklock_hold *closed_hold(void);
 
-/* The value of an argument. In a forked child nothing can be made: there it is a bystander's. */
+/* The value of an argument. A forked child cannot make objects, so there it is a bystander. */
 value value_of(argument argument, int is_forked);
 /* Frees what was made for the values since the last call. */
 void free_made(void);
 void free_handle(kind kind, void *handle);
-/* Whether what wild pointers point to is as it was. */
+/* Whether the memory to which wild pointers point is unchanged. */
 int wild_places_are_untouched(void);
 
 #endif

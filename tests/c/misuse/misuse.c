@@ -1,6 +1,6 @@
 /*
- * Every function with every argument that is wrong, in every place where it can be called: a status each, never a
- * crash, never a hang, and no result touched on failure.
+ * Every function with every wrong argument, in every place where it can be called: each returns a status, never crashes
+ * or hangs, and touches no result on failure.
  */
 
 #define _GNU_SOURCE
@@ -19,7 +19,7 @@
 #define BLOCK_BYTES 64
 #define CANARY 0xA5
 
-/* One call and what came of it. */
+/* One call and its outcome. */
 typedef struct run {
     const cell *cell;
     value values[ARGUMENTS_AT_MOST];
@@ -48,7 +48,7 @@ static const char *const places[PLACES] = {
         wrong_count++;                                                                                         \
     } while (0)
 
-/* A cell that hangs or crashes has a name. */
+/* Names a cell that hangs or crashes. */
 static void *watch(void *nothing) {
     for (;;) {
         const cell *cell = current_cell;
@@ -95,7 +95,7 @@ static void perform(run *run) {
     const function *function = run->cell->function;
     run->answer = function->call(run->values);
     called[function - functions]++;
-    /* A good call leaves the sentence of an earlier one. */
+    /* A call that succeeds leaves the message of an earlier one. */
     int is_good = !function->says_status || run->answer.status == ZKLOCK_OK;
     snprintf(run->sentence, sizeof run->sentence, "%s", is_good ? "" : zklock_last_error());
 }
@@ -152,7 +152,7 @@ static void in_log_callback(int32_t level, const char *message, void *context) {
 static void in_visitor(const zklock_contender *contender, void *given) {
     run **once = given;
     CHECK(contender->name && contender->identity);
-    /* The queue has more than one. */
+    /* Only for the first, because the queue has more than one. */
     if (*once) perform(*once);
     *once = NULL;
 }
@@ -173,7 +173,7 @@ static void make_call(run *run) {
     case LOG_CALLBACK:
         OK(zklock_set_log(ZKLOCK_LOG_TRACE, in_log_callback, NULL));
         for_the_log = run;
-        /* Of a new session there is a line. */
+        /* A new session is logged. */
         zklock_client_free(new_client());
         break;
     case PLACES: abort();
@@ -196,8 +196,8 @@ static int64_t wanted_here(const cell *cell) {
     return is_guarded && !has_pidfds() ? ZKLOCK_INVALID_ARGUMENT : cell->wanted;
 }
 
-/* In a child, a call reports what is wrong, or that a handle is the parent's, whichever it finds first. If nothing is
- * wrong, it is refused, unless the handle is new or a plain value. */
+/* In a child, a call reports the wrong argument, or that a handle is the parent's, whichever it finds first. If no argument
+ * is wrong, it is refused, unless the handle is new or a plain value. */
 static int64_t wanted_in_child(const run *run) {
     const function *function = run->cell->function;
     int64_t wanted = run->cell->wanted;
@@ -207,7 +207,7 @@ static int64_t wanted_in_child(const run *run) {
                           !strncmp(name, "zklock_client_new", 17) || !strcmp(name, "zklock_set_log");
     if (!function->says_status) return wanted;
     if (run->answer.status == ZKLOCK_FORKED) return ZKLOCK_FORKED;
-    /* Handles in all states are good ones of the parent's here: see value_of. This library was built without Kerberos. */
+    /* Here handles in all states are good handles of the parent: see value_of. This library was built without Kerberos. */
     int64_t good = strcmp(name, "zklock_options_add_kerberos") ? ZKLOCK_OK : ZKLOCK_REFUSED;
     if (is_for_children && run->answer.status == good && wanted == ZKLOCK_INVALID_HANDLE) return good;
     return is_for_children || is_misuse ? wanted : ZKLOCK_FORKED;
@@ -280,7 +280,7 @@ TEST(every_cell_has_its_status_after_a_fork) {
     CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
     CHECK(read(ends[0], &count, sizeof count) == sizeof count);
     close(ends[0]);
-    /* What the child did to its copies does not affect the parent, whose session goes on. */
+    /* The child's calls do not affect the parent, whose session goes on. */
     CHECK(!harm_of_bystanders());
     zklock_client *client = value_of((argument){BYSTANDER, CLIENT}, 0).pointer;
     zklock_hold *hold = value_of((argument){BYSTANDER, HOLD}, 0).pointer;
@@ -291,7 +291,7 @@ TEST(every_cell_has_its_status_after_a_fork) {
     free_bystanders();
 }
 
-/* The waits that no clock ends. */
+/* Timeouts that never end. */
 static const int64_t for_ever[] = {ZKLOCK_FOREVER, INT64_MAX / 2, INT64_MAX, INT64_MAX - 1, INT64_MAX / 1000};
 #define WAITS (sizeof for_ever / sizeof *for_ever)
 

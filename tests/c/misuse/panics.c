@@ -1,6 +1,6 @@
 /*
- * With a library built with the feature panic-probe: every function panics inside, tells its caller, and prints
- * nothing. That it did panic is seen in the log, so that no function can be taken for one that merely refused.
+ * With a library built with the feature panic-probe, every function panics inside, reports that to its caller, and prints
+ * nothing. The log shows that it did panic and did not merely refuse.
  */
 
 #define _GNU_SOURCE
@@ -28,7 +28,7 @@ static void on_log(int32_t level, const char *message, void *context) {
     }
 }
 
-/* Output of the library would go here. Our own output does not. */
+/* The library's output would go here, but not this program's. */
 static void begin_panics(void) {
     fflush(stdout);
     CHECK(dup2(fileno(printed), STDOUT_FILENO) >= 0 && dup2(fileno(printed), STDERR_FILENO) >= 0);
@@ -67,7 +67,7 @@ static void must_panic(const function *function) {
     }
 }
 
-/* Objects that were not freed, because the free panicked, are still there. */
+/* If a free panicked, the object still exists. */
 static void a_free_that_panics_frees_nothing(void) {
     zklock_options *options;
     OK(zklock_options_new(&options));

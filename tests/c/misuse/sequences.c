@@ -1,6 +1,6 @@
 /*
- * Threads call whatever there is, in any order, with handles that are good, of another kind, freed, or in use by another thread. A
- * status each that the function lists, never a crash, never a hang.
+ * Threads make all calls, in random order, with handles that are good, of another kind, freed, or in use by another thread. Each
+ * returns a status that the function lists, and never crashes or hangs.
  *
  *   sequences [SEED [SECONDS]]
  */
@@ -16,7 +16,7 @@
 #define BLOCK_BYTES 64
 #define ROOM_BYTES 1024
 
-/* The handles that all threads know of, also of those that are freed. */
+/* The handles that all threads know, including freed ones. */
 static struct {
     void *handles[KINDS][KEPT];
     size_t count[KINDS];
@@ -44,7 +44,7 @@ static uint64_t below(caller *caller, uint64_t bound) {
     return caller->random % bound;
 }
 
-/* In the place of another one, if there is no more room. */
+/* Stores a handle, in the place of another if there is no more room. */
 static void put(caller *caller, kind kind, void *handle) {
     void *old = NULL;
     pthread_mutex_lock(&pool_lock);
@@ -56,7 +56,7 @@ static void put(caller *caller, kind kind, void *handle) {
         *place = handle;
     }
     pthread_mutex_unlock(&pool_lock);
-    /* It may be freed already, which is no harm. */
+    /* It may be freed already, which does no harm. */
     if (old) free_handle(kind, old);
 }
 
@@ -68,7 +68,7 @@ static void *pick(caller *caller, kind kind) {
     return handle;
 }
 
-/* Mostly of the right kind. */
+/* A handle that is mostly of the right kind. */
 static void *any_handle(caller *caller, kind kind) {
     return pick(caller, below(caller, 20) ? kind : (enum kind)below(caller, KINDS));
 }
@@ -77,8 +77,8 @@ static int is_handle(argument argument) {
     return argument.from >= BYSTANDER;
 }
 
-/* Objects that are made for one cell at a time are not for threads. A call that ends a client ends everything that is
- * tried with it. And each guardian is a process to start. */
+/* Whether threads can use a cell. Objects that are made for one cell at a time are not for threads. A call that ends a
+ * client would end everything that others try with it. And each guardian would start a process. */
 static int is_usable(const cell *cell) {
     static const char *const left_out[] = {"zklock_client_new", "zklock_set_log", "zklock_client_free", "zklock_client_close", "zklock_client_guard"};
     if (cell->where != HERE) return 0;
@@ -130,12 +130,12 @@ static void call(caller *caller, const cell *cell) {
         } else {
             values[at] = value_of(argument, 0);
         }
-        /* A call that does not wait with the handle of the cell may wait with this one. */
+        /* A call that would not wait with the handle of the cell may wait with this one. */
         if ((int)at == function->waits) values[at].number = (int64_t)below(caller, 30);
     }
     answer answer = function->call(values);
     calls++;
-    /* These give what that has come to which was begun. */
+    /* These return the result of the call that was started. */
     int is_listed = !function->says_status || !strncmp(function->name, "zklock_call_", 12);
     for (size_t at = 0; at < function->listed_count; at++) is_listed |= function->listed[at] == answer.status;
     if (!is_listed) {

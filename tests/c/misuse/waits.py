@@ -1,4 +1,4 @@
-"""Waits of the misuse matrix: how long, for what, with what result."""
+"""Waits of the misuse matrix: their timeouts, and their results."""
 
 FOR_EVER = ["-1"]
 LATE = ["INT64_MIN", "INT64_MIN + 1", "INT32_MIN", "-99", "-2"]
@@ -6,7 +6,7 @@ LONG = ["INT32_MAX", "UINT32_MAX", "INT64_MAX / 1000", "INT64_MAX - 1", "INT64_M
 
 
 def begun(name):
-    """What only begins a wait."""
+    """Functions that only start a wait."""
     return [(name, state, FOR_EVER + LONG + ["0"], "ZKLOCK_OK") for state in ("LIVE", "BUSY")]
 
 

@@ -1,7 +1,7 @@
 /*
  * A program with two Rust libraries in it: beside [HOSTS]
  *
- * With ZKLOCK_PANIC set every call of zklock's panics inside, and each panic is to come back as a status.
+ * If ZKLOCK_PANIC is set, every call of zklock panics inside, and each panic must come back as a status.
  */
 
 #include <calls.h> /* CALLS(X): all functions that return a status, from the header */
@@ -11,7 +11,7 @@
 
 int other_works(void);
 
-/* They panic before they look at an argument. */
+/* The calls panic before they read an argument. */
 typedef zklock_status (*any_call)(void *, void *, void *, void *);
 
 static int caught(any_call call, const char *name) {

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154
 # The part of tests/c/packaging that looks at what install.sh does to a system.
 
-uninstalled() { # what was there before stays, and what has come since
+uninstalled() { # files that install.sh did not install stay
   local at=$work/uninstalled install=$repo/zklock-ffi/install.sh
   mkdir -p "$at/lib/pkgconfig" "$at/share"
   touch "$at/lib/libother.so" "$at/lib/pkgconfig/other.pc"
@@ -22,7 +22,7 @@ uninstalled() { # what was there before stays, and what has come since
   run "$work/output" 2 "$install" --uninstall "$at" --no-tls
 }
 
-the_loader_is_told() { # or it is said what to do: with a program in the place of ldconfig
+the_loader_is_told() { # or install.sh says what to do. A script stands in for ldconfig
   local at=$work/loader install=$repo/zklock-ffi/install.sh
   mkdir -p "$at/lib"
   printf '#!/bin/sh\n[ "${1:-}" = -v ] && echo "%s: (from x:1)" || echo called >>"%s"\n' "$at/lib" "$work/called" \
@@ -45,7 +45,7 @@ the_loader_is_told() { # or it is said what to do: with a program in the place o
   has "$work/output" "echo $work/elsewhere/lib >/etc/ld.so.conf.d/zklock.conf && ldconfig"
 }
 
-in_a_fresh_usr_local() { # what README says is enough: in a view of the file system of its own
+in_a_fresh_usr_local() { # README's commands suffice: in a file system view of its own
   mkdir -p "$work/etc/upper" "$work/etc/work"
   cat >"$work/fresh.sh" <<'END'
 set -eu
@@ -99,7 +99,7 @@ for_another_machine() { # minutes, because everything is compiled again
     -L"$work/cross/lib" -l:libzklock.a -lm -lpthread -ldl
 }
 
-threads_are_not_suspected() { # under ThreadSanitizer, of what the library does
+threads_are_not_suspected() { # with zklock's suppressions ThreadSanitizer reports nothing about the library
   if ! echo 'int main(void) { return 0; }' | cc -fsanitize=thread -xc - -o "$work/tsan" 2>/dev/null ||
     ! "$work/tsan" 2>/dev/null; then
     echo "skipped threads_are_not_suspected: programs with -fsanitize=thread do not run here"
@@ -112,7 +112,7 @@ threads_are_not_suspected() { # under ThreadSanitizer, of what the library does
   TSAN_OPTIONS=exitcode=66 run "$work/output" 66 "$work/suspect" "$hosts"
   TSAN_OPTIONS=exitcode=66:suppressions=$supp run "$work/output" 0 "$work/suspect" "$hosts"
   is "what it says" "$(tail -n 1 "$work/output")" done
-  # A race of the program's own is told all the same.
+  # A race of the program itself is still reported.
   TSAN_OPTIONS=exitcode=66:suppressions=$supp run "$work/output" 66 "$work/suspect" "$hosts" races
   has "$work/output" 'data race .*suspect.c'
 }

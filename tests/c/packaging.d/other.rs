@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::panic::catch_unwind;
 use std::thread;
 
-/// Uses what both libraries have a copy of. Gives 1 if it works.
+/// Uses parts of the standard library, of which both libraries have a copy. Returns 1 if it works.
 #[unsafe(no_mangle)]
 pub extern "C" fn other_works() -> i32 {
     let caught = catch_unwind(|| panic!("the other, on purpose")).is_err();

@@ -1,4 +1,4 @@
-/* Unloads a plugin whose threads live on, and waits for what they tell: plugin_host PLUGIN HOSTS */
+/* Unloads a plugin whose threads live on, and waits for their report: plugin_host PLUGIN HOSTS */
 
 #include <dlfcn.h>
 #include <poll.h>

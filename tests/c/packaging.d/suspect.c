@@ -1,4 +1,4 @@
-/* Under ThreadSanitizer: threads that take turns under one lock, and write what the lock guards. */
+/* Under ThreadSanitizer: threads that take turns under one lock, and write the data that it guards. */
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Logging in, and who may use what is created. */
+/* Logging in, and the access lists of created nodes. */
 
 #include "test.h"
 
@@ -92,7 +92,7 @@ TEST(what_is_no_login_is_named_and_not_quoted) {
     /* This library is built as most are. */
     IS(zklock_options_add_kerberos(options, NULL, NULL), ZKLOCK_REFUSED);
     SAYS("built without Kerberos: build it with the feature kerberos");
-    /* It was a good one when it was added, and is gone when the client connects. */
+    /* The file was good when it was added, but is gone when the client connects. */
     OK(zklock_options_add_digest_from_file(options, file_with("ann:" SECRET)));
     CHECK(!unlink(file));
     IS(zklock_client_new(servers(), options, &client), ZKLOCK_REFUSED);
@@ -101,7 +101,7 @@ TEST(what_is_no_login_is_named_and_not_quoted) {
     zklock_options_free(options);
 }
 
-/* All that is logged, at every level. */
+/* Counts everything that is logged, at every level. */
 static pthread_mutex_t logging = PTHREAD_MUTEX_INITIALIZER;
 static int lines, quotes;
 
@@ -110,7 +110,7 @@ static void looks_for_secrets(int32_t level, const char *message, void *context)
     (void)context;
     pthread_mutex_lock(&logging);
     lines++;
-    /* As it is, and in base64, alone and as "ann:s3cret". */
+    /* The password as it is, and in base64, alone and as "ann:s3cret". */
     if (strstr(message, SECRET) || strstr(message, "czNjcmV0") || strstr(message, "OnMzY3Jl")) quotes++;
     pthread_mutex_unlock(&logging);
 }
@@ -141,7 +141,7 @@ TEST(a_login_by_sasl_is_right_or_refused_and_no_secret_is_logged) {
     free_all(NULL, closed, stranger);
 
     wrong = options_of(NULL, ZKLOCK_ACCESS_OPEN);
-    /* Not with Ann's password: servers let in whom they do not know with the password of who came last. */
+    /* Not with Ann's password: servers accept an unknown user with the password of the last known one. */
     OK(zklock_options_add_sasl(wrong, "bob", SECRET "-of-bob"));
     IS(zklock_client_new(servers(), wrong, &none), ZKLOCK_REFUSED);
     NAMES("SASL for \"bob\": correct the user or the password");
@@ -162,7 +162,7 @@ TEST(a_login_by_sasl_is_right_or_refused_and_no_secret_is_logged) {
 #define BOB "digest:bob:L0lKPiM+q1n/5BW0ok/Mpg9RzOI="
 
 TEST(a_list_of_ones_own_is_kept_and_a_node_that_may_not_be_deleted_goes_with_its_session) {
-    /* Not below the node that other tests here keep to themselves. */
+    /* Not below the node to which other tests here restrict access. */
     const char *path = "/c-list";
     char lack[120];
     zklock_client *bob = client_of(options_of("bob", ZKLOCK_ACCESS_OPEN));
@@ -184,7 +184,7 @@ TEST(a_list_of_ones_own_is_kept_and_a_node_that_may_not_be_deleted_goes_with_its
     CHECK(state == ZKLOCK_STATE_LOST && reason == ZKLOCK_REASON_SESSION_CLOSED);
     IS(zklock_release(other), ZKLOCK_LOST);
     NAMES(lack);
-    /* It is free at once, not when a session has timed out. */
+    /* The lock must be free at once, not only when a session has timed out. */
     zklock_hold *next = NULL;
     OK(zklock_acquire(lock, 0, &next));
     give_back(next);

@@ -1,4 +1,4 @@
-/* What an operator can do: list the queue, remove a contender from it, break a lock. */
+/* The operator's calls: list the queue, remove a contender from it, break a lock. */
 
 #include "test.h"
 

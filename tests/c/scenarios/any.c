@@ -1,4 +1,4 @@
-/* Any one of several locks: whichever comes first. */
+/* Any one of several locks: the first that is granted. */
 
 #include "test.h"
 
@@ -32,7 +32,7 @@ TEST(the_first_that_comes_is_held_and_the_rest_are_left) {
     mutexes(client, ours);
     mutexes(other, theirs);
     OK(zklock_any_new(client, ours, 3, NULL, &any));
-    /* Of those that are free it is the first. */
+    /* If several are free, it is the first of them. */
     for (int at = 0; at < 3; at++) is_of(held[at] = acquire(any, SOON_MS), at);
     IS(zklock_acquire(any, 0, &none), ZKLOCK_TIMEOUT);
     for (int at = 0; at < 3; at++) give_back(held[at]);

@@ -1,4 +1,4 @@
-/* Calls that run in the background: what they give, how they end, and what goes on without them. */
+/* Calls that run in the background: their results, their ends, and objects that go on without them. */
 
 #include "test.h"
 
@@ -17,7 +17,7 @@ static int64_t number_of(zklock_call *call) {
     int64_t number = -1;
     await_call(call);
     OK(zklock_call_finish(call, &number));
-    /* It may be asked again, and stays readable. */
+    /* The result may be fetched again, and the descriptor stays readable. */
     OK(zklock_call_finish(call, NULL));
     CHECK(readable(descriptor_of(call), 0));
     zklock_call_free(call);
@@ -33,7 +33,7 @@ static void fails_with(zklock_call *call, zklock_status status) {
     zklock_call_free(call);
 }
 
-/* A call of which there is no result yet. */
+/* Checks that a call has no result yet. */
 static void goes_on(zklock_call *call) {
     CHECK(!readable(descriptor_of(call), 30));
     IS(zklock_call_finish(call, NULL), ZKLOCK_PENDING);
@@ -78,7 +78,7 @@ TEST(each_gives_what_the_call_that_waits_gives) {
     zklock_write writes[] = {{.kind = ZKLOCK_WRITE_CREATE, .path = written, .data = "1", .length = 1},
                              {.kind = ZKLOCK_WRITE_SET, .path = written, .data = "2", .length = 1, .version = 0}};
     OK(zklock_hold_commit_start(hold, writes, 2, &call));
-    /* They have been copied. */
+    /* The call has copied the writes. */
     memset(writes, 0xFF, sizeof writes);
     await_call(call);
     OK(zklock_call_versions(call, versions));
@@ -167,7 +167,7 @@ TEST(a_failure_comes_with_the_result) {
     zklock_call_free(call);
 
     join_thread(start_thread(releases_in_vain, hold));
-    /* Of a reentrant lock, the first release waits for nothing. */
+    /* The first release of a reentrant lock waits for nothing. */
     OK(zklock_release_start(inner, &call));
     CHECK(readable(descriptor_of(call), 0));
     CHECK(number_of(call) == 0);
@@ -293,7 +293,7 @@ TEST(hundreds_run_at_once_in_one_thread) {
     zklock_client *client = new_client();
     zklock_double_barrier *round = new_double_barrier(client, fresh_path(), MANY);
     zklock_call *calls[MANY];
-    /* Nobody has entered before all are there, so none of them can have waited for another call to end. */
+    /* Nobody enters before all are there, so no call can have waited for another one to end. */
     for (int at = 0; at < MANY; at++) {
         if (at == MANY - 1) goes_on(calls[0]);
         OK(zklock_double_barrier_enter_start(round, ZKLOCK_FOREVER, &calls[at]));

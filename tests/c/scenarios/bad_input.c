@@ -1,4 +1,4 @@
-/* Wrong arguments are reported where they come in, with what to do about them, and leave nothing on the server. */
+/* Wrong arguments are reported where they come in, with advice, and leave nothing on the server. */
 
 #include "test.h"
 
@@ -106,7 +106,7 @@ TEST(bad_options_are_named_one_by_one) {
     INVALID(zklock_options_set_identity(options, identity), "at most 1024");
     INVALID(zklock_options_set_identity(options, NULL), "identity is NULL");
     INVALID(zklock_options_set_identity(options, NOT_UTF8), "not UTF-8");
-    /* Nothing of this has stayed; the limits themselves are good, to a server that grants what it can. */
+    /* None of this has changed the options. The limits themselves are accepted, and the server grants the nearest timeout. */
     identity[1024] = 0;
     OK(zklock_options_set_identity(options, identity));
     OK(zklock_options_set_connect_timeout(options, INT64_MAX));
@@ -122,7 +122,7 @@ TEST(bad_options_are_named_one_by_one) {
     OK(zklock_release(hold));
     free_all(hold, lock, client);
 
-    /* The chroot of the options replaces that of the hosts, and both name what does not exist. */
+    /* The chroot of the options replaces that of the hosts. Neither exists. */
     OK(zklock_options_set_chroot(options, "/bad-chroot/none"));
     client = NULL;
     IS(zklock_client_new(servers(), options, &client), ZKLOCK_REFUSED);
@@ -154,7 +154,7 @@ TEST(hosts_that_are_no_zookeeper_are_told_from_those_that_are_not_there) {
     IS(zklock_client_new("no-such-host.invalid:2181", NULL, &client), ZKLOCK_UNREACHABLE);
     SAYS("none of the hosts is known");
     SAYS("no-such-host.invalid");
-    /* Bound, and nobody listens. */
+    /* The port is bound, but nobody listens. */
     CHECK(!bind(closed, (struct sockaddr *)&address, sizeof address));
     CHECK(!getsockname(closed, (struct sockaddr *)&address, &size));
     snprintf(nobody, sizeof nobody, "127.0.0.1:%d", ntohs(address.sin_port));
@@ -174,7 +174,7 @@ TEST(hosts_that_are_no_zookeeper_are_told_from_those_that_are_not_there) {
     zklock_options_free(options);
 }
 
-/* Whatever is not a number that is defined. */
+/* Numbers that no enum defines. */
 TEST(numbers_that_mean_nothing_are_named) {
     const int32_t numbers[] = {-1, 0, 99, INT32_MIN, INT32_MAX};
     zklock_client *client = new_client();
@@ -231,7 +231,7 @@ TEST(guarded_writes_that_cannot_be_are_named_and_nothing_is_written) {
     INVALID(zklock_hold_commit(NULL, &good, 1, NULL), "zklock_hold is NULL");
     CHECK(!strcmp(ground("exists /bad-write"), "false"));
     CHECK(state_of(hold) == ZKLOCK_STATE_HELD);
-    /* As much as fits, and nothing at all. */
+    /* The most data that fits, and none at all. */
     zklock_write fits = {.kind = ZKLOCK_WRITE_CREATE, .path = "/bad-much", .data = much, .length = 511 * 1024};
     OK(zklock_hold_commit(hold, &fits, 1, NULL));
     OK(zklock_hold_commit(hold, NULL, 0, NULL));
@@ -313,11 +313,11 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     INVALID(zklock_acquire_start(lock, 0, NULL), "ticket is NULL: give a place");
     INVALID(zklock_acquire_start(NULL, 0, &no_ticket), "the zklock_lock is NULL");
     CHECK(!none && !no_hold && !no_ticket && token == 99 && descriptor == -7);
-    /* Nothing was acquired for a result that had no place to go. */
+    /* Without a place for its result, the call acquired nothing. */
     OK(zklock_release(hold));
     INVALID(zklock_acquire(lock, 0, NULL), "hold is NULL: give a place");
     CHECK(stat_of(client, ZKLOCK_STAT_GRANTS) == 1);
-    /* The sentence is this thread's alone, and stays until the next failure. */
+    /* The message belongs to this thread, and stays until the next failure. */
     snprintf(sentence, sizeof sentence, "%s", zklock_last_error());
     CHECK(join_thread(start_thread(last_error, NULL)) == NULL);
     zklock_hold_free(hold);
@@ -326,7 +326,7 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     free_all(hold, lock, client);
 }
 
-/* A negative rest of a deadline must not wait for ever. */
+/* The remaining time of a deadline may be negative, and must not become a wait for ever. */
 TEST(a_negative_timeout_is_refused_but_for_that_of_ever) {
     const int64_t late[] = {-2, -1500, INT32_MIN, INT64_MIN};
     zklock_client *client = new_client();
@@ -418,7 +418,7 @@ TEST(a_look_at_the_queue_is_bounded_too_and_names_the_trouble) {
     const char *path = fresh_path();
     zklock_lock *lock = new_mutex(client, path, 0);
     int64_t begun;
-    /* Nobody, where there is no node. */
+    /* Without the node there are no contenders. */
     OK(zklock_contenders(lock, never, NULL));
     on_time();
     ground("freeze %d both", proxy);

@@ -1,10 +1,10 @@
-/* The barrier, which all wait for, and the double barrier, whose members begin and end together. */
+/* The barrier, at which all wait, and the double barrier, whose members begin and end together. */
 
 #include "test.h"
 
 #include <stdatomic.h>
 
-/* A wait, an entry or a leave by a thread of its own. */
+/* A wait, an entry or a leave in a separate thread. */
 typedef struct {
     zklock_barrier *barrier;
     zklock_double_barrier *double_barrier;
@@ -153,7 +153,7 @@ TEST(who_comes_in_vain_leaves_nothing_behind) {
     zklock_double_barrier *barrier = new_double_barrier(client, path, 2);
     zklock_member *none = NULL;
     IS(zklock_double_barrier_enter(barrier, 0, &none), ZKLOCK_TIMEOUT);
-    /* It has the answer before its node is gone. */
+    /* The call ends before its node is gone. */
     wait_for_contenders(path, 0);
     on_time();
     int64_t begun = now_ms();

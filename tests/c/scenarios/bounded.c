@@ -10,8 +10,8 @@
 
 static const char *const DIRECTIONS[] = {"to-server", "to-client", "both"};
 
-/* A plain sleep beside the call that must be over in time. If the sleep is late, it is the machine that is late, by as
- * much, and not the lock. */
+/* A plain sleep beside the call that must be over in time. If the sleep is late, the machine is late, so the call may be as
+ * late. */
 typedef struct {
     int64_t timeout;
     thread *sleeping;
@@ -29,7 +29,7 @@ static void begin(bound *bound, int64_t timeout) {
     bound->sleeping = start_thread(sleeps, bound);
 }
 
-/* That it took no longer than it may, where several threads and the servers have a part in it. */
+/* Checks that something took no longer than allowed, if several threads and the servers take part. */
 #define IN_TIME(bound, took) in_time(__LINE__, (bound), (took))
 
 static void in_time(int line, bound *bound, int64_t took) {
@@ -37,7 +37,7 @@ static void in_time(int line, bound *bound, int64_t took) {
     not_later(__FILE__, line, "took", took, bound->timeout + GRACE_MS + late + allowance_ms());
 }
 
-/* To the grace itself. */
+/* The number of tries to meet the grace itself. */
 enum { TRIES = 20 };
 
 static int soon_enough(int64_t took, int64_t timeout, int try) {
@@ -46,12 +46,12 @@ static int soon_enough(int64_t took, int64_t timeout, int try) {
     return 0;
 }
 
-/* The time ran out. an_outage_is_not_called_contention tests which of these statuses it is. */
+/* Whether the time ran out. an_outage_is_not_called_contention tests which of the two statuses it must be. */
 static int is_late(zklock_status status) {
     return status == ZKLOCK_TIMEOUT || status == ZKLOCK_UNREACHABLE;
 }
 
-/* Times out in time, and not too early: by a call and by a ticket. The sentence stays. */
+/* Checks that a call and a ticket time out in time, and not too early. The message stays. */
 static void times_out(zklock_lock *lock, int64_t timeout) {
     zklock_hold *hold = NULL;
     const char *path;
@@ -84,7 +84,7 @@ static void times_out(zklock_lock *lock, int64_t timeout) {
     CHECK(!hold);
 }
 
-/* The lock works (again), and its client owes nothing. */
+/* Checks that the lock works (again), and its client owes nothing. */
 static void works(zklock_client *client, zklock_lock *lock) {
     zklock_hold *hold = acquire(lock, SOON_MS);
     OK(zklock_release(hold));
@@ -167,7 +167,7 @@ TEST(a_half_open_or_refused_connection_delays_nobody) {
     times_out(lock, A_WHILE_MS);
     works(client, lock);
 
-    /* In the middle of a reconnect, which comes to nothing as long as the proxy refuses. */
+    /* In the middle of a reconnect, which cannot succeed as long as the proxy refuses. */
     ground("refuse %d on", proxy);
     ground("reset %d", proxy);
     notices(lock);
@@ -202,7 +202,7 @@ TEST(the_error_does_not_blame_the_queue_for_a_silent_server) {
     zklock_hold *none;
     ground("freeze %d to-client", proxy);
     IS(zklock_acquire(lock, A_WHILE_MS, &none), ZKLOCK_TIMEOUT);
-    /* Nobody is. */
+    /* Nobody is ahead in the queue. */
     CHECK(!strstr(zklock_last_error(), "others are before us"));
     ground("thaw %d", proxy);
     works(client, lock);
@@ -219,7 +219,7 @@ TEST(an_outage_is_not_called_contention) {
     int descriptor;
     IS(zklock_acquire(waiters, A_WHILE_MS, &none), ZKLOCK_TIMEOUT);
     SAYS("others are before us");
-    /* It has a place in the queue, and nobody knows what becomes of that. */
+    /* It has a place in the queue, but nobody knows whether that still exists. */
     OK(zklock_acquire_start(waiters, 4 * A_WHILE_MS, &ticket));
     OK(zklock_ticket_fd(ticket, &descriptor));
     wait_for_contenders(path, 2);
@@ -267,7 +267,7 @@ TEST(a_timeout_of_zero_tries_once) {
     free_all(NULL, lock, client);
 }
 
-/* A call that does not wait for others, when no server answers: it must return, although connecting may take an hour. */
+/* Calls that do not wait for others. They must return when no server answers, although connecting may take an hour. */
 typedef struct {
     zklock_lock *lock;
     zklock_barrier *barrier;
@@ -317,7 +317,7 @@ TEST(a_try_is_bounded_by_its_own_timeout_where_nobody_answers) {
     OK(zklock_double_barrier_new(client, doors, 1, &tries.doors));
     OK(zklock_double_barrier_enter(tries.doors, SOON_MS, &tries.member));
     ground("freeze %d both", proxy);
-    /* For SOON_MS at most. */
+    /* This waits for SOON_MS at most. */
     join_thread(start_thread(all_are_unreachable, &tries));
     ground("thaw %d", proxy);
     works(client, tries.lock);
@@ -386,7 +386,7 @@ TEST(a_new_session_and_a_new_place_in_the_queue_do_not_extend_the_deadline) {
     wait_for_contenders(path, 2);
     snprintf(before, sizeof before, "%s", ground("children %s", path));
     expire_session(proxy);
-    /* It queues again, in a session of its own. */
+    /* It queues again, in the next session. */
     EVENTUALLY(contenders_at(path) == 2 && strcmp(before, ground("children %s", path)));
     CHECK(!is_over(attempt));
     EVENTUALLY(is_over(attempt));
@@ -441,13 +441,13 @@ TEST(a_close_takes_a_second_at_most) {
         CHECK(valid_for(hold) == 0);
         ground("thaw %d", proxy);
         free_all(hold, lock, client);
-        /* Closed after all, or timed out: the next round can have it. */
+        /* The session was closed after all, or has timed out: the lock is free for the next round. */
         wait_for_contenders(path, 0);
     }
 }
 
 TEST(a_connect_is_bounded_where_something_else_listens_or_nobody_does) {
-    /* It accepts into its backlog, and says nothing. */
+    /* The kernel accepts connections into the backlog, but nobody answers. */
     int mute = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
@@ -458,7 +458,7 @@ TEST(a_connect_is_bounded_where_something_else_listens_or_nobody_does) {
     unreachable_in_time(hosts, 2 * A_WHILE_MS);
     SAYS("accepts connections but opens no session");
     unreachable_in_time(hosts, 0);
-    /* A network that swallows: addresses set aside for documentation, which nobody answers. */
+    /* A network that drops everything: addresses reserved for documentation, where nobody answers. */
     unreachable_in_time("192.0.2.1:2181,192.0.2.2:2181,192.0.2.3:2181,192.0.2.4:2181", A_WHILE_MS);
     SAYS("192.0.2.4");
 }

@@ -1,4 +1,4 @@
-/* The end of clients and handles: what it ends, and that its order does not matter. */
+/* The end of clients and handles: its effects, in any order. */
 
 #include "test.h"
 
@@ -64,7 +64,7 @@ TEST(a_close_frees_what_is_held_and_ends_what_waits) {
     IS(zklock_release(hold), ZKLOCK_LOST);
     SAYS("closed");
     settled(client);
-    /* The other client has heard nothing of it. */
+    /* The other client is not affected. */
     OK(zklock_release(hers));
     zklock_ticket_free(ticket);
     zklock_lock_free(waits);
@@ -85,7 +85,7 @@ TEST(a_second_close_waits_as_the_first_does) {
     first = start_thread(closes, client);
     await_hook(gate);
     second = start_thread(closes, client);
-    /* Both have up to a second before they give up; this is well within. */
+    /* Both have up to a second before they give up, so this is well within their time. */
     sleep_ms(100);
     CHECK(now_ms() - begun > 900 || contenders_at(path) == 1);
     ground("open %d", gate);

@@ -1,5 +1,5 @@
-/* Promise 6: who asks whether the lock is still held is told so, or what became of the hold: also by an answer that comes
- * when the hold is just being released, freed or lost. */
+/* Promise 6: a caller that asks whether the lock is still held learns that it is, or how the hold ended, even if the answer
+ * comes just when the hold is released, freed or lost. */
 
 #include "test.h"
 
@@ -7,7 +7,7 @@
 
 #define ROUNDS 200
 
-/* A thread that keeps asking or writing, until it learns anything but that the lock is held. */
+/* A thread that asks or writes until it learns that the lock is no longer held. */
 typedef struct {
     zklock_hold *hold;
     zklock_status (*asks)(zklock_hold *);
@@ -52,7 +52,7 @@ static void are_told(asker *askers, int round, zklock_status status, zklock_stat
     }
 }
 
-/* At another moment of what goes on meanwhile in each round. */
+/* Waits for a time that differs in each round. */
 static void in_the_middle(int round) {
     struct timespec time = {.tv_nsec = round * 37 % 1500 * 1000L};
     nanosleep(&time, NULL);

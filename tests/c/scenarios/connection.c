@@ -1,4 +1,4 @@
-/* How a client is connected, told by its events. */
+/* The state of a client's connection, reported by its events. */
 
 #include "events.h"
 
@@ -54,7 +54,7 @@ TEST(changes_that_nobody_asks_for_are_told_as_few_and_no_loss_is_left_out) {
     zklock_client *client = proxied_client(&proxy);
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
     follow(client);
-    /* An outage that is over. */
+    /* An outage that is over before anybody looks. */
     for (int again = 0; again < 3; again++) {
         ground("reset %d", proxy);
         CHECK(readable(descriptor_of(client), SOON_MS));
@@ -72,7 +72,7 @@ TEST(changes_that_nobody_asks_for_are_told_as_few_and_no_loss_is_left_out) {
     expect(client, ZKLOCK_EVENT_SESSION_LOST);
     expect(client, ZKLOCK_EVENT_CONNECTED);
     is_quiet(client, 20);
-    /* Closed for one that asks only then: that is all there is. */
+    /* A program that asks only after the close gets only that event. */
     zklock_client *closed = new_client();
     OK(zklock_client_close(closed));
     expect(closed, ZKLOCK_EVENT_CLOSED);
@@ -87,7 +87,7 @@ static zklock_client *lazy(void) {
     return client;
 }
 
-/* The lock is acquired by a ticket, and the client connects for it. */
+/* Acquires the lock by a ticket, for which the client connects. */
 static void connects_for_a_ticket(zklock_client *client, zklock_lock *lock) {
     zklock_ticket *ticket;
     zklock_hold *hold;

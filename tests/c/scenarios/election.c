@@ -1,4 +1,4 @@
-/* The election: one leads until it resigns or is lost, and whoever wants to know is told who it is. */
+/* The election: one candidate leads until it resigns or is lost, and observers learn who leads. */
 
 #include "test.h"
 
@@ -23,7 +23,7 @@ static zklock_observer *observes(zklock_lock *lock) {
     return observer;
 }
 
-/* The next report must be this; NULL: that nobody leads. */
+/* Checks the next report: this leader, or NULL for nobody. */
 static void tells(zklock_observer *observer, const char *identity) {
     const zklock_contender *leader;
     OK(zklock_observer_next(observer, SOON_MS, &leader));
@@ -99,7 +99,7 @@ TEST(an_observer_serves_an_event_loop) {
         CHECK(!readable(descriptor, 0));
         give_back(lead);
         CHECK(readable(descriptor, SOON_MS));
-        /* A wait takes what is there as well. */
+        /* A wait also takes a report that has already come. */
         tells(observer, NULL);
         CHECK(!readable(descriptor, 0));
     }
@@ -107,7 +107,7 @@ TEST(an_observer_serves_an_event_loop) {
     CHECK(readable(descriptor, SOON_MS));
     IS(zklock_observer_next(observer, 0, &leader), ZKLOCK_CLOSED);
     IS(zklock_observer_next(observer, ZKLOCK_FOREVER, &leader), ZKLOCK_CLOSED);
-    /* It is reported again and again. */
+    /* The error is reported on every call. */
     CHECK(readable(descriptor, SOON_MS));
     zklock_observer_free(observer);
     free_all(NULL, first, client);
@@ -124,7 +124,7 @@ TEST(who_asks_without_waiting_is_told_in_the_end) {
     EVENTUALLY((status = zklock_observer_next(observer, 0, &leader)) == ZKLOCK_OK);
     CHECK(!leader);
     tells_nothing(observer, 0);
-    /* A change that is on its way by now is not missed by a program that only then asks for the descriptor. */
+    /* A program that only asks for the descriptor now must not miss a change that is on its way. */
     OK(zklock_observer_fd(observer, &descriptor));
     tells_nothing(observer, 0);
     CHECK(!readable(descriptor, 0));
@@ -133,7 +133,7 @@ TEST(who_asks_without_waiting_is_told_in_the_end) {
     OK(zklock_observer_next(observer, 0, &leader));
     CHECK(leader && leader->token == token_of(lead));
     zklock_observer_free(observer);
-    /* Nor what has come by then. */
+    /* Nor a change that has come by then. */
     observer = observes(lock);
     EVENTUALLY(zklock_observer_next(observer, 0, &leader) == ZKLOCK_OK);
     tells_nothing(observer, 0);

@@ -1,4 +1,4 @@
-/* One descriptor for all that a client does: its events. */
+/* One descriptor for everything that a client does: its events. */
 
 #include "events.h"
 
@@ -15,7 +15,7 @@ static zklock_ticket *start(zklock_lock *lock, int64_t timeout, void *context) {
     return ticket;
 }
 
-/* The ticket has its event, and this result. */
+/* Checks that the ticket has its event, and this result. */
 static zklock_hold *ends(zklock_client *client, zklock_ticket *ticket, void *context, zklock_status wanted) {
     zklock_hold *hold = NULL;
     zklock_event event = expect(client, ZKLOCK_EVENT_TICKET);
@@ -110,7 +110,7 @@ TEST(a_ticket_has_one_event_whatever_ends_it) {
     zklock_lock *lock = new_mutex(client, path, 0), *others = new_mutex(other, path, 0);
     zklock_hold *held = acquire(others, SOON_MS), *hold;
     int granted = 1, late = 2;
-    /* Cancelled, again and again. */
+    /* It is cancelled several times. */
     zklock_ticket *ticket = start(lock, ZKLOCK_FOREVER, &granted);
     is_quiet(client, 20);
     for (int again = 0; again < 3; again++) OK(zklock_acquire_cancel(ticket));
@@ -118,14 +118,14 @@ TEST(a_ticket_has_one_event_whatever_ends_it) {
     OK(zklock_acquire_cancel(ticket));
     is_quiet(client, 20);
     zklock_ticket_free(ticket);
-    /* Its time is over, and then it is cancelled. */
+    /* It times out, and is cancelled after that. */
     ticket = start(lock, 1, NULL);
     CHECK(readable(descriptor_of(client), SOON_MS));
     OK(zklock_acquire_cancel(ticket));
     ends(client, ticket, NULL, ZKLOCK_TIMEOUT);
     is_quiet(client, 20);
     zklock_ticket_free(ticket);
-    /* Granted, and cancelled when it is too late; the context may be set late as well. */
+    /* It is granted, and cancelled too late. The context may also be set late. */
     ticket = start(lock, ZKLOCK_FOREVER, &granted);
     give_back(held);
     CHECK(readable(descriptor_of(client), SOON_MS));
@@ -161,7 +161,7 @@ TEST(a_result_that_comes_at_once_has_one_event_with_its_handle) {
     zklock_call_free(call);
     zklock_hold_free(inner);
     OK(zklock_client_close(client));
-    /* The loss and the end of the connection, in whatever order. */
+    /* The loss and the end of the connection, in any order. */
     for (int seen = 0; seen < 2; seen++) {
         event = next(client);
         CHECK(event.kind == ZKLOCK_EVENT_CLOSED || (event.kind == ZKLOCK_EVENT_LOST && event.hold == outer));
@@ -234,7 +234,7 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     CHECK(event.hold == hold && event.context == &of_ticket);
     OK(zklock_hold_state(hold, &state, &reason));
     CHECK(state == ZKLOCK_STATE_LOST && reason == ZKLOCK_REASON_NODE_DELETED);
-    /* Told once, however it is asked for. */
+    /* The loss is reported as an event once, even if the hold is asked as well. */
     OK(zklock_hold_fd(hold, &lost));
     CHECK(readable(lost, 0));
     is_quiet(client, 20);
@@ -245,7 +245,7 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     zklock_call_free(call);
     zklock_hold_free(hold);
 
-    /* A release is no loss. */
+    /* A release is not a loss. */
     hold = acquire(lock, SOON_MS);
     OK(zklock_hold_set_context(hold, &of_hold));
     OK(zklock_hold_confirm_start(hold, &call));
@@ -269,7 +269,7 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     free_all(hold, lock, client);
 }
 
-/* The call ends, and has its event. */
+/* Checks that the call ends, and has its event. */
 static void done(zklock_client *client, zklock_call *call, zklock_status wanted) {
     zklock_event event = expect(client, ZKLOCK_EVENT_CALL);
     CHECK(event.call == call);
@@ -349,14 +349,14 @@ TEST(what_happened_before_somebody_asked_is_not_told) {
     zklock_ticket *ended = start(lock, 0, NULL), *goes_on = start(lock, SOON_MS, NULL);
     EVENTUALLY(zklock_acquire_finish(ended, &none) == ZKLOCK_TIMEOUT);
     follow(client);
-    /* The loss of a hold that was acquired before is not, though its own descriptor tells. */
+    /* The loss of a hold that was acquired before the events were asked for is not an event, though its descriptor reports it. */
     int lost;
     OK(zklock_hold_fd(before, &lost));
     ground("delete %s", node_of(before));
     CHECK(readable(lost, SOON_MS));
     OK(zklock_acquire_cancel(ended));
     is_quiet(client, 20);
-    /* What ends after it was asked for is. */
+    /* A ticket that ends after that is an event. */
     give_back(held);
     hold = ends(client, goes_on, NULL, ZKLOCK_OK);
     is_quiet(client, 0);
@@ -418,10 +418,10 @@ TEST(of_many_threads_that_ask_one_has_each_event) {
     shared.client = follow(new_client());
     shared.left = SHARED;
     zklock_lock *lock = new_mutex(shared.client, fresh_path(), 0);
-    /* So all have their result at once. */
+    /* The close gives all of them their result at once. */
     OK(zklock_client_close(shared.client));
     expect(shared.client, ZKLOCK_EVENT_CLOSED);
-    /* Before anybody asks: an event must find its context. */
+    /* All tickets start before any thread asks, so that each event finds its context. */
     for (int at = 0; at < SHARED; at++) tickets[at] = start(lock, SOON_MS, &shared.events[at]);
     for (int at = 0; at < 4; at++) threads[at] = start_thread(asks, &shared);
     for (int at = 0; at < 4; at++) join_thread(threads[at]);

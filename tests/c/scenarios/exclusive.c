@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
-/* What the lock guards. It keeps the holds that were there, also the lost ones, and ends the program when two of them can
- * be relied upon at once. */
+/* The resource that the lock guards. It remembers all holds, including lost ones, and ends the program if two of them are valid
+ * at once. */
 enum { KEPT = 256 };
 typedef struct {
     pthread_mutex_t mutex;
@@ -17,7 +17,7 @@ typedef struct {
 static void look(guarded *guarded) {
     for (int at = 0; at < guarded->kept; at++) {
         for (int other = at + 1; other < guarded->kept; other++) {
-            /* The first is looked at twice: so it was valid when the second was. */
+            /* The first is checked twice, so it was valid when the second was. */
             zklock_hold *one = guarded->holds[at];
             if (valid_for(one) > 0 && valid_for(guarded->holds[other]) > 0 && valid_for(one) > 0) {
                 failed(__FILE__, __LINE__, "%#llx and %#llx hold at once", (unsigned long long)token_of(one),
@@ -38,7 +38,7 @@ static void enter(guarded *guarded, zklock_hold *hold) {
     pthread_mutex_unlock(&guarded->mutex);
 }
 
-/* Looks again, and forgets the hold, which must have been released by then if it is still good. */
+/* Checks again, and forgets the hold. */
 static void leave(guarded *guarded, zklock_hold *hold) {
     int at = 0;
     pthread_mutex_lock(&guarded->mutex);
@@ -48,7 +48,7 @@ static void leave(guarded *guarded, zklock_hold *hold) {
     pthread_mutex_unlock(&guarded->mutex);
 }
 
-/* One contender with a lock, and so with a session, of its own or not. */
+/* One contender. Its lock, and so its session, may be shared with others. */
 typedef struct {
     guarded *guarded;
     zklock_lock *lock;
@@ -61,7 +61,7 @@ static void *contends(void *argument) {
         zklock_status status;
         zklock_hold *hold;
         if (contender->proxies) {
-            /* Scattered, and the same in every run. */
+            /* Scattered, but the same in every run. */
             unsigned strike = (unsigned)(contender->number * 31 + round);
             unsigned victim = (strike * 2654435761u >> 7) % (unsigned)contender->proxies;
             ground("%s %u", strike % 2 ? "cut" : "reset", victim + 1);
@@ -170,7 +170,7 @@ TEST(a_holder_that_is_cut_off_stops_before_the_next_begins) {
     OK(zklock_hold_wait_lost(first, SOON_MS, &reason));
     CHECK(reason == ZKLOCK_REASON_LEASE_LAPSED);
     ground("thaw %d", proxy);
-    /* Back in touch, it opens the next session and queues, and has not got its old hold again. */
+    /* When it is back in touch, it opens the next session and queues. Its old hold stays lost. */
     again = start_acquire(lock, ZKLOCK_FOREVER);
     wait_for_contenders(path, 2);
     leave(&guarded, second);
@@ -214,7 +214,7 @@ TEST(a_contender_of_kazoo_is_named_and_not_held_beside) {
     free_all(hold, lock, client);
 }
 
-/* The proxies' numbers begin at 1 only in the first that asks for some. */
+/* The first test is the only one whose proxies begin with number 1. */
 TEST_MAIN("standalone tick=200 max-session=4000",
           LISTED(connections_that_break_all_the_time_let_nobody_in_beside_the_holder),
           LISTED(sixty_four_clients_hold_one_after_the_other_in_the_order_of_their_nodes),

@@ -30,7 +30,7 @@ TEST(who_creates_the_node_holds_and_the_others_do_without) {
     CHECK(now_ms() - begun >= 100 && !none);
     NOT_LATER(now_ms() - begun, 100 + grace_ms());
     OK(zklock_contenders(others, count, &shown));
-    CHECK(shown == 1 && contenders_at(path) == 2); /* The node, and that of its holder alone. */
+    CHECK(shown == 1 && contenders_at(path) == 2); /* The node, and its holder's companion. */
     give_back(hold);
     CHECK(!strcmp(ground("exists %s", node), "false"));
     hold = acquire(others, 0);

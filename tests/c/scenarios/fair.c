@@ -8,7 +8,7 @@ typedef struct {
     int count;
 } grants;
 
-/* A waiter with a session of its own, perhaps behind a proxy of its own, and its place among the arrivals. */
+/* A waiter with its own session, perhaps behind its own proxy, and its place among the arrivals. */
 typedef struct {
     grants *grants;
     zklock_client *client;
@@ -104,7 +104,7 @@ TEST(a_waiter_that_gives_up_wakes_the_one_behind_its_successor_only_and_the_orde
     again = new_hook("see-reply", behind[1].proxy, "get-data", 2, "");
     OK(zklock_acquire_cancel(ticket));
     IS(zklock_acquire_finish(ticket, &none), ZKLOCK_INTERRUPTED);
-    /* It looks for whom to wait now; nobody else has heard of it. */
+    /* It looks for the contender to wait for now. Nobody else was woken. */
     await_hook(again);
     wait_for_contenders(path, 5);
     CHECK(heard(behind[1].proxy, "reply:event:") == 1);
@@ -148,7 +148,7 @@ TEST(a_release_is_heard_by_the_next_two_and_by_nobody_behind) {
     for (int at = 0; at < WAITERS; at++) {
         join_thread(waiters[at].thread);
         waiters[at].thread = NULL;
-        /* The second, and the next, unless that was gone when it looked. */
+        /* Two events: for the second node ahead, and for the next, unless that was gone when it looked. */
         int events = heard(waiters[at].proxy, "reply:event:");
         CHECK(events == 1 || events == 2);
         CHECK(heard(waiters[at].proxy, "request:getchildren:") == 1);
@@ -176,7 +176,7 @@ TEST(threads_and_tickets_of_one_client_are_served_in_the_order_of_their_arrival)
         int descriptor;
         OK(zklock_ticket_fd(tickets[at], &descriptor));
         CHECK(readable(descriptor, SOON_MS));
-        /* Two nodes at most stand for all who wait here: the holder's and the next one's. */
+        /* All waiters of this client have at most two nodes: the holder's and the next one's. */
         CHECK(contenders_at(path) <= 2);
         for (int later = at + 1; later < TICKETS; later++) {
             IS(zklock_acquire_finish(tickets[later], &hold), ZKLOCK_PENDING);

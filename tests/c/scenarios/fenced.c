@@ -1,8 +1,8 @@
-/* Promise 2: tokens of one path grow with every grant, and a write guarded by a hold is refused once that is lost. */
+/* Promise 2: tokens of one path grow with every grant, and a write guarded by a hold is refused once the hold is lost. */
 
 #include "test.h"
 
-/* Acquires and releases: the token, and the number that the server gave the node. */
+/* Acquires and releases. Returns the token, and the number that the server gave the node. */
 static uint64_t grant(zklock_lock *lock, unsigned long *sequence) {
     zklock_hold *hold = acquire(lock, SOON_MS);
     uint64_t token = token_of(hold);
@@ -29,7 +29,7 @@ TEST(tokens_grow_when_the_parent_is_deleted_and_the_numbers_begin_again) {
         }
         ground("delete-tree %s", path);
     }
-    /* Also from under a holder. */
+    /* The same while somebody holds the lock. */
     stale = acquire(lock, SOON_MS);
     CHECK(token_of(stale) > last);
     ground("delete-tree %s", path);
@@ -102,7 +102,7 @@ static zklock_write deletes(const char *path, int32_t version) {
     return (zklock_write){.kind = ZKLOCK_WRITE_DELETE, .version = version, .path = path};
 }
 
-/* A hold, and the paths of what it guards. */
+/* A hold, and the paths of the nodes that it guards. */
 typedef struct {
     zklock_client *client;
     zklock_lock *lock;
@@ -145,7 +145,7 @@ TEST(a_guarded_write_is_done_while_the_lock_is_held) {
     OK(zklock_hold_commit(guard.hold, third, 2, versions));
     CHECK(is(guard.state, "2") && contenders_at(guard.state) == 0);
     CHECK(versions[0] == ZKLOCK_NO_NODE && versions[1] == 2 && versions[2] == 99);
-    /* Bytes are bytes: a NUL among them, and none at all. */
+    /* Any bytes are allowed: a NUL among them, or none at all. */
     zklock_write bytes = {
         .kind = ZKLOCK_WRITE_SET, .version = 2, .path = guard.state, .data = "a\0b", .length = 3};
     OK(zklock_hold_commit(guard.hold, &bytes, 1, NULL));
@@ -184,7 +184,7 @@ TEST(a_guarded_write_is_done_whole_or_not_at_all) {
     CHECK(zklock_last_conflict() == 0);
     IS(zklock_hold_commit(NULL, NULL, 0, NULL), ZKLOCK_INVALID_ARGUMENT);
     CHECK(zklock_last_conflict() == -1);
-    /* A conflict is no loss. */
+    /* A conflict does not lose the hold. */
     OK(zklock_release(guard.hold));
     let_go(&guard);
 }
@@ -214,7 +214,7 @@ TEST(a_guarded_write_is_refused_when_the_session_has_expired) {
     zklock_write stale = sets(guard.state, "stale", ZKLOCK_ANY_VERSION);
     ground("create %s before", guard.state);
     expire_session(guard.proxy);
-    /* At first nobody may have told the holder: then it has no answer, which is no yes. */
+    /* At first the holder may not know of the loss. Then the write gets no answer, which does not count as success. */
     early = zklock_hold_commit(guard.hold, &stale, 1, NULL);
     CHECK(early == ZKLOCK_LOST || early == ZKLOCK_UNCERTAIN);
     OK(zklock_hold_wait_lost(guard.hold, SOON_MS, &reason));
@@ -249,7 +249,7 @@ TEST(a_guarded_write_that_was_late_is_refused_after_the_next_has_the_lock) {
     lock = new_mutex(client, guard.path, 0);
     ground("create %s before", guard.state);
     ground("freeze %d both", guard.proxy);
-    /* On its way when the lock passes on. */
+    /* A write that is on its way when the lock passes on. */
     writing = start_thread(writes_late, &late);
     next = acquire(lock, SOON_MS);
     CHECK(valid_for(guard.hold) == 0 && token_of(next) > token_of(guard.hold));
@@ -303,7 +303,7 @@ TEST(a_hold_reads_nodes_whatever_became_of_it) {
     ground("create %s abcdef", guard.state);
     OK(zklock_hold_read(guard.hold, guard.state, data, sizeof data, &length, &version));
     CHECK(version == 0 && length == 6 && !memcmp(data, "abcdef-", 7));
-    /* As much as fits. */
+    /* The call returns as many bytes as fit. */
     memcpy(data, "-------", 7);
     OK(zklock_hold_read(guard.hold, guard.state, data, 3, &length, &version));
     CHECK(length == 6 && !memcmp(data, "abc----", 7));
@@ -313,7 +313,7 @@ TEST(a_hold_reads_nodes_whatever_became_of_it) {
     SAYS("buffer is NULL");
     IS(zklock_hold_read(guard.hold, "state", data, 1, &length, &version), ZKLOCK_INVALID_ARGUMENT);
     SAYS("is relative");
-    /* Lost with its node, and then with its session. */
+    /* The hold is lost with its node, and then with its session. */
     OK(zklock_hold_node(guard.hold, &node));
     ground("delete %s", node);
     zklock_write stale = sets(guard.state, "stale", ZKLOCK_ANY_VERSION);
@@ -326,7 +326,7 @@ TEST(a_hold_reads_nodes_whatever_became_of_it) {
     IS(zklock_release(guard.hold), ZKLOCK_LOST);
     OK(zklock_hold_read(guard.hold, guard.state, data, sizeof data, &length, &version));
     CHECK(version == 0);
-    /* In vain, but not for ever. */
+    /* The read fails, but does not wait for ever. */
     ground("freeze %d both", guard.proxy);
     length = 99, version = 99;
     IS(zklock_hold_read(guard.hold, guard.state, data, sizeof data, &length, &version), ZKLOCK_UNREACHABLE);

@@ -1,4 +1,4 @@
-/* zklock_client_guard: a process that is killed frees its locks at once, and one that lives never loses its session for that. */
+/* zklock_client_guard: a killed process frees its locks at once, and a living one never loses its session because of that. */
 
 #include "test.h"
 
@@ -7,24 +7,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The session timeout, which no test is slow enough to reach: all waits are bounded by SOON_MS. */
+/* The session timeout, longer than any test, because SOON_MS limits all waits. */
 #define LONG_MS 100000
 #define STOPS 200
 #define FORKS 200
 
-/* A child that holds the lock under a guardian, and does as it is told. */
+/* A child that holds the lock under a guardian, and executes orders. */
 typedef struct {
     pid_t id;
     int orders, answers;
 } holder;
 
-/* What a holder can be told: to say whether it holds the lock, to fork a child that stays, or children that end. */
+/* The orders for a holder: report whether it holds the lock, fork a child that stays, or fork children that end. */
 enum { STATE = 's', STAY = 'f', END = 'e' };
 
 static pid_t lasting_child(void) {
     pid_t child = fork();
     if (child) return child;
-    /* It has all that its parent had open, and is not exec'd. */
+    /* The child has all descriptors of its parent, because it is not exec'd. */
     for (;;) pause();
 }
 
@@ -81,7 +81,7 @@ static void ends(holder *holder, int signal) {
     close(holder->answers);
 }
 
-/* The next has the lock, long before the session of the one before could time out. */
+/* Checks that the next client has the lock long before the previous session could time out. */
 static void is_free_at_once(const char *path) {
     zklock_client *client = client_with(servers(), LONG_MS, 0);
     zklock_lock *lock = new_mutex(client, path, 0);
@@ -92,7 +92,7 @@ static void is_free_at_once(const char *path) {
     zklock_client_free(client);
 }
 
-/* How many children all threads of this process have. */
+/* The number of children of all threads of this process. */
 static int children(void) {
     int count = 0;
     DIR *threads = opendir("/proc/self/task");
@@ -164,7 +164,7 @@ TEST(the_guardian_ends_with_its_client) {
     CHECK(children() == before);
     zklock_client_free(client);
 
-    /* One that is freed lives as long as what was made of it, and is guarded as long. */
+    /* A freed client lives, and is guarded, as long as the objects that were made from it. */
     client = client_with(servers(), LONG_MS, 0);
     OK(zklock_client_guard(client, NULL));
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);

@@ -1,8 +1,8 @@
-/* A lock that nobody else wants is free, and a holder learns that others want it. */
+/* A lock that nobody else wants costs nothing, and a holder learns when others want it. */
 
 #include "events.h"
 
-/* A mutex whose node stays for so long, with so many turns of its client in a row. */
+/* A mutex whose node stays for this long, with this number of turns of its client in a row. */
 static zklock_lock *passed_on(zklock_client *client, const char *path, int64_t linger, uint32_t turns) {
     zklock_lock_options *options;
     zklock_lock *lock;
@@ -21,7 +21,7 @@ static int is_wanted(zklock_hold *hold) {
     return answer;
 }
 
-/* What a hold reports. */
+/* The reports of a hold. */
 typedef struct {
     zklock_hold *hold;
     zklock_status status;
@@ -33,7 +33,7 @@ static int came(const news *news) { return __atomic_load_n(&news->count, __ATOMI
 static void called(zklock_hold *hold, void *context) {
     news *news = context;
     CHECK(hold == news->hold);
-    /* Not whether it is wanted: to ask has the descriptor told. */
+    /* The callback must not ask whether the hold is wanted, because that would count as a report to the descriptor. */
     IS(zklock_hold_wait_wanted(hold, 0), ZKLOCK_DEADLOCK);
     __atomic_add_fetch(&news->count, 1, __ATOMIC_RELEASE);
 }
@@ -61,11 +61,11 @@ TEST(a_lingering_lock_is_taken_again_without_a_request_until_another_wants_it) {
         hold = acquire(lock, SOON_MS);
         CHECK(token_of(hold) == token);
     }
-    /* The requests of the first grant, of the watches for others, and of heartbeats if this takes long. Each round would
-     * take three. */
+    /* Only the requests of the first grant, of the watches for others, and of heartbeats if this takes long. Otherwise each
+     * round would take three. */
     CHECK(asked(proxy) < ROUNDS / 2);
 
-    /* It is given up with the release if it is held, and at once if nobody has it. */
+    /* If the lock is held, the client gives its node up with the release. If nobody holds it, it does so at once. */
     attempt *attempt = start_acquire(others, SOON_MS);
     wait_for_contenders(path, 2);
     CHECK(state_of(hold) == ZKLOCK_STATE_HELD && !is_over(attempt));
@@ -89,7 +89,7 @@ TEST(threads_pass_a_lock_on_if_their_client_has_several_turns) {
         zklock_lock *lock = passed_on(client, fresh_path(), 0, turns);
         zklock_hold *first = acquire(lock, SOON_MS), *second;
         attempt *attempt = start_acquire(lock, SOON_MS);
-        /* Other threads of the same client count as others too. */
+        /* Other threads of the same client also count as others. */
         OK(zklock_hold_wait_wanted(first, SOON_MS));
         OK(zklock_release(first));
         second = granted(attempt);
@@ -124,7 +124,7 @@ TEST(a_holder_is_told_in_every_way_that_others_wait) {
     zklock_event event = expect(client, ZKLOCK_EVENT_WANTED);
     CHECK(event.hold == hold && event.context == &late);
     EVENTUALLY(came(&called_back));
-    /* From now on it is so at once. */
+    /* From now on both calls report it at once. */
     CHECK(is_wanted(hold));
     OK(zklock_hold_wait_wanted(hold, 0));
     OK(zklock_hold_wanted_fd(hold, &again));

@@ -1,4 +1,4 @@
-/* The library's log goes where the program wants it, and nowhere else. */
+/* The library's log only goes where the program wants it. */
 
 #include "test.h"
 
@@ -21,7 +21,7 @@ static void writes(int32_t level, const char *message, void *context) {
     CHECK(message && message[0]);
     pthread_mutex_lock(&book->mutex);
     book->lines[level]++;
-    /* Sessions of the tests before, which end in the background, may have their say as well. */
+    /* Sessions of earlier tests, which end in the background, may log as well. */
     if (strstr(message, "hold lost") && strstr(message, "/c/")) {
         CHECK(level == ZKLOCK_LOG_WARN);
         book->losses++;
@@ -56,14 +56,14 @@ static int grants(book *book) {
     return count;
 }
 
-/* Everything has been handed over that was said before this: one callback comes after the other. */
+/* When this is called, every earlier line has been handed over, because callbacks come one after the other. */
 static void passed(zklock_hold *hold, zklock_reason reason, void *context) {
     (void)hold;
     (void)reason;
     __atomic_store_n((int *)context, 1, __ATOMIC_RELEASE);
 }
 
-/* A session comes, a lock is held, lost and given back, the session goes. */
+/* Opens a session, holds a lock, loses it, releases it, and closes the session. */
 static void makes_news(void) {
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
@@ -99,8 +99,7 @@ TEST(each_level_includes_those_before_it) {
     }
 }
 
-/* The latest counts, also where it wants less or more than the one before. */
-/* What was told of one path, without its fields, a line each. */
+/* The lines about one path, without their fields. */
 typedef struct {
     pthread_mutex_t mutex;
     const char *path;
@@ -110,7 +109,7 @@ typedef struct {
 static void tells(int32_t level, const char *message, void *context) {
     story *story = context;
     const char *fields = strstr(message, " path=");
-    /* Requests have such a field too, and no word of these. */
+    /* Requests have such a field, too, but are not part of the story. */
     if (level != ZKLOCK_LOG_DEBUG || !fields || !strstr(fields, story->path)) return;
     pthread_mutex_lock(&story->mutex);
     size_t used = strlen(story->text);
@@ -125,7 +124,7 @@ static int is_told(story *story, const char *line) {
     return found;
 }
 
-/* As Python's test of the same name, and as the span in Rust: the events are those of the core. */
+/* The core logs the same events as in Python's test of the same name, and in Rust's span. */
 TEST(an_acquire_is_told_from_its_call_to_its_release) {
     char path[64];
     zklock_client *other = new_client(), *client = new_client();
@@ -153,6 +152,7 @@ TEST(an_acquire_is_told_from_its_call_to_its_release) {
     zklock_client_free(other);
 }
 
+/* Even if it wants less or more than the one before. */
 TEST(the_latest_counts) {
     book first = EMPTY, second = EMPTY;
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, writes, &first));
@@ -184,7 +184,7 @@ static void takes_its_time(int32_t level, const char *message, void *context) {
     __atomic_add_fetch(&visit->called, 1, __ATOMIC_RELEASE);
     __atomic_store_n(&visit->begun, 1, __ATOMIC_RELEASE);
     while (!__atomic_load_n(&visit->go_on, __ATOMIC_ACQUIRE)) sleep_ms(1);
-    /* It lives to the end of the call. */
+    /* The message lives to the end of the call. */
     CHECK(strlen(message) > 0);
     __atomic_store_n(&visit->ended, 1, __ATOMIC_RELEASE);
 }
@@ -245,7 +245,7 @@ TEST(a_replacement_does_not_wait_for_the_lines_that_wait) {
     free_all(NULL, lock, client);
 }
 
-/* What the callback does itself. */
+/* The state of a callback that makes calls itself. */
 typedef struct {
     zklock_client *client;
     zklock_lock *lock;
@@ -260,7 +260,7 @@ static void replaces_itself(int32_t level, const char *message, void *context) {
     zklock_client *client = NULL;
     (void)level;
     CHECK(message[0]);
-    /* It was replaced by its first call. */
+    /* Its first call has replaced it, so this comes only once. */
     CHECK(!__atomic_load_n(&turn->done, __ATOMIC_ACQUIRE));
     IS(zklock_acquire(turn->lock, 0, &none), ZKLOCK_DEADLOCK);
     SAYS("a callback must not make calls that block");
@@ -294,7 +294,7 @@ static void *replaces(void *argument) {
     return NULL;
 }
 
-/* Many threads replace it while there is much to say. */
+/* Many threads replace the callback while much is logged. */
 TEST(threads_may_replace_it_at_any_time) {
     enum { THREADS = 4 };
     static book books[THREADS] = {EMPTY, EMPTY, EMPTY, EMPTY};
@@ -320,7 +320,7 @@ TEST(threads_may_replace_it_at_any_time) {
     free_all(NULL, lock, client);
 }
 
-/* First in its program: without a word from the program nothing is logged, and with it nothing is printed. */
+/* First in its program. Unless the program asks for it, nothing is logged; and nothing is printed even then. */
 TEST(nothing_is_ever_printed) {
     char printed[256];
     int streams[2] = {dup(1), dup(2)}, proxy;

@@ -1,16 +1,16 @@
-/* Promise 7: a grant is delivered only with a live lease, checked at the moment of delivery. `granted` looks whether it is
- * alive before anything else can come between. */
+/* Promise 7: a grant is delivered only with a live lease, checked at the moment of delivery. `granted` checks the lease before
+ * anything else can run. */
 
 #include "test.h"
 
-/* The session timeout T of those who wait. */
+/* The session timeout T of the waiters. */
 #define WAITER_MS 2000
 #define HEARTBEAT_MS (WAITER_MS / 10)
-/* Longer than a write proves where only one went before it (T/4), shorter than the client library waits for a sign of
- * life (2/5 T). */
+/* Longer than the lease that a write proves if only one write went before it (T/4), and shorter than the time for which
+ * the client library waits for a sign of life (2/5 T). */
 #define BEYOND_A_LEASE_MS (WAITER_MS * 3 / 10)
 
-/* What must hold for a hold that was just delivered. */
+/* Checks that a hold that was just delivered is valid and has its node. */
 static void is_live(const zklock_hold *hold, const zklock_client *client) {
     const char *node, *stat;
     unsigned long long czxid, owner;
@@ -22,7 +22,7 @@ static void is_live(const zklock_hold *hold, const zklock_client *client) {
     CHECK(token_of(hold) == czxid);
 }
 
-/* A holder, and one that waits for it through a proxy, with its node. */
+/* A holder, and a waiter behind a proxy, with its node. */
 typedef struct {
     char path[64], node[160];
     int proxy;
@@ -56,7 +56,7 @@ static void one_waits(pair *pair) {
     CHECK(pair->node[0]);
 }
 
-/* The waiter has the lock, with a node that is its old one or not. */
+/* Checks that the waiter is granted the lock, with its old node or a new one. */
 static void ends(pair *pair, int same_node, uint64_t sessions) {
     zklock_hold *hold = granted(pair->attempt);
     const char *node;
@@ -65,7 +65,7 @@ static void ends(pair *pair, int same_node, uint64_t sessions) {
     CHECK((strcmp(node, pair->node) == 0) == same_node);
     CHECK(token_of(hold) > token_of(pair->first));
     CHECK(stat_of(pair->waiter, ZKLOCK_STAT_SESSIONS) == sessions);
-    /* No hold was given that was none. */
+    /* No dead hold was delivered. */
     CHECK(stat_of(pair->waiter, ZKLOCK_STAT_LOSSES) == 0);
     OK(zklock_release(hold));
     free_all(pair->first, pair->holders, pair->holder);
@@ -76,13 +76,13 @@ TEST(a_watch_event_or_check_that_comes_after_the_lease_grants_no_dead_hold) {
     pair pair = {.proxy = 0};
     int hooks[3];
     one_waits(&pair);
-    /* By then the opening of the session proves nothing any more. */
+    /* After this the opening of the session proves nothing any more. */
     sleep_ms(WAITER_MS);
     hooks[0] = new_hook("hold-reply", pair.proxy, "event", 1, pair.path);
-    /* Of its own node. After a long silence it also asks about the one ahead. */
+    /* The check of its own node. After a long silence it also asks about the node ahead. */
     hooks[1] = new_hook("hold-reply", pair.proxy, "multi", 1, pair.node);
     hooks[2] = new_hook("hold-reply", pair.proxy, "multi", 2, pair.node);
-    /* So that it does not connect again in the middle of a late answer. */
+    /* Otherwise it might reconnect in the middle of a late answer. */
     await_hook(new_hook("see-reply", pair.proxy, "ping", 1, ""));
     OK(zklock_release(pair.first));
     for (int at = 0; at < 3; at++) {
@@ -110,7 +110,7 @@ TEST(a_waiter_whose_session_expires_queues_again_in_the_next) {
     expire_session(pair.proxy);
     EVENTUALLY(!strcmp(ground("exists %s", pair.node), "false"));
     wait_for_contenders(pair.path, 2);
-    /* Back in the queue, and not before its turn. */
+    /* It is back in the queue, and not granted before its turn. */
     CHECK(!is_over(pair.attempt));
     CHECK(state_of(pair.first) == ZKLOCK_STATE_HELD);
     OK(zklock_release(pair.first));
@@ -141,7 +141,7 @@ TEST(a_waiter_whose_session_expires_with_the_lock_free_meanwhile_gets_no_dead_ho
     free_all(second, lock, other);
 }
 
-/* The grant comes while the whole process stands still, for longer than a lease or a session. */
+/* The grant comes while the whole process is stopped, for longer than a lease or a session. */
 static void slept_through(int64_t stop) {
     const char *path = fresh_path(), *node;
     char before[128];
@@ -152,7 +152,7 @@ static void slept_through(int64_t stop) {
     zklock_status status;
     attempt *attempt;
     int descriptor;
-    /* One of nobody's session is before both of them. */
+    /* A persistent node is ahead of both of them. */
     snprintf(before, sizeof before, "%s/_c_01234567-89ab-4cde-8f01-23456789abcd-lock-0000000000", path);
     OK(zklock_release(hold));
     zklock_hold_free(hold);
@@ -171,7 +171,7 @@ static void slept_through(int64_t stop) {
     OK(zklock_release(hold));
     zklock_hold_free(hold);
 
-    /* The ticket has its grant, and a stop comes before it is fetched. */
+    /* The ticket has its grant, but the process is stopped before it is fetched. */
     CHECK(readable(descriptor, SOON_MS));
     while_stopped(stop, "exists %s", path);
     status = zklock_acquire_finish(ticket, &fetched);

@@ -1,4 +1,4 @@
-/* Promise 5: an attempt that came to nothing, and a release whose reply was lost, leave no node. */
+/* Promise 5: an attempt that fails, and a release whose reply is lost, leave no node. */
 
 #include "test.h"
 
@@ -24,7 +24,7 @@ TEST(a_node_whose_reply_was_lost_is_adopted) {
     lost = new_hook("drop-reply", proxy, "create", 1, path);
     hold = acquire(lock, SOON_MS);
     CHECK(hook_fired(lost) && contenders_at(path) == 1);
-    /* The node of the lost reply itself: nothing was created since. */
+    /* The hold has the node whose reply was lost: nothing was created since. */
     CHECK(sequence_of(hold) == sequence + 1);
     CHECK(token_of(hold) == czxid_of(hold, NULL));
     OK(zklock_release(hold));
@@ -91,7 +91,7 @@ TEST(a_release_whose_request_or_reply_is_lost_is_done_all_the_same) {
     free_all(NULL, lock, client);
 }
 
-/* A holder elsewhere, and one that comes behind it through a proxy. */
+/* A holder, and a second client, which comes behind it through a proxy. */
 typedef struct {
     const char *path;
     zklock_client *holder, *client;
@@ -111,7 +111,7 @@ static void meet(two *two) {
     two->hold = acquire(two->holders, SOON_MS);
 }
 
-/* Nothing is left but the holder's node, and then nothing at all. */
+/* Checks that only the holder's node is left, and then nothing at all. */
 static void part(two *two) {
     const char *node;
     wait_for_contenders(two->path, 1);
@@ -186,7 +186,7 @@ TEST(what_is_owed_is_counted_until_it_is_paid) {
     CHECK(stat_of(two.client, ZKLOCK_STAT_OWED) == 1);
     ground("thaw %d", two.proxy);
     settled(two.client);
-    /* Paid means gone. */
+    /* Once nothing is owed, the node is gone. */
     CHECK(contenders_at(two.path) == 1);
     part(&two);
 }
@@ -269,7 +269,7 @@ TEST(a_hold_that_is_freed_is_released_and_so_is_one_on_a_sick_network) {
     zklock_hold_free(hold);
     wait_for_contenders(path, 0);
     settled(client);
-    /* Also by another thread than the one that it belongs to, which could not release it. */
+    /* Even a thread that does not own the hold, and so could not release it, may free it. */
     zklock_lock *reentrant = new_mutex(client, path, ZKLOCK_REENTRANT);
     hold = granted(start_acquire(reentrant, SOON_MS));
     zklock_hold_free(hold);
@@ -290,7 +290,7 @@ TEST(a_client_that_is_freed_without_close_takes_its_nodes_and_its_session_along)
     wait_for_contenders(path, 2);
     zklock_client_free(client);
     zklock_lock_free(lock);
-    /* A hold keeps what it needs. */
+    /* A hold keeps the client that it needs. */
     OK(zklock_hold_confirm(hold, NULL));
     CHECK(!hook_fired(closed));
     zklock_ticket_free(ticket);

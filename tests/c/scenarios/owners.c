@@ -1,4 +1,4 @@
-/* A lock belongs to the thread that acquired it: what that may do again, and what others may not do. */
+/* A reentrant lock belongs to the thread that acquired it, which may acquire it again. Others may not release it. */
 
 #include "test.h"
 
@@ -22,18 +22,18 @@ TEST(an_inner_acquire_asks_nobody_and_only_the_last_release_frees) {
     ground("record %d", proxy);
     again = new_mutex(client, path, ZKLOCK_REENTRANT);
     for (int at = 0; at < INNER; at++) {
-        /* Another handle of the same lock is as good. */
+        /* Another handle of the same lock works as well. */
         inner[at] = acquire(at % 2 ? lock : again, timeouts[at % 3]);
         OK(zklock_hold_node(inner[at], &other));
         CHECK(inner[at] != outer && token_of(inner[at]) == token && !strcmp(node, other));
         CHECK(state_of(inner[at]) != ZKLOCK_STATE_LOST && valid_for(inner[at]) > 0);
     }
-    /* In any order: the outer hold first. */
+    /* Any order is allowed, here the outer hold first. */
     OK(zklock_release(outer));
     CHECK(state_of(outer) == ZKLOCK_STATE_RELEASED && valid_for(outer) == 0);
     IS(zklock_release(outer), ZKLOCK_NOT_HELD);
     for (int at = 0; at < INNER - 1; at++) {
-        /* Freeing is as good as releasing. */
+        /* Freeing works as well as releasing. */
         if (at % 2) OK(zklock_release(inner[at]));
         zklock_hold_free(inner[at]);
         CHECK(valid_for(inner[INNER - 1]) > 0);
@@ -93,7 +93,7 @@ TEST(another_thread_waits_for_a_reentrant_lock_like_anybody) {
     zklock_hold_free(outer);
     outer = granted(other);
     CHECK(token_of(outer) > token);
-    /* The one that owns it has ended; a new one is not taken for it, even where the system gives it the same number. */
+    /* The owner's thread has ended. A new thread does not become the owner, even if the system gives it the same number. */
     for (int round = 0; round < 20; round++) {
         CHECK(released_elsewhere(outer) == ZKLOCK_NOT_OWNER);
         CHECK(refused(start_acquire(lock, 0), NULL, 0) == ZKLOCK_TIMEOUT);
@@ -168,7 +168,7 @@ TEST(a_lock_that_is_not_reentrant_is_released_from_anywhere_but_once) {
     IS(zklock_release(hold), ZKLOCK_NOT_HELD);
     SAYS("has been released before");
     CHECK(released_elsewhere(hold) == ZKLOCK_NOT_HELD);
-    /* The next hold is not touched. */
+    /* The next hold is not affected. */
     CHECK(state_of(next) == ZKLOCK_STATE_HELD);
     CHECK(contenders_at(path) == 1);
     OK(zklock_release(next));
@@ -209,7 +209,7 @@ TEST(an_inner_section_is_not_entered_when_the_outer_hold_is_lost) {
     OK(zklock_hold_node(outer, &node));
     ground("delete %s", node);
     OK(zklock_hold_wait_lost(outer, SOON_MS, &reason));
-    /* Even when everything has been cleared away, except for the holds that the thread still has. */
+    /* The same when the nodes have been cleaned up, and only the thread's holds are left. */
     EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
     settled(client);
     sleep_ms(20);
@@ -248,7 +248,7 @@ TEST(dropping_the_last_hold_releases) {
     zklock_hold_free(outer);
     CHECK(state_of(inner) == ZKLOCK_STATE_HELD && valid_for(inner) > 0);
     CHECK(contenders_at(path) == 1);
-    /* Also where it is freed by another, who could not release it. */
+    /* Even another thread may free it, although it could not release it. */
     join_thread(start_thread(frees, inner));
     wait_for_contenders(path, 0);
     outer = acquire(lock, SOON_MS);
@@ -263,7 +263,7 @@ TEST(what_a_ticket_gets_belongs_to_no_thread) {
     zklock_hold *own = acquire(lock, SOON_MS), *hold, *none;
     zklock_ticket *ticket;
     int descriptor;
-    /* This thread has it, and begins another wait: no deadlock, and no inner hold. */
+    /* This thread holds the lock, and starts another wait: that is neither a deadlock nor an inner hold. */
     OK(zklock_acquire_start(lock, SOON_MS, &ticket));
     OK(zklock_ticket_fd(ticket, &descriptor));
     wait_for_contenders(path, 2);
@@ -272,7 +272,7 @@ TEST(what_a_ticket_gets_belongs_to_no_thread) {
     CHECK(readable(descriptor, SOON_MS));
     OK(zklock_acquire_finish(ticket, &hold));
     CHECK(token_of(hold) > token_of(own));
-    /* It is not the thread's that fetched it. */
+    /* The hold does not belong to the thread that fetched it. */
     IS(zklock_acquire(lock, 0, &none), ZKLOCK_TIMEOUT);
     CHECK(released_elsewhere(hold) == ZKLOCK_OK);
     CHECK(contenders_at(path) == 0);

@@ -42,7 +42,7 @@ TEST(readers_hold_together_and_a_writer_alone_in_the_order_of_arrival) {
     after = granted(behind);
     CHECK(can_be_had(first) && !can_be_had(writer));
     give_back(after);
-    /* It was found busy twice: the notice that the reader has gone may come a moment later. */
+    /* The writer has found it busy twice, so it only learns a moment later that the reader is gone. */
     give_back(acquire(writer, SOON_MS));
     zklock_lock_free(rival);
     zklock_lock *const all[] = {first, second, writer, late};
@@ -57,7 +57,7 @@ TEST(a_writer_may_become_a_reader_without_a_gap) {
     zklock_hold *written = acquire(writer, SOON_MS);
     attempt *waiting = start_acquire(rival, SOON_MS);
     wait_for_contenders(path, 2);
-    /* At once, though the rival stands in the queue already. */
+    /* It is granted at once, although the rival is in the queue already. */
     zklock_hold *read = acquire(reader, 0);
     CHECK(strcmp(node_of(read), node_of(written)) && valid_for(read) > 0);
     CHECK(!can_be_had(others));
@@ -72,7 +72,7 @@ TEST(a_writer_may_become_a_reader_without_a_gap) {
     zklock_lock_free(rival);
 }
 
-/* The hold with which a thread writes that has not acquired it. */
+/* The hold of a thread that writes without having acquired it. */
 typedef struct {
     zklock_hold *hold;
     atomic_int stop;
@@ -137,7 +137,7 @@ TEST(a_reader_that_would_wait_for_itself_alone_is_told_at_once) {
     give_back(read);
     zklock_lock_free(own);
     read = acquire(reader, SOON_MS);
-    /* Another thread of the same client is another reader, and for a writer it is nothing but in its way. */
+    /* Another thread of the same client is another reader. To a writer, it is just in the way. */
     CHECK((zklock_status)(intptr_t)join_thread(start_thread(tries_once, reader)) == ZKLOCK_OK);
     CHECK((zklock_status)(intptr_t)join_thread(start_thread(tries_once, writer)) == ZKLOCK_TIMEOUT);
     give_back(read);

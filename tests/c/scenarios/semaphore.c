@@ -1,10 +1,10 @@
-/* The semaphore: as many hold it as it has permits, in the order of arrival. */
+/* The semaphore: as many can hold it as it has permits, in the order of arrival. */
 
 #include "test.h"
 
 #include <stdatomic.h>
 
-/* The permits that are held, and those of the next in the queue, which waits for as many others to go. */
+/* The number of permit nodes: those of holders, and of the head of the queue, which creates its own before they are free. */
 static int permits_at(const char *path) {
     char leases[128];
     snprintf(leases, sizeof leases, "%s/leases", path);
@@ -60,7 +60,7 @@ TEST(several_permits_are_acquired_at_once_and_nobody_overtakes) {
     give_back(single);
     /* The next in the queue already has its permits there, beyond the limit. */
     CHECK(permits_at(path) == 3 + 3);
-    /* There is one, but the one who came before needs it. */
+    /* One permit is free, but a contender ahead needs it. */
     behind = start_acquire(one, SOON_MS);
     wait_for_waiters(path, 2);
     CHECK(!is_over(waiting) && !is_over(behind));
@@ -68,7 +68,7 @@ TEST(several_permits_are_acquired_at_once_and_nobody_overtakes) {
     again = granted(waiting);
     single = granted(behind);
     CHECK(permits_at(path) == 4);
-    /* All of them go at once, and with one of them the hold. */
+    /* All permits of a hold go at once, and the loss of one is the loss of the hold. */
     ground("delete %s", node_of(again));
     zklock_reason reason;
     OK(zklock_hold_wait_lost(again, SOON_MS, &reason));
@@ -114,11 +114,11 @@ TEST(the_limit_can_be_changed_while_some_wait) {
     OK(zklock_lock_options_set_limit_at(options, limit));
     OK(zklock_semaphore_new(client, path, 1, options, &lock));
     zklock_lock_options_free(options);
-    /* It is not there: the limit is what the constructor was told. */
+    /* The node does not exist, so the constructor's limit counts. */
     zklock_hold *first = acquire(lock, SOON_MS), *second, *third;
     CHECK(!can_be_had(lock));
     attempt *waiting = start_acquire(lock, SOON_MS), *another = start_acquire(lock, SOON_MS);
-    /* The other one is in line behind it, in this process. */
+    /* The other one is behind it in the local queue of this process. */
     wait_for_waiters(path, 1);
     OK(zklock_set_limit(other, limit, 2));
     EVENTUALLY(is_over(waiting) || is_over(another));

@@ -1,4 +1,4 @@
-/* A server of ZooKeeper 3.4, which knows less than later ones. */
+/* A server of ZooKeeper 3.4, which lacks some requests of later ones. */
 
 #include "test.h"
 

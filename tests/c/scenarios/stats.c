@@ -1,4 +1,4 @@
-/* What a client counts, and how it reports that to Prometheus. */
+/* A client's figures, and their report to Prometheus. */
 
 #include "test.h"
 

@@ -16,7 +16,7 @@ static zklock_ticket *start(zklock_lock *lock, int64_t timeout, int *descriptor)
     return ticket;
 }
 
-/* There is a result, and it is this, once. */
+/* Checks that there is this result, and that it can only be fetched once. */
 static zklock_hold *ends(zklock_ticket *ticket, zklock_status wanted) {
     zklock_hold *hold = NULL, *none = NULL;
     int descriptor;
@@ -30,7 +30,7 @@ static zklock_hold *ends(zklock_ticket *ticket, zklock_status wanted) {
     return hold;
 }
 
-/* Free again, and nothing owed. */
+/* Checks that the lock is free again, and nothing is owed. */
 static void is_free(zklock_client *client, zklock_lock *lock) {
     const char *path;
     zklock_hold *hold = acquire(lock, SOON_MS);
@@ -56,7 +56,7 @@ TEST(a_ticket_is_pending_then_ready_and_fetched_once) {
     OK(zklock_release(first));
     hold = ends(ticket, ZKLOCK_OK);
     CHECK(token_of(hold) > token_of(first) && valid_for(hold) > 0);
-    /* It outlives its ticket. */
+    /* The hold outlives its ticket. */
     zklock_ticket_free(ticket);
     CHECK(state_of(hold) == ZKLOCK_STATE_HELD);
     OK(zklock_release(hold));
@@ -104,7 +104,7 @@ TEST(a_cancel_before_the_grant_leaves_no_node) {
     int descriptor;
     for (int late = 0; late < 2; late++) {
         zklock_ticket *ticket = start(others, ZKLOCK_FOREVER, &descriptor);
-        /* At once, and when it is in the queue. */
+        /* Cancel it at once, or when it is in the queue. */
         if (late) wait_for_contenders(path, 2);
         OK(zklock_acquire_cancel(ticket));
         CHECK(readable(descriptor, 0));
@@ -150,7 +150,7 @@ static int64_t now_us(void) {
     return time.tv_sec * 1000000 + time.tv_nsec / 1000;
 }
 
-/* The grant and the cancel come at the same time: it is one or the other, and the lock is free in the end. */
+/* The grant and the cancel come at the same time: one of them counts, and the lock is free in the end. */
 TEST(a_cancel_at_the_moment_of_the_grant_is_one_or_the_other) {
     const char *path = fresh_path();
     zklock_client *client = new_client();
@@ -166,7 +166,7 @@ TEST(a_cancel_at_the_moment_of_the_grant_is_one_or_the_other) {
         CHECK(readable(descriptor, 0));
         status = zklock_acquire_finish(ticket, &hold);
         CHECK((status == ZKLOCK_OK && hold) || (status == ZKLOCK_INTERRUPTED && !hold));
-        /* So it comes as often too early as too late, however slow the machine is. */
+        /* With this the cancel comes as often too early as too late, however slow the machine is. */
         delay = hold ? delay * 4 / 5 : delay * 5 / 4 + 10;
         if (hold) {
             OK(zklock_hold_confirm(hold, NULL));
@@ -199,7 +199,7 @@ TEST(a_grant_that_is_freed_unfetched_is_released) {
     hold = ends(next, ZKLOCK_OK);
     OK(zklock_release(hold));
     zklock_ticket_free(next);
-    /* Also after a cancel that came too late. */
+    /* The same after a cancel that came too late. */
     ticket = start(lock, SOON_MS, &descriptor);
     CHECK(readable(descriptor, SOON_MS));
     OK(zklock_acquire_cancel(ticket));
@@ -382,7 +382,7 @@ TEST(of_many_threads_that_fetch_one_result_one_has_it) {
     free_all(NULL, lock, client);
 }
 
-/* The lowest free number: as long as none is leaked it comes back. */
+/* The lowest free descriptor. It stays the same as long as none is leaked. */
 static int next_descriptor(void) {
     int next = dup(0);
     CHECK(next >= 0);
@@ -442,7 +442,7 @@ TEST(a_wait_needs_no_descriptor_before_one_is_asked_for) {
     IS(zklock_client_fd(client, &descriptor), ZKLOCK_REFUSED);
     SAYS("raise the limit of open files");
     CHECK(descriptor == -7);
-    /* They go on without. */
+    /* The call goes on without a descriptor. */
     EVENTUALLY(zklock_call_finish(call, NULL) == ZKLOCK_OK);
     zklock_call_free(call);
     OK(zklock_release_start(hold, &call));

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-/* What `ground` reports about its servers: their TLS addresses, and files. */
+/* The TLS addresses of the servers and the certificate files, as reported by `ground`. */
 static char hosts[256], authority[256], certificate[256], key[256], stranger[256];
 
 static void ask_for_files(void) {
@@ -76,7 +76,7 @@ TEST(files_that_will_not_do_are_named_at_once) {
 
 #define PASS_PHRASE "s3cret-of-c"
 
-/* A file of this test; the command of a shell makes it, in which %s is its name. */
+/* A file of this test, made by a shell command in which %s is its name. */
 static const char *file_by(const char *command) {
     static char name[] = "/tmp/zklock-tls-XXXXXX";
     static int made;

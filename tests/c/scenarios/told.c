@@ -4,7 +4,7 @@
 
 #define HEARTBEAT_MS (SESSION_MS / 10)
 
-/* When and why, told by one of the ways there are; 0 if it has not told yet. */
+/* When a loss was reported in one of the ways, and why; 0 if it was not reported yet. */
 typedef struct {
     zklock_hold *hold;
     int64_t at;
@@ -56,7 +56,7 @@ static void *polls(void *argument) {
     return NULL;
 }
 
-/* All the ways in which a holder can be told, at once. */
+/* All the ways in which a holder can learn of a loss, at once. */
 enum { CALLBACK, CALLBACK_AGAIN, WAIT, DESCRIPTOR, POLL, WAYS };
 static const char *const WAY[] = {"callback", "second callback", "wait", "descriptor", "poll"};
 
@@ -78,7 +78,7 @@ static void listen_for(ears *ears, zklock_hold *hold) {
     }
 }
 
-/* All have been told this, within a heartbeat from then on. */
+/* Checks that all ways have reported this reason, within a heartbeat of `since`. */
 static void all_are_told(ears *ears, int64_t since, zklock_reason reason) {
     for (int way = 0; way < WAYS; way++) {
         news *news = &ears->news[way];
@@ -93,7 +93,7 @@ static void all_are_told(ears *ears, int64_t since, zklock_reason reason) {
     }
 }
 
-/* Final, whatever is tried: told at once, and told again by the release. */
+/* Checks that the loss is final: every further call reports it at once, and so does the release. */
 static void stays_lost(zklock_hold *hold, zklock_reason reason) {
     zklock_reason again = ZKLOCK_REASON_NONE;
     zklock_state state;
@@ -129,7 +129,7 @@ static void told_of(blow blow) {
     OK(zklock_hold_node(hold, &node));
     on_time();
     listen_for(&ears, hold);
-    /* The worst moment for bad news. */
+    /* This is the worst moment for a loss. */
     just_after_a_heartbeat(proxy);
     for (int way = 0; way < WAYS; way++) CHECK(!has_come(&ears.news[way]));
 
@@ -177,7 +177,7 @@ TEST(every_holder_of_a_session_is_told_within_a_heartbeat_when_all_nodes_are_del
     }
     just_after_a_heartbeat(proxy);
     ground("delete-tree %s", path);
-    /* Deleting them takes its time, and the first may have been told by now. */
+    /* Deleting them takes time, and the first holder may know of its loss by now. */
     struck = now_ms();
     for (int at = 0; at < HOLDS; at++) {
         all_are_told(&ears[at], struck, ZKLOCK_REASON_NODE_DELETED);
@@ -240,7 +240,7 @@ TEST(a_closed_client_tells_its_holders_and_a_release_is_no_loss) {
     all_are_told(&ears, begun, ZKLOCK_REASON_CLIENT_CLOSED);
     stays_lost(next, ZKLOCK_REASON_CLIENT_CLOSED);
     EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
-    /* The first, released hold was told of nothing. */
+    /* The hold that was released first got no report. */
     CHECK(!readable(descriptor, 0) && has_come(&news) == 1);
     zklock_hold_free(hold);
     free_all(next, lock, client);
@@ -285,7 +285,7 @@ TEST(a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost) {
     EVENTUALLY(!strcmp(ground("exists %s", node), "false"));
     settled(client);
     CHECK(stat_of(client, ZKLOCK_STAT_SESSION_ID) == session);
-    /* Heartbeats go on for others, and do not bring it back. */
+    /* Heartbeats go on for other holds, and do not bring this one back. */
     zklock_lock *other = new_mutex(client, fresh_path(), 0);
     zklock_hold *held = acquire(other, SOON_MS);
     just_after_a_heartbeat(proxy);
@@ -373,7 +373,7 @@ typedef struct {
     int begun, go_on, ended;
 } visit;
 
-/* Looks at its hold, tries all that blocks, and frees it. */
+/* Reads its hold, tries every call that blocks, and frees the hold. */
 static void looks_and_frees(zklock_hold *hold, zklock_reason reason, void *context) {
     visit *visit = context;
     zklock_hold *other = NULL;
@@ -408,7 +408,7 @@ TEST(a_callback_may_free_its_hold_and_must_not_block) {
     visit.lock = new_mutex(visit.client, fresh_path(), 0);
     zklock_hold *hold = acquire(visit.lock, SOON_MS);
     const char *node;
-    /* A copy: as soon as it is deleted the callback may free the hold, and its strings. */
+    /* Copy the name: as soon as the node is deleted, the callback may free the hold and its strings. */
     char copy[160];
     OK(zklock_hold_node(hold, &node));
     snprintf(copy, sizeof copy, "%s", node);
@@ -451,7 +451,7 @@ TEST(freeing_a_hold_waits_for_its_callback_and_none_comes_after_it) {
     OK(zklock_hold_on_lost(hold, takes_its_time, &visit));
     ground("delete %s", node);
     EVENTUALLY(__atomic_load_n(&visit.begun, __ATOMIC_ACQUIRE));
-    /* In the queue for the callbacks' thread, which is busy. */
+    /* This callback waits in the queue of the callbacks' thread, which is busy. */
     OK(zklock_hold_on_lost(hold, called, &behind));
     freeing = start_thread(frees, hold);
     EVENTUALLY(zklock_hold_node(hold, &node) == ZKLOCK_INVALID_HANDLE);

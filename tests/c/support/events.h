@@ -1,4 +1,4 @@
-/* Events of a client, as tests ask for them. */
+/* Helpers for a client's events. */
 
 #ifndef ZKLOCK_TEST_EVENTS_H
 #define ZKLOCK_TEST_EVENTS_H
@@ -11,7 +11,7 @@ static inline int descriptor_of(zklock_client *client) {
     return descriptor;
 }
 
-/* The next event, which comes soon. What is not of its kind is NULL. */
+/* The next event, which must come soon. Fields that do not belong to its kind are NULL. */
 static inline zklock_event next(zklock_client *client) {
     static const uint32_t nothing[7];
     zklock_event event;
@@ -34,7 +34,7 @@ static inline zklock_event expect(zklock_client *client, zklock_event_kind kind)
     return event;
 }
 
-/* There is no event, and the descriptor says so. */
+/* Checks that there is no event, and that the descriptor is not readable. */
 static inline void is_quiet(zklock_client *client, int64_t milliseconds) {
     zklock_event event = {.kind = (zklock_event_kind)-7};
     CHECK(!readable(descriptor_of(client), milliseconds));
@@ -43,7 +43,7 @@ static inline void is_quiet(zklock_client *client, int64_t milliseconds) {
     CHECK((int)event.kind == -7);
 }
 
-/* Its events are wanted from now on. */
+/* Asks for the client's events from now on. */
 static inline zklock_client *follow(zklock_client *client) {
     expect(client, ZKLOCK_EVENT_CONNECTED);
     is_quiet(client, 0);

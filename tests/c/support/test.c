@@ -22,7 +22,7 @@ void failed(const char *file, int line, const char *format, ...) {
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);
-    /* Not exit: what is broken may hang there. */
+    /* Not exit: a broken program may hang there. */
     _exit(1);
 }
 
@@ -99,7 +99,7 @@ void while_stopped(int64_t milliseconds, const char *format, ...) {
     child = fork();
     if (child < 0) failed(__FILE__, __LINE__, "fork: %s", strerror(errno));
     if (!child) {
-        /* Only what may be called after a fork with threads. */
+        /* Only calls that are allowed after a fork with threads. */
         kill(parent, SIGSTOP);
         sleep_ms(50);
         if (write(fileno(to_ground), command, (size_t)size) != size) _exit(1);
@@ -115,7 +115,7 @@ void while_stopped(int64_t milliseconds, const char *format, ...) {
 const char *servers(void) { return connect_string; }
 
 enum { LATE_TRIES = 10 };
-static int was_late; /* in which line */
+static int was_late; /* the line */
 static const char *was_late_in;
 static char was_late_with[160];
 
@@ -327,7 +327,7 @@ int new_hook(const char *what, int proxy, const char *kind, int nth, const char 
 int hook_fired(int hook) { return !strcmp(ground("fired %d", hook), "true"); }
 
 void await_hook(int hook) {
-    /* In short looks, so that other threads can speak to the ground. */
+    /* Wait in short steps, so that other threads can talk to the ground. */
     int64_t until = now_ms() + SOON_MS;
     while (strcmp(ground("wait %d 20", hook), "true")) {
         if (now_ms() > until) failed(__FILE__, __LINE__, "hook %d has not fired", hook);
@@ -411,7 +411,7 @@ static void *attempts(void *argument) {
     int64_t begun = now_ms();
     attempt->status = zklock_acquire(attempt->lock, attempt->timeout, &attempt->hold);
     attempt->took = now_ms() - begun;
-    /* Before anything else can come between. */
+    /* Check it before anything else can run. */
     if (attempt->status == ZKLOCK_OK) attempt->valid_for = valid_for(attempt->hold);
     snprintf(attempt->sentence, sizeof attempt->sentence, "%s", zklock_last_error());
     __atomic_store_n(&attempt->over, 1, __ATOMIC_RELEASE);

@@ -17,8 +17,8 @@ import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.RetryForever;
 
 /**
- * Curator among the workers (see ../README.md). With --listens, a word of its listener that is not "connected" ends a hold;
- * without, it believes that it holds until it releases.
+ * A worker with Curator (see ../README.md). With --listens, any state of its listener other than "connected" ends a hold.
+ * Otherwise it believes that it holds until it releases.
  */
 final class CuratorWorker {
     private static final long PATIENCE_MS = 10_000;
@@ -29,12 +29,12 @@ final class CuratorWorker {
     private final Random chance;
     private final int session;
     private final boolean listens;
-    // How often the listener was told of anything else than that it is connected.
+    // How often the listener was told of another state than "connected".
     private final AtomicInteger troubles = new AtomicInteger();
     private volatile boolean isOver;
     private long turn;
 
-    /** A lock that it can take: acquired within a time, it returns how to release it, or null. */
+    /** A lock: acquires it within a time, and returns how to release it, or null. */
     private interface Taking {
         Release within(long millis) throws Exception;
     }
@@ -97,7 +97,7 @@ final class CuratorWorker {
     private void takeTurn(String lock) throws IOException, InterruptedException {
         boolean tries = chance.nextInt(5) == 0;
         say("want", turn, lock, System.nanoTime());
-        // From before the acquire: what comes while it returns would not be seen otherwise.
+        // Counted from before the acquire, so that trouble while it returns is noticed.
         int before = troubles.get();
         Release release;
         try {
@@ -115,7 +115,7 @@ final class CuratorWorker {
         try {
             release.run();
         } catch (Exception failed) {
-            // Curator goes on with it in the background.
+            // Curator goes on deleting the node in the background.
         }
         say("free", turn, System.nanoTime());
     }
@@ -131,7 +131,7 @@ final class CuratorWorker {
         long end = System.nanoTime() + chance.nextInt(longest * 1000 + 1) * 1000L;
         long step = isSlow ? 20_000 : isSwift ? 200 : 2_000;
         while (true) {
-            // Read before the flag is looked at: it did not hold for longer than it says.
+            // The time is read before the flag is checked, so that the claim is not longer than the hold.
             long now = System.nanoTime();
             if (isLost(before)) {
                 say("lost", turn, System.nanoTime(), "listener");
@@ -184,7 +184,7 @@ final class CuratorWorker {
             }
         }
         new CuratorWorker(rest, listens).run(rest[3], Arrays.copyOfRange(rest, 5, rest.length));
-        // Its threads would keep it.
+        // Curator's threads would keep the process alive.
         System.exit(0);
     }
 }

@@ -1,4 +1,4 @@
-//! What workers in Rust share: the connection to the register, and how long they hold locks.
+//! Code that workers in Rust share: the connection to the register, and how long they hold locks.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 const SLOW: &str = ":/slow/";
 /// Locks that are held for a millisecond at most, so that they are granted often.
 const SWIFT: &str = ":/swift-";
-/// How often a worker says that it still holds: what is held for long, ten times more rarely.
+/// How often a worker says that it still holds: ten times more rarely for slow locks.
 const STEP: Duration = Duration::from_millis(2);
 const SWIFT_STEP: Duration = Duration::from_micros(200);
 
@@ -70,7 +70,7 @@ pub(crate) fn time(dice: &mut Dice, word: &str, session: Duration) -> (Duration,
     (millis(dice, longest), STEP)
 }
 
-/// A time up to so many milliseconds.
+/// A time of up to this number of milliseconds.
 pub(crate) fn millis(dice: &mut Dice, most: usize) -> Duration {
     Duration::from_millis(u64::try_from(dice.below(most + 1)).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-"""kazoo among the workers (see ../README.md). With --listens, a word of its listener that is not "connected" ends a hold."""
+"""A worker with kazoo (see ../README.md). With --listens, any state of its listener other than "connected" ends a hold."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from kazoo.protocol.states import KeeperState
 Lock = typing.Any
 
 PATIENCE = 10.0
-# For the end: so long a turn may go on by itself, and so long its client may take to close.
+# At the end: how long a turn may go on by itself, and how long its client may take to close.
 GRACE = 1.0
 LAST_GRACE = 5.0
-# kazoo's own would rest for an hour at last.
+# By default kazoo would in the end pause for an hour between tries.
 RETRY = {"max_tries": -1, "max_delay": 0.5}
 
 
@@ -32,7 +32,7 @@ class RegisterGone(Exception):
 
 
 class Register:
-    """Lines to it, and its end."""
+    """Sends lines to the register, and waits for its end."""
 
     def __init__(self, address: str) -> None:
         host, port = address.rsplit(":", 1)
@@ -55,7 +55,7 @@ class Register:
 
 
 class Session:
-    """A client, and how often its listener was told of anything else than that it is connected."""
+    """A client, and how often its listener was told of another state than "connected"."""
 
     def __init__(self, hosts: str, session_ms: int) -> None:
         self.troubles = 0
@@ -70,7 +70,7 @@ class Session:
         return self.client.client_state in (KeeperState.CLOSED, KeeperState.AUTH_FAILED)
 
     def close(self) -> None:
-        # An error of it (OSError, WriterNotClosedException) leaves the session to its timeout.
+        # If stopping fails (OSError, WriterNotClosedException), the session ends with its timeout.
         with contextlib.suppress(Exception):
             self.client.stop()
             self.client.close()
@@ -86,7 +86,7 @@ class Session:
         return self.client.Lock(path, name)
 
     def forget(self, lock: Lock) -> None:
-        # A semaphore leaves its listener behind: one more for each turn.
+        # Otherwise kazoo's semaphore would leave a listener behind in each turn.
         self.client.remove_listener(lock._watch_session)
 
 
@@ -115,7 +115,7 @@ class Worker:
             self._drop_session()
 
     def _end(self) -> None:
-        """What waits in kazoo does not see the end of the register: to close the client wakes it."""
+        """Closes the client at the end of the run: a wait in kazoo would not notice that the register has ended."""
         self._register.await_end()
         time.sleep(GRACE)
         threading.Thread(target=self._drop_session, daemon=True).start()
@@ -147,7 +147,7 @@ class Worker:
         tries = self._chance.randrange(5) == 0
         lock = session.lock(chosen, self._name)
         self._say("want", chosen, time.monotonic_ns())
-        # From before the acquire: what comes while it returns would not be seen otherwise.
+        # Counted from before the acquire, so that trouble while it returns is noticed.
         before = session.troubles
         try:
             has = lock.acquire(blocking=False) if tries else lock.acquire(timeout=PATIENCE)
@@ -157,12 +157,12 @@ class Worker:
         except Exception as error:  # no error of the library ends the worker
             has, why = False, type(error).__name__
         if has and self._listens and session.troubles != before:
-            # It may be one of before the trouble: nothing was claimed yet, so it has not got it.
+            # The lock may be from before the trouble. Nothing was claimed yet, so this counts as not having it.
             why = "suspended"
         now = time.monotonic_ns()
         if why:
             self._say("gave", now, why)
-            # Neither cancel() nor release() deletes the node of an acquire that failed, if kazoo could not at once.
+            # If kazoo cannot delete the node of a failed acquire at once, neither cancel() nor release() does it later.
             is_left = has and not self._release(lock)
             if is_left or not has and session.troubles != before or why not in ("busy", "timeout", "suspended"):
                 self._drop_session()
@@ -186,7 +186,7 @@ class Worker:
         word = "still"
         while word == "still":
             now = time.monotonic_ns()
-            # The flag is looked at after the time was read: it did not hold for longer than it says.
+            # The flag is checked after the time was read, so that the claim is not longer than the hold.
             if self._listens and session.troubles != before:
                 self._say("lost", time.monotonic_ns(), "listener")
                 return

@@ -1,5 +1,5 @@
-//! The lock of the client library on which zklock stands, among the workers (see ../README.md), with what it offers: a state that is
-//! not "connected" ends a hold.
+//! A worker with the lock of zklock's own client library (see ../README.md), used as that library offers it: any state other than
+//! "connected" ends a hold.
 
 mod common;
 
@@ -14,7 +14,7 @@ fn is_connected(client: &Client) -> bool {
     client.state() == SessionState::SyncConnected
 }
 
-/// One turn. A `mutex:/a` is all that it takes.
+/// One turn. It only knows `mutex:/a`.
 async fn take(
     line: &mut Line,
     client: &Client,

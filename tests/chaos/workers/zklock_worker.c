@@ -1,4 +1,4 @@
-/* zklock's C face under chaos: see ../README.md for its words and what it says. */
+/* zklock's C face under chaos: see ../README.md for its arguments and its lines. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #define LINGER_MS 2000
 #define PATIENCE_MS 10000
-/* How often it says that it still holds: what is held for long, ten times more rarely. */
+/* How often it says that it still holds: ten times more rarely for slow locks. */
 #define STEP_NS INT64_C(2000000)
 #define IS_SLOW(word) (strstr(word, ":/slow/") != NULL)
 /* Locks that are held for a millisecond at most, so that they are granted often. */
@@ -24,7 +24,7 @@
 #define SWIFT_STEP_NS INT64_C(200000)
 #define MS_IN_NS INT64_C(1000000)
 
-/* The connection to the register, and whether it has ended: the end of a turn is still reported then, as long as that
+/* The connection to the register, and whether it has ended. The end of a turn is still reported then, as long as that
  * works. */
 static int line = -1, is_broken = 0;
 static uint64_t dice;
@@ -141,7 +141,7 @@ static const char *word_of(zklock_status status) {
     return number < sizeof words / sizeof *words ? words[number] : "Unknown";
 }
 
-/* A hold may be at risk first: its lease is over, and the servers have not yet said what became of it. */
+/* A hold may be at risk first: its lease is over, but the servers have not yet said what became of it. */
 static void say_lost(const zklock_hold *hold, uint64_t turn) {
     static const char *const words[] = {"AtRisk",       "SessionExpired", "NodeDeleted",      "LeaseLapsed",
                                         "ClientClosed", "Other",          "ForeignContender", "SessionClosed"};
@@ -159,7 +159,7 @@ static int is_valid(const zklock_hold *hold) {
     return valid_for > 0;
 }
 
-/* Says what is certain, for as long as the turn lasts. */
+/* Claims the lock, as far as that is certain, until the turn is over. */
 static void claim(const zklock_hold *hold, uint64_t turn, int64_t time, int64_t step) {
     const char *node;
     uint64_t token;
@@ -171,11 +171,11 @@ static void claim(const zklock_hold *hold, uint64_t turn, int64_t time, int64_t 
         say_lost(hold, turn);
         return;
     }
-    /* Here the clock is read after the look, so that the claim does not begin before the hold. */
+    /* Here the clock is read after the check, so that the claim does not begin before the hold. */
     say("have %" PRIu64 " %" PRIu64 " %s %" PRId64, turn, token, node, now());
     end = now() + time;
     while (!is_last) {
-        /* And here before the look, so that the claim does not last longer than the hold. */
+        /* And here before the check, so that the claim does not last longer than the hold. */
         const int64_t seen = now();
         if (!is_valid(hold)) {
             say_lost(hold, turn);
@@ -205,7 +205,7 @@ static void take(zklock_lock *lock, const char *word, uint64_t turn, int tries, 
     say("free %" PRIu64 " %" PRId64, turn, now());
 }
 
-/* Mostly short; of some paths long, so that much goes wrong meanwhile. */
+/* Mostly short. Below some paths long, so that much goes wrong meanwhile. */
 static int64_t time_to_hold(const char *word, int64_t session_ms) {
     if (IS_SLOW(word)) return up_to_ms(3 * session_ms);
     if (IS_SWIFT(word)) return up_to_ms(1);
@@ -224,7 +224,7 @@ int main(int count, char **words) {
     ok(zklock_options_new(&options));
     ok(zklock_options_set_session_timeout(options, atoll(words[2])));
     ok(zklock_options_set_identity(options, words[4]));
-    /* It connects when it is first needed, and as often as that takes. */
+    /* It connects on first use, and tries as often as that takes. */
     ok(zklock_client_new_lazy(words[1], options, &client));
     zklock_options_free(options);
     locks = calloc((size_t)kinds, sizeof(zklock_lock *));

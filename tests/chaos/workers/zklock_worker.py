@@ -1,4 +1,4 @@
-"""zklock's Python face under chaos: see ../README.md for its words and what it says."""
+"""zklock's Python face under chaos: see ../README.md for its arguments and its lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import zklock
 
 LINGER = 2.0
 PATIENCE = 10.0
-# How often it says that it still holds: what is held for long, ten times more rarely.
+# How often it says that it still holds: ten times more rarely for slow locks.
 STEP = 0.002
 SLOW = ":/slow/"
 # Locks that are held for a millisecond at most, so that they are granted often.
@@ -23,7 +23,7 @@ SWIFT_STEP = 0.0002
 
 
 class Register:
-    """Lines to it, and its end. What cannot be said any more is not said: then it is over as well."""
+    """Sends lines to the register, and notices its end. A line that cannot be sent is dropped: the run is over then."""
 
     def __init__(self, address: str) -> None:
         host, port = address.rsplit(":", 1)
@@ -66,7 +66,7 @@ def lock_of(client: zklock.Client, word: str) -> zklock.Lock:
 
 
 class Turn:
-    """One turn: how a lock is asked for, claimed and let go."""
+    """One turn: acquires a lock, claims it and releases it."""
 
     def __init__(self, register: Register, number: int, tries: bool, time_to_hold: float) -> None:
         self._register, self._number, self._tries, self._time = register, number, tries, time_to_hold
@@ -89,7 +89,7 @@ class Turn:
 
     def _claim(self, hold: zklock.Hold, step: float) -> None:
         token, node = hold.token, hold.node
-        # Here the clock is read after the look, so that the claim does not begin before the hold.
+        # Here the clock is read after the check, so that the claim does not begin before the hold.
         if hold.valid_for() <= 0:
             return self._lose(hold)
         self._say("have", token, node, time.monotonic_ns())
@@ -97,7 +97,7 @@ class Turn:
         is_last = False
         while not is_last:
             is_last = time.monotonic() >= end or self._register.over.is_set()
-            # From here on it is read before the look, so that the claim does not last longer than the hold.
+            # From here on it is read before the check, so that the claim does not last longer than the hold.
             now = time.monotonic_ns()
             if hold.valid_for() <= 0:
                 return self._lose(hold)
@@ -106,7 +106,7 @@ class Turn:
                 self._register.over.wait(step)
 
     def _lose(self, hold: zklock.Hold) -> None:
-        # It may be at risk first: its lease is over, and the servers have not yet said what became of it.
+        # It may be at risk first: its lease is over, but the servers have not yet said what became of it.
         why = (hold.lost.reason or hold.state).name
         self._say("lost", time.monotonic_ns(), why.title().replace("_", ""))
 
@@ -115,7 +115,7 @@ class Turn:
 
 
 def time_to_hold(chance: random.Random, word: str, session_timeout: float) -> float:
-    """Mostly short; of some paths long, so that much goes wrong meanwhile."""
+    """Mostly short. Below some paths long, so that much goes wrong meanwhile."""
     if SLOW in word:
         return chance.uniform(0, 3 * session_timeout)
     if SWIFT in word:
@@ -140,7 +140,7 @@ def main() -> None:
         sys.exit("HOSTS SESSION_MS REGISTER NAME SEED LOCK...")
     hosts, session_ms, address, name, seed, *words = sys.argv[1:]
     session_timeout = int(session_ms) / 1000
-    # It connects when it is first needed, and as often as that takes.
+    # It connects on first use, and tries as often as that takes.
     client = zklock.Client(hosts, session_timeout=session_timeout, identity=name)
     register = Register(address)
     register.say("hello", name, os.getpid())

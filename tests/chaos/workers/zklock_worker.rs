@@ -1,4 +1,4 @@
-//! zklock's Rust face under chaos: see ../README.md for its words and what it says.
+//! zklock's Rust face under chaos: see ../README.md for its arguments and its lines.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn lock(client: &Client, word: &str) -> Outcome<Lock> {
     Ok(client.lock(&spec)?)
 }
 
-/// A worker that will not get a lock now, and why.
+/// Reports that the worker does not get the lock in this turn, and why.
 fn gave(line: &mut Line, turn: u64, reason: &str) -> Outcome<()> {
     line.say(&format!("gave {turn} {} {reason}", now()))?;
     if !matches!(reason, "busy" | "timeout") {
@@ -69,13 +69,13 @@ fn take(
         line.say(&format!("still {turn} {seen}"))?;
         sleep(step);
     }
-    // Whether it was confirmed does not matter here: the claim is over.
+    // Whether the release is confirmed does not matter here: the claim is over.
     let _ = hold.release();
     line.say(&format!("free {turn} {}", now()))
 }
 
 fn let_go(line: &mut Line, turn: u64, hold: &Hold) -> Outcome<()> {
-    // It may be at risk first: its lease is over, and the servers have not yet said what became of it.
+    // It may be at risk first: its lease is over, but the servers have not yet said what became of it.
     let why = match hold.state() {
         HoldState::Lost(reason) => format!("{reason:?}"),
         state => format!("{state:?}"),

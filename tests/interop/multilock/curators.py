@@ -1,4 +1,4 @@
-"""Curator's side of a comparison: a program of its own, with the jars of the peer."""
+"""Curator's side of a comparison: a separate program, with the jars of the peer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from contest import PROGRAMS
 
 
 def command(program: str) -> list[str]:
-    """How it is started. However this process ends, it ends with it."""
-    # It has all clients in one process, which the peer has not.
+    """The command that starts it. It ends with this process, in whatever way that ends."""
+    # Unlike the peer, it has all clients in one process.
     return ["setpriv", "--pdeathsig", "KILL", *PROGRAMS["curator"][:-1], "-Xmx512m", program]

@@ -1,5 +1,5 @@
-"""Sets of locks, by one plan: zklock's never wait for each other; how often those of Curator's InterProcessMultiLock do is
-counted. Only with ZKLOCK_LONG: it takes two minutes."""
+"""Sets of locks, with the same plan: zklock's never deadlock, and the deadlocks of Curator's InterProcessMultiLock are
+counted. Only with ZKLOCK_LONG, because it takes two minutes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Plan = typing.List[typing.List[typing.List[int]]]
 
 
 def _plan() -> Plan:
-    """For each client sets of one to four paths, in any order."""
+    """For each client, sets of one to four paths, in any order."""
     chance = random.Random(5)
     return [[chance.sample(range(PATHS), chance.randint(1, 4)) for _ in range(SETS)] for _ in range(CLIENTS)]
 
 
 class _Paths:
-    """Who is inside of which path."""
+    """The holder of each path."""
 
     def __init__(self) -> None:
         self._inside: dict[int, int] = {}
@@ -55,7 +55,7 @@ def _contend(hosts: str, client: int, sets: list[list[int]], inside: _Paths, unt
         at = 0
         while time.monotonic() < until:
             paths = sets[at % SETS]
-            # Longer than everybody else together takes.
+            # Longer than all the others take together.
             with zk.all([zk.mutex(f"/sets/zklock/{path}") for path in paths], timeout=30):
                 inside.enter(client, paths)
                 inside.leave(paths)
@@ -88,5 +88,5 @@ def test_sets_of_zklock_do_not_deadlock_where_those_of_curator_do(
         f"the first after {theirs['first_ms']} ms, each ended from outside, of up to {theirs['largest']} clients"
     )
     assert ours > SECONDS
-    # Or the plan would show nothing.
+    # Otherwise the plan would show nothing.
     assert theirs["deadlocks"] > 0, theirs

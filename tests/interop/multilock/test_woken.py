@@ -1,4 +1,4 @@
-"""Readers that a writer wakes when it goes: those who can go on, and in Curator all. Counted in the server.
+"""Counts, in the server, the readers that a writer's release wakes: those that can go on, and in Curator all.
 
 Only with ZKLOCK_LONG: it is a comparison; what zklock promises is tested where its own tests are."""
 
@@ -26,7 +26,7 @@ WRITERS, READERS = 3, 200
 
 
 class _Server:
-    """Its figures."""
+    """The server's figures."""
 
     def __init__(self, hosts: str) -> None:
         host, _, port = hosts.partition(",")[0].rpartition(":")
@@ -47,7 +47,7 @@ class _Server:
         return sum(int(figures[f"zk_sum_node_{kind}_watch_count"]) for kind in ("created", "deleted", "changed", "children"))
 
     def settled(self) -> int:
-        """The same, when nothing has changed for a second."""
+        """The same, once nothing has changed for a second."""
         until, seen, since = time.monotonic() + 60, (-1, -1), time.monotonic()
         while time.monotonic() < until:
             now = self.notifications(), self.watches()
@@ -61,7 +61,7 @@ class _Server:
 
 @pytest.fixture
 def server() -> typing.Iterator[tuple[str, _Server]]:
-    """A server of its own: the figures are those of the whole server."""
+    """A separate server, because the figures are those of the whole server."""
     ground = Ground()
     ground("start standalone tick=1000")
     hosts = ground("servers")
@@ -111,12 +111,12 @@ def _zklock(hosts: str, server: _Server) -> list[int]:
             side = client.write if number < WRITERS else client.read
             threads.append(threading.Thread(target=hold, args=[side("/woken", timeout=120)]))
             threads[-1].start()
-            # The writers first, one after the other.
+            # The writers queue first, one after the other.
             while number < WRITERS and len(client.read("/woken").contenders()) != number + 1:
                 time.sleep(0.01)
         assert granted.acquire(timeout=30)
         until = time.monotonic() + 60
-        # All but the holder wait.
+        # All except the holder wait.
         while server.watches() != WRITERS + READERS - 1:
             assert time.monotonic() < until
             time.sleep(0.05)

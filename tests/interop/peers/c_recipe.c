@@ -1,7 +1,7 @@
 /* A stand-in for ZooKeeper's own lock recipe in C, which no package brings: CONNECT KIND PATH SESSION_MS REGISTER NAME
  *
- * It names its nodes as that does, by the session, and takes what stands behind the last `-` of a name for its number, compared as
- * text. So it has one lock in a session at most, and a name without `-` would be the end of the original. */
+ * It names its nodes as that does, by the session, and takes the part of a name after the last `-` for its number, compared as
+ * text. So a session can have only one lock, and a name without `-` would crash the original. */
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-/* The session's state, whether it was ever in doubt, and how often the predecessor was heard of. */
+/* The session's state, whether it was ever in doubt, and the number of events about the predecessor. */
 static int state, is_uncertain, heard;
 
 static void watcher(zhandle_t *zk, int type, int new_state, const char *path, void *context) {
@@ -25,7 +25,7 @@ static void watcher(zhandle_t *zk, int type, int new_state, const char *path, vo
     pthread_mutex_unlock(&mutex);
 }
 
-/* Waits, at most a second, until something is heard after `before`. */
+/* Waits, for a second at most, until an event comes after `before`. */
 static void wait_after(int before) {
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
@@ -75,7 +75,7 @@ static int predecessor(zhandle_t *zk, const char *path, const char *own, char *f
     return ZOK;
 }
 
-/* Queues, and waits until nobody is before us. */
+/* Queues, and waits until nobody is ahead. */
 static int acquire(zhandle_t *zk, const char *path, char *own, size_t size) {
     char prefix[512], before[256], watched[1024];
     int code;
@@ -123,7 +123,7 @@ int main(int count, char **words) {
     goes_on = line_ask("hello", "");
     while (goes_on) {
         goes_on = turn(zk, words[3]);
-        /* The end of a session takes away the node that could not be deleted. */
+        /* The end of the session removes a node that could not be deleted. */
         if (is_uncertain) {
             zookeeper_close(zk);
             zk = session_of(words[1], atoi(words[4]));

@@ -1,4 +1,4 @@
-"""kazoo in the queue."""
+"""A peer with kazoo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/* A peer's line to the register (see ../register.py), for C and C++. Where the register has ended, so does the peer. */
+/* A peer's connection to the register (see ../register.py), for C and C++. The peer ends when the register does. */
 
 #ifndef LINE_H
 #define LINE_H
@@ -42,7 +42,7 @@ static void line_tell(const char *word, const char *rest) {
     if (fflush(line_out) != 0) line_failed(word);
 }
 
-/* Whether to go on. */
+/* Sends a line. Returns whether to go on. */
 static int line_ask(const char *word, const char *rest) {
     char answer[16];
     line_tell(word, rest);

@@ -1,4 +1,4 @@
-"""A peer's line to the register (see ../register.py), and what is the same for all peers in Python."""
+"""A peer's connection to the register (see ../register.py), and other code that all peers in Python share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typing
 
 
 class Line:
-    """One connection. Where the register has ended, so does the peer."""
+    """One connection. The peer ends when the register does."""
 
     def __init__(self, address: str, name: str) -> None:
         host, port = address.rsplit(":", 1)
@@ -27,7 +27,7 @@ class Line:
         self._socket.sendall(" ".join(map(str, [word, self.name, *rest])).encode() + b"\n")
 
     def _ask(self, word: str, *rest: object) -> bool:
-        """Whether to go on."""
+        """Sends a line. Returns whether to go on."""
         self._tell(word, *rest)
         answer = self._answers.readline().strip()
         if not answer:
@@ -58,7 +58,7 @@ def _one_line(text: object) -> str:
 
 
 def words(options: typing.Callable[[argparse.ArgumentParser], object]) -> argparse.Namespace:
-    """What stands on the command line of every peer, and options of its own."""
+    """The arguments of every peer, and this one's own options."""
     parser = argparse.ArgumentParser()
     for name in ("connect", "kind", "path"):
         parser.add_argument(name)
@@ -71,6 +71,6 @@ def words(options: typing.Callable[[argparse.ArgumentParser], object]) -> argpar
 
 
 def take_rest(given: argparse.Namespace) -> None:
-    """Between two turns, for as long as the command line says, at most. Otherwise somebody always waits."""
+    """Rests between two turns, for at most the time on the command line. Without a rest somebody always waits."""
     if given.rest:
         time.sleep(random.uniform(0.0, given.rest))

@@ -1,4 +1,4 @@
-/* zklock's C face in the queue: CONNECT KIND PATH SESSION_MS REGISTER NAME [OPTIONS] */
+/* A peer with zklock's C face: CONNECT KIND PATH SESSION_MS REGISTER NAME [OPTIONS] */
 
 #include <time.h>
 #include <zklock.h>
@@ -8,7 +8,7 @@
 static zklock_lock *locks[2];
 static const char *modes[2];
 static int count = 0;
-/* Between two turns, in seconds, at most. Without one somebody always waits. */
+/* The longest rest between two turns, in seconds. Without a rest somebody always waits. */
 static double rest = 0;
 
 static void ok(zklock_status status) {
@@ -107,7 +107,7 @@ int main(int words_count, char **words) {
     make(client, words[2], words[3], how);
     goes_on = line_ask("hello", "");
     while (goes_on) {
-        /* The write side comes first, and once in four times. */
+        /* The write side is the first of two, and is chosen once in four times. */
         const int which = count == 2 && rand() % 4 != 0;
         goes_on = turn(locks[which], modes[which]);
         nanosleep(&(struct timespec){0, (long)(rest * 1e9 * rand() / RAND_MAX)}, NULL);

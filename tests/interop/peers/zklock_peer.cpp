@@ -1,4 +1,4 @@
-// zklock's C++ face in the queue: CONNECT KIND PATH SESSION_MS REGISTER NAME [OPTIONS]
+// A peer with zklock's C++ face: CONNECT KIND PATH SESSION_MS REGISTER NAME [OPTIONS]
 
 #include <chrono>
 #include <cmath>
@@ -18,10 +18,10 @@
 #include "line.h"
 
 namespace {
-/** Between two turns, at most. Without one somebody always waits. */
+/** The longest rest between two turns. Without a rest somebody always waits. */
 std::chrono::duration<double> rest{0};
 
-/** Whether to go on. */
+/** One turn. Returns whether to go on. */
 using turn = std::function<bool()>;
 
 bool leave(zklock::hold &hold) {

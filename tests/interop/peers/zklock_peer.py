@@ -1,4 +1,4 @@
-"""zklock's Python face in the queue."""
+"""A peer with zklock's Python face."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Choose = typing.Callable[[], "tuple[str, Turn]"]
 
 
 def chooser(client: zklock.Client, kind: str, path: str, extra: dict[str, typing.Any]) -> Choose:
-    """Gives the mode and the lock of the next turn."""
+    """Returns the mode and the lock of the next turn."""
     name, *numbers = kind.split(":")
     if name == "mutex":
         return always("x", client.mutex(path, **extra))
@@ -102,7 +102,7 @@ def downgraded(write: zklock.Lock, read: zklock.Lock) -> Turn:
 
 
 def leave(line: Line, hold: zklock.Hold) -> bool:
-    """Says that it has been inside all the time, if it is certain of that."""
+    """Reports that it was inside all the time, if that is certain, and releases."""
     goes_on = line.leave() if hold.valid_for() > 0 else line.lost(hold.state)
     with contextlib.suppress(zklock.LockLost):
         hold.release()

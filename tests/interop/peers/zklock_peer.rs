@@ -1,4 +1,4 @@
-//! zklock's Rust face in the queue: `zklock-peer CONNECT KIND PATH SESSION_MS REGISTER NAME [--dialect=D] [--foreign=F]
+//! A peer with zklock's Rust face: `zklock-peer CONNECT KIND PATH SESSION_MS REGISTER NAME [--dialect=D] [--foreign=F]
 //! [--linger=SECONDS] [--rest=SECONDS]`.
 
 use std::io::{BufRead, BufReader, Write};
@@ -11,7 +11,7 @@ use zklock_core::{ClientOptions, Dialect, Error, ErrorKind, Foreign, LockSpec};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// To the register: see ../register.py. Where that has ended, so does the peer.
+/// The connection to the register: see ../register.py. The peer ends when the register does.
 struct Line {
     name: String,
     socket: BufReader<TcpStream>,
@@ -29,7 +29,7 @@ impl Line {
         Ok(self.socket.get_mut().write_all(format!("{text}\n").as_bytes())?)
     }
 
-    /// Whether to go on.
+    /// Sends a line. Returns whether to go on.
     fn ask(&mut self, word: &str, rest: &str) -> Outcome<bool> {
         self.tell(word, rest)?;
         let mut answer = String::new();
@@ -40,7 +40,7 @@ impl Line {
     }
 }
 
-/// How a peer gets the lock and gives it up, and how it enters.
+/// How a peer acquires and releases the lock, and the mode with which it enters.
 enum Turn {
     Simple(&'static str, Lock),
     Permits(u32, Lock),
@@ -105,7 +105,7 @@ fn name_of(node: &str) -> &str {
     node.rsplit('/').next().unwrap_or_default()
 }
 
-/// Says that it has been inside all the time, if it is certain of that.
+/// Reports that it was inside all the time, if that is certain.
 fn leave(line: &mut Line, hold: &Hold) -> Outcome<bool> {
     let goes_on =
         if hold.valid_for().is_zero() { line.ask("lost", "lease")? } else { line.ask("leave", "")? };
@@ -137,12 +137,12 @@ fn with_options(spec: LockSpec, words: &[String]) -> Outcome<LockSpec> {
     })
 }
 
-/// Of the option with that beginning, if the word is one.
+/// The time in an option, if the word is the option with this beginning.
 fn seconds(word: &str, option: &str) -> Outcome<Option<Duration>> {
     Ok(word.strip_prefix(option).map(str::parse).transpose()?.map(Duration::from_secs_f64))
 }
 
-/// Between two turns, for as long as the option says, at most. Otherwise somebody always waits.
+/// Rests between two turns, for at most the time of the option. Without a rest somebody always waits.
 fn take_rest(options: &[String]) -> Outcome<()> {
     let random = std::time::SystemTime::UNIX_EPOCH.elapsed()?.subsec_micros() % 1000;
     for word in options {

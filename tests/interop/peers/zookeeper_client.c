@@ -1,9 +1,9 @@
-/* ZooKeeper's own C client on a server: what it can do has to work, and to look as it should.
+/* ZooKeeper's own C client on a server: all its calls must work, with the right results.
  *
  *   zookeeper_client HOSTS
  *
- * Prints a line for each thing that was as it should be. When it prints `cut me`, it wants its connection to be cut,
- * and a line in return; so that it can see that its session and its watches outlive that.
+ * Prints a line for each check that succeeds. When it prints `cut me`, the test must cut its connection and send it a
+ * line. It then checks that its session and its watches outlive that.
  */
 
 #include <pthread.h>
@@ -42,7 +42,7 @@ static void watcher(zhandle_t *handle, int type, int new_state, const char *path
     pthread_mutex_unlock(&mutex);
 }
 
-/* Waits, at most 20 s, until a counter has reached a number. */
+/* Waits, for 20 s at most, until a counter has reached a number. */
 static void wait_for(const int *counter, int number) {
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);

@@ -1,4 +1,4 @@
-//! Bugs in what holds rest on.
+//! Bugs in the keeper of the holds.
 
 use super::{KEEPER, LAPSES, Seed, WATCHING, edit, seed};
 

@@ -1,4 +1,4 @@
-"""What the tests in asyncio have in common."""
+"""Helpers for the tests in asyncio."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ T = typing.TypeVar("T")
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """A loop that tells when it was called from another thread."""
+    """A loop that reports when it is called from another thread."""
 
     def __init__(self) -> None:
         super().__init__()
         self._called = threading.Event()
 
     def listen(self) -> threading.Event:
-        """The event that it is called from now on."""
+        """An event that is set by the next such call."""
         self._called = threading.Event()
         return self._called
 
@@ -39,7 +39,7 @@ class Loop(asyncio.SelectorEventLoop):
         *args: Unpack[Arguments],
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
-        # An earlier one must not be taken for a later one, however long its thread stays here.
+        # An earlier call must not count as a later one, however long its thread stays here.
         called = self._called
         handle = super().call_soon_threadsafe(callback, *args, context=context)
         called.set()
@@ -47,7 +47,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 def run_in(loop: asyncio.AbstractEventLoop, coroutine: typing.Coroutine[typing.Any, typing.Any, T]) -> T:
-    """As ``asyncio.run``, in this loop."""
+    """Like ``asyncio.run``, in this loop."""
     try:
         return loop.run_until_complete(coroutine)
     finally:
@@ -62,18 +62,18 @@ def run_in(loop: asyncio.AbstractEventLoop, coroutine: typing.Coroutine[typing.A
 
 
 async def soon(awaitable: typing.Awaitable[T]) -> T:
-    """Awaits it, but not for ever."""
+    """Awaits something, but not for ever."""
     return await asyncio.wait_for(awaitable, SOON)
 
 
 async def steps(count: int) -> None:
-    """Lets the loop make so many rounds."""
+    """Lets the loop make this number of rounds."""
     for _ in range(count):
         await asyncio.sleep(0)
 
 
 async def true(condition: typing.Callable[[], bool], within: float = SOON) -> bool:
-    """Waits until it is true, or not for ever."""
+    """Waits until the condition is true, but not for ever."""
     end = time.monotonic() + within
     while not condition():
         if time.monotonic() > end:
@@ -83,7 +83,7 @@ async def true(condition: typing.Callable[[], bool], within: float = SOON) -> bo
 
 
 async def queue(ground: Ground, path: str, length: int) -> list[str]:
-    """Waits until so many are in the queue, while the loop goes on."""
+    """Waits until the queue has this length, while the loop goes on."""
     return await asyncio.to_thread(ground.expect_children, path, length)
 
 
@@ -93,12 +93,12 @@ async def fired(ground: Ground, hook: str) -> bool:
 
 
 async def settled(zk: zklock.Client | zklock.AsyncClient) -> None:
-    """Waits until nothing is owed."""
+    """Waits until the client owes nothing."""
     assert await true(lambda: zk.stats().owed == 0), zk
 
 
 async def free(zk: zklock.Client, other: zklock.Client, path: str, ground: Ground) -> None:
-    """Nothing was left behind at that path, and another client can have the lock at once."""
+    """Checks that nothing was left behind at the path, and another client can have the lock at once."""
     await settled(zk)
     assert ground.children(path) == []
     assert not zk.mutex(path).locked()

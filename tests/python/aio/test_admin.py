@@ -1,4 +1,4 @@
-"""Who is in the queue, and how an operator takes one out of it, in asyncio."""
+"""Listing the queue, and removing a contender from it, in asyncio."""
 
 from __future__ import annotations
 

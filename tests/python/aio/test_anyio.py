@@ -1,4 +1,4 @@
-"""anyio on asyncio: cancel scopes, deadlines, task groups; and threads for the blocking face."""
+"""anyio on asyncio: cancel scopes, deadlines, task groups, and threads for the blocking face."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_scope_that_ends_in_the_block_releases(
         with anyio.move_on_after(0.1) as scope:
             async with zk.aio.mutex(path):
                 await anyio.sleep_forever()
-        # Its cancel comes again at every wait, that of the release, too: which goes on.
+        # The scope cancels again at every wait, even that of the release, which must go on.
         assert scope.cancelled_caught
         await queue(ground, path, 0)
         await free(zk, other, path, ground)
@@ -101,7 +101,7 @@ def test_the_tasks_of_a_group_take_turns_and_a_failure_ends_their_waits(
             await queue(ground, path, 2)
             raise LookupError
 
-        # An exception group, which old Pythons have from a package.
+        # An exception group, which old Pythons get from a package.
         with pytest.raises(Exception) as caught:
             async with anyio.create_task_group() as group:
                 for number in range(5):
@@ -135,11 +135,11 @@ def test_the_blocking_face_works_in_threads(
             for _ in range(10):
                 group.start_soon(anyio.to_thread.run_sync, work)
         assert len(tokens) == 10 and tokens == sorted(tokens)
-        # A hold as a value goes from thread to thread.
+        # A hold as a value may go from thread to thread.
         hold = await anyio.to_thread.run_sync(lock.hold)
         assert hold.valid_for() > 0
         await anyio.to_thread.run_sync(hold.release)
-        # A thread that nobody waits for any more ends by its own deadline.
+        # A thread that nobody waits for ends by its own deadline.
         with other.mutex(path):
             with anyio.move_on_after(0.1):
                 await anyio.to_thread.run_sync(lambda: zk.mutex(path).acquire(timeout=0.3), abandon_on_cancel=True)

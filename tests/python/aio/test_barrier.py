@@ -67,7 +67,7 @@ def test_a_block_that_raises_waits_for_nobody(
         await soon(its.leave())
         with pytest.raises(zklock.NotHeld):
             await its.leave()
-        # To leave begins at once.
+        # Leaving begins at once, even without an await.
         async with await zk.aio.double_barrier(at, 1).enter(timeout=5) as member:
             assert member.path == at and member.loss is None
         (await zk.aio.double_barrier(at, 1).enter()).leave()

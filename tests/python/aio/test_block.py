@@ -1,4 +1,4 @@
-"""The end of an ``async with`` block: what it raises, what it never hides, and that it always releases."""
+"""The end of an ``async with`` block: it reports a loss, never hides an exception, and always releases."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_block_gives_the_hold_and_releases_it(zk: zklock.Client, path: str, gr
             assert contender.token == hold.token
         assert hold.state is zklock.HoldState.RELEASED and not lock.locked()
         assert ground.children(path) == []
-        # The same objects serve both: here the blocking lock, and a hold.
+        # The same objects serve both faces: here the blocking lock, and a hold.
         async with zk.mutex(path) as hold:
             assert isinstance(hold, zklock.AsyncHold)
         async with await lock.hold() as hold:
@@ -114,7 +114,7 @@ def test_what_a_block_raises_has_a_note_of_the_loss(
 
 
 def test_the_end_of_a_block_runs_nothing_in_which_a_signal_could_raise(zk: zklock.Client, path: str) -> None:
-    """What is written in Python is such: the hold would be left behind."""
+    """Context managers written in Python can be interrupted like this, and would then leave the hold behind."""
     ran: list[str] = []
 
     def note(frame: types.FrameType, event: str, _: object) -> None:
@@ -147,7 +147,7 @@ def test_a_block_whose_hold_was_released_within_ends_in_peace(zk: zklock.Client,
         async def acquire() -> None:
             await lock.acquire()
 
-        # It does not release another owner's hold either.
+        # Nor does it release another owner's hold.
         async with lock as hold:
             await hold.release()
             await asyncio.create_task(acquire())
@@ -168,7 +168,7 @@ def test_a_release_that_is_not_confirmed_is_only_logged(
                 async with zk.mutex(path) as hold:
                     proxy("freeze", "both")
                 assert hold.state is zklock.HoldState.RELEASED
-                # Another thread reports it.
+                # Another thread logs it.
                 assert await true(lambda: any(path in record.getMessage() for record in caplog.records))
                 assert {record.levelname for record in caplog.records} == {"WARNING"}
             proxy("thaw")
@@ -213,7 +213,7 @@ def test_a_generator_that_is_forgotten_within_a_block_releases(
         async for _ in rows(lock):
             assert lock.locked()
             break
-        # The loop closes it, in another task.
+        # The loop closes the generator, in another task.
         gc.collect()
         await steps(3)
         assert await true(lambda: not lock.locked(), within=2)
@@ -258,7 +258,7 @@ def test_a_generator_closed_within_the_inner_block_leaves_the_outer_hold(
 def test_a_block_that_another_task_ends_releases(
     zk: zklock.Client, path: str, ground: Ground, fails: bool
 ) -> None:
-    """Frameworks do so: the set-up in one task, the end in another."""
+    """Frameworks may begin a block in one task and end it in another."""
 
     async def main() -> None:
         lock, stack = zk.aio.mutex(path), contextlib.AsyncExitStack()

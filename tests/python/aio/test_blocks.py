@@ -1,4 +1,4 @@
-"""Blocks of one lock in one task that end in another order than that of their beginning: each ends its own hold."""
+"""Blocks of one lock in one task that end in another order than they began: each ends its own hold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import zklock
 
 
 class Open(typing.NamedTuple):
-    """A block that is open."""
+    """An open block."""
 
     hold: zklock.AsyncHold
     end: typing.Callable[[], typing.Awaitable[object]]
@@ -50,7 +50,7 @@ async def by_stack(lock: zklock.AsyncLock) -> Open:
 
 
 async def by_task(lock: zklock.AsyncLock) -> Open:
-    """The end is in another task than the beginning, as frameworks have it."""
+    """The block ends in another task than it began in, as in some frameworks."""
     opened = await asyncio.create_task(by_generator(lock))
 
     async def end() -> None:

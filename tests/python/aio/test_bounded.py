@@ -18,7 +18,7 @@ TIMEOUT, GRACE = 0.3, 0.05
 
 
 async def in_time(call: typing.Callable[[], typing.Awaitable[object]]) -> None:
-    """The call is late by design; it ends at its deadline. A machine that is busy may delay it, but not each time."""
+    """Checks that a call ends at its deadline. A busy machine may delay it, but not every time."""
     lateness = []
     for _ in range(20):
         begun = time.monotonic()
@@ -31,7 +31,7 @@ async def in_time(call: typing.Callable[[], typing.Awaitable[object]]) -> None:
 
 
 async def times_out(lock: zklock.AsyncLock, *late: type[zklock.Error]) -> None:
-    """However it is asked for. It is called one of these; usually a timeout."""
+    """Checks that each way to acquire is late, with one of these errors, usually a timeout."""
     late = late or (zklock.Timeout,)
 
     async def acquire() -> None:
@@ -114,7 +114,7 @@ def test_a_wait_in_the_queue_ends_in_time_when_the_network_freezes_under_it(
                 try:
                     assert await task is False
                 except zklock.Unreachable:
-                    # It froze before the answer that there is a queue.
+                    # It froze before it was known that there is a queue.
                     pass
                 took = time.monotonic() - begun
                 assert 0.99 < took
@@ -128,7 +128,7 @@ def test_a_wait_in_the_queue_ends_in_time_when_the_network_freezes_under_it(
 
 
 def test_a_client_that_cannot_connect_delays_nobody(path: str) -> None:
-    # It listens, and never answers.
+    # This server listens, but never answers.
     with socket.create_server(("127.0.0.1", 0)) as silent:
         hosts = f"127.0.0.1:{silent.getsockname()[1]}"
 
@@ -162,7 +162,7 @@ def test_a_timeout_of_zero_tries_once(zk: zklock.Client, other: zklock.Client, p
                 with pytest.raises(zklock.Timeout):
                     await lock.hold(timeout=0)
             await queue(ground, path, 1)
-        # The lock that was busy may have to hear first that it is free; another one asks.
+        # The lock that found it busy may first have to learn that it is free. Another one asks.
         lock = zk.aio.mutex(path)
         assert await lock.acquire(blocking=False) is True
         await lock.release()
@@ -197,7 +197,7 @@ def test_the_arguments_of_acquire_are_those_of_threading(zk: zklock.Client, path
         (OverflowError, "timeout value is too large", lambda: lock.acquire(timeout=1e300)),
         (zklock.InvalidInput, "a timeout of -1 s", lambda: lock.hold(timeout=-1)),
     ]
-    # They are looked at when it is called, and nothing is left that would have to be awaited.
+    # The arguments are checked by the call, and there is no coroutine left that must be awaited.
     for kind, text, call in calls:
         with pytest.raises(kind, match=text):
             call()
@@ -219,7 +219,7 @@ def test_the_loop_goes_on_while_tasks_wait(other: zklock.Client, path: str, grou
                 lasted = time.monotonic() - begun
                 not_later(lasted / rounds, 0.02)
                 assert [task.result() for task in tasks] == [False] * 20
-                # Nor does a wait turn it in vain.
+                # Nor does a wait keep the loop busy.
                 clock = time.process_time()
                 assert await zk.mutex(path).acquire(timeout=0.5) is False
                 not_later(time.process_time() - clock, 0.25)

@@ -44,7 +44,7 @@ def test_a_cancel_at_any_moment_leaves_nothing(
             hold = await blocker.hold() if is_taken else None
             tasks = [asyncio.create_task(work(lock)) for _ in range(2)]
             await asyncio.sleep(chance.uniform(0, 0.03))
-            # The grant and the cancel meet.
+            # The grant and the cancel happen at the same time.
             begun = hold.release() if hold else None
             if begun:
                 await asyncio.sleep(chance.uniform(0, 0.006))
@@ -59,7 +59,7 @@ def test_a_cancel_at_any_moment_leaves_nothing(
         await settled(other)
         for queue in (at, f"{at}-permits"):
             await asyncio.to_thread(ground.expect_free, queue)
-        # Others can have it at once.
+        # Others can have the lock at once.
         assert await blocker.acquire(timeout=5)
         await blocker.release()
 

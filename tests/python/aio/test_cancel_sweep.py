@@ -1,4 +1,4 @@
-"""Promise 5: whenever a task is cancelled, around the grant above all, it leaves no hold and no node."""
+"""Promise 5: whenever a task is cancelled, above all around the grant, it leaves no hold and no node."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ WAYS = [by_acquire, by_hold, by_block, by_wait_for]
 
 
 async def ends(task: asyncio.Future[typing.Any]) -> None:
-    """The task ends as one that was cancelled."""
+    """Waits until the task ends, which must be by its cancel."""
     done, _ = await asyncio.wait({task}, timeout=SOON)
     assert done and task.cancelled(), task
 
@@ -90,15 +90,15 @@ def test_a_cancel_in_any_round_of_the_loop_after_the_grant_leaves_no_hold(
         await waiting(ground, path)
         called = loop.listen()
         holder.release()
-        # The loop stands still while the grant comes, and the task is not told before it goes on.
+        # The loop is blocked while the grant comes, so the task only learns of it when the loop goes on.
         assert called.wait(SOON)
         assert zk.stats().grants == 1 and not lock.locked()
         await steps(count)
-        # In round 0 the grant is in the loop's hands, in round 1 in the future's, then in the task's.
+        # In round 0 the loop has the grant, in round 1 the future, then the task.
         assert lock.locked() == (count > 1) or way is by_wait_for
         task.cancel()
         if way is by_wait_for and sys.version_info < (3, 12):
-            # asyncio's own version ignored the cancel then, if there was a result.
+            # At this point asyncio's own version ignored the cancel if there was a result.
             await asyncio.wait({task}, timeout=0.1)
             task.cancel()
         await ends(task)
@@ -126,7 +126,7 @@ def test_a_cancel_of_the_bare_coroutine_is_either_a_grant_or_a_cancel(
         await asyncio.wait({task})
         assert task.cancelled() == (count < 2)
         if not task.cancelled():
-            # The task has its answer: the lock belongs to who asked for it.
+            # The task has its answer, so its caller has the lock.
             assert task.result() and lock.locked()
             await lock.release()
         await free(zk, other, path, ground)
@@ -162,7 +162,7 @@ def test_two_cancels_leave_no_hold_either(
         await steps(count)
         task.cancel()
         task.cancel()
-        # It tries again, and is cancelled in whatever it is at then.
+        # It tries again, and is cancelled at whichever step it has reached.
         await steps(count)
         while not task.done():
             task.cancel()
@@ -192,7 +192,7 @@ def test_a_cancel_at_any_step_in_a_queue_leaves_no_node(
             assert await fired(ground, hook)
             task.cancel()
             await ends(task)
-            # The message is held, so what became of the node cannot be known yet.
+            # The message is held, so the client cannot know yet what became of the node.
             assert await true(lambda: zk.stats().owed == 1)
             ground(f"open {hook}")
             await settled(zk)
@@ -213,7 +213,7 @@ def test_a_cancel_at_any_moment_of_an_acquire_of_a_free_lock_leaves_no_node(
         for _ in range(10):
             await lock.acquire()
             await lock.release()
-        # The grants come somewhere in the first half of this, the cancels all over it.
+        # The grants come in the first half of this span, the cancels at any time in it.
         span = (time.perf_counter() - begun) / 10
         granted = cancelled = 0
         for number in range(400):
@@ -256,7 +256,7 @@ def test_a_cancel_at_any_moment_of_a_hand_over_leaves_no_node(
         for number in range(250):
             hold = await there.hold()
             task = asyncio.create_task(enter())
-            # On the wire before the release, though perhaps not yet in the queue.
+            # It is on the wire before the release, though perhaps not yet in the queue.
             await steps(1)
             begun = time.perf_counter()
             released = hold.release()
@@ -299,7 +299,7 @@ def test_a_timeout_of_asyncio_at_any_moment_leaves_no_node(
             except asyncio.TimeoutError:
                 late += 1
                 span *= 1.02
-                # Nobody holds it without knowing.
+                # Nobody holds it without knowing that.
                 assert not lock.locked()
         assert granted and late, f"no race: {granted} granted, {late} late"
         await free(zk, other, path, ground)
@@ -387,7 +387,7 @@ def test_a_task_cancelled_before_or_just_after_its_first_step_leaves_no_node(
             if task.cancel():
                 await ends(task)
             else:
-                # Granted in its first step: this thread must have slept in it.
+                # It was granted in its first step, so this thread must have slept in that.
                 assert count
                 await zk.aio.mutex(path).release()
         await free(zk, other, path, ground)
@@ -408,7 +408,7 @@ def test_a_cancel_while_it_connects_leaves_no_node(path: str, ground: Ground) ->
             task.cancel()
             await ends(task)
         ground(f"open {hook}")
-        # The connection is there for the call that still wants it, and for no other.
+        # The connection is made for the call that still wants it, and for no other.
         assert await soon(tasks[2])
         assert proxy("messages").count("request:create:") == proxy("messages").count(f"request:create:{path}")
         assert len(ground.children(path)) == 1

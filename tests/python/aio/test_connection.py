@@ -1,4 +1,4 @@
-"""An asyncio program is told of connections, outages and lost sessions."""
+"""Reports of connections, outages and lost sessions to an asyncio program."""
 
 from __future__ import annotations
 

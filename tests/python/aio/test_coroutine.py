@@ -1,4 +1,4 @@
-"""What the calls give is a coroutine, for all that asyncio and its users do with one."""
+"""Calls return coroutines, with which asyncio and its users can do everything that they do with coroutines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ground import Ground
 import zklock
 
 
-# Missing in the oldest Python that is checked.
+# The oldest Python that is checked does not have it.
 NEWER: typing.Any = asyncio
 
 
@@ -40,7 +40,7 @@ def test_it_is_a_coroutine_for_asyncio_and_an_awaitable_for_all(zk: zklock.Clien
         warnings.simplefilter("always")
         asyncio.run(main())
         gc.collect()
-    # A closed coroutine need not be awaited. The last one was only looked at.
+    # A closed coroutine need not be awaited. The last one was never started.
     assert unraisable(caught) == [(RuntimeWarning, "AsyncLock.acquire was never awaited")]
 
 
@@ -241,7 +241,7 @@ def test_eager_tasks_own_their_locks(zk: zklock.Client, path: str, ground: Groun
 
         await asyncio.gather(*(asyncio.create_task(work(number)) for number in range(10)))
         assert sorted(order) == list(range(10))
-        # In its first step, which is within this call, it may even be granted.
+        # It may even be granted in its first step, which is within this call.
         task = asyncio.create_task(lock.acquire())
         if not task.cancel():
             await lock.release()
@@ -255,7 +255,7 @@ def test_without_a_loop_it_says_so(zk: zklock.Client, path: str, ground: Ground)
     call = zk.aio.mutex(path).acquire()
     with pytest.raises(RuntimeError, match="run in an asyncio event loop"):
         call.send(None)
-    # Work that it had started is withdrawn.
+    # The attempt that it had started is withdrawn.
     ground.expect_children(path, 0)
 
 

@@ -1,4 +1,4 @@
-"""The election in asyncio, and observers: nothing that they see is lost when they are cancelled."""
+"""The election in asyncio, and observers: a cancelled call loses no report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import zklock
 
 
 async def until(observer: zklock.AsyncObserver, token: typing.Optional[int]) -> None:
-    """Waits until this one is reported."""
+    """Waits until this leader is reported."""
     async for leader in observer:
         if (leader.token if leader else None) == token:
             return
@@ -54,7 +54,7 @@ def test_what_a_cancelled_look_has_seen_the_next_one_tells(
             called = loop.listen()
             lead = zk.election(path).hold()
             if late:
-                # It has seen it, and the loop has been told: but the task has not gone on yet.
+                # The observer has seen it, and the loop was called, but the task has not gone on yet.
                 assert called.wait(10)
             look.cancel()
             await soon(asyncio.wait({look}))
@@ -64,7 +64,7 @@ def test_what_a_cancelled_look_has_seen_the_next_one_tells(
             await soon(until(observer, None))
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(observer.next(), 0.1)
-        # Several looks are one after the other.
+        # Several calls are served one after the other.
         looks = [asyncio.ensure_future(observer.next()) for _ in range(2)]
         await asyncio.sleep(0.02)
         lead = zk.election(path).hold()
@@ -89,7 +89,7 @@ def test_the_end_of_an_observer(zk: zklock.Client, hosts: str, path: str) -> Non
             await soon(look)
         with pytest.raises(zklock.Closed):
             await soon(observer.__anext__())
-        # An observer need not be read to its end, and what it gives need not be awaited.
+        # An observer need not be read to its end, and its calls need not be awaited.
         look = asyncio.ensure_future(zk.aio.election(path).observe().next())
         await asyncio.sleep(0)
         look.cancel()

@@ -64,7 +64,7 @@ def test_a_holder_that_is_cut_off_stops_before_the_next_begins(other: zklock.Cli
             assert first.valid_for() == 0 < second.valid_for()
             assert await asyncio.wait_for(first.lost, SOON) is zklock.LossReason.LEASE_LAPSED
             proxy("thaw")
-            # Back in touch, it opens the next session and queues, and has not got its old hold again.
+            # When it is back in touch, it opens the next session and queues. Its old hold stays lost.
             with pytest.raises(zklock.LockLost):
                 await first.release()
             third = asyncio.create_task(lock.hold())

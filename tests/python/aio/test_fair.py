@@ -29,7 +29,7 @@ def test_the_tasks_of_a_client_are_served_in_the_order_of_their_arrival(
             for name in range(20):
                 tasks.append(asyncio.create_task(line(lock, name, order)))
                 await steps(1)
-            # The holder's node, and one for the next.
+            # There is the holder's node, and one for the next.
             await queue(ground, path, 2)
             assert order == []
         await soon(asyncio.gather(*tasks))
@@ -49,7 +49,7 @@ def test_the_first_tasks_at_a_new_lock_are_served_in_the_order_of_their_arrival(
             await zk.connect()
         for number in range(5 if connected else 1):
             order: list[int] = []
-            # Each has a lock object of its own in every other round, as it is in most programs.
+            # In every other round each has its own lock object, as in most programs.
             lock = zk.mutex(path)
             locks = [lock if number % 2 else zk.mutex(path) for _ in range(10)]
             await soon(asyncio.gather(*(line(lock, name, order) for name, lock in enumerate(locks))))
@@ -99,7 +99,7 @@ def test_a_waiter_that_gives_up_wakes_one_and_the_order_stays(hosts: str, path: 
                 woken = proxy("see-reply", "event", "1", path)
                 tasks[0].cancel()
                 await queue(ground, path, 4)
-                # The second behind it hears of it, and the one behind that does not.
+                # The second waiter behind it is woken, and the one after that is not.
                 assert ground(f"wait {woken} 100") == "false"
                 assert order == []
             await soon(asyncio.wait(tasks))

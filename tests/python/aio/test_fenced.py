@@ -1,4 +1,4 @@
-"""Promise 2: tokens grow with every grant, and a write guarded by a hold is refused once that is lost."""
+"""Promise 2: tokens grow with every grant, and a write guarded by a hold is refused once the hold is lost."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def interrupted(process: subprocess.Popen[str], number: signal.Signals = signal.
     process.send_signal(number)
     begun = time.monotonic()
     out, err = process.communicate(timeout=30)
-    # The wait ends in milliseconds; the interpreter takes its time.
+    # The wait ends in milliseconds, but the interpreter takes longer.
     not_later(time.monotonic() - begun, 5)
     return process.returncode, out, err
 
@@ -100,7 +100,7 @@ def test_an_interrupted_wait_leaves_no_node(
         ground.expect_children(path, 2)
         status, out, err = interrupted(process)
         assert status == -signal.SIGINT and out == "" and err.rstrip().endswith("KeyboardInterrupt"), err
-        # Nothing else was raised, nothing warned of.
+        # There was no other exception, and no warning.
         assert "Warning" not in err and "zklock." not in err, err
         ground.expect_children(path, 1, within=2)
 

@@ -1,4 +1,4 @@
-"""Loops: many of them, those that end too early, and those that look closely."""
+"""Loops: many of them, loops that end too early, and loops in debug mode."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ import zklock
 
 
 def quiet() -> asyncio.AbstractEventLoop:
-    """A loop that does not complain of the tasks that are destroyed."""
+    """A loop that does not report destroyed tasks."""
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda loop, context: None)
     return loop
 
 
 def gone(condition: typing.Callable[[], bool]) -> bool:
-    """Waits for it where there is no loop, while the garbage is taken away."""
+    """Waits for a condition without a loop, while garbage is collected."""
     end = time.monotonic() + 30
     while not condition() and time.monotonic() < end:
         gc.collect()
@@ -54,7 +54,7 @@ def test_many_loops_in_many_threads_share_one_client(
 
     def run() -> None:
         try:
-            # One loop after the other, too.
+            # Also use one loop after the other.
             for _ in range(2):
                 asyncio.run(main())
         except BaseException as error:
@@ -128,7 +128,7 @@ def test_a_grant_that_comes_after_its_loop_was_closed_is_let_go(
     loop.close()
     hold.release()
     assert gone(lambda: zk.stats().grants == 1)
-    # Nobody can receive it any more. But as long as the task exists, it might.
+    # Nobody can receive the grant any more, but it is kept as long as the task exists.
     assert not zk.mutex(path).locked()
     del task
     gc.collect()
@@ -151,7 +151,7 @@ def test_a_loop_closed_while_a_task_holds_frees_the_lock(
     assert loop.run_until_complete(true(lock.locked))
     loop.close()
     del task
-    # The block ends with the task, which is garbage.
+    # The block ends with its task, which is garbage.
     assert gone(lambda: not lock.locked())
     ground.expect_children(path, 0)
     asyncio.run(free(zk, other, path, ground))
@@ -164,7 +164,7 @@ def test_a_task_that_is_forgotten_while_it_waits_leaves_no_node(
         with other.mutex(path), caplog.at_level(logging.CRITICAL, "asyncio"):
             task = asyncio.create_task(zk.aio.mutex(path).acquire())
             await queue(ground, path, 2)
-            # The wait does not keep it: nobody else does.
+            # The wait does not keep the task alive, nor does anybody else.
             gone_by = weakref.ref(task)
             del task
             gc.collect()
@@ -208,7 +208,7 @@ def test_a_client_closed_in_a_thread_ends_the_waits_in_a_loop(
 
 
 async def everything(zk: zklock.Client, path: str, ground: Ground) -> None:
-    """One of each, for loops of other kinds."""
+    """Makes one call of each kind, for other kinds of loop."""
     lock = zk.aio.mutex(path, timeout=SOON)
 
     async def wait() -> bool:

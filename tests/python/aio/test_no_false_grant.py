@@ -27,7 +27,7 @@ def test_a_grant_that_is_lost_before_it_is_fetched_is_not_delivered(
             called = loop.listen()
             hold.release()
             assert called.wait(SOON) and zk.stats().grants == 1
-            # The loop is at something else while the grant waits for it, and goes bad.
+            # The loop does something else while the grant waits for it and becomes invalid.
             if blow == "node":
                 ground(f"delete {path}/{ground.children(path)[0]}")
             else:
@@ -72,7 +72,7 @@ def test_a_wait_longer_than_several_leases_ends_in_a_live_hold(path: str, hosts:
             hold = await there.mutex(path).hold()
             task = asyncio.create_task(zk.mutex(path).hold())
             await queue(ground, path, 2)
-            # The lease of a session of a second is half of one.
+            # The lease of a session of one second is half a second.
             await asyncio.sleep(1.6)
             await hold.release()
             granted = await soon(task)

@@ -1,6 +1,6 @@
-"""Promise 5: an attempt that came to nothing leaves no node, and what is owed is counted.
+"""Promise 5: an attempt that fails leaves no node, and deletions that are owed are counted.
 
-``test_cancel_sweep`` cancels at every step; here are the other ways in which something can be left behind.
+``test_cancel_sweep`` cancels at every step; this file has the other ways in which a node could be left behind.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def test_a_node_whose_reply_was_lost_is_adopted(path: str, ground: Ground) -> No
             async with lock as hold:
                 assert ground(f"fired {hook}") == "true"
                 assert [f"{path}/{name}" for name in ground.children(path)] == [hold.node]
-                # The node of the lost reply itself.
+                # The hold has the node whose reply was lost.
                 assert hold.node.endswith(f"{1:010d}")
             assert ground.children(path) == []
 
@@ -84,7 +84,7 @@ def test_what_is_owed_is_counted_until_it_is_paid(other: zklock.Client, path: st
                 proxy("freeze", "both")
                 tasks[0].cancel()
                 await asyncio.wait(tasks)
-                # From the moment on at which the task has its answer.
+                # A deletion is owed as soon as the task has its answer.
                 assert zk.stats().owed == 1
                 assert len(ground.children(path)) == 2
                 proxy("thaw")
@@ -165,7 +165,7 @@ def test_a_close_frees_what_is_held_and_ends_what_waits(
         assert ground.children(f"{path}/mine") == []
         assert len(ground.children(f"{path}/busy")) == 1
         busy.release()
-        # It stays closed, for all calls.
+        # The client stays closed, for all calls.
         for call in (zk.mutex(path).acquire(), zk.mutex(path).hold(), zk.connect(), zk.mutex(path).contenders()):
             with pytest.raises(zklock.Closed):
                 await call
@@ -188,7 +188,7 @@ def test_a_close_that_is_cancelled_goes_on(path: str, ground: Ground) -> None:
         await asyncio.wait({closing})
         assert closing.cancelled() and len(ground.children(path)) == 1
         ground(f"open {hook}")
-        # The session would last for longer.
+        # Its session would last for longer.
         await queue(ground, path, 0)
 
     asyncio.run(main())

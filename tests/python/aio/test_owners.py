@@ -1,4 +1,4 @@
-"""A lock belongs to the task that acquires it: what that may do again, and what others may not do."""
+"""A reentrant lock belongs to the task that acquired it, which may acquire it again. Others may not release it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_second_acquire_by_the_same_task_waits_as_that_of_any_task(
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(zk.aio.mutex(path).acquire(), 0.1)
         assert hold.state is zklock.HoldState.HELD
-        # A release by another ends the wait, and so does one by this task, if another awaits the wait.
+        # A release by another task ends the wait, and so does one by this task, if another task awaits the wait.
         for by_another in (True, False):
             waits = asyncio.create_task(zk.aio.mutex(path).hold())
             await queue(ground, path, 2)
@@ -140,7 +140,7 @@ def test_what_only_this_task_can_release_it_does_not_wait_for(zk: zklock.Client,
     async def main() -> None:
         async with zk.aio.mutex(path, reentrant=True) as hold:
             lock = zk.aio.mutex(path)
-            # Also with a timeout, by whichever call, and if another task awaits it for us.
+            # The same with a timeout, by any of these calls, and if another task awaits it for us.
             for call in (
                 lock.acquire(),
                 lock.acquire(timeout=SOON),
@@ -176,7 +176,7 @@ def test_a_lock_that_is_not_reentrant_is_released_from_anywhere_but_once(
         await hold.release()
         with pytest.raises(zklock.NotHeld):
             await hold.release()
-        # From the blocking face, too, in another thread.
+        # The same from the blocking face, in another thread.
         await lock.acquire()
         await asyncio.to_thread(zk.mutex(path).release)
         assert not lock.locked() and ground.children(path) == []
@@ -205,7 +205,7 @@ def test_a_reentrant_lock_acquired_twice_at_once_by_one_task_is_counted(
 ) -> None:
     async def main() -> None:
         lock = zk.aio.mutex(path, reentrant=True)
-        # Both have begun before either is granted.
+        # Both calls have begun before either is granted.
         assert all(await asyncio.wait_for(asyncio.gather(lock.acquire(), lock.acquire()), 3))
         await lock.release()
         await lock.release()
@@ -246,7 +246,7 @@ def test_a_task_that_ends_while_it_holds_leaves_the_lock_held(
             await lock.acquire()
 
         await asyncio.create_task(forget())
-        # As with threading.Lock: anybody may release it, and nobody is taken for its dead owner.
+        # As with threading.Lock, anybody may release it, and nobody is mistaken for its dead owner.
         for _ in range(50):
             assert not await asyncio.create_task(lock.acquire(blocking=False))
         assert lock.locked() and lock.current is None
@@ -271,7 +271,7 @@ def test_a_task_that_ends_while_it_holds_a_reentrant_lock_leaves_it_until_the_cl
                 await lock.acquire()
 
             await asyncio.create_task(forget())
-            # A task of a dead one's address is not its heir.
+            # A task at the address of a dead one is not its successor.
             for _ in range(50):
                 assert not await asyncio.create_task(lock.acquire(blocking=False))
             with pytest.raises(zklock.NotOwner):
@@ -287,7 +287,7 @@ def test_tasks_and_threads_are_different_owners(zk: zklock.Client, path: str) ->
 
     async def main() -> None:
         async with lock:
-            # The thread of the loop is not its task.
+            # The thread of the loop is another owner than the task.
             assert not lock.acquire(blocking=False)
             with pytest.raises(zklock.NotOwner):
                 lock.release()
@@ -300,7 +300,7 @@ def test_tasks_and_threads_are_different_owners(zk: zklock.Client, path: str) ->
 
 
 def test_a_task_is_not_taken_for_one_that_has_ended_at_its_address(zk: zklock.Client, path: str) -> None:
-    """Addresses are used again; a lock that a task has left behind is not its successor's."""
+    """Addresses are reused, but a lock that a dead task held does not belong to the next task at its address."""
     lock = zk.aio.mutex(path, reentrant=True)
 
     async def leave_behind() -> int:
@@ -313,7 +313,7 @@ def test_a_task_is_not_taken_for_one_that_has_ended_at_its_address(zk: zklock.Cl
     async def main() -> bool:
         address = await asyncio.create_task(leave_behind())
         for _ in range(20):
-            # So many at once that one of them is put there.
+            # So many tasks at once that one of them gets that address.
             tried = await asyncio.gather(*[try_at(address) for _ in range(200)])
             assert True not in tried
             if False in tried:

@@ -23,7 +23,7 @@ def test_tasks_read_together_and_write_alone(zk: zklock.Client, path: str, groun
                 most = max(most, inside)
                 if inside > 1:
                     together.set()
-                # Until another comes, however slow the machine is; but not for ever, if a writer is between them.
+                # Wait for another reader, but not for ever, because a writer may be between them.
                 await asyncio.wait({asyncio.ensure_future(together.wait())}, timeout=1)
                 await asyncio.sleep(0.01)
                 inside -= 1
@@ -79,7 +79,7 @@ def test_the_sides_are_released_each_by_itself(zk: zklock.Client, path: str) -> 
     async def main() -> None:
         read, write = zk.aio.read(path, reentrant=True), zk.aio.write(path, reentrant=True)
         async with write as outer, write as inner, read as reading:
-            # The reader has the token of its writer: the next writer's is greater.
+            # The reader has the token of its writer, and the next writer's is greater.
             assert outer.token == inner.token == reading.token and outer.node != reading.node
             assert read.current is not None and read.current.node == reading.node
         with pytest.raises(zklock.NotHeld):

@@ -23,7 +23,7 @@ def test_as_many_tasks_hold_it_as_it_has_permits(zk: zklock.Client, path: str, g
                 most = max(most, inside)
                 if inside == 3:
                     all_inside.set()
-                # However slow the machine is, they meet.
+                # They meet, however slow the machine is.
                 await soon(all_inside.wait())
                 await asyncio.sleep(0.02)
                 inside -= 1
@@ -53,7 +53,7 @@ def test_a_task_may_hold_several_and_gives_back_the_latest(zk: zklock.Client, pa
             await lock.release()
         async with zk.aio.semaphore(at, 3, permits=2), lock:
             assert not await lock.acquire(timeout=0.1)
-        # Anybody may give one back.
+        # Anybody may release a permit.
         await asyncio.create_task(lock.acquire())
         await lock.release()
         await settled(zk)
@@ -65,7 +65,7 @@ def test_a_task_may_hold_several_and_gives_back_the_latest(zk: zklock.Client, pa
 def test_the_limit_can_change_while_others_wait(zk: zklock.Client, path: str, ground: Ground, hosts: str) -> None:
     async def main() -> None:
         at = f"{path}-permits"
-        # It connects for that, if need be.
+        # The call connects the client, if needed.
         async with zklock.Client(hosts, session_timeout=4) as other:
             lock = zk.aio.semaphore(at, 1, limit_at=f"{at}-limit")
             async with lock:

@@ -45,13 +45,13 @@ def test_a_holder_is_told_within_a_heartbeat(path: str, ground: Ground, blow: st
                 ground(f"delete {hold.node}" if blow == "node" else f"delete-tree {path}")
             begun = time.monotonic()
             assert await soon(asyncio.gather(*waiters)) == [BLOWS[blow]] * 3
-            # Its own interval, and what a busy machine adds.
+            # A heartbeat, and the delays of a busy machine.
             not_later(time.monotonic() - begun, HEARTBEAT + 0.6)
             await soon(called.wait())
             assert reasons == [BLOWS[blow]]
             assert hold.lost.is_set() and hold.lost.reason is BLOWS[blow]
             assert (hold.state, hold.valid_for()) == (zklock.HoldState.LOST, 0)
-            # A task that asks later learns of it too.
+            # A task that asks later also learns of it.
             assert await hold.lost is BLOWS[blow]
             with pytest.raises(zklock.LockLost) as caught:
                 await hold.release()
@@ -101,7 +101,7 @@ def test_a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost(path: 
 
 
 def test_a_loss_ends_the_work_that_it_guards(zk: zklock.Client, path: str, ground: Ground) -> None:
-    """The pattern of the documentation: the work and the loss, and whichever comes first."""
+    """The documentation's pattern: wait for the work and the loss, whichever comes first."""
 
     async def main() -> None:
         with pytest.raises(zklock.LockLost):

@@ -1,4 +1,4 @@
-"""Under trio, which is not served: it says so, by a typed error, and leaves nothing behind."""
+"""Under trio, which is not supported, calls raise a typed error that says so, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_trio_is_told_that_it_is_not_served(zk: zklock.Client, path: str, ground
         anyio.run(main, backend="trio")
     finally:
         hold.release()
-    # Work that they had started is withdrawn.
+    # The attempts that they had started are withdrawn.
     ground.expect_children(f"{path}/held", 0)
     ground(f"delete-tree {path}")
     with zk.mutex(path):
@@ -54,7 +54,7 @@ def test_trio_is_told_that_it_is_not_served(zk: zklock.Client, path: str, ground
 
 
 def test_trio_is_told_even_where_there_is_nothing_to_wait_for(zk: zklock.Client, path: str) -> None:
-    """What works by chance today fails in production."""
+    """A call that works by chance in a test would fail in production."""
     served = []
 
     async def main() -> None:

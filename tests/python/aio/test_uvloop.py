@@ -1,4 +1,4 @@
-"""uvloop, where it is installed."""
+"""uvloop, if it is installed."""
 
 from __future__ import annotations
 

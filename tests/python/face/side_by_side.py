@@ -1,4 +1,4 @@
-"""The same calls on a lock of ours and on one of the standard library, and what came of them."""
+"""Makes the same calls on a lock of ours and on one of the standard library, and compares the outcomes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import typing
 
 
 class Outcome(typing.NamedTuple):
-    """What came of a call."""
+    """The outcome of a call."""
 
     value: object = None
     raised: type[BaseException] | None = None
@@ -15,7 +15,7 @@ class Outcome(typing.NamedTuple):
         return repr(self.value) if self.raised is None else f"raised {self.raised.__name__}"
 
     def is_like(self, theirs: Outcome) -> bool:
-        """An exception of ours may say more than theirs, by its class."""
+        """An exception of ours may be of a more specific class than theirs."""
         if self.raised is None or theirs.raised is None:
             return self == theirs
         return issubclass(self.raised, theirs.raised)

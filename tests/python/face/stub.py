@@ -19,19 +19,19 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def native_classes() -> dict[str, type]:
-    """Those that are public, and what they are made of, by their names in the stub."""
+    """The public classes and their private bases, by their names in the stub."""
     public = [value for value in vars(_zklock).values() if isinstance(value, type)]
     every = {base.__name__: base for cls in public for base in cls.__mro__ if base is not object}
     return {name if cls in public else f"_{name}": cls for name, cls in every.items()}
 
 
 def is_special(name: str) -> bool:
-    """Python itself says of such methods what they do."""
+    """Python itself documents such methods."""
     return name.startswith("__") and name.endswith("__")
 
 
 class Edit(typing.NamedTuple):
-    """Lines of the stub, counted from 1, and what is to stand there. To insert is to replace none."""
+    """Lines of the stub, counted from 1, and their replacement. To insert is to replace no lines."""
 
     first: int
     last: int
@@ -49,7 +49,7 @@ def edits(source: str) -> typing.Iterator[Edit]:
             for item in node.body:
                 if isinstance(item, FUNCTIONS) and not is_special(item.name):
                     own = vars(native)[item.name]
-                    # A static method's documentation is that of what is within.
+                    # The documentation of a static method is that of its function.
                     yield edit(lines, item, getattr(own, "__func__", own).__doc__)
     if classes:
         raise SystemExit(f"not in the stub: {', '.join(classes)}")
@@ -69,7 +69,7 @@ def edit(lines: list[str], node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunct
         begin = first.decorator_list[0].lineno if isinstance(first, FUNCTIONS) and first.decorator_list else None
         begin = begin or first.lineno
         return Edit(begin, begin - 1, written)
-    # `def …: ...`, where the dots make way.
+    # `def …: ...`, in which the dots are replaced.
     line = lines[first.lineno - 1]
     if not written:
         return Edit(first.lineno, first.lineno, [line])
@@ -78,7 +78,7 @@ def edit(lines: list[str], node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunct
 
 
 def written_as(doc: str, indent: str) -> list[str]:
-    """A docstring as it stands in a file."""
+    """A docstring as it is written in a file."""
     if "\\" in doc or '"""' in doc:
         raise SystemExit(f"cannot be written as a docstring: {doc}")
     lines = doc.splitlines()

@@ -13,25 +13,25 @@ from face.side_by_side import Outcome, expect_alike, outcome, outcome_of
 
 import zklock
 
-# It is theirs or ours, and a checker could not tell which.
+# The lock is theirs or ours, and a type checker could not tell which.
 AnyLock = typing.Any
 Script = typing.Callable[[AnyLock], typing.Coroutine[typing.Any, typing.Any, typing.List[Outcome]]]
 
 
 async def release(lock: AnyLock) -> None:
-    """Ours may be awaited, to see the ensemble confirm it."""
+    """Our release may be awaited, to wait for the ensemble's confirmation."""
     released = lock.release()
     if released is not None:
         await released
 
 
 async def elsewhere(awaitable: typing.Awaitable[object]) -> Outcome:
-    """In another task."""
+    """The outcome in another task."""
     return await asyncio.ensure_future(outcome_of(awaitable))
 
 
 async def begin(lock: AnyLock) -> asyncio.Task[bool]:
-    """A task that waits for the lock, in the queue already."""
+    """A task that waits for the lock, and is already in the queue."""
     task: asyncio.Task[bool] = asyncio.ensure_future(acquire(lock))
     for _ in range(3):
         await asyncio.sleep(0)
@@ -39,7 +39,7 @@ async def begin(lock: AnyLock) -> asyncio.Task[bool]:
 
 
 async def acquire(lock: AnyLock, **named: object) -> bool:
-    """Called where it is awaited: whose task calls ours is its owner."""
+    """Calls it in the task that awaits it, because the calling task becomes the owner of ours."""
     return bool(await lock.acquire(**named))
 
 
@@ -57,7 +57,7 @@ async def releases_what_is_not_held(lock: AnyLock) -> list[Outcome]:
 
 
 async def objects_at_once(lock: AnyLock) -> list[Outcome]:
-    """Before anything is awaited."""
+    """Calls without an await."""
     return [outcome(lock.release), outcome(lock.locked, 1), outcome(lock.release, 1)]
 
 
@@ -150,7 +150,7 @@ async def passes_over_the_cancelled(lock: AnyLock) -> list[Outcome]:
 async def is_free_when_the_last_is_cancelled(lock: AnyLock) -> list[Outcome]:
     await lock.acquire()
     waiting = await begin(lock)
-    # The grant is on its way, and comes too late.
+    # The grant is on its way, but comes too late.
     lock.release()
     waiting.cancel()
     await asyncio.wait({waiting}, timeout=10)
@@ -210,7 +210,7 @@ def test_conversation(script: Script, zk: zklock.Client, path: str) -> None:
 
 
 def test_block_gives_the_hold(zk: zklock.Client, path: str) -> None:
-    """Where that of ``asyncio`` gives None."""
+    """``asyncio.Lock`` gives None."""
 
     async def enter() -> None:
         async with zk.aio.mutex(path) as hold:
@@ -220,7 +220,7 @@ def test_block_gives_the_hold(zk: zklock.Client, path: str) -> None:
 
 
 def test_acquire_takes_the_arguments_of_threading(zk: zklock.Client, path: str) -> None:
-    """Where that of ``asyncio`` takes none. What is wrong with them is said before anything is awaited."""
+    """``asyncio.Lock`` takes no arguments. Errors in them are raised before anything is awaited."""
 
     async def check() -> None:
         lock = zk.aio.mutex(path)

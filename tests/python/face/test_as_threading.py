@@ -21,7 +21,7 @@ from punctual import not_later
 
 import zklock
 
-# It is one of theirs or one of ours, and a checker could not tell which.
+# The lock is theirs or ours, and a type checker could not tell which.
 AnyLock = typing.Any
 Script = typing.Callable[[AnyLock, "Elsewhere"], typing.List[Outcome]]
 
@@ -77,7 +77,7 @@ class Call(typing.NamedTuple):
 
     arguments: tuple[object, ...] = ()
     named: dict[str, object] = {}
-    # Whether it would wait for ever, or nearly so, for a lock that is held.
+    # Whether it would wait for ever, or nearly for ever, for a lock that is held.
     waits: bool = False
     since: tuple[int, int] = (3, 9)
 
@@ -97,11 +97,11 @@ CALLS = [
     Call((False,)),
     Call((0,)),
     Call((), {"blocking": False}),
-    # Values that are true or false without being numbers are accepted since 3.13.
+    # Since 3.13, values that are true or false without being numbers are accepted.
     Call(("",), since=(3, 13)),
     Call((None,), since=(3, 13)),
     Call(("yes",), waits=True, since=(3, 13)),
-    # How long to wait.
+    # Timeouts.
     Call((True, -1), waits=True),
     Call((True, -1.0), waits=True),
     Call((), {"timeout": -1}, waits=True),
@@ -114,7 +114,7 @@ CALLS = [
     Call((True, True), waits=True),
     Call((), {"timeout": MAX}, waits=True),
     Call((), {"timeout": MAX + 0.5}, waits=True),
-    # Not how long to wait.
+    # Invalid timeouts.
     Call((), {"timeout": MAX + 1}),
     Call((), {"timeout": 1e100}),
     Call((), {"timeout": 10**400}),
@@ -131,7 +131,7 @@ CALLS = [
     Call((), {"timeout": [1]}),
     Call((), {"timeout": fractions.Fraction(1)}),
     Call((), {"timeout": decimal.Decimal(1)}, since=(3, 10)),
-    # How long not to wait.
+    # Timeouts of calls that must not wait.
     Call((False, -1)),
     Call((False, -1.0)),
     Call((), {"timeout": -1, "blocking": False}),
@@ -140,7 +140,7 @@ CALLS = [
     Call((False, -2)),
     Call((False, math.nan)),
     Call((False, math.inf)),
-    # Not arguments of this function.
+    # Arguments that this function does not have.
     Call((True, 1, 1)),
     Call((), {"block": True}),
     Call((True,), {"blocking": True}),
@@ -158,7 +158,7 @@ def test_acquire_of_a_free_lock(call: Call, theirs: AnyLock, ours: zklock.Lock, 
     def script(lock: AnyLock) -> list[Outcome]:
         acquired = call(lock)
         seen = [acquired, elsewhere(lock.acquire, False)]
-        # It is free again, whichever thread had it.
+        # It is free again after this, whichever thread had it.
         (elsewhere if seen[1].value else outcome)(lock.release)
         return [*seen, outcome(lock.release)]
 
@@ -193,7 +193,7 @@ def compare(script: typing.Callable[[AnyLock], list[Outcome]], theirs: AnyLock, 
     expect_alike(script(ours), expected)
 
 
-# Conversations. Each gives what came of its calls.
+# Sequences of calls. Each function returns the outcomes.
 
 
 def acquires_and_releases(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
@@ -206,7 +206,7 @@ def releases_what_is_not_held(lock: AnyLock, elsewhere: Elsewhere) -> list[Outco
 
 
 def counts(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
-    """It must be released as often as it was acquired before others get it."""
+    """The lock must be released as often as it was acquired before others get it."""
     seen = [outcome(lock.acquire, False) for _ in range(3)]
     held = sum(one.value is True for one in seen)
     for _ in range(held):
@@ -264,7 +264,7 @@ def is_released_in_its_block(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcom
 
 
 def leave(lock: AnyLock) -> bool:
-    """Whether the end of a block keeps an exception back; by None or by False it does not."""
+    """Whether the end of a block suppresses an exception. None and False mean that it does not."""
     return bool(lock.__exit__(None, None, None))
 
 
@@ -372,7 +372,7 @@ def test_condition_of_a_lock(zk: zklock.Client, path: str, elsewhere: Elsewhere)
 
 
 def test_a_timeout_of_none_is_one_of_minus_one(zk: zklock.Client, path: str) -> None:
-    """To ``threading`` it is an error, but everywhere else it is for ever, and to kazoo as well."""
+    """In ``threading`` None is an error, but everywhere else it means for ever, and in kazoo as well."""
     for lock in (zk.mutex(path, timeout=0), zk.mutex(path, timeout=0, reentrant=True)):
         assert lock.acquire(timeout=None) is True
         lock.release()
@@ -383,13 +383,13 @@ def test_a_timeout_of_none_is_one_of_minus_one(zk: zklock.Client, path: str) -> 
 
 
 def test_block_gives_the_hold(zk: zklock.Client, path: str) -> None:
-    """Where that of ``threading`` gives True."""
+    """``threading.Lock`` gives True."""
     with zk.mutex(path) as hold:
         assert isinstance(hold, zklock.Hold) and hold
 
 
 def test_a_lock_may_have_a_timeout_of_its_own(zk: zklock.Client, path: str, elsewhere: Elsewhere) -> None:
-    """Which is meant where none is given: then the call is not to be looked at, and raises."""
+    """The lock's own timeout counts if the call gives none. The caller then does not check the result, so it raises."""
     lock = zk.mutex(path, timeout=0.05)
     elsewhere(lock.acquire)
     with pytest.raises(zklock.Timeout):

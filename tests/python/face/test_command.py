@@ -1,4 +1,4 @@
-"""The wheel brings the command `zklock`."""
+"""The wheel contains the command `zklock`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sysconfig
 import zklock
 
 COMMAND = pathlib.Path(sysconfig.get_path("scripts"), "zklock")
-# Nothing of the machine's own settings. A test that fails waits for no longer.
+# None of the machine's own settings.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("ZKLOCK_")}
 ENVIRONMENT["ZKLOCK_CONFIG"] = os.devnull
 SOON = 60
@@ -40,10 +40,10 @@ def test_it_runs_a_job_under_a_lock_that_python_sees(hosts: str, path: str) -> N
 
 
 def test_it_starts_itself_again_as_the_warden_of_a_job(hosts: str, path: str) -> None:
-    """By the path of its own program, which must not be that of the interpreter."""
+    """The warden finds itself by the path of its own program, which must not be that of the interpreter."""
     held = command("--hosts", hosts, "run", "--mutex", path, "--", "sh", "-c", "echo $$; exec sleep 1000")
     assert held.stdout is not None
     held.stdout.readline()
     held.send_signal(signal.SIGKILL)
-    # The job has the other end of this pipe, until the warden has ended it.
+    # The job has the other end of this pipe until the warden ends it.
     assert held.communicate(timeout=SOON)[0] == ""

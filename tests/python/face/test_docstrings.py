@@ -1,4 +1,4 @@
-"""Everything public is documented, and the examples in the documentation are run."""
+"""Everything public is documented, and the examples in the documentation run."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ OWN = (types.FunctionType, property, classmethod, staticmethod)
 
 
 def documented() -> typing.Iterator[tuple[str, object]]:
-    """The module, its classes, and what they define themselves, each with its name."""
+    """The module, its classes, and the members that they define, each with its name."""
     yield "zklock", zklock
     for name in zklock.__all__:
         value = getattr(zklock, name)
         if not inspect.isclass(value):
             continue
         yield name, value
-        # Include what a private base provides.
+        # Include the members of a private base.
         for cls in value.__mro__:
             if not cls.__module__.startswith("zklock"):
                 break
             for member, defined in sorted(vars(cls).items()):
                 if not member.startswith("_") and isinstance(defined, (*NATIVE, *OWN)):
-                    # Of a static method not the wrapper, which has a text of its own.
+                    # Of a static method, use the function: the wrapper has a text of its own.
                     yield f"{name}.{member}", defined.__func__ if isinstance(defined, staticmethod) else defined
 
 

@@ -1,4 +1,4 @@
-"""The examples do what they say."""
+"""The examples do what they promise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLES = pathlib.Path(__file__).parents[3] / "zklock-py/examples"
 
 
 class Running:
-    """An example that runs, and what it says, line by line."""
+    """A running example, and its output, line by line."""
 
     def __init__(self, name: str, *arguments: str) -> None:
         self._process = subprocess.Popen(
@@ -47,14 +47,14 @@ class Running:
         return self._lines.get(timeout=within)
 
     def said(self) -> list[str]:
-        """The lines that nobody has asked for."""
+        """The lines that nobody has read."""
         lines = []
         while not self._lines.empty():
             lines.append(self._lines.get())
         return lines
 
     def end(self, by: signal.Signals | None = None) -> tuple[int, str]:
-        """Waits for the end, after this signal; gives the status and what stands on stderr."""
+        """Waits for the end, after this signal. Returns the status and the text on stderr."""
         if by is not None:
             self._process.send_signal(by)
         assert self._process.stderr is not None
@@ -128,7 +128,7 @@ def test_worker_that_is_killed_is_replaced(start: Start, hosts: str, ground: Gro
     second = start("only_one_worker.py", hosts)
     assert second.line() == f"{second.pid} skips clean_up"
     assert first.end(by=signal.SIGKILL) == (-signal.SIGKILL, "")
-    # When its session has timed out.
+    # It takes over when the first one's session has timed out.
     while (line := second.line()) == f"{second.pid} skips clean_up":
         pass
     assert line == f"{second.pid} runs clean_up"
@@ -162,12 +162,12 @@ def test_service_stops_its_work_when_its_session_expires(start: Start, ground: G
         pass
     assert line == f"work with token {old[1]} has stopped"
     assert service.line().endswith("; back to the queue")
-    # In a session of its own it gets the lock again.
+    # It gets the lock again, in the next session.
     new = re.match(r"working with token (\d+)$", service.line())
     assert new and int(new[1]) > int(old[1])
     status, err = service.end(by=signal.SIGINT)
     assert status == 0 and "Traceback" not in err
-    # The old work never went on.
+    # The old work has not gone on.
     assert working not in service.said()
     ground.expect_children("/locks/service", 0)
 
@@ -196,7 +196,7 @@ def test_stale_token_is_refused(start: Start, hosts: str, tmp_path: pathlib.Path
     assert database.execute("SELECT amount FROM account").fetchall() == [(130,)]
     (fence,) = database.execute("SELECT token FROM fence").fetchone()
     assert fence > int(refusal[1])
-    # Once more: the fence that is there already lets greater tokens pass.
+    # Once more: the existing fence lets greater tokens pass.
     again = start("fenced_sqlite.py", hosts, os.fspath(file))
     assert again.end() == (0, "")
     assert database.execute("SELECT amount FROM account").fetchall() == [(160,)]

@@ -1,4 +1,4 @@
-"""What the tests themselves rest on: who is late is run again, and fails if it is late each time."""
+"""The tests rely on this: a test that is late runs again, and fails if it is late each time."""
 
 from __future__ import annotations
 

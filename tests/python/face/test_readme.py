@@ -10,7 +10,7 @@ import pytest
 from ground import Ground
 
 ROOT = pathlib.Path(__file__).parents[3]
-# The examples of recipes.md are files of applications: tests/docs runs them.
+# The examples of recipes.md are files of applications, which tests/docs runs.
 PAGES = tuple(
     page
     for page in ("README.md", "zklock-py/README.md", *sorted(f"docs/{page.relative_to(ROOT / 'docs')}" for page in ROOT.glob("docs/**/*.md")))
@@ -31,17 +31,17 @@ EXAMPLES = [
 @pytest.mark.parametrize("page", PAGES)
 def test_page_has_examples(page: str) -> None:
     assert blocks(page)
-    # None is left out because it is marked in another way.
+    # No example is left out because it is marked in another way.
     assert len(blocks(page)) == len(re.findall(r"^ *```py", (ROOT / page).read_text(), re.MULTILINE))
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_example(text: str, run: typing.Callable[..., typing.Any], hosts: str, ground: Ground) -> None:
-    # Unless it starts a server of its own.
+    # Unless it starts its own server.
     assert ADDRESS in text or "zklock.testing" in text
     done = run(text.replace(ADDRESS, hosts))
     assert (done.status, done.err) == (0, "")
-    # It has shown something, and the lock is free.
+    # It has printed something, and the lock is free.
     assert done.out
     for path in set(re.findall(r'"(/locks/[^"]*)"', text)):
         ground.expect_free(path)

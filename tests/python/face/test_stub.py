@@ -1,4 +1,4 @@
-"""The stub says what the native module is, and the types in it are what the programs that use it expect."""
+"""The stub matches the native module, and its types are those that programs expect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ slow = pytest.mark.timeout(300)
 
 
 def expect_success(*arguments: str, cwd: pathlib.Path) -> str:
-    """Runs a module, which is to find nothing wrong, and gives what it says all the same."""
+    """Runs a module, which must find nothing wrong, and returns its output."""
     environment = {**os.environ, "MYPYPATH": os.pathsep.join([str(SOURCE), str(TESTS)])}
     done = subprocess.run(
         [sys.executable, "-m", *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=280
@@ -85,6 +85,6 @@ def test_mypy(tmp_path: pathlib.Path) -> None:
 def test_pyright() -> None:
     arguments = ("--project", str(HERE), "--pythonpath", sys.executable, "--outputjson")
     report = json.loads(expect_success("pyright", *arguments, cwd=HERE))
-    # It says nothing of files that it does not find.
+    # The checker does not report files that it does not find.
     checked = [file for folder in (EXAMPLES, TESTS) for file in folder.rglob("*.py")]
     assert report["summary"]["filesAnalyzed"] >= len(checked) > 10

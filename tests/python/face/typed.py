@@ -1,6 +1,6 @@
-"""What type checkers are to make of programs that use zklock. This file is not run, but checked: see test_stub.py.
+"""Programs that use zklock, for type checkers. This file does not run, but is checked: see test_stub.py.
 
-What is wrong on purpose is marked so; where a checker finds nothing wrong there, it objects to the mark.
+Deliberate errors are marked. If a checker finds no error at a mark, it reports the mark.
 """
 
 # pyright: strict, reportUnnecessaryTypeIgnoreComment=true
@@ -234,7 +234,7 @@ async def after_an_async_block(lock: zklock.AsyncLock) -> int:
 
 
 def either(hold: zklock.BaseHold) -> int:
-    """A function for holds of both faces."""
+    """A function that takes holds of both faces."""
     return hold.token
 
 
@@ -249,7 +249,7 @@ def exceptions() -> None:
 
 
 class LockLike(typing.Protocol):
-    """What a function may want that takes a ``threading.Lock`` or one of ours."""
+    """The protocol of a function that takes a ``threading.Lock`` or one of ours."""
 
     def acquire(self, blocking: bool = ..., timeout: float = ...) -> bool: ...
     def release(self) -> None: ...
@@ -257,7 +257,7 @@ class LockLike(typing.Protocol):
 
 
 class AsyncLockLike(typing.Protocol):
-    """What a function may want that takes an ``asyncio.Lock`` or one of ours."""
+    """The protocol of a function that takes an ``asyncio.Lock`` or one of ours."""
 
     async def acquire(self) -> bool: ...
     def release(self) -> object: ...

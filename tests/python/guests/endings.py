@@ -1,4 +1,4 @@
-"""What tests of the end of a program have in common."""
+"""Helpers for tests of the end of a program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logging.getLogger("zklock").addHandler(logging.NullHandler())
 zk = zklock.Client(hosts, session_timeout=4, connect_timeout=60)
 """
 
-# Makes the end of the interpreter last: who comes back into it meanwhile finds it closed.
+# Makes the interpreter end slowly: a thread that comes back into it meanwhile finds it closed.
 SLOWLY = """
 class Slow:
     def __del__(self, sleep=time.sleep):

@@ -1,4 +1,4 @@
-"""Programs in interpreters of their own, spoken to while they run."""
+"""Programs in separate interpreters, which tests control while they run."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import threading
 import time
 import typing
 
-# Since 3.12 a fork of a process with threads warns. Here it is what is tested.
+# Since 3.12 a fork of a process with threads warns, but these tests are about such forks.
 FORKS: typing.Final = ("-W", "error", "-W", "ignore:This process:DeprecationWarning")
 STRICT: typing.Final = ("-W", "error")
 
 
 class Ended(typing.NamedTuple):
-    """How a program has ended, and what it said that nobody has read."""
+    """How a program has ended, and the rest of its output."""
 
     status: int
     out: str
     err: str
     seconds: float
-    """From when the end was waited for."""
+    """When the wait for its end began."""
 
 
 class Program:
-    """A program that runs. It is killed with the test, if it has not ended by then."""
+    """A running program. It is killed at the end of the test, if it has not ended by then."""
 
     def __init__(self, folder: pathlib.Path, text: str, arguments: tuple[str, ...], options: tuple[str, ...]) -> None:
         file = folder / "program.py"
@@ -51,11 +51,11 @@ class Program:
             self._lines.put(line.rstrip("\n"))
 
     def errors(self) -> str:
-        """What it has written to stderr so far."""
+        """Its stderr so far."""
         return self._errors.read_text()
 
     def line(self, within: float = 30.0) -> str:
-        """The next line that it says."""
+        """The next line of its output."""
         try:
             return self._lines.get(timeout=within)
         except queue.Empty:
@@ -70,13 +70,13 @@ class Program:
         self.process.stdin.flush()
 
     def signal(self, number: int) -> float:
-        """Sends it a signal; when, on the clock that all processes share."""
+        """Sends it a signal. Returns when, on the clock that all processes share."""
         now = time.monotonic()
         self.process.send_signal(number)
         return now
 
     def await_sleep(self, within: float = 30.0) -> None:
-        """Waits until its main thread sleeps: five looks in a row see it so."""
+        """Waits until its main thread sleeps, in five checks in a row."""
         stat = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/stat")
         looks, until = 0, time.monotonic() + within
         while looks < 5:
@@ -105,17 +105,17 @@ class Program:
             try:
                 pipe.close()
             except OSError:
-                pass  # what was to be said to it is not heard any more
+                pass  # it no longer reads its input
 
 
 class Start(typing.Protocol):
-    """Starts programs. See the fixture ``start``."""
+    """The type of the fixture ``start``, which starts programs."""
 
     def __call__(self, text: str, *arguments: str, options: tuple[str, ...] = STRICT) -> Program: ...
 
 
 def until(is_so: typing.Callable[[], bool], within: float = 30.0) -> None:
-    """Waits until something is so that nobody tells us of."""
+    """Waits until a condition is true that can only be polled."""
     end = time.monotonic() + within
     while not is_so():
         assert time.monotonic() < end, f"not within {within} s"

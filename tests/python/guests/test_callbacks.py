@@ -1,4 +1,4 @@
-"""What callbacks for a loss may do to each other, and to the log: those of one hold wait for each other, and for no others."""
+"""Callbacks for a loss, and the log: those of one hold wait for each other, and for no others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from guests.programs import until
 
 import zklock
 
-# Of those that run at once. What is beyond waits.
+# The number of callbacks that run at once. Any more wait.
 AT_ONCE = 32
 
 
@@ -55,7 +55,7 @@ def test_those_of_one_hold_follow_each_other(zk: zklock.Client, ground: Ground, 
         hold.on_lost(lambda _, number=number: tell(number))  # type: ignore[misc]
     lose(ground, [hold])
     assert hold.lost.wait(timeout=30)
-    # It is lost already.
+    # The hold is lost already.
     hold.on_lost(lambda _: tell(30))
     until(lambda: len(told) == 31, within=30)
     assert told == list(range(31))
@@ -70,7 +70,7 @@ def test_a_slow_one_does_not_delay_the_log(zk: zklock.Client, ground: Ground, pa
                 may_end.set()
 
     def slow(_: zklock.LossReason) -> None:
-        # The line is made when this has begun.
+        # The line is logged after this has begun.
         with zklock.Client(ground("servers")) as another:
             assert not another.mutex(f"{path}-2").acquire(blocking=False)
         if may_end.wait(30):

@@ -1,4 +1,4 @@
-"""Callbacks and the collector: they go with what they were given to, not before, and nothing half taken apart is called."""
+"""Callbacks and the garbage collector: they go with their object, not before, and no half-collected object is called."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONNECTED, DISCONNECTED, CLOSED = ConnectionState.CONNECTED, ConnectionState.DIS
 
 @pytest.fixture
 def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What callbacks have raised."""
+    """The exceptions that callbacks have raised."""
     reports: list[str] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda report: reports.append(f"{report.object}: {report.exc_value!r}"))
     return reports
@@ -35,12 +35,12 @@ def is_collected(known: weakref.ref[typing.Any]) -> bool:
 
 
 def have_run() -> bool:
-    """Whether every callback that was begun has come to its end: then the threads that call them go."""
+    """Whether every callback that has begun has ended: then the threads that call them end."""
     return not any(thread.name == "zklock-callbacks" for thread in threading.enumerate())
 
 
 class Witness:
-    """Has a callback that is never garbage. When its client lets it go, all is decided that was to be told of its end."""
+    """Has a callback that is never garbage. When the client drops it, every report of the client's end is decided."""
 
     def __init__(self, client: zklock.Client) -> None:
         self.states: list[ConnectionState] = []
@@ -55,14 +55,14 @@ class Witness:
 
 
 class Told:
-    """Is told of the connection of the client that it has."""
+    """An object whose callback gets the reports of the client that it refers to."""
 
     def __init__(self, client: zklock.Client) -> None:
         self.states: queue.Queue[ConnectionState] = queue.Queue()
         self.client = client
 
     def tell(self, state: ConnectionState) -> None:
-        # If the collector has begun to take it apart, this raises.
+        # If the collector has begun to clear this object, this raises.
         self.states.put(state)
 
 
@@ -93,7 +93,7 @@ def test_a_client_that_is_collected_tells_nothing(
     hosts: str, face: str, is_connected: bool, unraisable: list[str]
 ) -> None:
     told = Told(zklock.Client(hosts))
-    # The object of that face goes at once.
+    # The face's own object goes at once.
     (told.client.aio if face == "asyncio" else told.client).on_connection(told.tell)
     witness = Witness(told.client)
     heard = []
@@ -124,7 +124,7 @@ def test_a_client_that_is_forgotten_tells_nothing(hosts: str) -> None:
 def test_a_client_whose_callback_is_a_method_of_its_own_is_collected(hosts: str) -> None:
     client = zklock.Client(hosts)
     witness = Witness(client)
-    # It is never called. Nothing but the callbacks can break this cycle.
+    # This is never called. Only the callbacks can break this cycle.
     own: typing.Any = client.mutex
     client.on_connection(own)
     del own
@@ -135,7 +135,7 @@ def test_a_client_whose_callback_is_a_method_of_its_own_is_collected(hosts: str)
 
 
 class BlockedLoop(asyncio.SelectorEventLoop):
-    """Keeps the thread that hands callbacks over from doing so, while it wakes this loop."""
+    """A loop that blocks the thread that hands over callbacks while that wakes it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class BlockedLoop(asyncio.SelectorEventLoop):
 
 @pytest.fixture
 def blocked(zk: zklock.Client, path: str) -> typing.Iterator[threading.Event]:
-    """From now on no callback is handed over, until this is set."""
+    """Blocks the hand-over of callbacks until the result is set."""
     loop = BlockedLoop()
     barrier = zk.barrier(path)
     barrier.set()
@@ -163,7 +163,7 @@ def blocked(zk: zklock.Client, path: str) -> typing.Iterator[threading.Event]:
         await waits
 
     def run() -> None:
-        # A task of this thread's loop has to be woken.
+        # A task of this thread's loop must be woken.
         loop.run_until_complete(wait())
 
     thread = threading.Thread(target=run, daemon=True)
@@ -183,7 +183,7 @@ def with_block(client: zklock.Client) -> None:
 CLOSERS: dict[str, typing.Callable[[zklock.Client], object]] = {
     "close": lambda client: client.close(),
     "with": with_block,
-    # It begins at once.
+    # The close begins at once.
     "asyncio": lambda client: client.aio.close(),
 }
 
@@ -207,13 +207,13 @@ def test_a_client_that_is_closed_tells_it_once_though_it_is_collected_before(
     go_on.set()
     state = states.get(timeout=10)
     if state is CONNECTED and not is_connected:
-        # The block has connected it. That may be told together with the end.
+        # The block has connected the client. That may be reported together with the end.
         state = states.get(timeout=10)
     assert state is CLOSED
     witness.waits_for_the_end()
     assert witness.states[-1] is CLOSED and witness.states.count(CLOSED) == 1
     assert states.empty() and unraisable == []
-    # To be told keeps it no longer than that.
+    # Reports do not keep the client alive any longer.
     until(lambda: is_collected(known))
 
 
@@ -242,7 +242,7 @@ def never_awaited(client: zklock.Client, path: str) -> object:
 
 
 def waiting(client: zklock.Client, path: str) -> object:
-    """A coroutine that was begun, and is nobody's task."""
+    """A coroutine that has begun, but belongs to no task."""
 
     async def begin() -> object:
         coroutine = client.aio.barrier(path).wait()
@@ -254,7 +254,7 @@ def waiting(client: zklock.Client, path: str) -> object:
 
 
 def leaving(client: zklock.Client, path: str) -> object:
-    """One that begins before it is awaited."""
+    """A call that begins before it is awaited."""
     client.double_barrier(path, 1).enter().leave()
     member = asyncio.run(enter(client, path))
     return member.leave()
@@ -307,7 +307,7 @@ def test_a_callback_of_a_client_stays_as_long_as_something_keeps_the_client(
 
 
 def all_is_decided(client: zklock.Client, ground: Ground, path: str) -> None:
-    """What was lost before has been told, or never will be."""
+    """Waits until every earlier loss has been reported, or never will be."""
     told = threading.Event()
     hold = client.mutex(f"{path}-decided").hold()
     hold.on_lost(lambda _: told.set())
@@ -320,14 +320,14 @@ Acquire = typing.Callable[[], typing.Tuple[typing.Union[zklock.Hold, zklock.Asyn
 
 
 class Stops:
-    """Is told of the loss of the hold that it has."""
+    """An object whose callback gets the loss of the hold that it refers to."""
 
     def __init__(self, acquire: Acquire, *others: object) -> None:
         self.reasons: queue.Queue[LossReason] = queue.Queue()
         self.has_begun = threading.Event()
-        # Freed first when the collector takes it apart, after what the callback needs.
+        # Among its attributes the collector frees this one after those that the callback needs.
         self.others = others
-        # These are younger than this object, and so taken apart later.
+        # These are younger than this object, and so are collected later.
         self.hold, self.client = acquire()
         self.hold.on_lost(self.stop)
 
@@ -356,14 +356,14 @@ def test_a_hold_that_is_lost_while_it_is_collected_tells_nothing(
     if way == "value":
         stops = Stops(lambda: (zk.mutex(path).hold(), zk))
     else:
-        # The warning is of this other hold.
+        # The warning is about this other hold.
         stops = Stops(acquire, zk.mutex(f"{path}-2").hold())
     known, node, loss = weakref.ref(stops), stops.hold.node, stops.hold.lost
     has_begun, reasons = stops.has_begun, stops.reasons
     lost: list[bool] = []
 
     def lose(*_: object, **__: object) -> None:
-        """Is called in the middle of the collection."""
+        """Called in the middle of the collection."""
         if not lost:
             ground(f"delete {node}")
             lost.append(loss.wait(timeout=10))
@@ -372,7 +372,7 @@ def test_a_hold_that_is_lost_while_it_is_collected_tells_nothing(
     with warnings.catch_warnings():
         warnings.simplefilter("always", ResourceWarning)
         monkeypatch.setattr(warnings, "showwarning", lose)
-        # The collector is to work here, and not before.
+        # The collector must only run here.
         gc.disable()
         try:
             del stops
@@ -393,7 +393,7 @@ def test_a_hold_that_is_forgotten_after_its_loss_has_told_it(
     hold.on_lost(reasons.put)
     ground(f"delete {hold.node}")
     assert hold.lost.wait(timeout=10)
-    # An answer of the servers: what the loss has woken has run before it came.
+    # By the time of the servers' answer, everything that the loss has woken has run.
     zk.barrier(path).is_set()
     del hold
     gc.collect()
@@ -459,7 +459,7 @@ def test_a_callback_of_a_hold_stays_as_long_as_something_keeps_the_hold(
     assert known() is not None
     ground(f"delete {node}")
     assert reasons.get(timeout=10) is LossReason.NODE_DELETED
-    # It is called once, and then forgotten.
+    # The callback is called once, and then dropped.
     del kept
     until(lambda: is_collected(known))
     assert reasons.empty()
@@ -472,7 +472,7 @@ def test_what_acquire_got_does_not_keep_a_client_that_its_callback_has(ground: G
             lock = self.client.mutex(path)
             assert lock.acquire()
             assert lock.current is not None
-            # This object of the hold goes at once; the client keeps the hold.
+            # This Python object of the hold goes at once, but the client keeps the hold.
             lock.current.on_lost(self.stop)
 
         def stop(self, reason: LossReason) -> None:

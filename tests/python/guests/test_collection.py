@@ -1,4 +1,4 @@
-"""What is forgotten: the collector releases it, says so once, and nothing grows."""
+"""Forgotten objects: the collector releases them, with one warning each, and nothing grows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import zklock
 
 
 def warned(act: typing.Callable[[], object]) -> list[str]:
-    """The warnings that come of it; all are of one kind."""
+    """The warnings of a call, all of one kind."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         act()
@@ -119,7 +119,7 @@ def test_nobody_is_warned_of_what_is_over(zk: zklock.Client, ground: Ground, pat
         ground(f"delete {lost.node}")
         assert lost.lost.wait(timeout=10)
         del lost
-        # These do not keep it, and so do not release it.
+        # These objects do not own the hold, and so do not release it.
         assert lock.acquire()
         current = lock.current
         assert current is not None
@@ -159,7 +159,7 @@ def test_a_forgotten_client_gives_back_all_that_it_holds(ground: Ground, path: s
         assert client.mutex(f"{path}-again", reentrant=True).acquire()
 
     assert warned(forget) == []
-    # Its session is closed, and nobody waits until it times out.
+    # Its session is closed, so nobody waits until it times out.
     ground.expect_children(path, 0, within=2)
     ground.expect_children(f"{path}-again", 0, within=2)
     until(lambda: proxy("connections") == "0")
@@ -183,7 +183,7 @@ def test_a_hold_keeps_its_client(ground: Ground, hosts: str, path: str) -> None:
     hold = client.mutex(path).hold()
     del client
     gc.collect()
-    # Beyond its session, if nobody kept that.
+    # For longer than its session would live by itself.
     assert not hold.lost.wait(timeout=1.5)
     assert hold.confirm() > 0
     hold.release()
@@ -213,7 +213,7 @@ def test_ten_thousand_rounds_leave_nothing(zk: zklock.Client, path: str) -> None
     def count() -> list[int]:
         return [sys.getrefcount(one) for one in shared]
 
-    # Then what is kept for the next time is there.
+    # After this, memory that is kept for reuse is allocated.
     work(1000)
     gc.collect()
     references, memory = count(), resident()

@@ -1,4 +1,4 @@
-"""The end of the interpreter while daemon threads do whatever can be done."""
+"""The end of the interpreter while daemon threads make every kind of call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ sys.stdin.readline()
 
 
 def test_while_a_daemon_thread_holds(start: Start, other: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
-    # It may be inside what the lock guards until the process is gone.
+    # The thread may use the guarded resource until the process is gone.
     text = """
 def hold():
     with zk.mutex(path) as hold:
@@ -66,7 +66,7 @@ sys.stdin.readline()
     waiter.join()
     assert ended[:3] == WELL
     not_later(ended.seconds, 1.5)
-    # The session was last heard of a third of it before the end, or later.
+    # The last sign of life was at most a third of the session before the end.
     assert granted[0] - over > SESSION / 2
 
 
@@ -121,7 +121,7 @@ GOES_ON = {
 
 @pytest.mark.parametrize("call", GOES_ON)
 def test_while_a_daemon_thread_goes_on_as_clients_close(start: Start, ground: Ground, path: str, call: str) -> None:
-    # As in any other wait, it stays where it is: an exception now would only confuse.
+    # As in any other wait, the thread stays where it is: an exception now would only confuse.
     proxy = ground.proxy("1")
     text = f"""
 lock, again, ready = zk.mutex(path), zk.mutex(path, reentrant=True), threading.Event()
@@ -140,7 +140,7 @@ else:
     threading.Thread(target=work, daemon=True).start()
 ready.wait()
 """
-    # So long does the closing take.
+    # This determines how long the closing takes.
     proxy("delay", "100")
     assert ends(start, text, proxy.hosts, path)[:3] == WELL
 
@@ -174,7 +174,7 @@ AT_ONCE = 3
 
 
 def test_while_a_crowd_of_daemon_threads_is_busy(start: Start, ground: Ground, hosts: str, path: str) -> None:
-    # Each with paths of its own: what is held at the end is held until the session has timed out.
+    # Each has its own paths, because a lock that is held at the end stays held until the session has timed out.
     text = BEGIN + CROWD + SLOWLY.format(seconds=0.1)
     for run in range(0, RUNS, AT_ONCE):
         programs = [start(text, hosts, f"{path}-{run + number}") for number in range(AT_ONCE)]

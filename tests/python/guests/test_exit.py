@@ -1,4 +1,4 @@
-"""The end of the interpreter, whatever goes on: no hang, no crash, no output, and what can be freed is free."""
+"""The end of the interpreter, at any moment: no hang, no crash, no output, and locks are freed if possible."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import zklock
 
 def test_while_the_main_thread_holds(start: Start, ground: Ground, hosts: str, path: str) -> None:
     assert ends(start, "assert zk.mutex(path).acquire()", hosts, path)[:3] == WELL
-    # Not soon, but now: the end waits until the ensemble has confirmed it.
+    # It is free now, not just soon: the end waits for the ensemble's confirmation.
     assert ground.children(path) == []
 
 
 def test_while_the_main_thread_keeps_a_hold(start: Start, ground: Ground, hosts: str, path: str) -> None:
-    # Forgotten at the end is not forgotten before: nobody is warned.
+    # A hold that is left at the end of the program causes no warning.
     assert ends(start, "hold = zk.mutex(path).hold()", hosts, path)[:3] == WELL
     assert ground.children(path) == []
 
@@ -83,7 +83,7 @@ async def main():
 task = loop.create_task(main())
 loop.run_forever()
 """
-    # Whatever Python has to say of a loop that is not closed is not our concern.
+    # Python's own warnings about a loop that is not closed do not matter here.
     assert start(BEGIN + text, hosts, path, options=("-W", "ignore")).finish()[:3] == WELL
     assert ground.children(path) == []
 
@@ -196,7 +196,7 @@ begun.wait()
     ("body", "slowly"),
     [
         ("time.sleep(0.3)", 0),
-        # It outlives our patience, and comes back into an interpreter that is at its end.
+        # The callback outlasts our patience, and comes back into an interpreter that is ending.
         ("time.sleep(1.2)", 0.6),
         ("time.sleep(60)", 0),
         ("while True: time.sleep(0.001)", 0.3),
@@ -250,7 +250,7 @@ sys.stdin.readline()
 
 
 def test_with_many_clients_while_the_servers_are_out_of_reach(start: Start, ground: Ground, path: str) -> None:
-    # The patience is for all of them, not for each.
+    # The patience is for all clients together, not for each.
     proxy = ground.proxy("1")
     text = """
 clients = [zklock.Client(hosts, session_timeout=4) for _ in range(5)]
@@ -312,7 +312,7 @@ loop.set_exception_handler(lambda loop, context: None)
 loop.create_task(main())
 loop.run_forever()
 """
-    # Whatever Python has to say of a loop that is not closed is not our concern.
+    # Python's own warnings about a loop that is not closed do not matter here.
     ended = start(BEGIN + text, hosts, path, options=("-W", "ignore")).finish()
     assert ended[:3] == WELL
     assert ground.children(path) == []

@@ -1,4 +1,4 @@
-"""The library's log goes to ``logging``, under the name ``zklock``, and nowhere else."""
+"""The library's log only goes to ``logging``, under the name ``zklock``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 
 
 class Lines(logging.Handler):
-    """Keeps what comes, and lets one wait for it."""
+    """Keeps the records, and can wait for one."""
 
     def __init__(self) -> None:
         super().__init__(logging.NOTSET)
@@ -44,7 +44,7 @@ class Lines(logging.Handler):
 
 @pytest.fixture
 def lines() -> typing.Iterator[Lines]:
-    """Everything that is logged. Clients that are made from now on log everything."""
+    """Collects everything that is logged. Clients that are made from now on log everything."""
     logger, lines = logging.getLogger("zklock"), Lines()
     level = logger.level
     logger.setLevel(logging.DEBUG)
@@ -114,7 +114,7 @@ def test_the_level_is_honoured(lines: Lines, ground: Ground, hosts: str, path: s
         ground(f"delete {hold.node}")
         assert hold.lost.wait(timeout=10)
         del hold
-    # Lines come in order: those about another client come after all those about this one.
+    # Lines come in order, so those about another client come after all lines about this one.
     logging.getLogger("zklock").setLevel(logging.DEBUG)
     with zklock.Client(hosts, session_timeout=4) as another:
         lines.wait_for(f"session opened.*{another.session_id:#x}")
@@ -181,7 +181,7 @@ def test_a_record_names_the_place_in_the_source(lines: Lines, zk: zklock.Client,
             hold.release()
     for record, crate, said in [(by_the_face, "zklock-py", "log::inform"), (by_the_core, "zklock-core", "hold lost")]:
         assert record.pathname.startswith(f"{crate}/src/") and record.filename.endswith(".rs")
-        # It may stand in a call of several lines.
+        # The call may span several lines.
         place = (ROOT / record.pathname).read_text().splitlines()[record.lineno - 1 : record.lineno + 5]
         assert said in "\n".join(place), record.__dict__
     assert (by_the_face.funcName, str(by_the_core.funcName).split("::")[0]) == ("zklock", "zklock_core")
@@ -219,7 +219,7 @@ assert left.state is zklock.HoldState.LOST
 """
     program = start(text, proxy.hosts, path, options=options)
     ground(f"delete {program.line()}")
-    # Not while it reconnects.
+    # It must not reconnect meanwhile.
     proxy("refuse", "on")
     proxy("cut")
     proxy("expire")
@@ -293,7 +293,7 @@ def test_a_slow_handler_does_no_harm(lines: Lines, ground: Ground, hosts: str, p
             lost = zk.mutex(path).hold()
             ground(f"delete {lost.node}")
             assert lost.lost.wait(timeout=10)
-            # The line is logged now, on a thread that nobody waits for.
+            # The line is being logged now, on a thread that nobody waits for.
             begun = time.monotonic()
             for _ in range(20):
                 with zk.mutex(path) as hold:

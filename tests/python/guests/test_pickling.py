@@ -1,4 +1,4 @@
-"""What belongs to this process cannot be pickled or copied, and says what to do; exceptions and values can."""
+"""Objects that belong to this process refuse to be pickled or copied, with advice. Exceptions and values can be."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 import zklock
 
-# Of an authority that nobody has the key of any more.
+# The certificate of an authority whose key no longer exists.
 CERTIFICATE = """\
 -----BEGIN CERTIFICATE-----
 MIIBejCCAR+gAwIBAgIUTP3E6UZILHNAqecWnKrDqgwmWiUwCgYIKoZIzj0EAwIw
@@ -89,7 +89,7 @@ def test_tls(tmp_path: pathlib.Path) -> None:
 
 
 def test_no_object_is_left_out(zk: zklock.Client) -> None:
-    # A new class has to say what it thinks of it.
+    # Each new class must be in one of these lists.
     own = [thing for thing in vars(zklock).values() if isinstance(thing, type) and not issubclass(thing, Exception)]
     values = {zklock.Contender, zklock.Histogram, zklock.NodeData, zklock.Stats}
     values |= {zklock.ConnectionState, zklock.HoldState, zklock.LossReason}
@@ -121,7 +121,7 @@ def test_exceptions(kind: type[zklock.Error]) -> None:
 @pytest.mark.parametrize("kind", EXCEPTIONS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("arguments", [(), ("what is wrong",)], ids=["nothing", "a message"])
 def test_an_exception_that_somebody_else_makes(kind: type[zklock.Error], arguments: tuple[str, ...]) -> None:
-    """As test doubles do."""
+    """Test doubles make objects in this way."""
     with pytest.raises(kind) as caught:
         raise kind(*arguments)
     for one in (caught.value, copy.copy(caught.value), pickle.loads(pickle.dumps(caught.value))):

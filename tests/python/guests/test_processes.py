@@ -1,4 +1,4 @@
-"""Other processes: forked objects say so, pickling is refused, and what belongs to one process stays its own."""
+"""Other processes: forked objects raise an error, pickling is refused, and objects stay with their process."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from guests.programs import FORKS, Start
 
 import zklock
 
-# Every call in a child of a process that has connected, on objects of all kinds from there. (For those of its own see
-# hosts/test_forks.py.)
+# Every call in a child of a process that has connected, on the parent's objects of all kinds. (For the child's own
+# objects see hosts/test_forks.py.)
 FORKED = """
 import asyncio, copy, gc, logging, os, pathlib, signal, sys, threading, time, weakref
 import zklock
@@ -281,7 +281,7 @@ if pid:
 def test_a_block_that_forks_ends_in_the_child_without_a_word(
     start: Start, ground: Ground, hosts: str, path: str
 ) -> None:
-    # The child runs out of the block by its own exception, which nothing masks.
+    # The child leaves the block by its own exception, which nothing hides.
     text = """
 try:
     with lock as hold:

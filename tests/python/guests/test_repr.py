@@ -1,4 +1,4 @@
-"""What objects say of themselves: what one wants to know when one looks for a mistake."""
+"""The ``repr`` of objects: it has the information that helps to find a mistake."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_of_a_client(ground: Ground, path: str) -> None:
             hold.release()
     proxy("refuse", "on")
     proxy("expire")
-    # It hears that the session is over, and nothing about the next.
+    # The client learns that its session is over, but gets no answer about the next.
     proxy("hold-reply", "connect", "2")
     proxy("refuse", "off")
     until(lambda: "without a session" in repr(client), within=15)

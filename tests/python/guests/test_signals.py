@@ -17,7 +17,7 @@ import zklock
 
 SOON = 0.05
 
-# Waits again and again, and says when it was interrupted.
+# Waits again and again, and prints when it was interrupted.
 WAITS = """
 import logging, sys, time
 import zklock
@@ -100,7 +100,7 @@ ROUNDS = 5
 
 
 def latencies(program: Program, before: typing.Callable[[], object], after: typing.Callable[[], object]) -> list[float]:
-    """Interrupts each of its waits: how long after each signal it went on."""
+    """Interrupts each of the program's waits. Returns how long after each signal it went on."""
     took = []
     for _ in range(ROUNDS):
         program.expect("ready")
@@ -122,7 +122,7 @@ def test_ctrl_c_ends_a_wait_for_the_lock(
 ) -> None:
     with zk.mutex(path):
         program = start(WAITS, case, hosts, path, str(ROUNDS))
-        # It is in the queue when the signal comes, and out of it soon after, while its client lives.
+        # It is in the queue when the signal comes, and leaves it soon after, while its client lives.
         took = latencies(program, lambda: None, lambda: ground.expect_children(path, 1))
         not_later(statistics.median(took), SOON)
         ground.expect_children(path, 1)
@@ -253,7 +253,7 @@ def test_what_a_handler_raises_comes_as_it_is(zk: zklock.Client, other: zklock.C
 
 
 def test_a_handler_may_wait_itself(start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
-    # While it does, the lock is granted that the main thread waits for.
+    # While the handler waits, the lock is granted for which the main thread waits.
     text = """
 import signal, sys, time
 import zklock

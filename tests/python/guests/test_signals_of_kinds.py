@@ -70,7 +70,7 @@ sys.stdin.readline()
 
 
 def interrupts(program: Program, before: typing.Callable[[], object], after: typing.Callable[[], object]) -> None:
-    """Interrupts each of its waits: it goes on at once."""
+    """Interrupts each of the program's waits, after which it must go on at once."""
     not_later(statistics.median(latencies(program, before, after)), SOON)
 
 

@@ -16,8 +16,8 @@ from punctual import not_later
 
 import zklock
 
-# Interrupts at random moments of `with`: each is aimed at one block, and lands before, in or after it. There are so
-# many of them, and more until each phase has been struck; a storm that does not get there ends all the same.
+# Interrupts at random moments of `with`: each is aimed at one block, and lands before, in or after it. The storm makes this
+# number of them, and more until each phase was hit, but not for ever.
 STORM = """
 import json, random, signal, sys, time
 import zklock
@@ -153,7 +153,7 @@ def test_a_storm_of_interrupts_leaves_nothing(
                 pass
 
     contenders = [threading.Thread(target=contend) for _ in range(2 if kind == "contended" else 0)]
-    # A value that was interrupted on its way to `with` is released by the collector, which warns.
+    # If an interrupt hits a hold as a value on its way to `with`, the collector releases it, with a warning.
     options = ("-W", "error", "-W", "ignore::ResourceWarning")
     for contender in contenders:
         contender.start()
@@ -167,7 +167,7 @@ def test_a_storm_of_interrupts_leaves_nothing(
     assert left == [False, False]
     assert owed == 0
     assert losses == 0
-    # Its session lives on: what is in the queue now would stay.
+    # Its session lives on, so a node that is in the queue now would stay.
     ground.expect_children(path, 0)
     begun = time.monotonic()
     with zk.mutex(path, timeout=10):
@@ -175,7 +175,7 @@ def test_a_storm_of_interrupts_leaves_nothing(
     program.tell()
     assert program.finish()[:3] == (0, "", "")
     assert sum(landed.values()) >= count
-    # It struck everywhere; in a crowd most of the time is spent on the way in.
+    # Interrupts hit every phase. In a crowd most of the time is spent on the way in.
     assert landed["enter"] > count / 20, landed
     assert min(landed["body"], landed["exit"]) > 0, landed
 
@@ -189,7 +189,7 @@ def test_a_storm_of_interrupts_leaves_nothing_of_any_kind(
     program = start(STORM, hosts, at, kind, "400")
     landed, _took, left, owed, losses = json.loads(program.line(within=150))
     assert (left, owed, losses) == ([False, False], 0, 0)
-    # Its session lives on: what is in the queues now would stay.
+    # Its session lives on, so nodes that are in the queues now would stay.
     for queue in (at, f"{at}-2", f"{at}-3"):
         ground.expect_free(queue)
     program.tell()

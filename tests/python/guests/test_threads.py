@@ -1,4 +1,4 @@
-"""Many threads share one client and one lock; and what the library has of its own."""
+"""Many threads share one client and one lock, and the library's own threads."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_many_threads_share_one_lock(zk: zklock.Client, ground: Ground, path: st
         thread.join()
     assert (most, done) == (1, 320)
     assert tokens == sorted(set(tokens)) and len(tokens) == 320
-    # The holder's, and that of the next of this process. Whether both are ever seen together is chance.
+    # The holder's node, and that of the next in this process. It is chance whether both are ever seen together.
     assert max(nodes) <= 2
     assert zk.stats()[:3] == (1, 320, 0)
 
@@ -66,7 +66,7 @@ def test_threads_that_have_to_wait_cost_two_nodes(zk: zklock.Client, ground: Gro
     with lock:
         begun = time.monotonic()
         run_all(threads)
-        # All at the same time: none keeps the others from waiting.
+        # They wait at the same time, so none keeps the others from waiting.
         took = time.monotonic() - begun
         assert 1.0 <= took
         not_later(took, 2.0)

@@ -1,4 +1,4 @@
-"""Programs of greenlets, which are the same for gevent and for eventlet.
+"""Programs with greenlets, which are the same for gevent and for eventlet.
 
 Each patches Python, so each runs in an interpreter of its own. They use ``spawn``, ``sleep``, ``join`` and ``Timeout``,
 and for events those of the patched ``threading``. Time bounds nothing in them but a hang.
@@ -53,7 +53,7 @@ def refused(error, call):
     return False
 """
 
-# Deadlock, or four inside at once, where all of them are taken for one owner.
+# If all greenlets counted as one owner, this would deadlock, or four would be inside at once.
 TAKE_TURNS = """
 lock = zk.mutex(path, reentrant={reentrant}, timeout=40)
 inside, most, done = 0, 0, []
@@ -77,7 +77,7 @@ assert most == 1, most
 assert sorted(done) == sorted([0, 1, 2, 3] * 3), done
 """
 
-# Both are greenlets of one thread: a wait that stops the thread never ends.
+# Both are greenlets of one thread, so a wait that stopped the thread would never end.
 RELEASED_BY_ANOTHER = """
 lock, ours = other.mutex(path), zk.mutex(path)
 hold = ours.hold()
@@ -95,7 +95,7 @@ join(waiting)
 assert got[0] > hold.token
 """
 
-# Of one client, of which only one stands in the queue.
+# Both are of one client, of which only one has a node in the queue.
 WITHIN_A_CLIENT = """
 lock = zk.mutex(path)
 assert lock.acquire()
@@ -181,7 +181,7 @@ assert told == [
 assert holds[0].lost.wait(40) and holds[1].lost.wait()
 """
 
-# One waits for the other, which is of another client, and both run in the main thread.
+# One callback waits for the other, which is of another client, and both run in the main thread.
 ON_CONNECTION = """
 told, closed = [], threading.Event()
 
@@ -206,7 +206,7 @@ zk.close()
 until(lambda: len(told) == 4)
 """
 
-# The main greenlet sleeps, and nothing else is to happen in its loop but the loss.
+# The main greenlet sleeps, and nothing but the loss happens in its loop.
 ON_LOST_ALONE = """
 told = threading.Event()
 hold = zk.mutex(path).hold()
@@ -245,7 +245,7 @@ with lock:
     pass
 """
 
-# Whatever may wait.
+# All calls that may wait.
 ALL_CALLS = """
 zk.connect()
 lock = zk.mutex(path, timeout=40)
@@ -318,7 +318,7 @@ with other as entered:
     assert entered is other
 """
 
-# Threads of the system's, which the library keeps for what would stop the others.
+# Real threads, which the host keeps for calls that would block its greenlets.
 REAL_THREADS = """
 lock, tokens = zk.mutex(path, timeout=40), []
 
@@ -350,7 +350,7 @@ until(lambda: len(lock.contenders()) == 2)
 
 WELL = (0, "", "")
 
-# The programs that end well among the greenlets of either.
+# The programs that must end well with either library.
 AMONG: typing.Final = (
     "RELEASED_BY_ANOTHER",
     "WITHIN_A_CLIENT",
@@ -366,7 +366,7 @@ Run = typing.Callable[[str], None]
 
 
 def runner(start: Start, hosts: str, path: str, options: tuple[str, ...]) -> Run:
-    """Runs a program to its end, which must be a success."""
+    """Runs a program to its end, which must succeed."""
 
     def run(text: str) -> None:
         ended = start(text, hosts, path, options=options).finish(within=55)

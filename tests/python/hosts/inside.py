@@ -1,4 +1,4 @@
-"""Who is inside what a lock guards."""
+"""Counts the callers that use a guarded resource."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PATIENCE = 50.0
 
 
 class Inside:
-    """Counts those who come in, and how many were there at once."""
+    """Counts the callers that come in, and how many were there at once."""
 
     def __init__(self, count: int) -> None:
         self._mutex = threading.Lock()
@@ -31,16 +31,16 @@ class Inside:
             self._now -= 1
 
     def begin(self) -> None:
-        """Called on the thread that is about to wait."""
+        """Call this on the thread that is about to wait."""
         with self._mutex:
             self._begun += 1
 
     async def stay(self, sleep: typing.Callable[[float], typing.Awaitable[object]]) -> None:
-        """Until all the others wait: so the thread that has acquired is lent to one of them."""
+        """Stays until all the others wait, so that the acquirer's thread is lent to one of them."""
         while self._begun < self._count:
             await sleep(0.001)
         await sleep(0.005)
 
     def expect_turns(self) -> None:
-        """All have been there, one after the other."""
+        """Checks that all have been there, one after the other."""
         assert (self.all, self.most) == (self._count, 1)

@@ -1,4 +1,4 @@
-"""Celery: a worker whose parent has locked before it forks its pool."""
+"""Celery: a worker whose parent has acquired a lock before it forks its pool."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_pool_of_a_worker_that_has_connected_locks(tmp_path: pathlib.Path, hos
     (tmp_path / "number").write_text("0")
     for folder in ("queue", "done"):
         (tmp_path / folder).mkdir()
-    # As root Celery warns; what it runs here is its own code.
+    # Celery warns if it runs as root, but here it only runs our own code.
     environment = {**os.environ, "HOSTS": hosts, "LOCK": path, "FOLDER": str(tmp_path), "C_FORCE_ROOT": "1"}
     words = ["-A", "application", "worker", "--pool", "prefork", "--concurrency", "2", "--without-gossip"]
     with (tmp_path / "log").open("w") as log:

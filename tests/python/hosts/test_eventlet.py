@@ -1,4 +1,4 @@
-"""eventlet: its greenlets are owners of their own, a wait lets the others run, and what is called is called among them."""
+"""eventlet: each greenlet is an owner, a wait lets the others run, and callbacks run in greenlets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hosts.greenlets import CLIENTS, EVENTLET, IMPORTS, WELL, Run, runner
 pytest.importorskip("eventlet", reason="there is no eventlet for this interpreter", exc_type=ImportError)
 
 BEGIN = EVENTLET + IMPORTS + CLIENTS
-# It warns that it is deprecated.
+# eventlet warns that it is deprecated.
 OPTIONS = ("-W", "ignore")
 
 

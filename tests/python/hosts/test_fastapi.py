@@ -1,4 +1,4 @@
-"""FastAPI: what is not ``async`` runs on threads of a pool, and each part of a request on whichever is free."""
+"""FastAPI: functions that are not ``async`` run on threads of a pool, each part of a request on any free thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REQUESTS = 30
 
 
 def serve(app: fastapi.FastAPI, inside: Inside) -> list[int]:
-    """The answers to many requests at once, the first of which is inside when the others come."""
+    """The answers to many requests at once, of which the first is inside when the others come."""
 
     async def ask() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app=app)
@@ -47,7 +47,7 @@ def test_a_dependency_acquires_on_one_thread_and_releases_on_another(
 
     @app.get("/")
     async def answer(hold: zklock.Hold = fastapi.Depends(held)) -> int:
-        # In between its thread is lent to other requests.
+        # Meanwhile its thread is lent to other requests.
         with inside:
             await inside.stay(asyncio.sleep)
             assert hold.valid_for() > 0
@@ -88,7 +88,7 @@ def test_an_endpoint_on_a_thread_holds_the_lock_there(zk: zklock.Client, ground:
 
     @app.get("/")
     def answer() -> int:
-        # All within one call, which is one thread's: so it may be reentrant.
+        # Everything is within one call, on one thread, so the lock may be reentrant.
         lock = zk.mutex(path, timeout=PATIENCE, reentrant=True)
         with lock as outer, lock as inner, inside:
             assert outer.token == inner.token

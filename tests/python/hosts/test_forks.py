@@ -1,4 +1,4 @@
-"""Forks of processes that have connected: a child makes clients of its own."""
+"""Forks of processes that have connected: a child makes its own clients."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ if __name__ == "__main__":
 
 
 def test_a_child_has_all_that_its_parent_had(start: Start, hosts: str, path: str) -> None:
-    # Threads report losses and log lines, and the child has to start them again. asyncio has its own way.
+    # Threads report losses and log lines, and the child has to start them again. asyncio does this in its own way.
     text = """
 class Lines(logging.Handler):
     def emit(self, record):
@@ -177,7 +177,7 @@ print("well")
 
 
 def test_a_child_that_ends_frees_what_is_its_own(start: Start, ground: Ground, hosts: str, path: str) -> None:
-    # At once, by closing its session, which would last for a minute; and the parent's stays.
+    # The child frees its lock at once by closing its session, which would last for a minute. The parent's session stays.
     text = """
 with zklock.Client(hosts, session_timeout=60) as parents, parents.mutex(path + "-parents") as hold:
     pid = os.fork()
@@ -232,7 +232,7 @@ print("well")
 
 
 def test_a_handler_of_a_signal_that_forks_in_a_wait(start: Start, hosts: str, path: str) -> None:
-    # And returns in both: the wait goes on in the parent alone, though the child has a copy of what would wake it.
+    # The handler returns in both. The wait only goes on in the parent, although the child has a copy of its descriptor.
     text = """
 import signal
 

@@ -1,4 +1,4 @@
-"""gevent: its greenlets are owners of their own, a wait lets the others run, and what is called is called among them."""
+"""gevent: each greenlet is an owner, a wait lets the others run, and callbacks run in greenlets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BEGIN = GEVENT + IMPORTS + CLIENTS
 
 @pytest.fixture
 def run(start: Start, hosts: str, path: str) -> Run:
-    """Runs a program to its end. What gevent itself warns of is not what is looked at."""
+    """Runs a program to its end. gevent's own warnings do not matter."""
     return runner(start, hosts, path, options=())
 
 
@@ -121,7 +121,7 @@ os.waitpid(child, 0)
 
 
 def test_in_the_greenlet_that_runs_the_loop(run: Run) -> None:
-    # It cannot give way to others, and waits with the thread.
+    # The hub cannot give way to greenlets, so it blocks its thread.
     text = """
 lock, done = zk.mutex(path, reentrant=True), []
 
@@ -149,13 +149,13 @@ except KeyboardInterrupt:
         ground.expect_children(path, 2, within=50)
         program.signal(signal.SIGINT)
         program.expect("interrupted", within=50)
-    # gevent prints the exception besides.
+    # gevent also prints the exception.
     assert program.finish().status == 0
 
 
 @pytest.mark.parametrize("end", ["", "sys.exit(0)\n", "other.close()\nzk.close()\n"], ids=["", "exit", "closed"])
 def test_the_end_of_the_interpreter(start: Start, ground: Ground, hosts: str, path: str, end: str) -> None:
     ended = start(BEGIN + greenlets.LEFT_AT_THE_END + end, hosts, path, options=()).finish(within=55)
-    # A client that is closed loses its holds, and those that wait are told, in greenlets that the end finds there.
+    # A closed client loses its holds, and waiters are told, in greenlets which the end of the program may interrupt.
     assert ended.status == 0 and (end.startswith("other") or ended[:3] == WELL)
     assert ground.children(path) == []

@@ -1,4 +1,4 @@
-"""gunicorn: an application that is loaded, and has locked, before the workers are forked."""
+"""gunicorn: an application that is loaded, and acquires a lock, before the workers are forked."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Answer(typing.NamedTuple):
 
 
 class Gunicorn:
-    """A server that runs, with three workers."""
+    """A running server, with three workers."""
 
     def __init__(self, folder: pathlib.Path, hosts: str, path: str, worker: str) -> None:
         (folder / "application.py").write_text(APPLICATION)
@@ -69,7 +69,7 @@ class Gunicorn:
         return self._log.read_text()
 
     def said(self, pattern: str, times: int = 1) -> list[str]:
-        """Waits until it has said something so often."""
+        """Waits until it has printed something this number of times."""
         until = time.monotonic() + 50
         while len(found := re.findall(pattern, self.log())) < times:
             assert time.monotonic() < until and self.process.poll() is None, self.log()
@@ -77,7 +77,7 @@ class Gunicorn:
         return found
 
     def ask(self, times: int) -> list[Answer]:
-        """So many requests, many at a time."""
+        """Makes this number of requests, many at a time."""
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             return list(pool.map(lambda _: self._ask(), range(times)))
 

@@ -1,4 +1,4 @@
-"""asyncio with the blocking calls on threads of its pool, and what a reentrant lock says there."""
+"""asyncio with the blocking calls on threads of its pool, and the errors of a reentrant lock there."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_thread_does_not_read_beside_what_it_has_acquired_for_another_job(
 
 
 def test_a_reentrant_lock_names_its_rule(zk: zklock.Client, ground: Ground, path: str) -> None:
-    """It belongs to the thread of the pool that acquired it, and no other can release it."""
+    """The lock belongs to the thread of the pool that acquired it, and no other can release it."""
     lock = zk.mutex(path, reentrant=True)
 
     async def main() -> None:

@@ -1,4 +1,4 @@
-"""trio, and anyio on either loop: the blocking calls, each on a thread that the host lends."""
+"""trio, and anyio on either loop: the blocking calls, each on a thread of the host."""
 
 from __future__ import annotations
 

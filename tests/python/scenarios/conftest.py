@@ -1,4 +1,4 @@
-"""What the scenarios need beside the fixtures of all: more clients, and some behind proxies."""
+"""Additional fixtures for the scenarios: more clients, and clients behind proxies."""
 
 from __future__ import annotations
 

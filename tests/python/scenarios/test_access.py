@@ -1,4 +1,4 @@
-"""Logging in, and who may use what is created."""
+"""Logging in, and the access lists of created nodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANN_AND_BOB = ["digest:ann:Xasr5xg+ZPspxeKunCrkZ2aECqE=:cdrwa", "digest:bob:iV+c
 def test_two_clients_of_one_user_take_turns_and_a_stranger_is_refused(
     ground: Ground, zk: zklock.Client, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Not the path of the fixture: the operator could not look there afterwards.
+    # Not the fixture's path, because the operator could not read it afterwards.
     path, hosts, file = "/access-turns", ground("servers"), tmp_path / "zookeeper"
     file.write_text(f"ann:{SECRET}\n")
     monkeypatch.setenv("ZKLOCK_TEST_AUTH", f"ann:{SECRET}")
@@ -107,7 +107,7 @@ def test_a_login_by_sasl_is_right_or_refused_and_no_password_is_said(
     for auth in auths:
         with zklock.Client(by_sasl, auth=auth, access="creator-all") as client, client.mutex("/access-sasl") as hold:
             said += [repr(client), repr(client.stats()), repr(hold)]
-    # Not with Ann's password: servers let in whom they do not know with the password of who came last.
+    # Not with Ann's password: servers accept an unknown user with the password of the last known one.
     file.write_text(f"bob:{SECRET}-of-bob\n")
     for error, wrong, word in (
         (zklock.Refused, lambda: zklock.Client(by_sasl, auth=zklock.Sasl("ann", SECRET + "?")).connect(), '"ann"'),
@@ -167,7 +167,7 @@ def test_a_list_of_ones_own_is_kept_and_a_node_that_may_not_be_deleted_goes_with
         assert other.state is zklock.HoldState.LOST
         lost = raises(zklock.LockLost, other.release)
         lost.says(lack)
-        # It is free at once, not when a session has timed out.
+        # The lock must be free at once, not only when a session has timed out.
         with ann.mutex(path, timeout=0), bob.mutex(f"{path}-other", timeout=SOON):
             pass
     with zklock.Client(hosts, auth=ANN, access=",".join(ANN_AND_BOB)) as ann, ann.mutex(path):

@@ -1,4 +1,4 @@
-"""Who is in the queue, and how an operator takes one out of it; and options of how to stand in it."""
+"""Listing the queue, removing a contender from it, and options for queueing."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_waiter_that_is_evicted_queues_again(
         ground.expect_children(path, 2)
         waiter = zk.mutex(path).contenders()[1]
         assert zk.mutex(path).evict(waiter.node)
-        # So long that its lease has lapsed, and it looks for its node when it is its turn.
+        # So long that its lease has lapsed, and it checks its node when its turn comes.
         assert not waiting.wait(0.5)
     hold = waiting.result()
     assert hold.node != waiter.node and hold.token > waiter.token
@@ -117,7 +117,7 @@ def test_all_who_hold_are_asked_to_let_go(zk: zklock.Client, other: zklock.Clien
 
 
 def test_the_queue_is_that_of_the_path_and_not_of_the_lock(zk: zklock.Client, path: str) -> None:
-    """Different kinds of one path are different locks to who releases, and one queue to who lists it."""
+    """Locks of different kinds at one path are different locks for a release, but share the queue that is listed."""
     with zk.mutex(path) as hold:
         assert [one.node for one in zk.write(path).contenders()] == [hold.node]
         raises(zklock.NotHeld, zk.write(path).release)

@@ -1,4 +1,4 @@
-"""The set of locks: all of these, or none."""
+"""The set of locks: all of them, or none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_all_are_held_together(zk: zklock.Client, other: zklock.Client, ground: 
     with both as hold:
         assert hold.path == both.path == f"{path}, {one}, {two}"
         assert both.locked() and both.current is not None
-        # A member is another lock than the set.
+        # A member is not the same lock as the set.
         assert not zk.mutex(path).locked()
         for taken in (other.mutex(path), other.read(one), other.election(two)):
             assert not taken.acquire(blocking=False)
@@ -92,7 +92,7 @@ def test_what_cannot_be_a_set(zk: zklock.Client, other: zklock.Client, hosts: st
             except TypeError:
                 continue
             raise AssertionError(f"a set of {wrong!r}")
-    # The set of one is no more than that.
+    # A set of one lock behaves like that lock.
     with zk.all([zk.exclusive(path)]) as hold:
         assert hold.node == f"{path}/lock"
 

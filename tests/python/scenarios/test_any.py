@@ -1,4 +1,4 @@
-"""Any one of several locks: whichever comes first."""
+"""Any one of several locks: the first that is granted."""
 
 from __future__ import annotations
 

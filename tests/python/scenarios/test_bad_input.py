@@ -1,9 +1,9 @@
-"""What is wrong is named where it comes in, with what to do about it, and leaves nothing on the server.
+"""Wrong arguments are reported where they come in, with advice, and leave nothing on the server.
 
 For guarded writes see test_guarded.py, for the files of TLS test_tls.py, for a closed client test_close.py.
 """
 
-# Bad arguments are what it is about.
+# This file is about bad arguments.
 # pyright: reportArgumentType=false, reportCallIssue=false
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ BAD_LOCK_PATHS = {
     "/zookeeper": "belongs to ZooKeeper itself",
     "/zookeeper/config": "belongs to ZooKeeper itself",
 }
-# Not text at all, as far as a path or a name is concerned.
+# Values that are not text, for paths and names.
 NO_TEXTS: list[typing.Any] = [b"/bytes", bytearray(b"/bytes"), 7, 1.5, True, ["/list"], pathlib.Path("/path"), object()]
-# Half of a character: text of Python's that nobody can write down. ``os.fsdecode`` makes such.
+# Half a character: Python text that cannot be encoded. ``os.fsdecode`` can return such text.
 SURROGATES = ["/bad\ud800", "/bad\udcff/below", os.fsdecode(b"/bad\xff")]
 NEGATIVE = [-1, -0.001, -math.inf, math.nan]
 NO_NUMBERS: list[typing.Any] = ["4", b"4", [4], object()]
@@ -83,7 +83,7 @@ def test_a_bad_path_is_refused_before_anything_is_sent(far: Far, ground: Ground)
             is_no_text(lambda: client.mutex(path))
     assert heard(proxy, "request:create") == 0 and "/bad" not in proxy("messages")
     assert ground("exists /bad") == "false"
-    # It is a ValueError to those who do not know of zklock.
+    # Code that does not know zklock sees a ValueError.
     with pytest.raises(ValueError):
         zk.mutex("relative")
 
@@ -91,7 +91,7 @@ def test_a_bad_path_is_refused_before_anything_is_sent(far: Far, ground: Ground)
 def test_a_character_that_is_two_to_java_is_refused_before_anything_is_sent(
     far: Far, hosts: str, path: str
 ) -> None:
-    """ZooKeeper forbids the halves of it, and so all beyond the first plane."""
+    """ZooKeeper forbids the halves of a surrogate pair, and so all characters beyond the first plane."""
     zk, proxy = far
     locked = "/bad\U0001f512lock"
     proxy("record")
@@ -107,7 +107,7 @@ def test_a_path_that_is_long_or_foreign_but_allowed_works(zk: zklock.Client, gro
         lock = zk.mutex(path)
         with lock as hold:
             assert lock.path == hold.path == path and hold.node.startswith(f"{path}/")
-            # A name with spaces is beyond the ground's words.
+            # The ground cannot handle a name with spaces.
             assert " " in path or len(ground.children(path)) == 1
             assert [contender.token for contender in lock.contenders()] == [hold.token]
     with zk.mutex(type("Name", (str,), {})("/bad-not-derived")):
@@ -120,7 +120,7 @@ def test_a_path_that_is_long_or_foreign_but_allowed_works(zk: zklock.Client, gro
 )
 def test_hosts_that_are_none_are_named(hosts: str) -> None:
     said = raises(zklock.InvalidInput, lambda: zklock.Client(hosts)).says("write host:port,host:port")
-    # As it was given, with invisible characters made visible.
+    # The message quotes the argument, with invisible characters made visible.
     said.says(hosts.replace("\0", "\\0"))
 
 
@@ -223,7 +223,7 @@ def test_a_timeout_that_is_negative_is_named_with_what_is_allowed(
 
 @pytest.mark.parametrize("seconds", NEGATIVE)
 def test_a_timeout_of_a_client_that_is_negative_is_named_and_none_is_not_advised(hosts: str, seconds: float) -> None:
-    # It would be refused in its turn.
+    # The message must not recommend None, which would be refused as well.
     assert "None" not in is_negative(lambda: zklock.Client(hosts, connect_timeout=seconds), seconds)
     assert "None" not in is_negative(lambda: zklock.Client(hosts, session_timeout=seconds), seconds)
     assert "None" not in is_negative(lambda: zklock.Client(hosts, try_timeout=seconds), seconds)
@@ -270,12 +270,12 @@ def test_acquire_objects_to_what_that_of_threading_objects_to(
 
 
 def test_no_blocking_is_not_taken_for_blocking(zk: zklock.Client, other: zklock.Client, path: str) -> None:
-    """``None`` is an error to ``threading`` before Python 3.12, and false from then on; true it is in none."""
+    """In ``threading`` ``None`` is an error before Python 3.12, and false since then, but never true."""
     acquire: typing.Any = other.mutex(path).acquire
     assert objection(lambda: acquire(None, 1)) in (TypeError, ValueError)
     with zk.mutex(path):
         attempt = Attempt(lambda: acquire(None))
-        # It would wait for the end of this block.
+        # A call that waited would wait for the end of this block.
         assert attempt.wait(SOON / 2)
     try:
         assert attempt.result() is False
@@ -320,7 +320,7 @@ def test_a_callback_that_is_none_is_refused(zk: zklock.Client, path: str) -> Non
 def test_what_is_given_by_others_cannot_be_made(zk: zklock.Client) -> None:
     for name in ("Lock", "Hold", "BaseHold", "Loss", "Wanted", "Guarded", "AsyncClient", "AsyncLock", "AsyncHold"):
         is_type_error(getattr(zklock, name), f"cannot create 'zklock.{name}'")
-    # Nor changed.
+    # Nor can attributes be changed.
     for thing in (zk, zk.mutex("/bad-not")):
         with pytest.raises(AttributeError):
             thing.path = "/other"  # type: ignore[union-attr, misc]
@@ -377,7 +377,7 @@ def test_a_chroot_that_is_missing_is_named_and_not_made(hosts: str, ground: Grou
 
 
 def test_the_limits_themselves_are_good(hosts: str, ground: Ground, path: str) -> None:
-    # To a server that grants what it can: from two of its ticks to twenty.
+    # The limits are accepted. The server grants the nearest timeout that it allows, from 2 to 20 ticks.
     for session_timeout, granted in ((0.1, 1.0), (2147483.647, 10.0)):
         identity = "x" * 1024
         client = zklock.Client(hosts, session_timeout=session_timeout, connect_timeout=math.inf, try_timeout=math.inf, identity=identity)
@@ -404,7 +404,7 @@ def test_a_look_at_the_queue_is_bounded_too_and_names_the_trouble(
 ) -> None:
     proxy = ground.proxy("1")
     with zklock.Client(proxy.hosts, session_timeout=SESSION, connect_timeout=0.7) as zk:
-        # Nobody, where there is no node.
+        # Without the node there are no contenders.
         assert zk.mutex(path).contenders() == []
         proxy("freeze", "both")
         raises(zklock.Unreachable, zk.mutex(path).contenders).says(path, "could not be read")

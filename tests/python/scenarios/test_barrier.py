@@ -19,13 +19,13 @@ def at(path: str) -> str:
 
 
 def gone(ground: Ground, at: str) -> None:
-    """No member is left. That it was open may still be said, which lets nobody in."""
+    """Waits until no member is left. The node `ready` may be left, but lets nobody in."""
     eventually(lambda: set(ground.children(at)) <= {"ready"})
 
 
 def test_who_comes_waits_until_it_is_removed(zk: zklock.Client, other: zklock.Client, at: str) -> None:
     barrier, its = zk.barrier(at), other.barrier(at)
-    # It does not exist yet.
+    # The barrier does not exist yet.
     assert barrier.wait() is True and its.is_set() is False and barrier.remove() is False
     assert barrier.set() is True
     assert its.set() is False
@@ -85,7 +85,7 @@ def test_who_is_alone_is_late_and_leaves_nothing(zk: zklock.Client, ground: Grou
     meeting = zk.double_barrier(at, 2, timeout=0.1)
     raises(zklock.Timeout, lambda: in_time(meeting.enter, 0.1)).says(at)
     for call in (meeting.__enter__, lambda: meeting.enter(timeout=0)):
-        # Until its node is gone, it counts.
+        # The member counts until its node is gone.
         settled(zk)
         gone(ground, at)
         raises(zklock.Timeout, call)
@@ -131,7 +131,7 @@ def test_a_member_is_told_that_it_is_lost(far: Far, zk: zklock.Client, ground: G
     leaving = Attempt(lambda: its.leave(timeout=SOON))
     assert not leaving.wait(0.1)
     expire(far.proxy)
-    # It counts as one that has left.
+    # It counts as a member that has left.
     leaving.result()
     eventually(lambda: lost.loss is not None)
     assert isinstance(raises(zklock.LockLost, lost.leave).error, zklock.LockLost)

@@ -1,4 +1,4 @@
-"""Blocks of one lock in one thread that end in another order than that of their beginning: each ends its own hold."""
+"""Blocks of one lock in one thread that end in another order than they began: each ends its own hold."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_held(hold: zklock.Hold) -> bool:
 
 
 class Between:
-    """A context manager that stands before the lock."""
+    """A context manager that wraps the lock."""
 
     def __init__(self, lock: zklock.Lock) -> None:
         self._lock = lock
@@ -44,7 +44,7 @@ class Between:
 
 
 class Open(typing.NamedTuple):
-    """A block that is open."""
+    """An open block."""
 
     hold: zklock.Hold
     end: typing.Callable[[], object]
@@ -72,7 +72,7 @@ def by_decorated_generator(lock: zklock.Lock) -> Open:
 
 
 def raises_nothing_new(manager: contextlib.AbstractContextManager[zklock.Hold]) -> None:
-    # The generator goes on for ever, which the manager minds.
+    # The generator goes on for ever, about which the manager complains.
     with pytest.raises(RuntimeError, match="generator didn't stop"):
         manager.__exit__(None, None, None)
     typing.cast("typing.Any", manager).gen.close()
@@ -161,7 +161,7 @@ def test_a_stack_that_takes_over_ends_what_is_left(zk: zklock.Client, path: str)
 def test_a_release_within_a_block_costs_no_other_block_its_hold(zk: zklock.Client, path: str) -> None:
     lock = zk.semaphore(path, 3)
     first, second = by_generator(lock), by_generator(lock)
-    # The hold that this thread acquired last.
+    # This releases the hold that this thread acquired last.
     lock.release()
     assert is_held(first.hold) and not is_held(second.hold)
     second.end()
@@ -177,7 +177,7 @@ def test_a_release_within_a_block_costs_no_other_block_its_hold(zk: zklock.Clien
 
 
 def test_members_of_a_double_barrier_leave_by_their_own_blocks(zk: zklock.Client, ground: Ground, path: str) -> None:
-    # The one that leaves first would wait for the other. On a slow machine the time is too short for other things as well.
+    # The first to leave would wait for the other. On a slow machine other steps may time out as well.
     doors = zk.double_barrier(path, 1, timeout=0.3)
 
     def within() -> typing.Generator[str]:

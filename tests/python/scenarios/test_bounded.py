@@ -40,7 +40,7 @@ DIRECTIONS = ["to-server", "to-client", "both"]
 
 
 def times_out(lock: zklock.Lock, timeout: float, late: type[zklock.Error] = zklock.Timeout) -> Raised:
-    """Times out in time, and not too early: by a call that says so, and by one that raises it. An outage both raise."""
+    """Checks that both calls time out in time, and not too early. One returns False, unless it is an outage; the other raises."""
 
     def acquire() -> None:
         begun = time.monotonic()
@@ -61,14 +61,14 @@ def times_out(lock: zklock.Lock, timeout: float, late: type[zklock.Error] = zklo
 
 
 def works(lock: zklock.Lock, client: zklock.Client) -> None:
-    """The lock works (again), and its client owes nothing."""
+    """Checks that the lock works (again), and its client owes nothing."""
     assert lock.acquire(timeout=SOON)
     lock.release()
     settled(client)
 
 
 def unreachable(hosts: str, timeout: float) -> Raised:
-    """A connect fails in time."""
+    """Checks that a connect fails in time."""
     client = zklock.Client(hosts, connect_timeout=timeout)
     return in_time(lambda: raises(zklock.Unreachable, client.connect), timeout)
 
@@ -108,7 +108,7 @@ def test_a_half_open_or_refused_connection_delays_nobody(far: Far, path: str) ->
     times_out(lock, A_WHILE)
     works(lock, zk)
 
-    # In the middle of a reconnect, which comes to nothing as long as the proxy refuses.
+    # In the middle of a reconnect, which cannot succeed as long as the proxy refuses.
     proxy("refuse", "on")
     proxy("reset")
 
@@ -143,7 +143,7 @@ def test_the_error_does_not_blame_the_queue_for_a_silent_server(far: Far, path: 
     zk, proxy = far
     lock = zk.mutex(path)
     proxy("freeze", "to-client")
-    # Nobody is before us.
+    # Nobody is ahead in the queue.
     assert "others are before us" not in str(times_out(lock, A_WHILE).error)
     proxy("thaw")
     works(lock, zk)
@@ -162,7 +162,7 @@ def test_a_timeout_of_zero_tries_once(other: zklock.Client, connect_far: Connect
     assert lock.acquire(blocking=False)
     lock.release()
 
-    # It waits for an answer, but only for the try timeout, a second; and no answer is not an answer.
+    # It waits for an answer, but only for the try timeout, a second. Without an answer it raises.
     proxy("freeze", "both")
     with Lateness() as late:
         begun = time.monotonic()
@@ -190,7 +190,7 @@ def test_a_try_is_bounded_by_its_own_timeout_where_nobody_answers(
         lambda: member.leave(timeout=0),
     ]
     for call in calls:
-        # It must come back, and would be connecting for an hour.
+        # The call must come back, although connecting may take an hour.
         elsewhere(functools.partial(raises, zklock.Unreachable, call))
 
     async def main() -> None:
@@ -255,13 +255,13 @@ def test_the_timeout_of_the_lock_is_for_calls_that_say_nothing_else(
 ) -> None:
     with zk.mutex(path):
         lock = other.mutex(path, timeout=A_WHILE)
-        # It returns nothing that one would look at.
+        # This call has no result that a caller would check, so it raises.
         in_time(lambda: raises(zklock.Timeout, lock.acquire), A_WHILE)
         in_time(lambda: raises(zklock.Timeout, lock.hold), A_WHILE)
         in_time(lambda: raises(zklock.Timeout, lock.__enter__), A_WHILE)
         assert in_time(lambda: lock.acquire(timeout=2 * A_WHILE), 2 * A_WHILE) is False
         attempt = Attempt(lambda: lock.hold(timeout=None).release())
-        # For ever is not as long as the lock was made to wait.
+        # The call's own timeout overrides the lock's.
         assert not other.mutex(path).acquire(timeout=3 * A_WHILE)
         assert not attempt.is_over()
     attempt.result()
@@ -280,7 +280,7 @@ def test_a_new_session_and_a_new_place_in_the_queue_do_not_extend_the_deadline(
             now = ground.children(path)
             return len(now) == 2 and set(now) != set(before)
 
-        # It queues again, in a session of its own.
+        # It queues again, in the next session.
         eventually(is_back)
         assert not attempt.is_over()
         assert attempt.result() is False
@@ -297,7 +297,7 @@ def test_a_queue_that_moves_does_not_extend_the_deadline(
 ) -> None:
     timeout = 6 * A_WHILE
     before = [f"{path}/_c_{number:08x}-89ab-4cde-8f01-23456789abcd-lock-{number:010d}" for number in range(2)]
-    # So that the lock's own node is there.
+    # This creates the lock's own node.
     with zk.mutex(path):
         pass
     for node in before:
@@ -306,7 +306,7 @@ def test_a_queue_that_moves_does_not_extend_the_deadline(
         attempt = Attempt(lambda: other.mutex(path).acquire(timeout=timeout))
         ground.expect_children(path, 3)
         time.sleep(timeout / 2)
-        # Wakes it, and it waits for the next one.
+        # This wakes the waiter, which then waits for the next contender.
         ground(f"delete {before[1]}")
         assert attempt.result() is False
         assert timeout - 0.001 <= attempt.took
@@ -351,7 +351,7 @@ def test_a_close_takes_a_second_at_most(far: Far, ground: Ground, path: str, dir
         not_later(time.monotonic() - begun, 1 + GRACE + late.allowance)
     assert hold.valid_for() == 0
     proxy("thaw")
-    # Closed after all, or timed out.
+    # The session was closed after all, or has timed out.
     ground.expect_children(path, 0, within=SESSION + SOON)
 
 
@@ -361,20 +361,20 @@ def test_a_connect_is_bounded_where_something_else_listens_or_nobody_does() -> N
         unreachable(mute.hosts, 0)
     with Listener.mute(listens=False) as nobody:
         unreachable(nobody.hosts, A_WHILE).says(nobody.hosts, "refused")
-    # A network that swallows: addresses set aside for documentation, which nobody answers.
+    # A network that drops everything: addresses reserved for documentation, where nobody answers.
     hosts = "192.0.2.1:2181,192.0.2.2:2181,192.0.2.3:2181,192.0.2.4:2181"
     unreachable(hosts, A_WHILE).says("192.0.2.4")
 
 
 def test_connecting_is_part_of_the_deadline_of_the_first_acquire(path: str) -> None:
     with Listener.mute(listens=True) as mute:
-        # The connect timeout is longer, and does not count.
+        # The connect timeout is longer, so it does not count.
         client = zklock.Client(mute.hosts, connect_timeout=SOON)
         lock = client.mutex(path)
         times_out(lock, A_WHILE, zklock.Unreachable).says(mute.hosts, "check hosts and network")
         in_time(lambda: raises(zklock.Unreachable, lambda: client.connect(A_WHILE)), A_WHILE)
         client.close()
-        # The shorter of the two ends it.
+        # The shorter of the two timeouts counts.
         hasty = zklock.Client(mute.hosts, connect_timeout=A_WHILE)
         in_time(lambda: raises(zklock.Unreachable, lambda: hasty.mutex(path).hold(timeout=SOON)), A_WHILE)
         in_time(lambda: raises(zklock.Unreachable, lambda: hasty.mutex(path).acquire()), A_WHILE)

@@ -1,4 +1,4 @@
-"""The end of clients: what it ends, what it leaves alone, and that its order does not matter."""
+"""The end of clients: its effects, and their limits, in any order."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_close_frees_what_is_held_and_ends_what_waits(
     raises(zklock.LockLost, hold.release).says("closed")
     raises(zklock.LockLost, kept.release).says("closed")
     raises(zklock.NotHeld, kept.release)
-    # The other client has heard nothing of it.
+    # The other client is not affected.
     hers.release()
     for name in ("busy", "own", "kept"):
         ground.expect_children(f"{path}/{name}", 0)
@@ -107,7 +107,7 @@ def test_a_client_that_was_never_used_is_closed_without_a_word(far: Far, hosts: 
     raises(zklock.Closed, unused.connect).says(SAYS)
     raises(zklock.Closed, unused.mutex("/never").acquire)
     assert heard(far.proxy, "request:connect") == 0
-    # It is not known whether there are servers; nobody asks for them.
+    # Whether there are servers is unknown, because nothing connects.
     nobody = zklock.Client("no-such-host.invalid:2181")
     nobody.close()
     assert "closed" in repr(nobody)
@@ -120,7 +120,7 @@ def test_the_end_of_a_block_of_a_client_closes_it(hosts: str, ground: Ground, pa
         assert len(ground.children(path)) == 1
     assert ground.children(path) == []
     raises(zklock.Closed, zk.connect)
-    # It may have been closed in the block.
+    # A client may be closed within its block.
     with zklock.Client(hosts) as zk:
         zk.close()
     failure = ValueError("in the block")
@@ -147,7 +147,7 @@ def test_a_second_close_waits_as_the_first_does(far: Far, ground: Ground, path: 
     first = Attempt(zk.close)
     gate.wait()
     second = Attempt(zk.close)
-    # Both have up to a second before they give up; this is well within.
+    # Both have up to a second before they give up, so this is well within their time.
     ends_early = second.wait(0.1)
     is_in_time = time.monotonic() - begun < 0.9
     nodes = len(ground.children(path))
@@ -223,7 +223,7 @@ def test_a_close_that_no_server_hears_ends_all_the_same(
     proxy("reset")
     begun = time.monotonic()
     zk.close()
-    # A second, and what a busy machine takes.
+    # A second, and the delays of a busy machine.
     not_later(time.monotonic() - begun, 2)
     assert hold.lost.wait(0) and hold.lost.reason is zklock.LossReason.CLIENT_CLOSED
     assert type(attempt.error()) is zklock.Closed

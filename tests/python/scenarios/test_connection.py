@@ -1,4 +1,4 @@
-"""A program is told of connections, outages and lost sessions, by callback and by asking."""
+"""Connections, outages and lost sessions are reported, by callback and on request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SESSION_LOST, CLOSED = ConnectionState.SESSION_LOST, ConnectionState.CLOSED
 
 
 class Listener:
-    """Keeps what is reported."""
+    """Keeps the reported states."""
 
     def __init__(self, client: zklock.Client | zklock.AsyncClient) -> None:
         self._states: queue.Queue[ConnectionState] = queue.Queue()
@@ -100,7 +100,7 @@ def test_the_last_that_is_told_is_that_the_client_is_closed(zk: zklock.Client) -
     zk.close()
     assert listener.next() is CLOSED
     assert zk.connection_state is CLOSED
-    # Once more for a callback that did not know, and for no other.
+    # A new callback gets the state once more, and no other callback does.
     assert Listener(zk).next() is CLOSED
     assert listener.has_heard_nothing()
 
@@ -113,7 +113,7 @@ def test_a_client_that_was_closed_before_it_connected_tells_that(hosts: str) -> 
     assert zk.connection_state is CLOSED
     raises(zklock.Closed, zk.connect)
     zk.close()
-    # Once more for a callback that did not know, and for no other.
+    # A new callback gets the state once more, and no other callback does.
     assert Listener(zk.aio).next() is CLOSED
     assert listener.has_heard_nothing()
 
@@ -127,7 +127,7 @@ def test_a_client_that_is_closed_while_it_connects_tells_that_and_nothing_after_
     zk.close()
     assert listener.next() is CLOSED
     proxy("thaw")
-    # It goes when it has connected, and finds itself closed.
+    # The connection ends when it is made, because the client is closed.
     eventually(lambda: proxy("connections") == "0")
     assert Listener(zk).next() is CLOSED
     assert listener.has_heard_nothing()
@@ -194,7 +194,7 @@ def test_only_a_function_can_be_called(zk: zklock.Client, given: typing.Any) -> 
 def test_a_callback_is_forgotten_with_its_client(hosts: str) -> None:
     class Owner:
         def __init__(self, zk: zklock.Client) -> None:
-            # It keeps the client, and the client keeps it.
+            # This refers to the client, and the client refers to it.
             self.zk = zk
             zk.on_connection(self.told)
 
@@ -208,7 +208,7 @@ def test_a_callback_is_forgotten_with_its_client(hosts: str) -> None:
     dropped = Owner(zklock.Client(hosts, session_timeout=SESSION))
     dropped.zk.connect()
     known = [weakref.ref(owner) for owner in (closed, never, dropped)]
-    # While the client is in use, a callback is kept that nobody else keeps.
+    # As long as the client is in use, it keeps the callback alive.
     del closed
     gc.collect()
     assert known[0]() is not None

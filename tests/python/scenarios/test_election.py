@@ -1,4 +1,4 @@
-"""The election: one leads, the others are ready to, and whoever wants to can watch."""
+"""The election: one leads, the others are ready to take over, and anybody can observe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import zklock
 
 
 class Watching:
-    """Somebody who notes who leads, with whatever follows one another quickly told as one."""
+    """An observer that notes the leaders. Changes in quick succession may be reported as one."""
 
     def __init__(self, lock: zklock.Lock) -> None:
         self.observer = lock.observe()
@@ -24,7 +24,7 @@ class Watching:
         return self.told[-1]
 
     def until(self, token: typing.Optional[int]) -> None:
-        """Waits until this one is reported."""
+        """Waits until this leader is reported."""
         while self.next() != token:
             assert len(self.told) < 10, self.told
 
@@ -45,9 +45,9 @@ def test_an_observer_is_told_who_leads_and_of_every_change(
     zk: zklock.Client, other: zklock.Client, connect: Connect, path: str
 ) -> None:
     watching = Watching(connect().election(path))
-    # The node of the election is not there yet.
+    # The node of the election does not exist yet.
     assert watching.next() is None
-    # That is no end of the iteration.
+    # None does not end the iteration.
     assert next(other.election(path).observe(), "the end") is None
     first = zk.election(path).hold()
     watching.until(first.token)

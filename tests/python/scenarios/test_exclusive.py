@@ -12,7 +12,7 @@ import zklock
 
 
 class Register:
-    """What the lock guards. It keeps the holds that were there, also lost ones, and looks at all of them at once."""
+    """The resource that the lock guards. It remembers all holds, including lost ones, and checks all of them at once."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
@@ -23,7 +23,7 @@ class Register:
     def _look(self) -> None:
         for at, one in enumerate(self._holds):
             for other in self._holds[at + 1 :]:
-                # The first is looked at twice: so it was valid when the second was.
+                # The first is checked twice, so it was valid when the second was.
                 assert not (one.valid_for() > 0 and other.valid_for() > 0 and one.valid_for() > 0), (one, other)
 
     def enter(self, hold: zklock.Hold) -> None:
@@ -35,7 +35,7 @@ class Register:
             self._look()
 
     def leave(self, hold: zklock.Hold) -> None:
-        """Looks again, and forgets the hold, which is released next."""
+        """Checks again, and forgets the hold, which is released next."""
         with self._mutex:
             self._look()
             self._holds.remove(hold)
@@ -87,7 +87,7 @@ def test_two_hundred_threads_hold_one_after_the_other(zk: zklock.Client, ground:
         most_nodes = max(most_nodes, len(ground.children(path)))
         attempt.result(30)
     assert register.entered == 200 and zk.stats().grants == 201
-    # However many threads wait, the ensemble sees the holder and the next.
+    # However many threads wait, the ensemble only sees the holder and the next.
     assert most_nodes <= 2
     settled(zk)
     assert ground.children(path) == []
@@ -101,7 +101,7 @@ def test_connections_that_break_all_the_time_let_nobody_in_beside_the_holder(
     def work(number: int) -> None:
         lock = contenders[number].zk.mutex(path)
         for round in range(6):
-            # Scattered, and the same in every run.
+            # Scattered, but the same in every run.
             strike = number * 31 + round
             contenders[(strike * 2654435761 >> 7) % 8].proxy("cut" if strike % 2 else "reset")
             hold = lock.hold(timeout=30)
@@ -134,7 +134,7 @@ def test_a_holder_that_is_cut_off_stops_before_the_next_begins(
     assert first.lost.wait(SOON) and first.lost.reason is zklock.LossReason.LEASE_LAPSED
     proxy("thaw")
     raises(zklock.LockLost, first.release)
-    # Back in touch, it opens the next session and queues, and has not got its old hold again.
+    # When it is back in touch, it opens the next session and queues. Its old hold stays lost.
     again = Attempt(lambda: cut_off.mutex(path).hold(timeout=SOON))
     ground.expect_children(path, 2)
     register.leave(second)
@@ -153,7 +153,7 @@ def test_a_holder_whose_session_was_ended_is_not_held_beside(
     first = far.mutex(path).hold(timeout=SOON)
     register.enter(first)
     attempt = Attempt(lambda: zk.mutex(path).hold(timeout=SOON))
-    # As an operator does who declares it dead: the servers free its lock before it can know.
+    # An operator declares it dead, so the servers free its lock before it can know.
     expire(proxy)
     assert first.lost.wait(SOON)
     second = attempt.result()

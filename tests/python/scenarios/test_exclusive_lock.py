@@ -1,4 +1,4 @@
-"""The exclusive lock: one plain node, for jobs that are tried once."""
+"""The exclusive lock: one plain node, for jobs that try once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of a ``with`` block: it releases, tells of a loss, and never hides what the block has raised."""
+"""The end of a ``with`` block: it releases, reports a loss, and never hides an exception of the block."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import zklock
 
 
 class Failure(Exception):
-    """What a block raises."""
+    """The exception of a block."""
 
 
 def test_the_end_of_a_block_releases_and_has_waited_for_it(zk: zklock.Client, ground: Ground, path: str) -> None:
@@ -25,7 +25,7 @@ def test_the_end_of_a_block_releases_and_has_waited_for_it(zk: zklock.Client, gr
     for make in makes:
         with make() as hold:
             assert len(ground.children(path)) == 1
-        # Already gone, and not only on its way.
+        # The node is already gone, not only soon.
         assert ground.children(path) == []
         assert hold.state is zklock.HoldState.RELEASED
 
@@ -66,12 +66,12 @@ def test_a_loss_that_nobody_has_noticed_yet_is_raised_at_the_end_of_a_block(
 
 
 def notes(exception: BaseException) -> list[str]:
-    """Those that were added to it."""
+    """The notes that were added to an exception."""
     return getattr(exception, "__notes__", [])
 
 
 def levels(caplog: pytest.LogCaptureFixture, *parts: str) -> list[int]:
-    """Those of the lines that say all of this."""
+    """The log records that have all these parts."""
     said = [record for record in caplog.records if record.name == "zklock"]
     return [record.levelno for record in said if all(part in record.getMessage() for part in parts)]
 
@@ -88,10 +88,10 @@ def test_a_loss_does_not_hide_what_the_block_raises(
                 raise raised
         assert caught.value is raised and raised.__context__ is None
         eventually(lambda: logging.WARNING in levels(caplog, path))
-        # Nobody may trust what the block did before.
+        # The note warns that the work of the block may have been unprotected.
         (note,) = notes(raised)
         assert path in note and "lost: its node was deleted" in note
-    # The next block adds its own, and one that has not lost anything none.
+    # The next block adds its own note. A block that has not lost its hold adds none.
     with pytest.raises(Failure), zk.mutex(path), zk.mutex(f"{path}/inner") as inner:
         lose(ground, inner)
         raise raised
@@ -156,11 +156,11 @@ def test_a_hold_that_is_released_in_its_block_is_not_released_again(
     with lock.hold() as hold:
         hold.release()
     with lock as hold:
-        # By another thread, which may do so.
+        # Released by another thread, which is allowed.
         elsewhere(hold.release)
     with lock as hold:
         hold.release()
-        # It is free, also for another block, which the end of this one leaves alone.
+        # The lock is free, even for another block, which the end of this one does not affect.
         following = lock.hold(timeout=0)
     assert following.state is zklock.HoldState.HELD
     following.release()
@@ -185,7 +185,7 @@ def test_a_lock_that_is_released_in_its_block_has_no_end_to_release(
                 lock.release()
                 assert ground.children(path) == []
         assert type(caught.value) is zklock.NotHeld and "nothing to release" in str(caught.value)
-        # Also then the block's own exception is not hidden.
+        # Even then the block's own exception is not hidden.
         with pytest.raises(Failure):
             with lock:
                 lock.release()
@@ -204,7 +204,7 @@ def test_a_lock_may_be_released_and_acquired_in_its_block(zk: zklock.Client, gro
 
 
 def test_a_block_ends_its_own_hold_and_tells_of_its_loss(zk: zklock.Client, ground: Ground, path: str) -> None:
-    """Whatever was acquired in it after that: it stays acquired."""
+    """A hold that was acquired in the block after the loss stays acquired."""
     lock = zk.mutex(path)
     with pytest.raises(zklock.LockLost):
         with lock as hold:

@@ -13,7 +13,7 @@ import zklock
 def wait_in_line(zk: zklock.Client, path: str, place: int, grants: list[int]) -> Attempt[None]:
     def work() -> None:
         with zk.mutex(path):
-            # Guarded by the lock itself.
+            # The lock itself guards this.
             grants.append(place)
 
     return Attempt(work)
@@ -35,12 +35,12 @@ def test_sixty_four_clients_are_served_in_the_order_of_their_arrival(
 
 
 def watch(far: Far) -> Hook:
-    """Fires when the client has its next watch."""
+    """A hook that fires when the client has set its next watch."""
     return hook(far.proxy, "see-reply", "get-data")
 
 
 def queue(waiters: list[Far], path: str, first: int, grants: list[int]) -> list[Attempt[None]]:
-    """Waiters behind those that are there, in this order, each with its watch."""
+    """Adds waiters to the queue, in this order, each with its watch."""
     attempts = []
     for place, waiter in enumerate(waiters, first):
         watched = watch(waiter)
@@ -65,7 +65,7 @@ def test_a_waiter_that_gives_up_wakes_the_one_behind_its_successor_only_and_the_
         assert not quits.is_over()
         again = hook(behind[1].proxy, "see-reply", "get-data", nth=2)
         assert quits.result() is False
-        # It looks for whom to wait now; nobody else has heard of it.
+        # It looks for the contender to wait for now. Nobody else was woken.
         again.wait()
         ground.expect_children(path, 5)
         for message, count in (("reply:event:", 1), ("request:getchildren:", 1), ("request:getdata:", 2)):
@@ -95,7 +95,7 @@ def test_a_release_is_heard_by_the_next_two_and_by_nobody_behind(
     second.release()
     for attempt in attempts:
         attempt.result()
-    # The second, and the next, unless that was gone when it looked.
+    # Two events: for the second node ahead, and for the next, unless that was gone when it looked.
     assert all(1 <= heard(waiter.proxy, "reply:event:") <= 2 for waiter in waiters)
     assert [heard(waiter.proxy, "request:getchildren:") for waiter in waiters] == [1] * 4
     assert grants == [0, 1, 2, 3]
@@ -128,9 +128,9 @@ def test_threads_of_one_client_are_served_in_the_order_of_their_arrival(
         assert sequences == [sequence(first) + 1 + place for place in range(30)]
         return grants
 
-    # On a busy machine one may come late by chance, but not time and again.
+    # On a busy machine one may be late by chance, but not every time.
     assert list(range(30)) in (served() for _ in range(3))
-    # Two nodes at most stand for all who wait here: the holder's and the next one's.
+    # All waiters of this client have at most two nodes: the holder's and the next one's.
     assert max(nodes) <= 2
     settled(zk)
     assert ground.children(path) == []

@@ -1,4 +1,4 @@
-"""Promise 2: tokens of one path grow with every grant. For writes that a hold guards see test_guarded.py."""
+"""Promise 2: tokens of one path grow with every grant. For guarded writes see test_guarded.py."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_tokens_grow_when_the_parent_is_deleted_and_the_numbers_begin_again(
                 tokens.append(hold.token)
                 assert sequence(hold) == round
         ground(f"delete-tree {path}")
-    # Also from under a holder.
+    # The same while somebody holds the lock.
     stale = lock.hold(timeout=SOON)
     tokens.append(stale.token)
     ground(f"delete-tree {path}")
@@ -72,7 +72,7 @@ def test_tokens_grow_over_new_sessions_and_the_server_calls_them_the_same(
 def test_tokens_grow_from_one_client_to_the_next_and_within_a_queue(
     zk: zklock.Client, other: zklock.Client, path: str
 ) -> None:
-    # The one who writes knows that it is later than all before.
+    # A writer's token is greater than all before it.
     tokens: list[int] = []
 
     def work(client: zklock.Client) -> None:
@@ -98,7 +98,7 @@ def test_a_token_stays_what_it_was_when_the_hold_is_over(zk: zklock.Client, grou
 
 @pytest.fixture
 def three() -> typing.Iterator[Ground]:
-    """An ensemble of its own, of which servers are killed."""
+    """A separate ensemble, whose servers are killed."""
     with contextlib.closing(Ground()) as ground:
         ground("start three tick=200")
         # Other traffic, without which this version of the server may keep a lone client waiting.
@@ -117,7 +117,7 @@ def test_tokens_grow_when_another_server_leads(three: Ground) -> None:
         leader = three("leader")
         three(f"kill {leader}")
         assert three("leader") != leader
-        # It may have outlived the change or not; either way the next is greater.
+        # The hold may have outlived the change or not. In either case the next token is greater.
         with contextlib.suppress(zklock.LockLost, zklock.Timeout):
             hold.release()
         with zk.mutex("/locks/leader", timeout=2 * SOON) as hold:

@@ -1,4 +1,4 @@
-"""Promise 2, its other half: a write guarded by a hold is done whole or not at all, and not once it is lost."""
+"""Promise 2, its other half: a list of guarded writes is done completely or not at all, and not once the hold is lost."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from scenes import SOON, Attempt, ConnectFar, Far, Stat, expire, hook, lose, rai
 
 import zklock
 
-# ZooKeeper's protocol takes it for any version. No node has it as its version.
+# In ZooKeeper's protocol -1 means any version. No node has these versions.
 NO_VERSIONS = [-1, -2, -(2**31)]
 
 
 @pytest.fixture
 def state(path: str) -> str:
-    """The path of what is guarded: at the top, where no parent is needed that may not be there yet."""
+    """The path of the guarded node: at the top, where it needs no parent."""
     return path.replace("/", "-").replace("-", "/", 1) + "-state"
 
 
@@ -37,12 +37,12 @@ def test_a_guarded_write_is_done_while_the_lock_is_held(
         hold.guarded().create(child).commit()
         assert data(ground, child) == ""
         hold.guarded().delete(child, version=0).commit()
-        # Bytes are bytes: a NUL among them, and none at all.
+        # Any bytes are allowed: a NUL among them, or none at all.
         hold.guarded().set_data(path=state, data=b"a\0b", version=2).commit()
         assert data(ground, state) == "a\0b"
         hold.guarded().set_data(state, b"", version=3).commit()
         assert data(ground, state) == ""
-        # They persist, and belong to no session.
+        # The nodes persist, and belong to no session.
         assert Stat.of(ground, state).owner == 0
     assert Stat.of(ground, state).version == 4
     raises(zklock.NotHeld, hold.guarded().set_data(state, b"late").commit).says(path)
@@ -56,10 +56,10 @@ def test_writes_that_are_not_committed_are_not_done(zk: zklock.Client, ground: G
         assert guarded.create(state, b"x").set_data(state, b"y", 0) is guarded
         assert "4 writes" in repr(guarded) and path in repr(guarded)
         assert ground(f"exists {state}") == "false"
-        # In their order: each may rely on those before it.
+        # Writes are executed in their order, and each may rely on those before it.
         guarded.commit()
         assert data(ground, state) == "y"
-        # Nothing at all is only a check.
+        # An empty list of writes is only a check.
         hold.guarded().commit()
 
 
@@ -79,7 +79,7 @@ def test_a_guarded_write_is_done_whole_or_not_at_all(
             raises(zklock.Conflict, conflict.commit).says("number 2", "nothing was written")
             assert ground(f"exists {other}") == "false"
             assert data(ground, state) == "before" and Stat.of(ground, state).version == 0
-        # A conflict is no loss.
+        # A conflict does not lose the hold.
         assert hold.state is zklock.HoldState.HELD
 
 
@@ -110,7 +110,7 @@ def test_a_guarded_write_is_refused_when_an_operator_has_deleted_the_node(
         raises(zklock.LockLost, hold.guarded().set_data(state, b"stale").commit).says(path)
         assert Stat.of(ground, state).version == 0 and hold.valid_for() == 0
     assert hold.state is zklock.HoldState.LOST and hold.lost.reason is zklock.LossReason.NODE_DELETED
-    # The next holder can write. The lost one cannot, even if its writes were begun earlier.
+    # The next holder can write. The lost hold cannot, even with writes that were prepared earlier.
     stale = hold.guarded().set_data(state, b"stale")
     with lock as following:
         following.guarded().set_data(state, b"next").commit()
@@ -125,7 +125,7 @@ def test_a_guarded_write_is_refused_when_the_session_has_expired(
     hold = far.zk.mutex(path).hold(timeout=SOON)
     stale = hold.guarded().set_data(state, b"stale")
     expire(far.proxy)
-    # At first nobody may have told the holder: then it has no answer, which is no yes.
+    # At first the holder may not know of the loss. Then the write gets no answer, which does not count as success.
     with pytest.raises((zklock.LockLost, zklock.Uncertain)):
         stale.commit()
     assert hold.lost.wait(SOON) and hold.lost.reason is zklock.LossReason.SESSION_EXPIRED
@@ -141,7 +141,7 @@ def test_a_guarded_write_that_was_late_is_refused_after_the_next_has_the_lock(
     hold = far.mutex(path).hold(timeout=SOON)
     stale = hold.guarded().set_data(state, b"stale")
     proxy("freeze", "both")
-    # On its way when the lock passes on.
+    # A write that is on its way when the lock passes on.
     writing = Attempt(stale.commit)
     with zk.mutex(path, timeout=SOON) as following:
         assert hold.valid_for() == 0 and following.token > hold.token
@@ -244,7 +244,7 @@ def test_guarded_writes_that_cannot_be_are_named_and_nothing_is_written(
         raises(zklock.InvalidInput, much.commit).says("512 KiB")
         assert ground(f"exists {state}") == "false"
         assert hold.state is zklock.HoldState.HELD
-        # As much as fits.
+        # The most data that fits.
         hold.guarded().create(state).create(f"{state}-much", b"x" * (511 * 1024)).commit()
         assert len(data(ground, f"{state}-much")) == 511 * 1024
 
@@ -287,7 +287,7 @@ def test_a_hold_is_confirmed_by_the_quorum(far: Far, ground: Ground, path: str) 
             raises(zklock.LockLost, hold.confirm).says(path)
     with zk.mutex(path) as hold:
         proxy("freeze", "both")
-        # While the lease lasts nobody can say.
+        # While the lease lasts, the result is unknown.
         raises(zklock.Unreachable, hold.confirm).says(path)
         proxy("thaw")
         hold.release()

@@ -1,4 +1,4 @@
-"""``Client.guard``: a process that is killed frees its locks at once, and one that lives never loses its session for that."""
+"""``Client.guard``: a killed process frees its locks at once, and a living one never loses its session because of that."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from guests.programs import FORKS, Program, Start, until
 
 import zklock
 
-# The session timeout. No test is slow enough to reach it: all waits are bounded by far less.
+# The session timeout, longer than any test, because all waits have much lower limits.
 LONG = 100.0
 SOON = 30.0
 
@@ -79,7 +79,7 @@ def ground(patient_ground: Ground) -> Ground:
 
 
 def children(process: int) -> list[int]:
-    """The children of all its threads that have not been waited for."""
+    """The children of all threads of a process that nobody has waited for."""
     tasks = pathlib.Path(f"/proc/{process}/task").iterdir()
     return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
@@ -90,7 +90,7 @@ def answer(holder: Program, order: str) -> str:
 
 
 def is_free_at_once(hosts: str, path: str) -> None:
-    """The next has the lock, long before the session of the one before could time out."""
+    """Checks that the next client has the lock long before the previous session could time out."""
     with zklock.Client(hosts, session_timeout=LONG) as zk, zk.mutex(path, timeout=SOON) as hold:
         assert len(zk.mutex(path).contenders()) == 1
         assert hold.state is zklock.HoldState.HELD
@@ -136,7 +136,7 @@ def test_one_that_becomes_another_program_keeps_its_session(start: Start, hosts:
     (guardian,) = children(holder.process.pid)
     holder.tell("exec")
     stat = pathlib.Path(f"/proc/{guardian}/stat")
-    # It has heard the end of its socket, and has waited in vain for a death. Nobody waits for it any more.
+    # The guardian has seen the end of its socket, has waited in vain for a death, and has ended.
     until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "Z")
     assert len(ground.children(path)) == 1
 
@@ -159,7 +159,7 @@ def test_the_guardian_ends_with_its_client(hosts: str) -> None:
 
 def test_a_client_has_one_guardian_and_a_closed_one_none(hosts: str) -> None:
     zk = zklock.Client(hosts, session_timeout=LONG)
-    # It has not connected before.
+    # The client has not connected before.
     zk.guard("zklock")
     assert zk.session_id is not None
     with pytest.raises(zklock.InvalidInput, match="has a guardian already"):
@@ -184,7 +184,7 @@ def test_servers_that_cannot_be_reached_are_told() -> None:
 def test_the_command_of_the_package_is_found_without_the_path(
     hosts: str, monkeypatch: pytest.MonkeyPatch, face: str
 ) -> None:
-    """As in an environment that was not activated."""
+    """The same in an environment that was not activated."""
     monkeypatch.setenv("PATH", "/nowhere")
     before = children(os.getpid())
     with zklock.Client(hosts, session_timeout=LONG) as zk:

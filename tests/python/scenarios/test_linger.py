@@ -1,4 +1,4 @@
-"""A lock that is used often is kept as long as nobody else wants it, and its holder learns when somebody does."""
+"""A node stays after a release as long as nobody else wants the lock, and a holder learns when somebody does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_lock_that_lingers_is_taken_again_without_a_request(far: Far, ground: 
             assert hold.token == first.token and hold.valid_for() > 0
     assert lock.acquire(blocking=False)
     lock.release()
-    # Another object for the same lock is no other contender, and nor is the other face.
+    # Another object for the same lock is not another contender, nor is the other face.
     with zk.mutex(path, linger=SOON).hold(timeout=0) as hold:
         assert hold.token == first.token
 
@@ -40,7 +40,7 @@ def test_a_lock_that_lingers_is_taken_again_without_a_request(far: Far, ground: 
         await lock.aio.release()
 
     asyncio.run(main())
-    # The reads by which it looks out for others may have come late. They are made once for all.
+    # The reads that look for others may have come late. There is one set of them for all rounds.
     looks = {f"request:getchildren:{path}", f"request:getdata:{first.node}"}
     assert set(asked(proxy)) <= looks and len(asked(proxy)) == len(set(asked(proxy)))
     assert len(ground.children(path)) == 1
@@ -103,14 +103,14 @@ def test_turns_within_the_client_are_without_a_request_and_counted_while_others_
     assert first.wanted.wait(SOON) and len(ground.children(path)) == 1
     theirs = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
     ground.expect_children(path, 2)
-    # The event that they came is there before the answer to what is asked after it; so is the list that it leads to.
+    # The event about them comes before the answer to any later request, and so does the list that it causes.
     for _ in range(3):
         first.confirm()
     first.release()
     second = mine.result()
     assert second.token == first.token and not theirs.is_over()
     mine = Attempt(lambda: lock.hold(timeout=SOON))
-    # There is no turn left: it queues behind them.
+    # There is no turn left, so it queues behind them.
     ground.expect_children(path, 3)
     second.release()
     with theirs.result() as turn:
@@ -140,7 +140,7 @@ def test_a_holder_learns_that_others_wait_however_it_listens(
     hold.release()
     assert not wanted and not hold.wanted.wait() and not wanted.wait(SOON)
     with theirs.result() as next_one:
-        # It waits for nobody, and nobody for it.
+        # It waits for nobody, and nobody waits for it.
         assert not next_one.wanted.wait(0.05)
     with lock.hold(timeout=SOON) as again:
         assert not again.wanted.wait(0.05)
@@ -155,7 +155,7 @@ def test_a_wait_for_others_ends_with_the_hold(zk: zklock.Client, ground: Ground,
         waits = Attempt(hold.wanted.wait)
         assert not waits.wait(0.05)
         if end == "release":
-            # Its node stays, and may be given to the next.
+            # Its node lingers, and may be given to the next.
             hold.release()
         else:
             ground(f"delete {hold.node}")
@@ -241,7 +241,7 @@ def test_times_and_turns_that_make_no_sense_are_refused(zk: zklock.Client, path:
                 untyped(path, linger=wrong)
             with pytest.raises(TypeError):
                 untyped(path, local_turns=wrong)
-        # Beyond the end of time is for ever.
+        # A time beyond the end of the clock means for ever.
         assert untyped(path, linger=math.inf, local_turns=2**32 - 1).path == path
     for kind, more in ((zk.election, ()), (zk.exclusive, ()), (zk.semaphore, (2,))):
         other: typing.Any = kind

@@ -15,16 +15,16 @@ from scenes import SOON, Attempt, ConnectFar, Far, Stat, eventually, expire, hoo
 
 import zklock
 
-# The session timeout T of those who wait.
+# The session timeout T of the waiters.
 WAITER = 2.0
 HEARTBEAT = WAITER / 10
-# Longer than a write proves where only one went before it (T/4), shorter than the client library waits for a sign of
-# life (2/5 T).
+# Longer than the lease that a write proves if only one write went before it (T/4), and shorter than the time for which
+# the client library waits for a sign of life (2/5 T).
 BEYOND_A_LEASE = WAITER * 3 / 10
 
 
 class Granted(typing.NamedTuple):
-    """What is so of a hold at the moment of its delivery, before anything else can come between."""
+    """The state of a hold at the moment of its delivery, before anything else can run."""
 
     hold: zklock.Hold
     state: zklock.HoldState
@@ -41,7 +41,7 @@ def acquire(zk: zklock.Client, path: str) -> Attempt[Granted]:
 
 
 class Pair(typing.NamedTuple):
-    """A holder, and one that waits for it through a proxy, with its node."""
+    """A holder, and a waiter behind a proxy, with its node."""
 
     ground: Ground
     path: str
@@ -51,14 +51,14 @@ class Pair(typing.NamedTuple):
     node: str
 
     def ends(self, same_node: bool, sessions: int) -> None:
-        """The waiter has the lock, with a node that is its old one or not."""
+        """Checks that the waiter is granted the lock, with its old node or a new one."""
         hold, state, valid_for = self.attempt.result(2 * SOON)
         assert state is zklock.HoldState.HELD and valid_for > 0
         stat = Stat.of(self.ground, hold.node)
         assert (hold.token, self.waiter.zk.session_id) == (stat.czxid, stat.owner)
         assert (hold.node == self.node) is same_node
         assert hold.token > self.first.token
-        # No hold was given that was none.
+        # No dead hold was delivered.
         stats = self.waiter.zk.stats()
         assert (stats.sessions, stats.grants, stats.losses) == (sessions, 1, 0)
         hold.release()
@@ -76,13 +76,13 @@ def pair(zk: zklock.Client, connect_far: ConnectFar, ground: Ground, path: str) 
 
 
 def test_a_watch_event_or_check_that_comes_after_the_lease_grants_no_dead_hold(pair: Pair) -> None:
-    # By then the opening of the session proves nothing any more.
+    # After this the opening of the session proves nothing any more.
     assert not pair.attempt.wait(WAITER)
     proxy = pair.waiter.proxy
-    # The checks are of its own node. After a long silence it also asks about the one ahead.
+    # The checks are of its own node. After a long silence it also asks about the node ahead.
     late = (("event", pair.path, 1), ("multi", pair.node, 1), ("multi", pair.node, 2))
     gates = [hook(proxy, "hold-reply", kind, where, nth) for kind, where, nth in late]
-    # So that it does not connect again in the middle of a late answer.
+    # Otherwise it might reconnect in the middle of a late answer.
     hook(proxy, "see-reply", "ping").wait()
     pair.first.release()
     for gate in gates:
@@ -128,7 +128,7 @@ def test_a_waiter_whose_node_was_deleted_just_now_gets_no_hold_that_lasts(pair: 
     gate.open()
     hold, _, _ = pair.attempt.result(2 * SOON)
     if hold.node == pair.node:
-        # It could not know; within a heartbeat it does.
+        # It could not know of this at the grant, but learns of it within a heartbeat.
         assert hold.lost.wait(SOON) and hold.lost.reason is zklock.LossReason.NODE_DELETED
         with pytest.raises(zklock.LockLost):
             hold.release()
@@ -141,7 +141,7 @@ def test_a_waiter_whose_session_expires_queues_again_in_the_next(pair: Pair) -> 
     expire(pair.waiter.proxy)
     eventually(lambda: pair.ground(f"exists {pair.node}") == "false")
     pair.ground.expect_children(pair.path, 2)
-    # Back in the queue, and not before its turn.
+    # It is back in the queue, and not granted before its turn.
     assert not pair.attempt.is_over()
     assert pair.first.state is zklock.HoldState.HELD
     pair.first.release()
@@ -194,7 +194,7 @@ def test_a_grant_that_the_process_slept_through_is_not_delivered(
             ground.expect_children(path, 2)
             sleeper.send_signal(signal.SIGSTOP)
             first.release()
-            # This is the time that the process does not have.
+            # The process is stopped for this time.
             time.sleep(stop)
             sleeper.send_signal(signal.SIGCONT)
             state, was_valid, was_confirmed, node = sleeper.stdout.readline().split()
@@ -224,7 +224,7 @@ def test_a_wait_longer_than_several_leases_ends_in_a_live_hold(
 def test_a_hold_that_died_while_the_interpreter_was_busy_is_not_delivered(
     zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
 ) -> None:
-    """An extension may keep the interpreter for so long that the hold dies between its grant and its block."""
+    """An extension may keep the interpreter so long that the hold dies between its grant and its block."""
     before = other.mutex(path).hold(timeout=SOON)
     delivered: list[tuple[float, int]] = []
 
@@ -234,7 +234,7 @@ def test_a_hold_that_died_while_the_interpreter_was_busy_is_not_delivered(
 
     attempt = Attempt(work)
     first, second = sorted(ground.expect_children(path, 2), key=lambda name: name[-10:])
-    # The second comes to hold the lock, and is deleted before anybody could be told; five there never are.
+    # The second gets the lock, and its node is deleted before it could be told. The wait for five nodes just takes time.
     answers = ground.tell(f"delete {path}/{first}", f"wait-children {path} 5 400", f"delete {path}/{second}")
     ctypes.PyDLL(None).poll(None, 0, 2000)
     assert [answer.split()[0] for answer in answers()] == ["ok", "error", "ok"]

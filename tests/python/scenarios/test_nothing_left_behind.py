@@ -1,4 +1,4 @@
-"""Promise 5: an attempt that came to nothing, and a release whose reply was lost, leave no node."""
+"""Promise 5: an attempt that fails, and a release whose reply is lost, leave no node."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_node_whose_request_or_reply_was_lost_is_the_only_one(
     creation = hook(proxy, lost, "create", path)
     with lock as hold:
         assert creation.has_fired() and len(ground.children(path)) == 1
-        # The node of the lost reply itself, if there was one: nothing was created since.
+        # The hold has the node whose reply was lost, if there was one: nothing was created since.
         assert sequence(hold) == last + 1
         assert hold.token == Stat.of(ground, hold.node).czxid
     assert ground.children(path) == []
@@ -105,7 +105,7 @@ def test_an_attempt_that_gives_up_at_any_step_leaves_no_node(
         gate = hook(far.proxy, side, kind, path)
         assert not lock.acquire(timeout=0.3)
         assert gate.has_fired()
-        # It has not been seen whether there is a node: that is owed.
+        # The client does not know yet whether there is a node, so its deletion is owed.
         assert far.zk.stats().owed == 1
         gate.open()
         settled(far.zk)
@@ -121,7 +121,7 @@ def test_an_attempt_at_a_free_lock_that_gives_up_at_any_step_leaves_no_node(
     with lock:
         pass
     gate = hook(proxy, "hold-reply", kind, path)
-    # The grant is on its way when the time is over.
+    # The grant is on its way when the timeout ends.
     assert not lock.acquire(timeout=0.3)
     assert gate.has_fired() and zk.stats().owed == 1 and not lock.locked()
     gate.open()
@@ -160,7 +160,7 @@ def test_what_is_owed_is_counted_until_it_is_paid(zk: zklock.Client, far: Far, g
         assert far.zk.stats().owed == 1 and len(ground.children(path)) == 2
         far.proxy("thaw")
         settled(far.zk)
-        # Paid means gone.
+        # Once nothing is owed, the node is gone.
         assert len(ground.children(path)) == 1
 
 
@@ -211,7 +211,7 @@ def test_a_hold_that_is_forgotten_is_released_and_so_is_one_on_a_sick_network(
         assert [str(warning.message) for warning in warned] == [says]
         ground.expect_children(path, 0)
         settled(zk)
-    # Nobody waits for a network that is gone.
+    # Dropping a hold does not wait for a broken network.
     hold = lock.hold(timeout=SOON)
     proxy("freeze", "both")
     begun = time.monotonic()
@@ -231,7 +231,7 @@ def test_a_hold_that_is_forgotten_in_a_cycle_is_released_by_the_collector(
             self.itself = self
 
     with pytest.warns(ResourceWarning):
-        # Here, too: the collector may come by itself.
+        # The warning is also expected here, because the collector may run by itself.
         Job()
         gc.collect()
     ground.expect_children(path, 0)
@@ -267,7 +267,7 @@ def test_a_client_that_is_forgotten_without_close_takes_its_nodes_and_its_sessio
     attempt = Attempt(functools.partial(zk.mutex(path).acquire, timeout=1))
     ground.expect_children(path, 2)
     del zk
-    # A hold keeps what it needs.
+    # A hold keeps the client that it needs.
     assert hold.confirm() > 0 and not closed.has_fired()
     assert attempt.result() is False
     del attempt

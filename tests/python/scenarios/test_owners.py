@@ -1,4 +1,4 @@
-"""A lock belongs to the thread that acquired it: what that may do again, and what others may not do."""
+"""A reentrant lock belongs to the thread that acquired it, which may acquire it again. Others may not release it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import zklock
 
 
 def asked_for_it(proxy: Proxy) -> list[str]:
-    """What was asked, without the look that a hold of more than a heartbeat takes at its queue: a slow machine comes to it."""
+    """The recorded requests, except the listing that a holder sends after a heartbeat, as it may on a slow machine."""
     return [said for said in asked(proxy) if not said.startswith("request:getchildren:")]
 
 
@@ -25,14 +25,14 @@ def test_an_inner_acquire_asks_nobody_and_only_the_last_release_frees(far: Far, 
     lock = zk.mutex(path, reentrant=True)
     outer = lock.hold(timeout=SOON)
     proxy("record")
-    # Another object for the same lock is as good; so are all ways to acquire it.
+    # Another object for the same lock works as well, and so do all ways to acquire it.
     again = zk.mutex(path, reentrant=True)
     inner = [lock.hold(timeout=timeout) for lock in (lock, again) for timeout in (None, 0.001, 0)]
     assert {(hold.token, hold.node) for hold in inner} == {(outer.token, outer.node)}
     assert again.acquire() and lock.acquire(blocking=False) and lock.acquire(timeout=1)
     with again as block:
         assert block.token == outer.token and block is not outer
-    # In any order: the outer hold first.
+    # Any order is allowed, here the outer hold first.
     outer.release()
     assert outer.state is zklock.HoldState.RELEASED and outer.valid_for() == 0
     raises(zklock.NotHeld, outer.release).says(path, "released before")
@@ -81,7 +81,7 @@ def test_another_thread_waits_for_a_reentrant_lock_like_anybody(
     outer.release()
     hold = other.result()
     assert hold.token > outer.token
-    # Its thread has ended; a new one is not taken for it, even where the system gives it the same number.
+    # The owner's thread has ended. A new thread does not become the owner, even if the system gives it the same number.
     for _ in range(20):
         raises(zklock.NotOwner, lambda: elsewhere(hold.release))
         assert not elsewhere(lambda: lock.acquire(blocking=False))
@@ -163,7 +163,7 @@ def test_a_wait_for_oneself_is_logged_and_no_other_is(
     elsewhere(hold.release)
     with lock:
         assert lock.acquire(timeout=0.1) is False
-    # Lines come in their order: this one after any of that wait.
+    # Lines come in order, so this line comes after any line of that wait.
     lose(ground, lock.hold(timeout=SOON))
     eventually(lambda: "hold lost" in told()[-1])
     assert len(told()) == 2
@@ -179,7 +179,7 @@ def test_what_only_this_thread_can_release_it_does_not_wait_for(zk: zklock.Clien
 
 
 def test_a_reentrant_lock_takes_no_part_in_what_any_thread_may_release(zk: zklock.Client, path: str) -> None:
-    """It may be in other hands: two would be inside."""
+    """The hold may be somebody else's by now, so two would be inside."""
     lock, reentrant = zk.mutex(path), zk.mutex(path, reentrant=True)
     with lock:
         assert reentrant.acquire(blocking=False) is False
@@ -199,7 +199,7 @@ def test_a_lock_that_is_not_reentrant_is_released_from_anywhere_but_once(
     raises(zklock.NotHeld, hold.release).says("released before")
     raises(zklock.NotHeld, lambda: elsewhere(hold.release))
     raises(zklock.NotHeld, hold.confirm)
-    # The next hold is not touched.
+    # The next hold is not affected.
     assert following.state is zklock.HoldState.HELD
     assert len(ground.children(path)) == 1
     following.release()
@@ -213,7 +213,7 @@ def test_a_lock_that_is_not_reentrant_is_released_from_anywhere_but_once(
 def test_a_block_of_a_lock_that_is_not_reentrant_may_end_in_another_thread(
     zk: zklock.Client, ground: Ground, path: str
 ) -> None:
-    """As one of ``threading.Lock`` may; a generator with a block in it may be ended by any thread."""
+    """As with ``threading.Lock``. Any thread may end a generator that contains a block."""
     lock = zk.mutex(path)
     hold = lock.__enter__()
     elsewhere(lambda: lock.__exit__(None, None, None))
@@ -245,7 +245,7 @@ def test_an_inner_section_is_not_entered_when_the_outer_hold_is_lost(
     lock = zk.mutex(path, reentrant=True)
     outer, inner = lock.hold(timeout=SOON), lock.hold(timeout=SOON)
     lose(ground, outer)
-    # Even when everything has been cleared away, except for the holds that the thread still has.
+    # The same when the nodes have been cleaned up, and only the thread's holds are left.
     eventually(lambda: zk.stats().losses == 1)
     settled(zk)
     for enter in (
@@ -266,7 +266,7 @@ def test_an_inner_section_is_not_entered_when_the_outer_hold_is_lost(
             with lock as hold:
                 return hold.token > outer.token
         except zklock.LockLost:
-            # The lost one is being cleared away.
+            # The lost hold is still being cleaned up.
             return False
 
     eventually(is_free_again)
@@ -279,7 +279,7 @@ def test_forgetting_the_last_hold_releases(zk: zklock.Client, ground: Ground, pa
         del outer
     assert inner[0].state is zklock.HoldState.HELD and inner[0].valid_for() > 0
     assert len(ground.children(path)) == 1
-    # Also where it is forgotten by another thread, which could not release it.
+    # Even if another thread drops it, which could not release it.
     with pytest.warns(ResourceWarning, match=path):
         elsewhere(inner.clear)
         gc.collect()
@@ -294,7 +294,7 @@ def test_the_current_hold_is_that_of_this_thread(zk: zklock.Client, path: str) -
     with lock as hold:
         current = lock.current
         assert current is not None and current.token == hold.token
-        # Another thread sees that it is held, and has none.
+        # Another thread sees that the lock is held, but has no hold itself.
         assert elsewhere(lambda: (lock.locked(), lock.current)) == (True, None)
         value = lock.hold()
         hold.release()

@@ -58,7 +58,7 @@ def test_a_writer_may_go_on_as_a_reader(zk: zklock.Client, other: zklock.Client,
     write.acquire()
     ahead = Attempt(lambda: other.write(path).hold(timeout=SOON))
     ground.expect_children(path, 2)
-    # At once, though a writer is in the queue.
+    # It is granted at once, although a writer is in the queue.
     assert read.acquire(timeout=SOON)
     write.release()
     assert read.locked() and not write.locked()
@@ -75,7 +75,7 @@ def test_a_reader_that_alone_can_release_and_wants_to_write_is_told_that_it_woul
             raises(zklock.Deadlock, write.acquire).says(path, "read side", "release that first")
             raises(zklock.Deadlock, lambda: write.hold(timeout=SOON))
             assert write.acquire(blocking=False) is False
-    # A hold that any thread may release is waited for.
+    # If any thread may release the hold, the call waits.
     with zk.read(path), zk.read(path) as second:
         raises(zklock.Timeout, lambda: zk.write(path).hold(timeout=0.1)).says(path, "itself")
         assert len(zk.read(path).contenders()) == 2 and second.valid_for() > 0

@@ -1,4 +1,4 @@
-"""The semaphore: as many hold it as it has permits."""
+"""The semaphore: as many can hold it as it has permits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import zklock
 
 @pytest.fixture
 def at(path: str) -> str:
-    """Where a semaphore is, whose nodes `locks` and `leases` stay for a while."""
+    """The path of a semaphore, whose nodes `locks` and `leases` stay for a while."""
     return f"{path}-permits"
 
 
@@ -55,7 +55,7 @@ def test_a_permit_belongs_to_nobody(zk: zklock.Client, ground: Ground, at: str) 
     elsewhere(lock.acquire)
     lock.release()
     ground.expect_free(at)
-    # One's own comes first.
+    # A thread releases its own permit first.
     elsewhere(lock.acquire)
     lock.acquire()
     assert lock.current is not None
@@ -73,7 +73,7 @@ def test_several_permits_at_once(zk: zklock.Client, other: zklock.Client, ground
         ground.expect_children(f"{at}/leases", 3)
         with one:
             assert not one.acquire(blocking=False)
-            # Permits that are held three at a time are not given back one by one.
+            # Permits that were acquired three at a time cannot be released one by one.
             raises(zklock.NotHeld, zk.semaphore(at, 4).release)
     first, second = one.hold(), one.hold()
     assert not three.acquire(timeout=0.1)

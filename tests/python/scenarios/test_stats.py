@@ -1,4 +1,4 @@
-"""What a client counts, and how it tells Prometheus."""
+"""A client's figures, and their report to Prometheus."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zklock import LossReason
 
 
 def samples(page: str) -> dict[tuple[str, str], float]:
-    """By name and the value of the one label, as a parser of Prometheus reads it."""
+    """The values by name and by their only label, as Prometheus would parse them."""
     read: dict[tuple[str, str], float] = {}
     for family in text_string_to_metric_families(page):
         assert family.documentation and family.type in ("counter", "gauge", "histogram")

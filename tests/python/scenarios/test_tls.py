@@ -17,7 +17,7 @@ PASS_PHRASE = "s3cret of the key"
 
 
 class Files(typing.NamedTuple):
-    """What the ground says of its servers: their TLS addresses, and PEM files."""
+    """The TLS addresses of the servers and their PEM files, as reported by the ground."""
 
     hosts: str
     authority: str
@@ -35,7 +35,7 @@ class Files(typing.NamedTuple):
 
 @pytest.fixture(scope="module")
 def secure() -> typing.Iterator[Ground]:
-    """A server that wants a certificate."""
+    """A server that requires a certificate."""
     with contextlib.closing(Ground()) as ground:
         ground("start standalone tls tick=500")
         yield ground
@@ -49,7 +49,7 @@ def files(secure: Ground) -> Files:
 def test_a_lock_is_held_and_lost_over_tls(secure: Ground, files: Files) -> None:
     path = "/locks/tls"
     with zklock.Client(files.hosts, tls=files.tls, session_timeout=4) as zk, zklock.Client(
-        # Without, to the other port.
+        # Without TLS, at the other port.
         secure("servers"),
         session_timeout=4,
     ) as other:
@@ -89,7 +89,7 @@ def test_who_is_not_to_be_trusted_is_named(files: Files) -> None:
         client = zklock.Client(files.hosts, tls=tls, connect_timeout=2)
         raises(zklock.Unreachable, client.connect).says(says, files.hosts)
         client.close()
-    # Also where the connect comes with the first acquire.
+    # The same if the first acquire connects.
     client = zklock.Client(files.hosts, tls=zklock.Tls(files.authority), connect_timeout=2)
     raises(zklock.Unreachable, client.mutex("/locks/untrusted").acquire).says("client certificate")
 
@@ -121,7 +121,7 @@ def test_files_that_will_not_do_are_named_at_once(files: Files, tmp_path: pathli
             lambda file=file: zklock.Tls(files.authority, file, files.key),
         ):
             raised = raises(zklock.InvalidInput, make).says(str(file), says)
-            # A file was given, and not the text of one.
+            # A file was given, not the text of one.
             assert "give the text" not in str(raised.error)
     for file, says in ((missing, "No such file"), (empty, "empty"), (pathlib.Path(files.certificate), "KEY")):
         make_key = lambda file=file: zklock.Tls(files.authority, files.certificate, file)  # noqa: E731
@@ -140,7 +140,7 @@ def test_a_certificate_and_its_key_go_together(files: Files) -> None:
 
 
 def test_a_file_may_have_any_name(files: Files, tmp_path: pathlib.Path) -> None:
-    """Also one that is not text, as the system allows."""
+    """The name of a file may be bytes that are not text, as the system allows."""
     authority = pathlib.Path(files.authority).read_text()
     for name in ("Räte 1.pem", "\udcff.pem"):
         file = tmp_path / name

@@ -23,7 +23,7 @@ HEARTBEAT = SESSION / 10
 
 
 class News:
-    """What came of listening in one way."""
+    """The outcome of listening in one way."""
 
     def __init__(self, way: str) -> None:
         self.way = way
@@ -36,7 +36,7 @@ class News:
 
 
 class Ears:
-    """All ways to be told of a loss."""
+    """All ways to learn of a loss."""
 
     def __init__(self, hold: zklock.Hold) -> None:
         self.news = [News(way) for way in ("callback", "second callback", "wait", "is_set", "state", "valid_for")]
@@ -52,7 +52,7 @@ class Ears:
             while not is_lost():
                 time.sleep(0.001)
             at = time.monotonic()
-            # The lease may lapse a moment before that is called a loss.
+            # The lease may lapse a moment before that counts as a loss.
             assert hold.lost.wait()
             news.come(hold.lost.reason)
             news.at = at
@@ -68,7 +68,7 @@ class Ears:
         return not any(news.reasons for news in self.news)
 
     def all_are_told(self, since: float, reason: zklock.LossReason, late: Lateness) -> None:
-        """Of this, once, and within a heartbeat from then on."""
+        """Checks that each way has reported this reason once, within a heartbeat of the given time."""
         for attempt in self.attempts:
             attempt.result()
         eventually(lambda: all(news.reasons for news in self.news))
@@ -78,7 +78,7 @@ class Ears:
 
 
 def stays_lost(hold: zklock.Hold, reason: zklock.LossReason) -> None:
-    """Whatever is tried, the loss is reported at once, and again by the release."""
+    """Checks that every further call reports the loss at once, and so does the release."""
 
     def says_why(error: zklock.Error) -> None:
         assert isinstance(error, zklock.LockLost) and error.reason is reason
@@ -101,7 +101,7 @@ def test_a_holder_is_told_within_a_heartbeat_that(far: Far, ground: Ground, path
     assert not hold.lost
     with Lateness() as late:
         ears = Ears(hold)
-        # The worst moment for bad news.
+        # This is the worst moment for a loss.
         just_after_a_heartbeat(proxy)
         assert ears.have_heard_nothing()
         struck = time.monotonic()
@@ -117,7 +117,7 @@ def test_a_holder_is_told_within_a_heartbeat_that(far: Far, ground: Ground, path
     with zk.mutex(path) as following:
         assert following.token > hold.token and following.valid_for() > 0
         assert zk.stats().sessions == (2 if has_expired else 1)
-        # It is no news of this one.
+        # The next hold is not lost.
         assert not following.lost.is_set() and following.lost.reason is None
 
 
@@ -130,7 +130,7 @@ def test_every_holder_of_a_session_is_told_within_a_heartbeat_when_all_nodes_are
         ears = [Ears(hold) for hold in holds]
         just_after_a_heartbeat(proxy)
         ground(f"delete-tree {path}")
-        # Deleting them takes its time, and the first may have been told by now.
+        # Deleting them takes time, and the first holder may know of its loss by now.
         struck = time.monotonic()
         for each in ears:
             each.all_are_told(struck, zklock.LossReason.NODE_DELETED, late)
@@ -160,12 +160,12 @@ def test_a_closed_client_tells_its_holders_and_a_release_is_no_loss(zk: zklock.C
         not_later(time.monotonic() - begun, 1 + late.allowance)
         ears.all_are_told(begun, zklock.LossReason.CLIENT_CLOSED, late)
     stays_lost(following, zklock.LossReason.CLIENT_CLOSED)
-    # The first, released hold was told of nothing.
+    # The hold that was released first got no report.
     assert news.reasons == [] and not hold.lost.is_set()
 
 
 def just_confirmed(far: Far, hold: zklock.Hold) -> None:
-    """Two heartbeats in time prove the most."""
+    """Waits for two heartbeats in time, which give the longest lease."""
     just_after_a_heartbeat(far.proxy)
     just_after_a_heartbeat(far.proxy)
     # The answer may be on its way from the proxy to the client.
@@ -190,7 +190,7 @@ def test_a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost(
             assert now <= left
             if now > 0:
                 states.append(state)
-                # With so little left heartbeats are missing.
+                # With so little left, heartbeats are missing.
                 assert state is zklock.HoldState.AT_RISK or now >= SESSION / 10
             left = now
             time.sleep(0.001)
@@ -205,7 +205,7 @@ def test_a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost(
     eventually(lambda: ground(f"exists {hold.node}") == "false")
     settled(zk)
     assert zk.session_id == session
-    # Heartbeats go on for others, and do not bring it back.
+    # Heartbeats go on for other holds, and do not bring this one back.
     with zk.mutex(f"{path}/other") as held:
         just_after_a_heartbeat(proxy)
         stays_lost(hold, zklock.LossReason.LEASE_LAPSED)
@@ -213,7 +213,7 @@ def test_a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost(
     assert zk.stats().losses == 1
     ground.expect_children(f"{path}/other", 0)
     with contextlib.suppress(AssertionError):
-        # The servers reap it, too.
+        # The servers would reap it, too.
         ground(f"delete {path}/other")
 
 
@@ -255,7 +255,7 @@ def test_who_asks_after_the_loss_is_told_at_once(zk: zklock.Client, ground: Grou
     assert hold.lost.wait() and hold.lost.wait(SOON)
     not_later(time.monotonic() - begun, SOON / 2)
     raises(zklock.LockLost, hold.release)
-    # It stays so when it has been released.
+    # It stays lost after its release.
     assert hold.lost.is_set() and hold.lost.reason is zklock.LossReason.NODE_DELETED
 
 
@@ -297,7 +297,7 @@ def test_a_callback_may_look_at_everything_and_wait(zk: zklock.Client, ground: G
         assert reason is zklock.LossReason.NODE_DELETED and hold.lost.reason is reason
         assert hold.state is zklock.HoldState.LOST and hold.valid_for() == 0 and hold.token > 0
         assert path in repr(hold) and not zk.mutex(path).locked() and zk.stats().grants == 1
-        # It may wait as well.
+        # A callback may also make calls that wait.
         raises(zklock.LockLost, hold.confirm)
         raises(zklock.LockLost, hold.release)
         with zk.mutex(path, timeout=SOON) as again:
@@ -328,7 +328,7 @@ def test_a_callback_that_raises_is_reported_and_harms_no_other(
 
 
 def test_a_callback_is_forgotten_with_its_hold(zk: zklock.Client, path: str) -> None:
-    """What the callback refers to is not kept alive by a hold that is over."""
+    """A hold that is over does not keep the objects of its callback alive."""
 
     class Owner:
         def told(self, reason: zklock.LossReason) -> None:

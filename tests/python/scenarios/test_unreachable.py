@@ -1,4 +1,4 @@
-"""An outage is not taken for contention: ``False`` and ``Timeout`` are for what somebody else has, ``Unreachable`` for what
+"""An outage does not look like contention: ``False`` and ``Timeout`` mean that somebody else has the lock, ``Unreachable`` that
 nobody knows."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ A_WHILE = 0.2
 
 
 def asks(zk: zklock.Client, path: str, timeout: float) -> dict[str, typing.Callable[[], object]]:
-    """Whatever waits for others, and for so long."""
+    """All calls that wait for others, with this timeout."""
     lock, barrier, doors = zk.mutex(path), zk.barrier(f"{path}-barrier"), zk.double_barrier(f"{path}-doors", 2)
 
     def block() -> None:
@@ -97,7 +97,7 @@ def test_where_a_server_takes_a_connection_and_never_answers(connect_far: Connec
 def test_where_the_connection_breaks_under_one_who_waits(
     zk: zklock.Client, connect_far: ConnectFar, ground: Ground, path: str
 ) -> None:
-    # However late an answer may be, only the want of a connection is to count here.
+    # However late an answer may be, only a missing connection may cause the error here.
     far, proxy = connect_far(try_timeout=60)
     with zk.mutex(path):
         lock = far.mutex(path)

@@ -1,4 +1,4 @@
-"""What tests of the embedded server need: one server each."""
+"""Fixtures for tests of the embedded server: one server each."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def server() -> typing.Iterator[Server]:
 
 @pytest.fixture
 def zk(server: Server) -> typing.Iterator[zklock.Client]:
-    """A client of it, and not one of the shared ground."""
+    """A client of this server, not of the shared ground."""
     with zklock.Client(server.hosts) as client:
         yield client

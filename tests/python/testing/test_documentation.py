@@ -48,7 +48,7 @@ def test_example(name: str, server: Server, zk: zklock.Client) -> None:
 
 
 def known(refusal: str) -> set[str]:
-    """The words that a refusal names."""
+    """The valid words that a refusal lists."""
     return set(refusal.rpartition("known are ")[2].split(", "))
 
 

@@ -106,7 +106,7 @@ def test_bad_argument(server: Server, name: str) -> None:
     with pytest.raises(zklock.InvalidInput, match=says) as caught:
         call(server)
     assert isinstance(caught.value, ValueError)
-    # Nothing of it has been done.
+    # None of these calls has had an effect.
     assert server.children("/") == ["zookeeper"]
 
 

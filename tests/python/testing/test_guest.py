@@ -99,7 +99,7 @@ def test_ctrl_c_ends_waits_at_once(start: Start, wait: str) -> None:
         program.await_sleep()
         sent = program.signal(signal.SIGINT)
         took.append(float(program.line()) - sent)
-    # On a busy machine one may be late that has nothing to do with it.
+    # On a busy machine a single one may be late by chance.
     not_later(statistics.median(took), 0.05)
     assert program.finish()[:3] == (0, "", "")
 
@@ -145,5 +145,5 @@ with zklock.Client(server.hosts):
 def test_its_threads_take_no_signals(start: Start) -> None:
     ended = start(SIGNALS, options=STRICT).finish()
     assert (ended.status, ended.err) == (0, "")
-    # There may be more of a name: threads of a connection that is just ending, or that has not its own name yet.
+    # There may be several threads with one name: of a connection that is just ending, or that has not set its own name yet.
     assert set(ended.out.splitlines()) == {f"{name} True" for name in ("zk-accept", "zk-clock", "zk-read", "zk-write")}

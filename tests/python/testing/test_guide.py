@@ -1,4 +1,4 @@
-"""The examples of the guide to testing one's own code, as they stand there: they need no ZooKeeper, and nothing of this folder."""
+"""The examples of the guide to testing your own code, unchanged: they need no ZooKeeper, and nothing from this folder."""
 
 from __future__ import annotations
 

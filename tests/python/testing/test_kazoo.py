@@ -1,4 +1,4 @@
-"""Any client of ZooKeeper can use the embedded server: here kazoo, with what people use it for."""
+"""Any client of ZooKeeper can use the embedded server: here kazoo, with its usual features."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_watches(kazoo: typing.Any, connect: Connect) -> None:
     assert events.get(timeout=SOON)[:3:2] == ("CHILD", "/a")
     other.set("/a", b"x")
     assert events.get(timeout=SOON)[:3:2] == ("CHANGED", "/a")
-    # Each has fired once.
+    # Each watch has fired once.
     other.set("/a", b"y")
     other.delete("/a/b")
     kazoo.sync("/")
@@ -139,7 +139,7 @@ def test_data_watch_and_children_watch(kazoo: typing.Any, server: Server) -> Non
         assert data.get(timeout=SOON) == str(number).encode()
         server.put(f"/a/{number}")
         assert children.get(timeout=SOON) == [str(name) for name in range(1, number + 1)]
-    # They go on over a lost connection.
+    # The watchers survive a lost connection.
     server.cut()
     server.put("/a", b"after")
     server.put("/a/after")
@@ -190,7 +190,7 @@ def test_digest_authentication(kazoo: typing.Any, connect: Connect) -> None:
     wrong = connect(auth_data=[("digest", "user:guess")])
     with pytest.raises(NoAuthError):
         wrong.get("/mine")
-    # A client that logs in later may do so from then on.
+    # A client that logs in later has access from then on.
     kazoo.add_auth("digest", "user:secret")
     assert kazoo.get("/mine")[0] == b"x"
     knows.set_acls("/mine", OPEN_ACL_UNSAFE)
@@ -198,7 +198,7 @@ def test_digest_authentication(kazoo: typing.Any, connect: Connect) -> None:
 
 
 def test_what_the_creator_alone_may_use(kazoo: typing.Any, connect: Connect) -> None:
-    """kazoo names nobody in this list: the id in it is a null."""
+    """kazoo sends this list with a null id."""
     knows = connect(auth_data=[("digest", "user:secret")])
     mine = [make_digest_acl("user", "secret", all=True)]
     knows.create("/created", acl=CREATOR_ALL_ACL)
@@ -399,7 +399,7 @@ def test_session_that_expires(kazoo: typing.Any, server: Server) -> None:
 
 
 def test_lost_reply(kazoo: typing.Any, server: Server) -> None:
-    """What kazoo cannot know: the node exists, but kazoo only learns that the connection was lost."""
+    """The node exists, but kazoo only learns that the connection was lost."""
     injected = server.inject("cut-before-reply", "create", below="/a")
     with pytest.raises(ConnectionLoss):
         kazoo.create("/a")

@@ -1,4 +1,4 @@
-"""The fixtures for pytest, as they are found in an environment where zklock is installed."""
+"""The fixtures for pytest, in an environment where zklock is installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_lock(zklock_server, zklock_client):
         assert zklock_server.children("/locks/a") == [hold.node.rpartition("/")[2]]
 """
 
-# Each test has a server of its own, whose end is seen by the next.
+# Each test has its own server, and the next one sees that it has ended.
 HAS_ITS_OWN = """
 import pytest, zklock
 
@@ -42,7 +42,7 @@ def test_is_new(number, zklock_server, zklock_client):
 
 @pytest.fixture
 def inner(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A folder of a user's tests. What these do wrong is an error, too."""
+    """A folder with a user's tests. Their warnings are errors, too."""
     pytester.makeini("[pytest]\nfilterwarnings = error\naddopts = -p no:cacheprovider\n")
     return pytester
 

@@ -16,7 +16,7 @@ COMMAND = (sys.executable, "-W", "error", "-m", "zklock.testing")
 
 
 class Program:
-    """It runs, and obeys."""
+    """The running program, which executes orders."""
 
     def __init__(self, *options: str) -> None:
         self.process = subprocess.Popen(
@@ -35,7 +35,7 @@ class Program:
         return self.line()
 
     def finish(self) -> tuple[int, str, str]:
-        """Ends its input; its status, and what it has still said."""
+        """Ends its input. Returns its status, and the rest of its output."""
         out, err = self.process.communicate(timeout=SOON)
         return self.process.returncode, out, err
 
@@ -105,7 +105,7 @@ def test_ends_at_ctrl_c(run: Run, is_waiting: bool) -> None:
     if is_waiting:
         # An order that takes an hour.
         Attempt(lambda: program("wait /a 1 3600"))
-        # Not before this is in the midst of it, or at least will be: a node that comes would end it.
+        # Connect first, so that the order is being executed, or soon will be. (A new node would end its wait.)
         with zklock.Client(program.hosts):
             pass
     program.process.send_signal(signal.SIGINT)

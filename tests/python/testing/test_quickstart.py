@@ -1,4 +1,4 @@
-"""``python -m zklock.quickstart``: what it promises happens, and its status tells whether it did."""
+"""``python -m zklock.quickstart`` does what it promises, and its status says whether it did."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zklock.testing import Server
 
 COMMAND = (sys.executable, "-W", "error", "-m", "zklock.quickstart")
 
-# A line each, after the time; the workers are called after their places in the queue, and the tokens are A to D's.
+# The lines, without their times. Workers are named after their places in the queue, and a to d are the tokens of A to D.
 STORY = """
 4 workers want the lock /zklock-quickstart
 A holds the lock, token a; B, C, D wait
@@ -76,7 +76,7 @@ def test_fails_where_nobody_answers() -> None:
 def workers_of(number: int) -> dict[str, int]:
     """The processes of its workers, by their names."""
     found = {}
-    # Its main thread has started them.
+    # The main thread has started the workers.
     for child in pathlib.Path(f"/proc/{number}/task/{number}/children").read_text().split():
         words = pathlib.Path(f"/proc/{child}/cmdline").read_text().split("\0")
         # A process that was killed has no command line.
@@ -86,7 +86,7 @@ def workers_of(number: int) -> dict[str, int]:
 
 
 def start_until(moment: str) -> tuple[subprocess.Popen[str], str]:
-    """Starts it, and waits for a line that tells of this; whom it is about."""
+    """Starts the program, and waits for a line with this text. Returns the worker that the line is about."""
     process = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     for line in process.stdout:
@@ -97,7 +97,7 @@ def start_until(moment: str) -> tuple[subprocess.Popen[str], str]:
 
 def test_fails_when_it_is_not_as_promised() -> None:
     process, stopped = start_until("is stopped")
-    # So its late write never comes.
+    # With this its late write never comes.
     os.kill(workers_of(process.pid)[stopped], signal.SIGKILL)
     _, err = process.communicate(timeout=50)
     assert (process.returncode, err) == (1, f"{stopped} has ended with -9\n")
@@ -107,7 +107,7 @@ def test_fails_when_it_is_not_as_promised() -> None:
 def test_ctrl_c_leaves_no_worker(moment: str) -> None:
     process, _ = start_until(moment)
     workers = workers_of(process.pid)
-    # The first worker has finished, and the killed one is gone. The others are there.
+    # The first worker has finished, and the killed one is gone. The others are still there.
     assert len(workers) >= 2
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)

@@ -1,4 +1,4 @@
-"""The embedded server does what it is told to."""
+"""The methods of the embedded server."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_time_goes_on_at_a_word() -> None:
             assert not waiting.wait(0.1)
             server.advance(3)
             with waiting.result() as later:
-                # The clock of the one that is frozen has not moved: it believes in its lease.
+                # The clock of the frozen client has not moved, so the client believes in its lease.
                 assert hold.valid_for() > 0
                 assert later.token > hold.token
             not_later(time.monotonic() - begun, 15)
@@ -125,7 +125,7 @@ def test_no_session_ends_by_itself_while_time_stands_still() -> None:
             assert zk.session_timeout == 0.1
             server.freeze()
             server.cut()
-            # Ten times as long as it lasts.
+            # Ten times as long as a session lasts.
             assert not Attempt(lambda: eventually(lambda: server.sessions() == [], within=1)).wait(0.9)
             server.advance(1)
             assert server.sessions() == []
@@ -342,7 +342,7 @@ def test_many_leave_no_thread() -> None:
     for _ in range(30):
         with Server() as server, zklock.Client(server.hosts) as zk, zk.mutex(PATH):
             pass
-    # The client's threads stay: there is one set for the process.
+    # The client's threads stay, one set for the whole process.
     eventually(lambda: threading_count() <= before + 4)
 
 

@@ -1,4 +1,4 @@
-//! A chroot that is created.
+//! Creating the chroot.
 
 use super::lists::have_list;
 use crate::support::queue::held;
@@ -15,7 +15,7 @@ async fn it_is_created_with_the_nodes_above_it_and_stays() {
     proxy.record();
     let options = ANN.options(&proxy.connect_string(), Access::ReadOpen).create_chroot(true);
     let client = Client::connect(options.chroot("/chroot-made/deep/root").unwrap()).await.unwrap();
-    // No stat tells them from others later.
+    // Later no stat shows whether a node is a container.
     assert_eq!(proxy.counts().requests(Kind::CreateContainer), 0, "they are persistent, and no containers");
     assert!(proxy.counts().requests(Kind::Create) >= 3);
     soon(held(&client.mutex("/locks/a").unwrap()).await.release()).await.unwrap();
@@ -70,7 +70,7 @@ async fn one_that_is_missing_to_a_later_session_is_waited_for() {
     expire_session(&proxy);
     let named = soon(async {
         loop {
-            // At first it is the old session that has no such node.
+            // At first the old session may still report that the node does not exist.
             let error = lock.try_acquire().await.unwrap_err();
             if error.kind() == ErrorKind::Unreachable && error.to_string().contains("chroot") {
                 break error;

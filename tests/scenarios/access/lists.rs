@@ -1,4 +1,4 @@
-//! The access lists of what is created, and that locks work with them.
+//! The access lists of created nodes, and locks that work with them.
 
 use crate::support::members::enters;
 use crate::support::queue::{acquire, granted, held, reentrant_write};
@@ -9,7 +9,7 @@ use zookeeper_client::{Acl, AuthId, Permission};
 
 pub(super) type Make = fn(&Client, &str) -> Lock;
 
-/// Each kind, one that excludes it, and where its nodes are, below the path: the queue and, of a semaphore, the permits.
+/// Each kind, a lock that excludes it, and the directories of its nodes below the path: the queue, and a semaphore's permits.
 pub(super) const KINDS: [(&str, Make, Make, &[&str]); 7] = [
     ("mutex", mutex, mutex, &[""]),
     ("read", |client, path| client.read(path).unwrap(), |client, path| client.write(path).unwrap(), &[""]),
@@ -55,7 +55,7 @@ fn wanted(access: &Access) -> Vec<Acl> {
     }
 }
 
-/// Addresses of nobody, each with one right, as it is written and as it is meant.
+/// Addresses that nobody has, each with one right: as written in a list, and as the servers store it.
 const SINGLY: [(&str, char, Permission); 5] = [
     ("192.0.2.1", 'c', Permission::CREATE),
     ("192.0.2.2", 'd', Permission::DELETE),
@@ -75,7 +75,7 @@ fn loopback() -> Acl {
     Acl::new(Permission::CREATE | Permission::READ, AuthId::new("ip", "127.0.0.1"))
 }
 
-/// Whether all that is there has this list.
+/// Asserts that every node below these paths has this list.
 pub(super) async fn have_list(operator: &Operator, paths: &[String], access: &Access) {
     for path in paths {
         let mut list = operator.acl(path).await;
@@ -194,7 +194,7 @@ async fn guarded_writes_barriers_and_members_have_the_list_too() {
         have_list(&operator, &[written], &access).await;
         soon(hold.release()).await.unwrap();
 
-        // A reader that comes into the place of a writer, in one task.
+        // A reader that takes the place of a writer, in one task.
         let path = format!("{root}/downgrade");
         let write = soon(reentrant_write(&one, &path).acquire()).await.unwrap();
         let read = soon(one.read(&path).unwrap().acquire()).await.unwrap();

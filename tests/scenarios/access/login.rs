@@ -17,7 +17,7 @@ async fn a_connection_that_is_attached_is_logged_in() {
     let hold = held(&client.mutex("/access-attached").unwrap()).await;
     for _ in 0..2 {
         proxy.reset();
-        // Only one who is logged in can read and write here. Reading waits for the next connection.
+        // Only a client that is logged in can read and write here. Reading waits for the next connection.
         assert!(soon(hold.read("/access-attached")).await.unwrap().is_some());
         soon(hold.guarded().create("/access-attached/written", b"").commit()).await.unwrap();
         soon(hold.guarded().delete("/access-attached/written", None).commit()).await.unwrap();
@@ -38,7 +38,7 @@ async fn a_file_is_read_anew_for_each_connection() {
     soon(held(&client.mutex("/access-rotated/one").unwrap()).await.release()).await.unwrap();
     assert_eq!(operator.acl("/access-rotated").await, [ANN.may_all()]);
 
-    // Both, so that she still may use what she has created.
+    // Both passwords, so that she may still use the nodes that she has created.
     std::fs::write(&file, ANN.line() + &NEW_ANN.line()).unwrap();
     expire_session(&proxy);
     soon(held(&client.mutex("/access-rotated/two").unwrap()).await.release()).await.unwrap();
@@ -46,13 +46,13 @@ async fn a_file_is_read_anew_for_each_connection() {
     let list = operator.acl("/access-rotated/two").await;
     assert!(list.len() == 2 && list.contains(&NEW_ANN.may_all()), "{list:?}");
 
-    // As long as the file cannot be read there is no session, and afterwards there is one again.
+    // As long as the file cannot be read, no session opens; afterwards one does.
     std::fs::remove_file(&file).unwrap();
     expire_session(&proxy);
     let lock = client.mutex("/access-rotated/two").unwrap();
     let named = soon(async {
         loop {
-            // At first it is still the connection of the old session that is missing.
+            // At first the error is still about the old session's lost connection.
             let error = lock.try_acquire().await.unwrap_err();
             if error.to_string().contains("credentials") {
                 break error;

@@ -1,5 +1,5 @@
-//! The least rights: the table of the guide says which right on which node everything needs, and each right is taken away
-//! singly.
+//! The least rights: the table of the guide says which rights on which node each operation needs. Each right is taken away
+//! by itself.
 
 use super::lists::{election, mutex, semaphore, set};
 use crate::support::members::{barrier, enters};
@@ -19,7 +19,7 @@ const RIGHTS: [(char, &str, Permission); 5] = [
     ('a', "ADMIN", Permission::ADMIN),
 ];
 
-/// A row of the table: what is done, on which node which rights are needed for that.
+/// A row of the table: an operation, a node, and the rights on that node that the operation needs.
 struct Row {
     what: String,
     node: String,
@@ -35,14 +35,14 @@ fn rows() -> Vec<Row> {
         let mut cells = line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned());
         let mut next = || cells.next().unwrap();
         let (what, node, rights) = (next(), next(), next());
-        // Not the letters of the word.
+        // "none" is a word, not a list of rights.
         let rights = if rights == "none" { String::new() } else { rights.trim_matches('`').to_owned() };
         Row { what, node, rights }
     };
     lines.map(row).collect()
 }
 
-/// The nodes that are there before that is done, below its path.
+/// The nodes below the operation's path that must exist before it.
 fn nodes(what: &str) -> &'static [&'static str] {
     match what {
         "a semaphore" => &["", "/locks", "/leases"],
@@ -66,9 +66,9 @@ fn place(row: &Row) -> &'static str {
     }
 }
 
-/// By what it is seen that a lock has come to wait.
+/// The sign that a lock has begun to wait.
 enum Waits<'a> {
-    /// So many nodes are below this one.
+    /// This node has this number of children.
     Queued(String, usize),
     /// A watch has been left on this node.
     Watching(&'a Proxy, String),
@@ -123,7 +123,7 @@ async fn guarded(
     result
 }
 
-/// The requests of bob go through the proxy.
+/// Performs an operation as Bob, whose requests go through the proxy.
 async fn act(
     what: &str,
     (seer, proxy): (&Operator, &Proxy),
@@ -195,7 +195,7 @@ async fn act(
         "to break a lock" => {
             let hold = held(&mutex(ann, path)).await;
             let broken = soon(mutex(bob, path).break_lock()).await.map(drop);
-            // It is lost, or not.
+            // The hold may be lost.
             let _ = soon(hold.release()).await;
             broken
         }
@@ -284,7 +284,7 @@ async fn each_right_of_the_table_is_needed_and_no_other() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// To wait it would need it.
+/// Only waiting needs that right.
 #[tokio::test]
 async fn an_exclusive_lock_that_is_free_is_held_and_released_without_the_right_to_list() {
     let (bob, seer) = (BOB.client(Access::Open).await, ANN.operator().await);

@@ -5,7 +5,7 @@ use crate::support::users::{ANN, BOB};
 use crate::support::{SESSION, operator, settled, soon};
 use zklock_core::{Access, HoldState, LossReason};
 
-/// A check of such a node is refused, which says as well that it is there.
+/// The server refuses a check of such a node, and so shows that the node exists.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_its_holder_may_not_read_any_more_is_held_and_ends_no_other_hold() {
     let (ann, bob) = (ANN.operator().await, BOB.client(Access::Open).await);
@@ -22,7 +22,7 @@ async fn a_node_that_its_holder_may_not_read_any_more_is_held_and_ends_no_other_
         assert_eq!(hold.state(), HoldState::Held, "{}", hold.path());
         assert!(!soon(hold.confirm()).await.unwrap().is_zero());
     }
-    // Of this one newer servers do not say whether it is the same, which its name does not tell.
+    // Newer servers do not say whether this node is still the same one, and its name does not show it either.
     let is_told = [HoldState::Held, HoldState::Lost(LossReason::NodeDeleted)].contains(&single.state());
     assert!(is_told, "{:?}", single.state());
     // A deletion is still reported.
@@ -32,7 +32,7 @@ async fn a_node_that_its_holder_may_not_read_any_more_is_held_and_ends_no_other_
     }
     assert_eq!(first.state(), HoldState::Held);
     soon(first.release()).await.unwrap();
-    // Newer servers do not let it see whose this one is, but tell what its session owns.
+    // Newer servers do not let the client see who owns this node, but list the nodes of its session.
     drop(single);
     settled(&bob).await;
     assert_eq!(ann.children("/rights-taken/single").await, [""; 0]);

@@ -1,4 +1,4 @@
-//! Logging in by SASL: what each side gets wrong is one error, at once, that says what to do.
+//! Logging in by SASL: each mistake, on either side, is reported at once, by one error that says what to do.
 
 use crate::support::queue::{acquire, granted, held};
 use crate::support::texts::{are_documented, line};
@@ -33,7 +33,7 @@ fn as_user(hosts: &str, credentials: Credentials) -> ClientOptions {
     options(hosts).credentials(credentials).access(Access::CreatorAll).connect_timeout(AGES)
 }
 
-/// How connecting fails, without a word of what is secret.
+/// Asserts that connecting fails with an error that has these parts, and no secret.
 async fn refused(options: ClientOptions, parts: &[&str]) {
     let error = soon(Client::connect(options)).await.unwrap_err();
     says(&error, ErrorKind::Refused, parts);
@@ -42,7 +42,7 @@ async fn refused(options: ClientOptions, parts: &[&str]) {
     }
 }
 
-/// The first error of tries to acquire that says this.
+/// Tries to acquire until an error has this part, and returns that error.
 async fn fails(client: &Client, part: &str) -> Error {
     let lock = client.mutex("/sasl-fails").unwrap();
     soon(async {

@@ -1,4 +1,4 @@
-//! Passwords stand in no output.
+//! No output has a password in it.
 
 use super::sasl::closed;
 use crate::support::queue::held;
@@ -13,7 +13,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 use zklock_core::{Access, Client, Credentials, Error};
 
-/// Everything that is logged, at every level, by any crate.
+/// Collects everything that is logged, at every level, by any crate.
 #[derive(Clone, Default)]
 struct Collect(Arc<Mutex<String>>);
 
@@ -31,7 +31,7 @@ impl Collect {
         }
     }
 
-    /// Their passwords: neither as they are, nor as the bytes of a request, nor in base64.
+    /// Asserts that their passwords were not logged: neither as they are, nor as the bytes of a request, nor in base64.
     fn has_not_heard(&self, users: &[User]) {
         let said = self.0.lock().unwrap();
         for User { password, in_base64, .. } in users {
@@ -69,8 +69,8 @@ impl Subscriber for Collect {
     fn exit(&self, _: &Id) {}
 }
 
-/// A place in the code that other tests come to for the first time just when a collection begins stays silent for good: tracing
-/// asks who listens, and notes the place after that. So they are asked again, until this thread's sessions are heard of.
+/// Makes sure that log calls reach the collector. If another test reaches a log call for the first time just when a collection
+/// begins, tracing can cache that nobody listens there. So this rebuilds the cache until this thread's sessions are logged.
 async fn listen(all: &Collect) {
     let options = options(&shared().connect_string());
     let heard = async {
@@ -126,7 +126,7 @@ async fn no_password_is_said_by_anything() {
     client.close().await;
     std::fs::remove_file(&file).unwrap();
 
-    // The log has been heard, that of the library as well.
+    // The log was collected, including that of the client library.
     all.has_heard(&[
         "session opened",
         "connection lost",
@@ -177,7 +177,7 @@ async fn no_password_for_sasl_is_said_by_anything() {
     for wrong in [bob, as_user(NEW_ANN.sasl()), ann.clone().credentials(ANN.sasl())] {
         fails(&soon(Client::connect(wrong)).await.unwrap_err());
     }
-    // A server that lets her in as nobody, and what panics with all of this at hand.
+    // A server that lets her in without a login, and panic messages that could show all of this.
     fails(&soon(Client::connect(ann.clone().hosts(&shared().connect_string()).unwrap())).await.unwrap_err());
     let panics =
         std::panic::catch_unwind(AssertUnwindSafe(|| panic!("{ann:?} {client:?} {lock:?}"))).unwrap_err();

@@ -23,7 +23,7 @@ async fn a_stranger_is_refused_by_every_kind_and_leaves_nothing() {
         let (owner, seer) = (ANN.client(access.clone()).await, ANN.operator().await);
         let path = format!("/access-strangers-{access}");
         let hold = held(&owner.mutex(&path).unwrap()).await;
-        // Nodes that only belong to the set are open, so that this one queue refuses.
+        // The set's other queue is open, so only this one refuses.
         operator().create_all(&format!("{path}-other"), "");
         for (stranger, own) in [(client().await, "anybody"), (BOB.client(Access::CreatorAll).await, "bob")] {
             let own = held(&stranger.mutex(&format!("/access-strangers-of-{own}-{access}")).unwrap()).await;
@@ -62,7 +62,7 @@ async fn a_stranger_is_refused_by_every_kind_and_leaves_nothing() {
                 let lack = format!("the right WRITE in the access list of {}", hold.node());
                 says(&asked, ErrorKind::Refused, &[&lack]);
             }
-            // A deletion that is refused to a holder ends its session, and so its holds. This one was another's node.
+            // If a holder may not delete its own node, its session ends, and so do its holds. This was somebody else's node.
             let evicted = soon(stranger.mutex(&path).unwrap().evict(hold.node())).await;
             says(
                 &evicted.unwrap_err(),
@@ -77,7 +77,7 @@ async fn a_stranger_is_refused_by_every_kind_and_leaves_nothing() {
     }
 }
 
-/// A client that does not see all queues of a set takes the set for a holder, and asks it. Others still see that it waits.
+/// A client that does not see all queues of a set takes the set for a holder, and asks it to release. Others see that it waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_set_that_is_asked_while_it_waits_is_not_seen_as_holding() {
     let path = |name: &str| format!("/access-set-asked/{name}");

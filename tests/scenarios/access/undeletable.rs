@@ -1,4 +1,4 @@
-//! Nodes that may not be deleted by the one who has created them: they go with the session, and nothing of that is silent.
+//! Nodes that their creator may not delete: they go with the session, and every effect of that is reported.
 
 use super::lists::KINDS;
 use crate::support::members::{enters, leaves};
@@ -14,7 +14,7 @@ use zookeeper_client::Permission;
 /// Longer than any test takes.
 const AGES: Duration = Duration::from_secs(600);
 
-/// Nodes in which Bob may do all but delete.
+/// Creates nodes below which Bob may do everything but delete.
 async fn no_deletions(operator: &Operator, paths: &[&str]) {
     let rights = Permission::CREATE | Permission::READ | Permission::WRITE;
     for path in paths {
@@ -35,7 +35,7 @@ async fn a_release_of_any_kind_is_told_when_the_node_is_gone_and_so_are_other_ho
         let path = format!("/undeletable/{kind}");
         no_deletions(&operator, &[&path]).await;
         for place in places.iter().filter(|place| !place.is_empty()) {
-            // It is about what is held.
+            // Only the nodes that stand for a hold must be undeletable, so Bob may leave the queue.
             match *place {
                 "/locks" => operator.create(&format!("{path}{place}"), &[ANN.may_all(), BOB.may_all()]).await,
                 place => no_deletions(&operator, &[&format!("{path}{place}")]).await,
@@ -96,13 +96,13 @@ async fn one_who_gives_up_or_tries_leaves_nothing_and_waiters_queue_again() {
 
     soon(elsewhere.release()).await.unwrap();
     let granted = granted(patient).await;
-    // Each of the two took a session with it. That the third is there is certain only now.
+    // Each of the two took a session with it. Only now is it certain that the third session exists.
     assert!(bob.session_id() != first && bob.stats().sessions == 3, "{:?}", bob.stats());
     soon(granted.release()).await.unwrap();
     soon(hold.release()).await.unwrap();
 }
 
-/// Nothing is owed any more, and nothing but this node is there.
+/// Waits until the client owes no deletion and only this node is left.
 async fn settled_without(operator: &Operator, client: &Client, path: &str, node: &str) {
     operator.wait_for_children(path, 1).await;
     settled(client).await;
@@ -126,7 +126,7 @@ async fn a_member_that_leaves_is_told_when_its_node_is_gone() {
     settled(&bob).await;
 }
 
-/// The session is closed over another connection then.
+/// The session is then closed over another connection.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_breaks_meanwhile_keeps_no_node() {
     let (proxy, operator) = (Proxy::before(shared().server(0)), ANN.operator().await);
@@ -149,13 +149,13 @@ async fn a_connection_that_breaks_meanwhile_keeps_no_node() {
     proxy.thaw();
     operator.wait_for_children(path, 0).await;
     settled(&bob).await;
-    // Closing a client does not wait for what nobody answers.
+    // Closing a client does not wait for an answer that never comes.
     let other = held(&bob.mutex("/undeletable-broken-other").unwrap()).await;
     let hold = held(&bob.mutex(path).unwrap()).await;
     let frozen = proxy.on(Trigger::request(Kind::Close).then(Action::Freeze(Direction::Both)));
     let release = tokio::spawn(async move { hold.release().await });
     assert!(block_in_place(|| frozen.wait(SOON)));
-    // Before any server knows of it, which may then give the lock to others.
+    // The hold ends before any server hears of the close and may give the lock to others.
     assert_eq!(other.state(), HoldState::Lost(LossReason::SessionClosed));
     soon(bob.close()).await;
     let error = soon(release).await.unwrap().unwrap_err();

@@ -1,4 +1,4 @@
-//! The operator takes a lock away from all who hold it.
+//! The operator takes a lock away from all its holders.
 
 use crate::support::queue::{acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;
@@ -92,7 +92,7 @@ async fn of_an_election_a_set_and_an_exclusive_lock() {
     assert_eq!(soon(admin.exclusive("/break/single").unwrap().break_lock()).await.unwrap().len(), 1);
     let locks = ["/break/a", "/break/b"].map(|path| admin.mutex(path).unwrap());
     let broken = soon(admin.all(&locks).unwrap().break_lock()).await.unwrap();
-    // The second may be gone by itself, once the first is missed.
+    // The set may delete its second node itself as soon as it notices that the first is gone.
     assert!(!broken.is_empty());
     for hold in [&lead, &single, &both] {
         assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));

@@ -12,12 +12,12 @@ async fn named(identity: &str) -> Client {
     Client::connect(options).await.unwrap()
 }
 
-/// Identity, and whether it holds, of each.
+/// Each contender's identity, and whether it holds.
 fn summary(contenders: &[QueuedContender]) -> Vec<(&str, bool)> {
     contenders.iter().map(|contender| (contender.identity.as_str(), contender.holds)).collect()
 }
 
-/// Each of these acquires in a task, one after the other.
+/// Lets each of these acquire in a task, one after the other.
 async fn queue(path: &str, clients: &[(Client, Lock)]) -> Vec<JoinHandle<Result<Hold, Error>>> {
     let operator = operator();
     let mut tasks = Vec::new();
@@ -55,7 +55,7 @@ async fn of_a_mutex_all_is_told_in_the_order_of_the_queue() {
         assert_eq!(contender.token.value(), stat.czxid.unsigned_abs());
         assert_eq!((contender.dialect, contender.role), (Dialect::Curator, Role::Exclusive));
         assert_eq!(contender.holds, number == 0);
-        // The servers' clock is this machine's; to the millisecond.
+        // The servers use this machine's clock, rounded to the millisecond.
         let rounding = Duration::from_millis(1);
         assert!(contender.since + rounding >= before && contender.since <= after, "{:?}", contender.since);
         assert!(number == 0 || contender.since >= found[number - 1].since);
@@ -80,7 +80,7 @@ async fn of_a_read_write_lock_the_readers_that_are_let_in_hold() {
         clients.push((client, lock));
     }
     let tasks = queue(path, &clients).await;
-    // Of either side it is the same queue.
+    // Both sides have the same queue.
     for lock in [clients[0].0.read(path).unwrap(), clients[0].0.write(path).unwrap()] {
         let found = soon(lock.contenders()).await.unwrap();
         assert_eq!(summary(&found), [("r1", true), ("r2", true), ("w3", false), ("r4", false)]);
@@ -148,7 +148,7 @@ async fn of_an_election_an_exclusive_lock_and_a_set() {
     assert_eq!(summary(&found), [("one", true)], "who waits has no node");
     assert_eq!((found[0].name.as_str(), found[0].token), ("lock", hold.token()));
 
-    // Of a set the queues one after the other.
+    // A set lists its queues one after the other.
     let locks = [other.mutex(&format!("{root}/b")).unwrap(), other.mutex(&format!("{root}/a")).unwrap()];
     let set = other.all(&locks).unwrap();
     let both = held(&set).await;
@@ -168,7 +168,7 @@ async fn of_an_election_an_exclusive_lock_and_a_set() {
     soon(granted(campaign).await.release()).await.unwrap();
 }
 
-/// Of each of these mutexes who is there, as the looker sees it, in one line.
+/// The contenders of each of these mutexes, as `looker` sees them, in one line.
 async fn shown(looker: &Client, paths: &[String]) -> String {
     let mut lines = Vec::new();
     for path in paths {

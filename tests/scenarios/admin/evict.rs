@@ -10,7 +10,7 @@ use zklock_core::{Client, ErrorKind, HoldState, Lock, LossReason};
 
 type Make = fn(&Client, &str) -> Lock;
 
-/// Each kind, and where its hold has its node.
+/// Each kind, and the directory of its hold's node.
 const KINDS: [(&str, Make, &str); 5] = [
     ("mutex", |client, path| client.mutex(path).unwrap(), ""),
     ("read", |client, path| client.read(path).unwrap(), ""),
@@ -62,7 +62,7 @@ async fn a_waiter_queues_again_behind_those_who_were_behind_it() {
     }
     let victim = nodes(&operator, path)[1].clone();
     assert!(soon(admin.mutex(path).unwrap().evict(&victim)).await.unwrap());
-    // For so long that its grant needs a proof of its node.
+    // Long enough that the next grant needs a proof of its node.
     tokio::time::sleep(A_WHILE / 2).await;
     soon(hold.release()).await.unwrap();
     let second = waiters.pop().unwrap();
@@ -110,7 +110,7 @@ async fn nothing_is_evicted_but_contenders_of_the_lock() {
     assert!(operator.stat("/evict/input/settings").is_some());
     // A node that could be a contender, but does not exist.
     assert!(!soon(lock.evict(&format!("/evict/input/{inside}"))).await.unwrap());
-    // Only of the exclusive lock the node `lock` is one.
+    // Only for the exclusive lock is the node `lock` a contender.
     let single = client.exclusive("/evict/input").unwrap();
     assert!(!soon(single.evict("/evict/input/lock")).await.unwrap());
     for hold in [other, lease] {
@@ -168,7 +168,7 @@ async fn an_eviction_of_which_the_answer_was_lost_spares_the_next_holder_of_an_e
     soon(next.release()).await.expect("it kept the lock");
 }
 
-/// Another library has created it, so it has no companion.
+/// The node was created by another library, so it has no companion.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_an_exclusive_lock_a_strangers_node_is_evicted_in_the_state_in_which_it_was_seen() {
     let (path, operator) = ("/evict/exclusive-changed", operator());

@@ -15,7 +15,7 @@ fn next(observer: &mut Observer) -> impl Future<Output = Option<QueuedContender>
     async move { next.await.unwrap() }
 }
 
-/// Nothing is reported for a while.
+/// Asserts that nothing is reported for a while.
 async fn is_silent(observer: &mut Observer) {
     let told = tokio::time::timeout(A_WHILE / 2, observer.next()).await;
     assert!(told.is_err(), "nothing has changed: {told:?}");
@@ -58,7 +58,7 @@ async fn nobody_leads_where_there_is_no_election_yet_and_the_first_leader_is_tol
     assert_eq!(next(&mut observer).await, None);
     assert!(operator.stat(root).is_none(), "to observe creates nothing");
     is_silent(&mut observer).await;
-    // The directory comes first, which is no leader.
+    // The directory appears first, but that is not a leader.
     operator.create_all(&path, "");
     is_silent(&mut observer).await;
     operator.create_all(&format!("{path}/settings"), "");
@@ -66,7 +66,7 @@ async fn nobody_leads_where_there_is_no_election_yet_and_the_first_leader_is_tol
     let leader = client().await;
     let lead = held(&leader.election(&path).unwrap()).await;
     assert_eq!(next(&mut observer).await.map(|told| told.token), Some(lead.token()));
-    // And the directory goes, with all in it.
+    // Then the directory is deleted, with everything in it.
     operator.delete_tree(&path);
     assert_eq!(next(&mut observer).await, None);
     let again = held(&client().await.election(&path).unwrap()).await;
@@ -94,7 +94,7 @@ async fn observers_wake_nobody_and_are_not_woken_by_candidates() {
     let withdraws = Waiter::behind(2, &operator, path, |it| it.election(path).unwrap()).await;
     withdraws.task.abort();
     operator.wait_for_children(path, 2, SOON);
-    // An observer that goes leaves no trace either.
+    // A dropped observer leaves no trace either.
     drop(observers.pop());
     soon(lead.release()).await.unwrap();
     let lead = granted(task).await;
@@ -179,7 +179,7 @@ async fn a_call_that_is_dropped_loses_no_news() {
     assert_eq!(next(&mut observer).await, None);
     for round in 0..20 {
         let lead = held(&leader.election(path).unwrap()).await;
-        // Dropped at any moment.
+        // The call may be dropped at any moment.
         let told = loop {
             let short = Duration::from_micros(200 * (round % 7));
             if let Ok(told) = tokio::time::timeout(short, observer.next()).await {
@@ -205,7 +205,7 @@ async fn locks_of_other_kinds_can_be_observed_where_one_holds() {
     let kazoo = put(&operator, "/observe/mutex", FOREIGN[4].0);
     assert_eq!(next(&mut observer).await.map(|told| told.node), Some(kazoo.clone()));
     operator.delete(&kazoo);
-    // Of an exclusive lock, also when it is another node of the same name.
+    // The same for an exclusive lock, even if the next node has the same name.
     let exclusive = client.exclusive("/observe/exclusive").unwrap();
     let mut observer = exclusive.observe().unwrap();
     assert_eq!(next(&mut observer).await, None);
@@ -215,7 +215,7 @@ async fn locks_of_other_kinds_can_be_observed_where_one_holds() {
     let node = operator.create_mode("/observe/exclusive/lock", "stranger", Mode::Ephemeral);
     let told = soon(async {
         loop {
-            // That nobody has it in between may be told or not.
+            // The observer may or may not report that nobody leads in between.
             if let Some(told) = observer.next().await.unwrap() {
                 break told;
             }

@@ -13,9 +13,9 @@ use tokio::task::JoinSet;
 use zklock_core::{Client, ErrorKind, Hold, Lock, LockSpec};
 
 const PATHS: usize = 10;
-/// Of a writer: more than there ever are readers.
+/// The weight of a writer: more than there ever are readers.
 const ALL: u32 = 1000;
-/// Of the semaphores.
+/// The limit of the semaphores.
 const PERMITS: u32 = 3;
 
 /// The guarded resource, and its locks: a register for each path.
@@ -37,7 +37,7 @@ impl Ground {
         Arc::new(Self::with(root, registers))
     }
 
-    /// Operators take nodes away here: until a holder learns that its node is gone, it believes that it holds the lock.
+    /// Without registers, for a contest in which operators delete nodes: a holder believes in its hold until it learns of that.
     fn unguarded(root: &'static str) -> Arc<Self> {
         Arc::new(Self::with(root, Vec::new()))
     }
@@ -50,7 +50,7 @@ impl Ground {
         format!("{}/{path}", self.root)
     }
 
-    /// The lock of a path, and what it weighs.
+    /// The lock of a path, and its weight.
     fn lock(&self, client: &Client, path: usize, random: &mut Random) -> (Lock, u32) {
         let name = self.path(path);
         match path {
@@ -66,7 +66,7 @@ impl Ground {
         }
     }
 
-    /// Random sets, one after the other.
+    /// Acquires random sets, one after the other.
     async fn contend(self: Arc<Self>, client: Client, seed: u64) {
         let mut random = Random::of(seed);
         while !self.ended.load(Ordering::Relaxed) {
@@ -74,7 +74,7 @@ impl Ground {
             for _ in 0..=random.below(4) {
                 paths.insert(random.below(PATHS));
             }
-            // Named in any order.
+            // The order in which a set names its locks is random.
             let mut paths: Vec<_> = paths.into_iter().collect();
             let turn = random.below(paths.len());
             paths.rotate_left(turn);
@@ -101,7 +101,7 @@ impl Ground {
         }
     }
 
-    /// This client holds all of it, and no other does.
+    /// Checks that this client holds all of it, and no other client does.
     fn check(&self, hold: &Arc<Hold>, paths: &[usize], weights: &[u32]) {
         for (path, weight) in paths.iter().zip(weights) {
             if let Some(register) = self.registers.get(*path) {
@@ -114,7 +114,7 @@ impl Ground {
         }
     }
 
-    /// Waits until there have been so many more.
+    /// Waits for this number of further grants.
     async fn goes_on(&self, more: u64) {
         let until = self.grants.load(Ordering::Relaxed) + more;
         soon(async {
@@ -192,7 +192,7 @@ async fn sessions_that_end_and_connections_that_break_do_not_break_a_set() {
     }
     tokio::time::sleep(run_time(Duration::from_secs(6))).await;
     faults.end();
-    // Also after the last of the faults.
+    // Grants must go on after the last fault.
     ground.goes_on(48).await;
     ground.end(contenders).await;
     println!("{} sets", ground.grants.load(Ordering::Relaxed));
@@ -221,7 +221,7 @@ async fn operators_who_delete_nodes_make_sets_queue_again_but_never_wait_for_eac
                 let path = random.below(PATHS);
                 let place = if path == 7 || path == 8 { "/locks" } else { "" };
                 let directory = format!("{}{place}", ground.path(path));
-                // The last of them: mostly those who wait.
+                // The last of them, which mostly wait.
                 let waiting = operator.children_or_empty(&directory);
                 let last = waiting.iter().max_by_key(|name| &name[name.len() - 10..]);
                 if let (Some(last), 2..) = (last, waiting.len()) {

@@ -7,7 +7,7 @@ use ground::{Kind, not_later};
 use std::time::{Duration, Instant};
 use zklock_core::{Client, ErrorKind, HoldState, Lock, LockSpec};
 
-/// A set of a lock of each kind below `root`.
+/// A set with a lock of each kind below `root`.
 fn one_of_each(client: &Client, root: &str) -> Lock {
     let locks = [
         client.mutex(&format!("{root}/mutex")),
@@ -44,11 +44,11 @@ async fn a_set_of_all_kinds_is_one_hold_with_a_node_for_each() {
         let stat = operator.stat(&nodes(&operator, &format!("{root}/{place}"))[0]).unwrap();
         assert_eq!(stat.czxid.unsigned_abs(), hold.token().value(), "{place}");
     }
-    // Each of them is as it would be alone.
+    // Each lock behaves as it would alone.
     let other = crate::support::client().await;
     let free = async |lock: Lock| {
         let hold = soon(lock.try_acquire()).await.unwrap();
-        // Of what is not there yet or not any more nothing stands in the way of the next.
+        // The try must have cleaned up, so that its nodes are not in the next one's way.
         settled(&other).await;
         hold
     };
@@ -75,7 +75,7 @@ async fn the_order_in_which_a_set_is_named_does_not_matter() {
     // It is the same lock.
     says(&soon(other.acquire_timeout(A_WHILE)).await.unwrap_err(), ErrorKind::Timeout, &["itself"]);
     soon(hold.release()).await.unwrap();
-    // And in the same order for the server.
+    // The server, too, sees them in the same order.
     let (proxied, proxy) = proxied_client().await;
     let locks = ["c", "b", "a"].map(|name| proxied.mutex(&format!("{root}/{name}")).unwrap());
     let set = proxied.all(&locks).unwrap();
@@ -101,7 +101,7 @@ async fn token_and_owner_are_right_where_the_server_does_not_tell_them_with_the_
     let counts = proxy.counts();
     let asked = (counts.requests(Kind::Multi), counts.requests(Kind::Exists));
     println!("transactions and looks at single nodes: {asked:?}");
-    // A server that tells saves the looks.
+    // A server that reports what it has created saves the lookups.
     assert!([(1, 0), (1, 2)].contains(&asked), "{asked:?}");
     for node in hold.nodes() {
         let stat = operator.stat(node).unwrap();
@@ -140,7 +140,7 @@ async fn one_deadline_covers_all_of_a_set_and_its_end_leaves_nothing() {
     let start = Instant::now();
     let call = tokio::spawn(async move { (set.acquire_timeout(timeout).await, start.elapsed()) });
     operator.wait_for_children(&format!("{root}/b"), 2, SOON);
-    // Were the time counted for each of them, it would begin again here.
+    // If each lock had a deadline of its own, it would begin again here.
     tokio::time::sleep(timeout / 2).await;
     soon(a.release()).await.unwrap();
     let (result, took) = soon(call).await.unwrap();
@@ -149,7 +149,7 @@ async fn one_deadline_covers_all_of_a_set_and_its_end_leaves_nothing() {
     not_later(took, timeout + GRACE + noise.allowance());
     operator.wait_for_children(&format!("{root}/a"), 0, SOON);
     operator.wait_for_children(&format!("{root}/b"), 1, SOON);
-    // To try once is to find it busy, whichever of them is.
+    // A try finds the set busy, whichever of its locks is held.
     assert!(soon(pair(&other, root).try_acquire()).await.unwrap().is_none());
     settled(&other).await;
     assert_eq!(nodes(&operator, &format!("{root}/a")).len(), 0);
@@ -167,7 +167,7 @@ async fn who_comes_later_waits_behind_a_set_that_waits() {
     let set = client().await;
     let waiting = acquire(&pair(&set, root));
     operator.wait_for_children(&format!("{root}/a"), 1, SOON);
-    // Nobody holds a; but its place belongs to the set.
+    // Nobody holds `a`, but the set is ahead in its queue.
     let single = Waiter::behind(1, &operator, "/all/behind/a", |it| it.mutex("/all/behind/a").unwrap()).await;
     assert!(!ground::until(A_WHILE / 2, || single.task.is_finished()));
     soon(b.release()).await.unwrap();

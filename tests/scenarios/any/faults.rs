@@ -1,4 +1,4 @@
-//! Any one of several locks, whatever message is the last or is lost, and in contest.
+//! Any one of several locks: whichever message is the last or is lost, and in contest.
 
 use crate::support::register::Register;
 use crate::support::sweep::{Scene, Step, acquire, drop_at, strike};
@@ -74,7 +74,7 @@ async fn a_reset_at_every_step_leaves_exactly_one_hold() {
     }
 }
 
-/// Rivals whose lists overlap, some of which want one lock alone: nobody holds what another holds, and all end.
+/// Rivals with overlapping lists, some of which want a single lock: no lock has two holders, and all finish.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rivals_with_overlapping_lists_never_hold_the_same_and_all_have_their_turns() {
     const PATHS: usize = 4;
@@ -112,7 +112,7 @@ async fn rivals_with_overlapping_lists_never_hold_the_same_and_all_have_their_tu
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outage_is_not_taken_for_locks_that_others_hold() {
     let proxy = Proxy::before(shared().server(0));
-    // Long enough for the connection to be still believed in when the time is over.
+    // So long that the client still trusts its connection when the time is over.
     let options = options(&proxy.connect_string()).session_timeout(Duration::from_secs(8)).unwrap();
     let options = options.try_timeout(Duration::from_millis(200)).unwrap();
     let client = Client::connect(options).await.unwrap();

@@ -1,4 +1,4 @@
-//! Any one of several locks: the first that comes is held, and the rest are left.
+//! Any one of several locks: the first to be granted is held, and the other queues are left.
 
 use crate::support::queue::{acquire, granted, held};
 use crate::support::{SOON, client, expire_session, operator, proxied_client, says, settled, soon};
@@ -15,7 +15,7 @@ fn numbered(client: &Client, root: &str, count: usize) -> Vec<Lock> {
     (0..count).map(|number| client.mutex(&format!("{root}/{number:03}")).unwrap()).collect()
 }
 
-/// A hold of each, by another client.
+/// Another client that holds each of these.
 async fn all_held(root: &str, names: &[&str]) -> (Client, Vec<Hold>) {
     let other = client().await;
     let mut holds = Vec::new();
@@ -25,7 +25,7 @@ async fn all_held(root: &str, names: &[&str]) -> (Client, Vec<Hold>) {
     (other, holds)
 }
 
-/// How many nodes there must be in each of these queues.
+/// Waits until each of these queues has its number of nodes.
 fn are(root: &str, names: &[&str], counts: &[usize]) {
     for (name, count) in names.iter().zip(counts) {
         operator().wait_for_children(&format!("{root}/{name}"), *count, SOON);
@@ -79,7 +79,7 @@ async fn of_those_that_are_free_the_first_is_acquired_and_nobody_else_notices() 
     let choice = client.any(&mutexes(&client, root, &[b, c, a])).unwrap();
     for wanted in ["/any/free/b", "/any/free/c", "/any/free/a"] {
         proxy.record();
-        // One with a wait does as a try does.
+        // An acquire that may wait must choose as a try does.
         let hold = if wanted.ends_with('c') {
             held(&choice).await
         } else {
@@ -113,7 +113,7 @@ async fn a_try_over_three_hundred_takes_two_round_trips() {
     let call = tokio::spawn(async move { trying.try_acquire().await });
     assert!(first.wait(SOON));
     assert!(until(SOON, || proxy.counts().requests(Kind::GetChildren) == COUNT));
-    // And the free one is entered as it is alone, in one flight.
+    // And the free one is acquired as it would be alone, in one flight.
     let created = Gate::new();
     let enters = proxy.on(Trigger::reply(Kind::Create).path(root).then(Action::Pause(created.clone())));
     gate.open();
@@ -127,7 +127,7 @@ async fn a_try_over_three_hundred_takes_two_round_trips() {
     let kinds: Vec<_> = asked.iter().skip(1 + COUNT).map(|message| message.kind).collect();
     assert_eq!(kinds, [Kind::Create, Kind::GetChildren]);
     soon(hold.release()).await.unwrap();
-    // In vain it creates nothing that others could see.
+    // A try that fails creates nothing that others could see.
     let last = held(&free).await;
     proxy.record();
     assert!(soon(choice.try_acquire()).await.unwrap().is_none());
@@ -167,7 +167,7 @@ async fn one_that_waited_in_vain_leaves_nothing() {
     says(&error, ErrorKind::Timeout, &["none of the 3 locks", "/any/in-vain/c", "300ms", "before us"]);
     settled(&client).await;
     are(root, ABC, &[1, 1, 1]);
-    // And one that is dropped, or whose client is closed.
+    // The same for a call that is dropped, or whose client is closed.
     let waiter = acquire(&choice);
     are(root, ABC, &[2, 2, 2]);
     waiter.abort();
@@ -199,7 +199,7 @@ async fn one_whose_session_ends_queues_again_everywhere() {
     soon(hold.release()).await.unwrap();
 }
 
-/// Each lock is what it is alone.
+/// Each lock behaves as it would alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kinds_may_be_mixed() {
     let (root, other, client) = ("/any/mixed", client().await, client().await);
@@ -222,7 +222,7 @@ async fn kinds_may_be_mixed() {
         let hold = soon(choice.try_acquire()).await.unwrap().expect("one is free");
         assert_eq!(hold.path(), format!("{root}/{}", names.remove(0)));
         soon(hold.release()).await.unwrap();
-        // From here on it is another's.
+        // From here on another client holds it.
         others.push(match others.len() {
             1 => held(&other.write("/any/mixed/table").unwrap()).await,
             2 => held(&other.semaphore("/any/mixed/permits", 2).unwrap()).await,
@@ -232,7 +232,7 @@ async fn kinds_may_be_mixed() {
     assert!(soon(choice.try_acquire()).await.unwrap().is_none());
     let waiter = acquire(&choice);
     are(root, &["mutex", "table", "x", "y", "election"], &[2, 2, 2, 2, 2]);
-    // A permit: the one that waits has two of its own by now.
+    // A permit: the waiter has created its own two already.
     soon(others.remove(2).release()).await.unwrap();
     let hold = granted(waiter).await;
     assert_eq!(hold.path(), "/any/mixed/permits");

@@ -59,7 +59,7 @@ async fn one_that_the_caller_holds_is_busy_and_a_reentrant_one_is_given_once_mor
     let outer = soon(reentrant.acquire()).await.unwrap();
     let again = soon(client.any(&[b.clone(), reentrant]).unwrap().acquire()).await.unwrap();
     assert_eq!(again.token(), outer.token());
-    // Within its own write side it may read, though that is in the queue.
+    // Within its own write hold it may read, although that hold is in the queue.
     let write = client.lock(&LockSpec::write("/any/own/w").unwrap().reentrant(true)).unwrap();
     let writer = soon(write.acquire()).await.unwrap();
     let reader = client.any(&[client.read("/any/own/w").unwrap()]).unwrap();
@@ -78,7 +78,7 @@ async fn one_that_the_caller_holds_is_busy_and_a_reentrant_one_is_given_once_mor
     soon(busy.release()).await.unwrap();
 }
 
-/// On one thread, where the deletion could not be sent before the try begins.
+/// On one thread, so that the deletion cannot be sent before the try begins.
 #[tokio::test]
 async fn one_that_was_let_go_just_now_is_free() {
     let client = client().await;

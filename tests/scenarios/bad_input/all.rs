@@ -1,4 +1,4 @@
-//! Sets of locks that cannot be, and those that the server refuses.
+//! Sets of locks that are impossible, and sets that the server refuses.
 
 use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
 use crate::support::{SOON, client, operator, options, says, settled, soon};
@@ -32,7 +32,7 @@ async fn a_set_that_makes_no_sense_is_refused_and_the_message_says_why() {
     ] {
         says(&client.lock(&spec).unwrap_err(), ErrorKind::InvalidInput, &[part]);
     }
-    // Of sets and of a single lock there is a set.
+    // A set of sets is allowed, and so is a set of one lock.
     assert_eq!(client.all(&[set]).unwrap().path(), "/all/input/m, /all/input/o");
     soon(held(&client.all(&[mutex]).unwrap()).await.release()).await.unwrap();
 }
@@ -134,7 +134,7 @@ async fn a_set_of_which_one_parent_vanishes_is_made_again_as_a_whole() {
     assert_eq!(proxy.counts().requests(Kind::Multi), 2, "refused as a whole, and then done");
     assert_eq!(nodes(&operator, &format!("{root}/a")).len(), 1);
     soon(hold.release()).await.unwrap();
-    // And when the reply to that is lost.
+    // The same when the reply is lost.
     operator.delete(&format!("{root}/a"));
     let lost = proxy.on(Trigger::request(Kind::Multi).path(root).then(Action::DropReplyAndReset));
     let hold = held(&set).await;

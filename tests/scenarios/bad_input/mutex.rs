@@ -1,4 +1,4 @@
-//! Wrong arguments are reported where they come in, with what to do about them, and leave nothing on the server.
+//! Wrong arguments are reported where they come in, with advice, and leave nothing on the server.
 
 use crate::support::strangers::restricted;
 use crate::support::{SOON, client, on_a_thread, operator, options, proxied_client, says, settled, soon};
@@ -94,7 +94,7 @@ async fn bad_options_are_named_one_by_one() {
     }
     let error = good().identity(&"x".repeat(1025)).unwrap_err();
     says(&error, ErrorKind::InvalidInput, &["identity", "1025", "at most 1024"]);
-    // The limits themselves, to a server: it grants what it can.
+    // The limits themselves are accepted, and the server grants the nearest timeout that it allows.
     let hosts = shared().connect_string();
     for (asked, granted) in
         [(Duration::from_millis(100), 400), (Duration::from_millis(i32::MAX as u64), 4000)]
@@ -263,7 +263,7 @@ async fn an_access_list_that_forbids_it_is_named() {
     restricted("/bad-acl-list", Permission::CREATE | Permission::DELETE).await;
     let error = soon(client.mutex("/bad-acl-list").unwrap().acquire()).await.unwrap_err();
     says(&error, ErrorKind::Refused, &["the right READ in the access list of /bad-acl-list"]);
-    // It cannot be listed, but be counted.
+    // The directory cannot be listed, but its children can be counted.
     assert!(until(SOON, || admin.stat("/bad-acl-list").unwrap().num_children == 0));
     settled(&client).await;
     let error = soon(client.mutex("/bad-acl-list").unwrap().contenders()).await.unwrap_err();
@@ -275,7 +275,7 @@ async fn a_neighbour_that_may_not_be_read_is_waited_for_all_the_same() {
     let ((client, proxy), admin, path) = (proxied_client().await, operator(), "/bad-acl-neighbour");
     admin.create(path, "");
     let neighbours = ["0000000000", "0000000001"].map(|number| format!("{path}/_c_other-lock-{number}"));
-    // Ours comes behind both.
+    // Our node is behind both.
     for neighbour in &neighbours {
         restricted(neighbour, Permission::DELETE).await;
     }

@@ -44,7 +44,7 @@ async fn a_member_whose_session_ends_is_told_and_the_others_do_not_wait_for_it()
     let error = soon(a.leave()).await.unwrap_err();
     says(&error, ErrorKind::Lost(LossReason::SessionExpired), &[path, "its session expired"]);
     settled(&one).await;
-    // If it was the one to take `ready` away, that is left to the next round.
+    // If it was the member that deletes `ready`, the next round has to delete it.
     there(&operator, path, 0);
 }
 
@@ -74,7 +74,7 @@ async fn one_who_died_among_those_who_come_does_not_count() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_who_crashes_while_all_leave_keeps_nobody() {
     let (operator, path) = (operator(), "/crash/leaves");
-    // Whether it is the one that would stay to the end, or not.
+    // Whether the member that crashes would have stayed to the end.
     for crashes in [true, false] {
         let (mut others, mut dying) = (Vec::new(), None);
         // Which of the names comes first is a matter of chance.
@@ -112,7 +112,7 @@ async fn one_who_crashes_while_all_leave_keeps_nobody() {
         }
         there(&operator, path, 0);
         drop(member);
-        // If it was to take `ready` away, that is left, and lets nobody in.
+        // If it was the member that deletes `ready`, that node is left, but lets nobody in.
         let early = enters(&client().await, path, 2);
         there(&operator, path, 1);
         tokio::time::sleep(Duration::from_millis(100)).await;

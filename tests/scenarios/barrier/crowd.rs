@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zklock_core::{Client, DoubleBarrier};
 
-/// How many have come to each round, and are done.
+/// How many members have come to each round, and how many are done.
 struct Rounds {
     members: u32,
     come: Vec<AtomicU32>,
@@ -21,7 +21,7 @@ impl Rounds {
         Arc::new(Self { members, come: counters(), done: counters() })
     }
 
-    /// One member's way through all of them, without a pause between one and the next.
+    /// Takes one member through all rounds, without a pause between them.
     async fn run(&self, barrier: &DoubleBarrier) {
         for (come, done) in self.come.iter().zip(&self.done) {
             come.fetch_add(1, Ordering::SeqCst);

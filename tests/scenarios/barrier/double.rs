@@ -26,7 +26,7 @@ async fn nobody_begins_before_all_are_there_and_nobody_ends_before_all_are_done(
     still_waits(&a).await;
     still_waits(&b).await;
     assert!(!is_open(&operator, path));
-    // Two members of one session are two.
+    // Two members count as two, even in one session.
     let c = entered(enters(&two, path, 3)).await;
     let (a, b) = (entered(a).await, entered(b).await);
     assert!(is_open(&operator, path));
@@ -54,7 +54,7 @@ async fn nobody_begins_before_all_are_there_and_nobody_ends_before_all_are_done(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_leaves_first_waits_and_ready_goes_with_the_last() {
     let (operator, path) = (operator(), "/double/order");
-    // By the order of their names, which decides who stays to the end.
+    // The order of their names decides which of them stays to the end.
     for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
         let mut members: Vec<_> = within(path, 3).await.into_iter().map(Some).collect();
         let mut leaving = Vec::new();
@@ -145,7 +145,7 @@ async fn ready_of_a_round_that_is_over_lets_nobody_in() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leaver_does_not_wait_for_who_came_after_he_began_to_leave() {
     let (operator, path) = (operator(), "/double/next");
-    // The one who stays to the end, and one who does not; whether or not the other's name is before all.
+    // Once with the member that stays to the end and once with the other, each with a newcomer whose name is the last or the first.
     for (first, name) in [(0, "zzz"), (1, "zzz"), (0, "!"), (1, "!")] {
         let mut members = within(path, 2).await;
         let (member, _client) = members.remove(first);
@@ -154,7 +154,7 @@ async fn a_leaver_does_not_wait_for_who_came_after_he_began_to_leave() {
         still_waits(&left).await;
         let next = operator.create_mode(&format!("{path}/{name}"), "", Mode::Ephemeral);
         let (member, _client) = members.remove(0);
-        // Nor for one who is there, but never went in.
+        // Nor does it wait for a contender that is there but never went in.
         let other = leaves(member);
         soon(left).await.unwrap().unwrap();
         soon(other).await.unwrap().unwrap();
@@ -197,7 +197,7 @@ async fn a_node_that_an_operator_deletes_is_created_again_by_who_waits_and_lost_
     let a = enters(&one, path, 2);
     let first = there(&operator, path, 1);
     operator.delete(&format!("{path}/{}", first[0]));
-    // It looks again when something changes; at the latest after a session timeout.
+    // The waiter looks again when something changes, or after a session timeout.
     operator.create(&format!("{path}/ready"), "");
     operator.delete(&format!("{path}/ready"));
     there(&operator, path, 1);

@@ -1,4 +1,4 @@
-//! The barrier that one sets and others wait at.
+//! The barrier that one client sets and others wait at.
 
 use crate::support::{
     SESSION, SOON, client, client_of, expire_session, operator, proxied_client, says, soon,

@@ -1,4 +1,4 @@
-//! The same for threads.
+//! Both barriers, for threads that block.
 
 use crate::support::members::{is_empty, there};
 use crate::support::{SOON, on_a_thread, operator, options, says, soon};
@@ -141,7 +141,7 @@ async fn a_wait_that_is_ended_leaves_nothing() {
         drop(call);
         is_empty(&operator, path);
 
-        // A leave that is interrupted or dropped has left.
+        // A member whose leave is interrupted or dropped has left.
         let (member, other) = (one.enter().unwrap(), one.enter().unwrap());
         interrupt.reset();
         let elsewhere = interrupt.clone();

@@ -8,13 +8,13 @@ use zklock_core::{Client, Error, ErrorKind};
 
 const A_WHILE: Duration = Duration::from_millis(400);
 
-/// The error, which comes at the deadline: not before, and hardly after.
+/// Returns the error of a call, which must come at the deadline: not before, and hardly after.
 async fn late<T>(timeout: Duration, call: impl Future<Output = Result<T, Error>>) -> Error {
     let start = Instant::now();
     let error = soon(call).await.map(drop).unwrap_err();
     let took = start.elapsed();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    // The machine may be late itself.
+    // The machine itself may be late.
     assert!(took >= timeout, "{took:?}: {error}");
     not_later(took, timeout + GRACE * 3);
     error
@@ -96,7 +96,7 @@ async fn a_frozen_network_delays_nobody_whichever_way() {
     }
 }
 
-/// It is then unknown what the others do.
+/// In an outage it is unknown what the other members do.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outage_is_not_called_a_barrier() {
     let (client, proxy) = proxied_client().await;

@@ -1,4 +1,4 @@
-//! The error of a wait that was in vain names the holder, and says how many more are ahead.
+//! If a wait times out, its error names the holder and says how many more are ahead.
 
 use crate::support::{SOON, client, operator, options, proxied_client, settled, soon};
 use ground::{Kind, Side, shared};
@@ -8,8 +8,8 @@ use zklock_core::{Client, ErrorKind, Lock};
 
 const A_WHILE: Duration = Duration::from_millis(300);
 
-/// Waits in vain until the error says all of this. The servers are asked shortly before the deadline, and on a busy machine the
-/// answer may come too late.
+/// Waits in vain until the error has all these parts. The client asks the servers shortly before the deadline, and on a busy
+/// machine the answer may come too late.
 async fn comes_to_say(lock: &Lock, parts: &[&str]) {
     let end = Instant::now() + SOON;
     loop {
@@ -115,7 +115,7 @@ async fn one_question_serves_all_that_give_up_together() {
             record.iter().filter(|message| message.side == Side::Request && message.kind == Kind::GetData);
         let reads = reads.filter(|message| !message.watch).count();
         assert!(reads <= CALLERS / 10, "{reads} questions");
-        // If the machine is late, all deadlines may be over before any question.
+        // If the machine is late, all deadlines may be over before anything is asked.
         if reads > 0 {
             break;
         }

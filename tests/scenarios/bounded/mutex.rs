@@ -12,8 +12,8 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 use zklock_core::{Client, ClientOptions, Error, ErrorKind, Lock, blocking};
 
-/// Runs what must be over within `timeout` beside plain sleeps of that length, in a task and in a thread. If these are
-/// late, it is the machine that is late, by as much, and not the lock.
+/// Runs a call that must be over within `timeout`, beside plain sleeps of that length in a task and in a thread. If the
+/// sleeps are late, the machine is late, so the call may be as late as they are.
 async fn in_time<T>(timeout: Duration, call: impl Future<Output = T>) -> T {
     let start = Instant::now();
     let task = tokio::spawn(async move {
@@ -32,7 +32,7 @@ async fn in_time<T>(timeout: Duration, call: impl Future<Output = T>) -> T {
     result
 }
 
-/// The time ran out. `an_outage_is_not_called_contention` tests which of these errors it is.
+/// Whether the time ran out. `an_outage_is_not_called_contention` tests which of the two errors it must be.
 fn is_late(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unreachable)
 }
@@ -46,7 +46,7 @@ async fn times_out(lock: &Lock, timeout: Duration) -> Error {
     error
 }
 
-/// The same through the blocking face, on a thread of its own.
+/// The same through the blocking face, on a separate thread.
 async fn times_out_blocking(lock: blocking::Lock, timeout: Duration) -> Error {
     let call = on_a_thread(move || lock.acquire_timeout(timeout).map(drop).unwrap_err());
     let error = in_time(timeout, call).await;
@@ -54,7 +54,7 @@ async fn times_out_blocking(lock: blocking::Lock, timeout: Duration) -> Error {
     error
 }
 
-/// The lock works (again), and its client owes nothing.
+/// Asserts that the lock works (again), and its client owes nothing.
 async fn works(client: &Client, lock: &Lock) {
     soon(lock.acquire()).await.unwrap().release().await.unwrap();
     settled(client).await;
@@ -131,7 +131,7 @@ async fn a_half_open_or_refused_connection_delays_nobody() {
     times_out(&lock, A_WHILE).await;
     works(&client, &lock).await;
 
-    // In the middle of a reconnect, which comes to nothing as long as the proxy refuses.
+    // In the middle of a reconnect, which cannot succeed as long as the proxy refuses.
     let hosts = proxy.connect_string();
     let threads = blocking_client(&hosts).await;
     proxy.refuse(true);
@@ -188,10 +188,10 @@ async fn an_outage_is_not_called_contention() {
     let blocked = threads.mutex(path).unwrap();
     says(&times_out_blocking(blocked, A_WHILE).await, ErrorKind::Timeout, &["others are before us"]);
 
-    // A server that is silent is one only when it has been so for the try timeout.
+    // A server only counts as silent after it has been silent for the try timeout.
     proxy.freeze(Direction::ToClient);
     says(&times_out(&other, A_WHILE / 10).await, ErrorKind::Timeout, &["check hosts and network"]);
-    // One who waits behind another of the same client knows no more than that one, before and after taking its place.
+    // Callers that wait behind another of the same client get the same error, before and after they take its place.
     let (first, before, after) = tokio::join!(
         times_out(&other, A_WHILE * 4),
         times_out(&other, A_WHILE * 3),
@@ -246,7 +246,7 @@ async fn a_timeout_of_zero_tries_once() {
     operator().wait_for_children(path, 0, SOON);
 }
 
-/// A client that would be connecting for longer than any test lasts.
+/// The options of a client that would go on connecting for longer than any test lasts.
 fn patient(hosts: &str) -> ClientOptions {
     options(hosts).connect_timeout(Duration::from_secs(3600))
 }
@@ -263,7 +263,7 @@ async fn a_try_is_bounded_by_its_own_timeout_where_nobody_answers() {
             .map(Result::unwrap)
     };
     proxy.freeze(Direction::Both);
-    // The second finds the first at its clean-up, which is not to be taken for somebody who holds the lock.
+    // In the second round the first round's calls are still cleaning up, which must not look as if somebody held the lock.
     for _ in 0..2 {
         for lock in locks("frozen") {
             let error = soon(lock.acquire_timeout(Duration::ZERO)).await.unwrap_err();
@@ -283,7 +283,7 @@ async fn a_try_is_bounded_by_its_own_timeout_where_nobody_answers() {
     for lock in locks("frozen") {
         works(&client, &lock).await;
     }
-    // No less where the connection is known to be broken.
+    // The same when the connection is known to be broken.
     proxy.refuse(true);
     proxy.reset();
     let lock = client.mutex("/bounded-try-refused").unwrap();
@@ -353,7 +353,7 @@ async fn a_new_session_and_a_new_place_in_the_queue_do_not_extend_the_deadline()
     let wait = tokio::spawn(async move { times_out(&lock, timeout).await });
     let before = admin.wait_for_children(path, 2, SOON);
     expire_session(&proxy);
-    // It queues again, in a session of its own.
+    // It queues again, in the next session.
     assert!(until(SOON, || admin.children(path).len() == 2 && admin.children(path) != before));
     assert!(!wait.is_finished(), "the second wait is to be seen");
     wait.await.unwrap();
@@ -378,7 +378,7 @@ async fn a_queue_that_moves_does_not_extend_the_deadline() {
     let lock = late.mutex(path).unwrap();
     let wait = tokio::spawn(async move { times_out(&lock, A_WHILE * 3).await });
     admin.wait_for_children(path, 5, SOON);
-    // Each in turn is the one that the last watches.
+    // Each in turn is the one that the last waiter watches.
     for (other, left) in others.into_iter().rev().zip((2..5).rev()) {
         other.abort();
         admin.wait_for_children(path, left, SOON);
@@ -415,14 +415,14 @@ async fn a_close_takes_a_second_at_most() {
         in_time(Duration::from_secs(1), client.close()).await;
         assert!(hold.valid_for().is_zero());
         proxy.thaw();
-        // Closed after all, or timed out: the next round can have it.
+        // The session was closed after all, or has timed out: the lock is free for the next round.
         operator().wait_for_children("/bounded-close", 0, SOON);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connect_is_bounded_where_something_else_listens_or_nobody_does() {
-    // It accepts into its backlog, and says nothing.
+    // The kernel accepts connections into the backlog, but nobody answers.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let hosts = mute.local_addr().unwrap().to_string();
     let error = connects_in_time(&hosts, A_WHILE * 2).await;
@@ -432,7 +432,7 @@ async fn a_connect_is_bounded_where_something_else_listens_or_nobody_does() {
         on_a_thread(move || blocking::Client::connect(options(&blocked).connect_timeout(A_WHILE)).map(drop));
     let error = in_time(A_WHILE, call).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
-    // A network that swallows: addresses set aside for documentation, which nobody answers.
+    // A network that drops everything: addresses reserved for documentation, where nobody answers.
     let error =
         connects_in_time("192.0.2.1:2181,192.0.2.2:2181,192.0.2.3:2181,192.0.2.4:2181", A_WHILE).await;
     assert!(error.to_string().contains("192.0.2.4"), "{error}");
@@ -445,7 +445,7 @@ async fn a_connect_has_all_of_its_time() {
     proxy.delay(Duration::from_millis(300));
     let timeout = A_WHILE * 10;
     let options = options(&proxy.connect_string()).connect_timeout(timeout);
-    // The greeting takes some 600 ms each way and back: a fifth of what it may.
+    // The greeting takes about 600 ms there and back: a fifth of the timeout.
     let client = in_time(timeout, Client::connect(options)).await.unwrap_or_else(|error| panic!("{error}"));
     assert!(client.session_id().is_some());
 }

@@ -51,7 +51,7 @@ async fn permits_that_do_not_come_delay_nobody_and_are_said_to_be_the_reason() {
     assert!(error.to_string().contains("others are before us in the queue"), "{error}");
     settled(&waiter).await;
     has(&operator(), path, 0, 2);
-    // A limit that is not answered.
+    // A read of the limit that is never answered.
     let limited = LockSpec::semaphore(path, 2).unwrap().limit_at("/limits/bounded");
     let limited = waiter.lock(&limited).unwrap();
     soon(hold.release()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Connecting when it is first needed, and the other calls that go on by themselves.
+//! Connecting on first use, and other calls that run in the background.
 
 use crate::support::{SOON, operator, options, says};
 use ground::{Proxy, not_later, shared, until};
@@ -219,7 +219,7 @@ fn a_close_and_the_last_drop_end_the_connecting() {
         } else {
             drop((client, call));
         }
-        // It does not wait for the connect timeout, and there is nobody who could go on.
+        // The connection ends before the connect timeout, and nobody opens another one.
         assert!(until(SOON, || proxy.connections() == 0));
     }
 }

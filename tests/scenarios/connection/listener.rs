@@ -1,4 +1,4 @@
-//! A program that follows how its client is connected.
+//! A program that follows the state of its client's connection.
 
 use crate::support::{SESSION, SOON, client, expire_session, options, proxied_client, soon};
 use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
@@ -50,7 +50,7 @@ async fn a_lost_session_is_reported_before_the_next_one() {
     assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
     assert_eq!(next(&mut connection).await, Some(Connected));
     assert_eq!(client.stats().sessions, 2);
-    // Somebody who looks only now is not told that all is as it was.
+    // A listener that looks only now still learns that the session was lost.
     assert_eq!(next(&mut late).await, Some(SessionLost));
     assert_eq!(next(&mut late).await, Some(Connected));
 }
@@ -75,7 +75,7 @@ async fn the_last_report_is_that_the_client_is_closed() {
     assert_eq!(next(&mut connection).await, None);
     assert_eq!(of_closed.connection_state(), Closed);
 
-    // Nothing refers to it any more: following its connection does not keep it open.
+    // No handle is left: following a client's connection does not keep the client open.
     let of_dropped: Client = client().await;
     let mut connection = of_dropped.connection();
     assert_eq!(next(&mut connection).await, Some(Connected));
@@ -142,7 +142,7 @@ fn a_client_that_is_closed_while_it_connects_tells_that_and_nothing_after_it() {
     assert_eq!(states.recv_timeout(SOON), Ok(Closed));
     proxy.thaw();
     drop((call, client));
-    // The one that connects has the function until it has ended, which drops the sender.
+    // The connecting task owns the listener, and with it the sender, until it ends.
     assert_eq!(states.recv_timeout(SOON), Err(RecvTimeoutError::Disconnected));
     assert!(until(SOON, || proxy.connections() == 0));
 }

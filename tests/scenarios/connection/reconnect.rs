@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zklock_core::{Client, ErrorKind, HoldState};
 
-/// Connected, as a request shows that goes to the server.
+/// Waits until the client is connected: a lock that is acquired needs the server.
 async fn attached(client: &Client) {
     let lock = client.mutex("/reconnect/attached").unwrap();
     soon(lock.acquire()).await.unwrap().release().await.unwrap();
@@ -117,7 +117,7 @@ async fn a_server_that_returns_is_found_soon() {
             attached(&client).await;
             proxy.refuse(true);
             proxy.reset();
-            // How long the server is away is what this is about.
+            // The test is about how long the server is away.
             tokio::time::sleep(away).await;
             proxy.refuse(false);
             let back = Instant::now();
@@ -132,7 +132,7 @@ async fn a_server_that_returns_is_found_soon() {
 async fn thousands_of_waiters_of_one_client_outlive_a_reconnect() {
     const WAITERS: usize = 2_000;
     let paths: Vec<String> = (0..WAITERS).map(|index| format!("/reconnect-many/{index:04}")).collect();
-    // On a busy machine so many requests at once may keep the lease of the locks from being renewed. They are to stay.
+    // On a busy machine so many requests at once may keep the leases from being renewed. These holds must survive that.
     let patient = options(&shared().connect_string()).session_timeout(SESSION * 5).unwrap().heartbeat(false);
     let (holder, (waiter, proxy)) = (soon(Client::connect(patient)).await.unwrap(), proxied_client().await);
     let mut holds = JoinSet::new();

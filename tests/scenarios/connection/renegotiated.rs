@@ -1,5 +1,5 @@
-//! A session whose timeout is another after a reconnect: servers are restarted with other limits, or have different
-//! ones. The holder must know at once, because the leader acts on the new timeout at once.
+//! A session whose timeout changes on a reconnect: servers are restarted with other limits, or have different limits.
+//! The holder must know at once, because the leader acts on the new timeout at once.
 
 use crate::support::{SOON, options, soon};
 use ground::{Direction, Ensemble, Proxy, until};
@@ -18,7 +18,7 @@ async fn client_with(hosts: &str) -> Client {
     soon(Client::connect(options(hosts).session_timeout(LONG).unwrap())).await.unwrap()
 }
 
-/// Waits until the client is connected again, as its requests show, and has heard of this timeout.
+/// Waits until the client is connected again and has this timeout.
 async fn connected_with(client: &Client, timeout: Duration) {
     let told = async {
         // A request of its own: the servers answer on the new connection.
@@ -31,7 +31,7 @@ async fn connected_with(client: &Client, timeout: Duration) {
     assert!(told.is_ok(), "{:?} and not {timeout:?}", client.session_timeout());
 }
 
-/// The holder is cut off; when the next is granted, its lease must be over.
+/// Cuts the holder off. When the next is granted, the lease of this hold must be over.
 async fn cut_off(proxy: &Proxy, hold: &Hold, next: &Client) {
     assert!(!hold.valid_for().is_zero(), "it is lost already: this tests nothing");
     proxy.freeze(Direction::Both);

@@ -1,5 +1,5 @@
-//! Promise 5 beside a leader that was deposed while it was paused: it wakes, has not noticed, and answers from what it
-//! had.
+//! Promise 5 beside a leader that was deposed while it was paused: when it wakes it has not noticed, and answers from
+//! its old state.
 
 use crate::support::{settled, soon};
 use ground::{Action, Ensemble, Kind, Message, Proxy, Server, Side, Trigger, connect_string, until};
@@ -43,7 +43,7 @@ async fn a_node_that_only_the_new_quorum_knows_is_found_behind_a_leader_that_was
     before_follower.record();
     old.pause();
     assert!(until(ELECTION, || are_a_quorum(&followers)), "no new quorum");
-    // It asks for nothing meanwhile: a server that is behind what it has seen would not let it in.
+    // The client must not ask for anything now: a server that is behind what the client has seen would refuse it.
     let is_back = |message: &Message| message.side == Side::Reply && message.kind == Kind::Connect;
     assert!(until(ELECTION, || before_follower.messages().iter().any(is_back)), "the client is not back");
     let lost = before_follower.on(Trigger::request(Kind::Create).path(PATH).then(Action::DropReplyAndReset));

@@ -1,4 +1,4 @@
-//! Over TLS all is as without it; and where no session can be had, the error says why, in time.
+//! Over TLS everything works as it does without. If no session can be opened, the error says why, in time.
 
 mod files;
 mod keys;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Longer than any test takes.
 const AGES: Duration = Duration::from_secs(3600);
 
-/// For harmless tests, as the shared server.
+/// A server with TLS that tests can share if they do not disturb it.
 fn builder() -> Builder {
     Ensemble::builder().tick(Duration::from_millis(200)).tls(true)
 }
@@ -56,7 +56,7 @@ fn intruder(ensemble: &Ensemble) -> Tls {
     anonymous(ensemble).identity(&identity.0, &identity.1).unwrap()
 }
 
-/// No session can be had so, and the error has these parts.
+/// Asserts that no session can be opened with these options, and the error has these parts.
 async fn is_told(options: ClientOptions, parts: &[&str]) {
     let start = Instant::now();
     let error = soon(Client::connect(options.connect_timeout(PATIENCE))).await.map(drop).unwrap_err();
@@ -66,7 +66,7 @@ async fn is_told(options: ClientOptions, parts: &[&str]) {
     not_later(took, PATIENCE + Duration::from_secs(1));
 }
 
-/// From one to the next, as in any queue.
+/// Hands a lock over from one client to the next, as in any queue.
 async fn hand_over(hosts: &str, tls: Tls, path: &str) {
     let client = soon(Client::connect(options(hosts).tls(tls.clone()))).await.unwrap();
     let other = soon(Client::connect(options(hosts).tls(tls))).await.unwrap();
@@ -167,7 +167,7 @@ async fn an_answer_of_many_records_is_read_whole() {
     }
 }
 
-/// No session is possible like this, and the error comes at once.
+/// Asserts that no session is possible with these options, and the error comes at once.
 async fn is_told_at_once(options: ClientOptions, parts: &[&str]) {
     let error = soon(Client::connect(options.connect_timeout(AGES))).await.map(drop).unwrap_err();
     says(&error, ErrorKind::Unreachable, parts);
@@ -175,7 +175,7 @@ async fn is_told_at_once(options: ClientOptions, parts: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_side_that_speaks_tls_alone_is_told() {
-    // Netty's port without TLS, and the one that servers without any TLS have.
+    // A port without TLS: Netty's, and that of a server that has no TLS at all.
     for ensemble in [strict(), shared()] {
         let hosts = ensemble.connect_string();
         let telling = [hosts.as_str(), "does not speak TLS", "secureClientPort"];
@@ -189,7 +189,7 @@ async fn one_side_that_speaks_tls_alone_is_told() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let hosts = silent.local_addr().unwrap().to_string();
     is_told(options(&hosts).tls(known(strict())), &["does not answer the TLS handshake"]).await;
-    // If one of the servers may be right, it is waited for.
+    // As long as one of the servers may be the right one, the client waits for it.
     let hosts = format!("{hosts},{}", strict().tls_connect_string());
     is_told(options(&hosts), &["opens no session", "does the port expect TLS"]).await;
 }
@@ -210,7 +210,7 @@ async fn a_port_that_speaks_both_is_right_for_both() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_cannot_be_trusted_is_named() {
     let (files, hosts) = (strict().certificates(), strict().tls_connect_string());
-    // With a certificate of its own: nothing but the trust is missing.
+    // The client has a certificate, so only the trust is missing.
     let stranger = Tls::from_file(files.stranger()).unwrap();
     let stranger = stranger.identity_from_files(files.client(), files.client_key()).unwrap();
     let telling = [hosts.as_str(), "from none of the given authorities"];

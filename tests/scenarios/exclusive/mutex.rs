@@ -10,13 +10,13 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use zklock_core::{Client, ErrorKind, Lock, LossReason};
 
-/// One grant, with a look at the register at its begin and its end.
+/// One grant, which enters the register and leaves it again.
 async fn turn(lock: &Lock, register: &Register) {
     let hold = Arc::new(lock.acquire().await.expect("its turn comes"));
     register.enter(&hold, 1);
     tokio::task::yield_now().await;
     register.leave();
-    // A hold may be lost to a fault, and is told so then.
+    // A fault may end a hold, and the release must then report that.
     match hold.release().await.map_err(|error| error.kind()) {
         Ok(()) | Err(ErrorKind::Lost(_)) => {}
         Err(kind) => panic!("the release failed: {kind:?}"),
@@ -61,7 +61,7 @@ async fn connections_that_break_all_the_time_let_nobody_in_beside_the_holder() {
         contenders.spawn(async move {
             for _ in 0..ROUNDS {
                 let strike = strikes.fetch_add(1, Ordering::Relaxed);
-                // Scattered, and the same in every run.
+                // Scattered, but the same in every run.
                 let victim = &proxies[strike.wrapping_mul(2_654_435_761) >> 7 & (CONTENDERS - 1)];
                 if strike % 2 == 0 {
                     victim.reset();
@@ -126,7 +126,7 @@ async fn a_holder_that_is_cut_off_stops_before_the_next_begins() {
     let told = soon(first.lost()).await;
     assert_eq!(told, Some(LossReason::LeaseLapsed));
     proxy.thaw();
-    // Back in touch, it opens the next session and queues, and has not got its old hold again.
+    // When it is back in touch, it opens the next session and queues. Its old hold stays lost.
     let lock = cut_off.mutex("/exclusive/cut-off").unwrap();
     let third = tokio::spawn(async move { lock.acquire().await });
     operator().wait_for_children("/exclusive/cut-off", 2, SOON);
@@ -184,7 +184,7 @@ async fn contenders_of_other_libraries_are_waited_for() {
     }
 }
 
-/// Curator's mutex and its read/write lock do not see each other, and nobody can tell our nodes from Curator's.
+/// In Curator, a mutex and a read/write lock do not see each other, and our nodes look like Curator's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mutex_is_not_held_beside_a_read_write_lock() {
     let (client, operator) = (client().await, operator());

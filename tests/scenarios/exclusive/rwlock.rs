@@ -1,11 +1,11 @@
-//! Promise 1: a writer is alone, readers are together.
+//! Promise 1: a writer holds alone, readers hold together.
 
 use crate::support::contest::Contest;
 use crate::support::{SOON, client, operator, soon};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// More than there ever are.
+/// More holds than there ever are.
 const ALL: u32 = 1000;
 
 /// Every third of them writes.

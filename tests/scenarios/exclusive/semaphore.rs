@@ -1,4 +1,4 @@
-//! Promise 1: never more permits are held than there are.
+//! Promise 1: holds never have more permits than there are.
 
 use crate::support::contest::Contest;
 use crate::support::permits::{has, semaphore, take};
@@ -8,7 +8,7 @@ use zklock_core::Hold;
 
 const LIMIT: u32 = 5;
 
-/// They want one to three permits.
+/// Contenders that want one to three permits each.
 const fn contest(path: &'static str) -> Contest {
     Contest {
         path,
@@ -43,7 +43,7 @@ async fn several_permits_are_held_together_and_returned_together() {
     assert_eq!(three.nodes().count(), 3);
     assert!(three.nodes().all(|node| operator.stat(node).is_some()));
     has(&operator, path, 0, 3);
-    // One task may have several holds, and any task return them.
+    // One task may have several holds, and any task may release them.
     let more = take(&client, path, 5, 2).await;
     let tokens: Vec<_> = std::iter::once(&three).chain(&more).map(Hold::token).collect();
     assert!(tokens.is_sorted_by(|one, next| one < next), "{tokens:?}");
@@ -53,7 +53,7 @@ async fn several_permits_are_held_together_and_returned_together() {
     for hold in more {
         tokio::spawn(async move { hold.release().await }).await.unwrap().unwrap();
     }
-    // Two are free, and four wanted.
+    // Two permits are free, but the waiter wants four.
     has(&operator, path, 1, 7);
     assert!(!waiter.is_finished());
     soon(three.release()).await.unwrap();

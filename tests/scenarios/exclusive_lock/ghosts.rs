@@ -1,7 +1,7 @@
-//! A server that has lost a deletion which the others have: it goes on to show the node, and who owned it, though another has
-//! the lock by now.
+//! A server that has lost a deletion which the others have: it still shows the node and its former owner, although somebody
+//! else has the lock by now.
 //!
-//! The server is a real one. Its answers are changed on their way into what such a server gives.
+//! The server is a real one. A proxy changes its answers into those of such a server.
 
 use crate::support::queue::{A_WHILE, granted, held};
 use crate::support::{SOON, client, operator, proxied_client, settled, soon};
@@ -9,19 +9,19 @@ use ground::{Action, Hook, Kind, Proxy, Trigger, until};
 use std::sync::{Arc, Mutex};
 use zklock_core::{ErrorKind, Hold, HoldState};
 
-/// Before what a reply tells: its number, a transaction, and an error.
+/// The length of a reply's header: its number, a transaction, and an error.
 const HEAD: usize = 16;
-/// More looks than are made.
+/// More lookups than any client makes.
 const LOOKS: usize = 8;
 /// The node, and its companion.
 const NODES: [&str; 2] = ["/lock", "-of-lock"];
 
-/// What the server tells of the two nodes when it is asked whether they exist.
+/// The answers of the server when it is asked whether the two nodes exist.
 #[derive(Clone, Default)]
 struct Ghosts([Arc<Mutex<Option<Vec<u8>>>>; 2]);
 
 impl Ghosts {
-    /// Takes note of what it tells from now on.
+    /// Records the next answer about each node.
     fn see(&self, proxy: &Proxy) -> Vec<Hook> {
         self.change(proxy, 1, |seen, body| {
             if body.len() > HEAD {
@@ -30,7 +30,7 @@ impl Ghosts {
         })
     }
 
-    /// Lets it tell the same from now on.
+    /// Repeats the recorded answers from now on.
     fn appear(&self, proxy: &Proxy) -> Vec<Hook> {
         self.change(proxy, LOOKS, |seen, body| {
             if let Some(seen) = seen {
@@ -62,7 +62,7 @@ fn is_there(hold: &Hold) -> bool {
     stat.is_some_and(|stat| stat.czxid.unsigned_abs() == hold.token().value())
 }
 
-/// The simulation had found this: its seed 20646152.
+/// Seed 20646152 of the simulation found this.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_without_an_answer_does_the_next_holder_no_harm() {
     let ((client, proxy), other, path) =
@@ -70,10 +70,10 @@ async fn a_release_without_an_answer_does_the_next_holder_no_harm() {
     let hold = held(&client.exclusive(path).unwrap()).await;
     let ghosts = Ghosts::default();
     let seen = ghosts.see(&proxy);
-    // The deletion is done, by whatever request, and its answer lost.
+    // The server executes the deletion, whichever request makes it, but the answer is lost.
     let lost = [(Kind::Multi, "-of-lock"), (Kind::Delete, "/lock")]
         .map(|(kind, node)| proxy.on(Trigger::request(kind).path(node).then(Action::DropReplyAndReset)));
-    // It comes again only when another holds.
+    // The client can only connect again when the next contender holds the lock.
     proxy.refuse(true);
     let releasing = tokio::spawn(async move { hold.release().await });
     assert!(until(SOON, || lost.iter().any(Hook::fired)), "nothing is deleted");
@@ -101,7 +101,7 @@ async fn what_an_earlier_hold_has_left_is_not_taken_for_a_new_one() {
     soon(hold.release()).await.unwrap();
     assert!(seen[0].fired(), "it did not look at its node");
     let next = held(&other.exclusive(path).unwrap()).await;
-    // This creation is never done.
+    // This creation never reaches the server.
     let lost = [Kind::Multi, Kind::Create]
         .map(|kind| proxy.on(Trigger::request(kind).path(path).then(Action::DropAndReset)));
     let shown = ghosts.appear(&proxy);

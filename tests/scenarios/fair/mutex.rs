@@ -63,7 +63,7 @@ async fn a_release_wakes_two_of_five_hundred_waiters_and_each_has_its_turn() {
     let operator = Admin::connect(server.address());
     let clients = patient_clients(&ensemble.connect_string(), WAITERS + 1).await;
     let (holder, waiting) = clients.split_first().unwrap();
-    // It does not look out for strangers: what is counted are the watches of those who wait.
+    // The holder does not watch for strangers: only the waiters' watches are counted.
     let careless = LockSpec::mutex("/fair/500").unwrap().foreign(Foreign::GoAhead);
     let hold = holder.lock(&careless).unwrap().acquire().await.unwrap();
     let first = sequence(hold.node());
@@ -72,7 +72,7 @@ async fn a_release_wakes_two_of_five_hundred_waiters_and_each_has_its_turn() {
     for client in waiting {
         waiters.spawn(wait_in_line(client.mutex("/fair/500").unwrap(), &grants, sequence));
     }
-    // So many at once are slow on a machine that has other work: some may even have to connect again.
+    // On a busy machine so many at once are slow, and some may even have to reconnect.
     wait_for_queue(&operator, "/fair/500", WAITERS + 1, SOON * 4);
     let watched = || server.mntr()["zk_watch_count"].parse::<usize>().unwrap();
     let state = || {
@@ -92,7 +92,7 @@ async fn a_release_wakes_two_of_five_hundred_waiters_and_each_has_its_turn() {
     tokio::time::timeout(SOON * 4, waiters.join_all()).await.expect("everybody has a turn");
     let (notifications, most) = fired(server);
     assert_eq!(most, 2, "notifications of one release");
-    // One whose turn comes so soon that it has not watched again hears of one release only.
+    // A waiter whose turn comes before it has set its next watch is notified of one release only.
     assert!((WAITERS as u64..2 * WAITERS as u64).contains(&notifications), "{notifications} notifications");
     let expected: Vec<_> = (first + 1..=first + WAITERS as u64).collect();
     assert_eq!(*grants.lock().unwrap(), expected);
@@ -116,7 +116,7 @@ async fn sixty_four_clients_are_served_in_the_order_of_their_arrival() {
     assert_growing(&grants.lock().unwrap());
 }
 
-/// A waiter, behind a proxy of its own.
+/// A waiter, behind its own proxy.
 struct Waiter {
     _client: Client,
     proxy: Proxy,
@@ -152,7 +152,7 @@ async fn a_waiter_that_gives_up_wakes_the_one_behind_its_successor_only_and_the_
     for (at, counts) in heard.iter().enumerate() {
         if at == 3 {
             assert_eq!(counts.replies(Kind::Event), 1);
-            // The watch on its nearest is of no use: another is still before that.
+            // Its new neighbour has others ahead of it, so it moves its watch to the second node ahead.
             let unwatches = Kind::Other(18);
             assert_eq!(counts.asked, [Kind::GetChildren, Kind::GetData, unwatches, Kind::GetData]);
         } else {
@@ -188,7 +188,7 @@ async fn a_release_is_heard_by_the_next_two_and_by_nobody_behind() {
     second.release().await.unwrap();
     for waiter in waiters {
         soon(waiter.task).await.unwrap();
-        // Several were before it when it came, so it looks once more, while the last of them holds; and watches that one.
+        // Several were ahead when it came, so while the last of them holds it lists once more, and watches that one.
         assert_eq!(waiter.proxy.counts().requests(Kind::GetChildren), 1);
         assert_eq!(waiter.proxy.counts().requests(Kind::GetData), 1);
         assert!((1..=2).contains(&waiter.proxy.counts().replies(Kind::Event)));

@@ -13,10 +13,10 @@ use tokio::task::JoinSet;
 async fn groups_of_readers_and_writers_take_their_turns_in_the_order_of_their_arrival() {
     const PLAN: &str = "rrWrrrWWrWWrrrrW";
     let (operator, path) = (operator(), "/rwlock/groups");
-    // A client has but one writer in the queue beside one that holds.
+    // A client has at most one writer in the queue, besides one that holds.
     let clients = clients(&shared().connect_string(), PLAN.len() + 1).await;
     let first = soon(clients[0].write(path).unwrap().acquire()).await.unwrap();
-    // Readers in a row, and each writer by itself.
+    // Consecutive readers form a group, and each writer is one by itself.
     let mut groups: Vec<(char, usize)> = Vec::new();
     for side in PLAN.chars() {
         match groups.last_mut() {
@@ -28,7 +28,7 @@ async fn groups_of_readers_and_writers_take_their_turns_in_the_order_of_their_ar
     let mut contenders = JoinSet::new();
     let mut queued = 1;
     for (number, (side, count)) in groups.iter().enumerate() {
-        // Nobody leaves before all of the group are there, so they are there at the same time.
+        // Nobody leaves before the whole group is in, so its members overlap.
         let together = Arc::new(Barrier::new(*count));
         for _ in 0..*count {
             let client = &clients[queued];
@@ -65,7 +65,7 @@ async fn a_stream_of_readers_lets_a_writer_through_in_its_turn() {
             while !ended.load(Ordering::Relaxed) {
                 let hold = lock.acquire().await.unwrap();
                 tokens.lock().unwrap().push(hold.token());
-                // They overlap: without the order of the queue there would always be one.
+                // Readers overlap so that, if the queue's order did not count, there would always be a reader.
                 tokio::time::sleep(Duration::from_millis(20 + number as u64 * 3)).await;
                 hold.release().await.unwrap();
             }

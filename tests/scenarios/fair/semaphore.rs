@@ -1,5 +1,5 @@
-//! Promise 3: permits go to the head of the queue, no return of one is missed, and nobody else is woken by it.
-//! A grant, by which the head leaves the queue, wakes the next two there.
+//! Promise 3: permits go to the head of the queue. It notices every permit that is returned, and nobody else is woken by
+//! that. A grant, with which the head leaves the queue, wakes the next two.
 
 use crate::support::permits::{Waiter, has, semaphore, take};
 use crate::support::register::clients;
@@ -38,7 +38,7 @@ async fn only_the_head_hears_of_a_permit_that_returns_and_only_the_next_two_of_i
     }
     has(&operator, path, 5, 5);
     let mut clients = Vec::new();
-    // From anywhere among those that are held.
+    // Whichever of the held permits is returned.
     for (round, place) in [3, 0, 1].into_iter().enumerate() {
         let becomes_head = queue[1].proxy.on(Trigger::reply(Kind::Exists).path(path));
         let gets_ready = queue[2].proxy.on(Trigger::reply(Kind::GetData));
@@ -50,7 +50,7 @@ async fn only_the_head_hears_of_a_permit_that_returns_and_only_the_next_two_of_i
         // The first of them was ready from the beginning.
         let expected = [&[1 + usize::from(round > 0), 1][..], &vec![0; queue.len() - 2]].concat();
         assert_eq!(woken, expected, "the new head and the next, and nobody behind them");
-        // It has looked at the permits since it is the head, and not before.
+        // Only the head has looked at the permits.
         for (number, waiter) in queue.iter().enumerate() {
             let record = waiter.proxy.messages();
             let looks = record.iter().filter(|it| it.side == Side::Request && it.kind == Kind::GetChildren);
@@ -74,7 +74,7 @@ async fn permits_are_granted_in_the_order_of_arrival_also_to_who_wants_many() {
     let (operator, path) = (operator(), "/semaphore/order");
     let clients = clients(&shared().connect_string(), WANTED.len() + 1).await;
     let holds = take(&clients[0], path, 3, 3).await;
-    // A hold is granted before its place in the queue is gone, which would be counted as the first waiter's.
+    // A hold is granted before its node leaves the queue. Wait for that, or it would be counted as the first waiter's node.
     has(&operator, path, 0, 3);
     let grants = Arc::new(Mutex::new(Vec::new()));
     let mut waiters = JoinSet::new();
@@ -95,7 +95,7 @@ async fn permits_are_granted_in_the_order_of_arrival_also_to_who_wants_many() {
     }
     soon(waiters.join_all()).await;
     let grants = grants.lock().unwrap();
-    // Holders that can have permits at the same time may record that in any order, so the order is that of the tokens.
+    // Holders that overlap may record their grants in any order, so sort them by their tokens.
     let mut in_order = grants.clone();
     in_order.sort_unstable();
     assert_eq!(
@@ -145,7 +145,7 @@ async fn one_that_gives_up_leaves_its_place_and_its_permit_to_the_next_of_its_cl
         permits.iter().any(|permit| behind.node().ends_with(permit)),
         "{behind:?} is none of {permits:?}"
     );
-    // It makes way, and the later one comes to the head.
+    // The new holder leaves the queue, so the later waiter becomes its head.
     has(&operator, path, 1, 2);
     assert!(queue.contains(&operator.children(&format!("{path}/locks"))[0]));
     soon(behind.release()).await.unwrap();
@@ -153,7 +153,7 @@ async fn one_that_gives_up_leaves_its_place_and_its_permit_to_the_next_of_its_cl
     has(&operator, path, 0, 0);
 }
 
-/// A call that waits in the line of its client.
+/// A call that waits in its client's local queue.
 struct Waiting(std::pin::Pin<Box<dyn Future<Output = Result<Hold, Error>> + Send>>);
 
 impl Waiting {

@@ -1,4 +1,4 @@
-//! Promise 3: a waiter has its turn also where the server does not tell that the one ahead is gone.
+//! Promise 3: a waiter has its turn even if the server does not report that the contender ahead is gone.
 
 use crate::support::kinds::{LockKind, MUTEX, PERMIT, READER, WRITER};
 use crate::support::queue::{acquire, granted, held, nodes};
@@ -39,14 +39,14 @@ async fn a_waiter_has_its_turn_though_the_notification_is_lost() {
     for (kind, path, waiter, proxy, connections, lost, waiting) in waiters {
         let hold = granted(waiting).await;
         assert!(lost.fired(), "{} has heard of it", kind.name);
-        // It is the same session on the same connection.
+        // It still has the same session on the same connection.
         assert_eq!((proxy.accepted(), waiter.stats().sessions), (connections, 1), "{}", kind.name);
         soon(hold.release()).await.unwrap();
         kind.is_gone(&operator(), &path);
     }
 }
 
-/// A holder that has never seen it does not know that anybody waits, and its process takes the lock over for as long as it likes.
+/// A holder that has never seen the waiter's node does not know that anybody waits, and its process may keep the lock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_whose_node_is_deleted_behind_a_lingering_lock_has_its_turn() {
     let (operator, path) = (operator(), "/silence/deleted");

@@ -1,4 +1,4 @@
-//! Promise 2: tokens of one path grow with every grant, and a write guarded by a hold is refused once that is lost.
+//! Promise 2: tokens of one path grow with every grant, and a write guarded by a hold is refused once the hold is lost.
 
 use crate::support::register::assert_growing;
 use crate::support::{SOON, client, client_of, expire_session, operator, options, proxied_client, soon};
@@ -7,7 +7,7 @@ use ground::{Action, Direction, Ensemble, Kind, Proxy, Trigger, shared, until};
 use std::time::Duration;
 use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LossReason};
 
-/// Acquires and releases: the token, and the number that the server gave the node.
+/// Acquires and releases. Returns the token, and the number that the server gave the node.
 async fn grant(lock: &Lock) -> (u64, u64) {
     let hold = soon(lock.acquire()).await.unwrap();
     let granted = (hold.token().value(), sequence(&hold));
@@ -33,7 +33,7 @@ async fn tokens_grow_when_the_parent_is_deleted_and_the_numbers_begin_again() {
         }
         operator.delete_tree("/fenced/parent");
     }
-    // Also from under a holder.
+    // The same while somebody holds the lock.
     let stale = lock.acquire().await.unwrap();
     tokens.push(stale.token().value());
     operator.delete_tree("/fenced/parent");
@@ -75,7 +75,7 @@ async fn tokens_grow_when_another_server_leads() {
     tokens.push(hold.token().value());
     ensemble.leader().kill();
     ensemble.leader();
-    // It may have outlived the change or not; either way the next is greater.
+    // The hold may have outlived the change or not. In either case the next token is greater.
     drop(hold);
     let next = tokio::time::timeout(SOON * 2, lock.acquire()).await.expect("two servers serve").unwrap();
     tokens.push(next.token().value());
@@ -175,7 +175,7 @@ async fn a_guarded_write_is_refused_when_the_session_has_expired() {
     let (hold, state) = held(&client, "expired").await;
     operator.create(&state, "before");
     expire_session(&proxy);
-    // At first nobody may have told the holder: then it has no answer, which is no yes.
+    // At first the holder may not know of the loss. Then the write gets no answer, which does not count as success.
     let early = soon(hold.guarded().set_data(&state, b"stale", None).commit()).await.unwrap_err();
     let lost = ErrorKind::Lost(LossReason::SessionExpired);
     assert!([lost, ErrorKind::Uncertain].contains(&early.kind()), "{early}");
@@ -194,7 +194,7 @@ async fn a_guarded_write_that_was_late_is_refused_after_the_next_has_the_lock() 
     let (hold, state) = held(&client, "late").await;
     operator.create(&state, "before");
     proxy.freeze(Direction::Both);
-    // On its way when the lock passes on.
+    // A write that is on its way when the lock passes on.
     let write = hold.guarded().set_data(&state, b"stale", None).commit();
     let late = async {
         let (next, _) = held(&client_of(&shared().connect_string()).await, "late").await;

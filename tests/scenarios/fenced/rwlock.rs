@@ -1,5 +1,5 @@
-//! Promise 2: tokens grow from one writer to the next, and from a writer to the readers after it and the other way
-//! round, whatever the readers do among themselves; a write guarded by a hold is refused once that is lost.
+//! Promise 2: tokens grow from writer to writer, from a writer to the readers after it, and from readers to the next
+//! writer. Among readers, any order is allowed. A write guarded by a hold is refused once the hold is lost.
 
 use crate::support::register::{Register, clients};
 use crate::support::{SOON, client, expire_session, operator, proxied_client, soon};
@@ -53,7 +53,7 @@ async fn a_write_guarded_by_either_side_is_refused_once_that_is_lost() {
     operator.delete(one.node());
     let refused = one.guarded().set_data("/rwlock/guarded-state", b"2", None).commit().await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Lost(LossReason::NodeDeleted));
-    // The other reader is one still.
+    // The other reader still holds.
     two.guarded().set_data("/rwlock/guarded-state", b"3", None).commit().await.unwrap();
     soon(two.release()).await.unwrap();
     let (_, write) = granted(&client.write(path).unwrap()).await;
@@ -96,7 +96,7 @@ async fn the_later_of_two_readers_may_have_the_smaller_token_and_no_writer_has_o
     let late = Queued::new(path, read).await;
     let early = Queued::new(path, read).await;
     let next = Queued::new(path, write).await;
-    // Both are woken at the same time, and one of them hears of it later.
+    // Both are woken at the same time, but one of them receives the event later.
     let gate = Gate::new();
     let woken = late.proxy.on(Trigger::reply(Kind::Event).then(Action::Pause(gate.clone())));
     soon(writer.release()).await.unwrap();
@@ -117,7 +117,7 @@ async fn the_later_of_two_readers_may_have_the_smaller_token_and_no_writer_has_o
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_grow_between_readers_and_writers_both_ways_in_a_contest() {
     const ROUNDS: usize = 40;
-    /// The weight of a writer. That of a reader is 1.
+    /// The weight of a writer. A reader has weight 1.
     const ALL: u32 = 100;
     let (path, register) = ("/rwlock/tokens-contest", Register::of(ALL));
     let mut contenders = JoinSet::new();

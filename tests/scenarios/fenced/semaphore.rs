@@ -1,4 +1,4 @@
-//! Promise 2: of permits that cannot be held together the later have the greater token.
+//! Promise 2: if two holds of permits exclude each other, the later one has the greater token.
 
 use crate::support::SOON;
 use crate::support::permits::semaphore;

@@ -1,4 +1,4 @@
-//! The ground is what the tests stand on, so every fault that it promises is proved here, against real servers.
+//! The tests stand on the ground, so every fault that it promises is proved here, against real servers.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use ground::{
     Action, Direction, Ensemble, Gate, Kind, Proxy, Side, Trigger, not_later, one_flight, shared, until,
 };
 
-/// An own place in the shared server's tree, a proxy before it, and an operator beside it.
+/// A separate path on the shared server, a proxy in front of the server, and an operator that does not use the proxy.
 fn place(name: &str) -> (String, Proxy, Admin) {
     let server = shared().server(0);
     let admin = Admin::connect(server.address());
@@ -26,7 +26,7 @@ fn session_through(proxy: &Proxy) -> Connection {
     connection
 }
 
-/// How a connection ended for its client.
+/// The way in which a connection ended for its client.
 fn end_of(result: Result<(), Failure>) -> ErrorKind {
     match result {
         Err(Failure::Link(error)) => error.kind(),
@@ -325,7 +325,7 @@ fn create_and_list(address: SocketAddr, path: &str, together: bool) {
 fn a_record_tells_one_flight_from_two() {
     let (path, proxy, _) = place("flight");
     for together in [true, false] {
-        // The reply is held until the list is seen, so that the answer is no matter of luck.
+        // The reply is held until the list request has passed, so that the answer does not depend on luck.
         let gate = Gate::new();
         let held = proxy.on(Trigger::reply(Kind::Create).then(Action::Pause(gate.clone())));
         let listed = proxy.on(Trigger::request(Kind::GetChildren));
@@ -442,7 +442,7 @@ fn an_ensemble_has_its_links_cut_one_by_one() {
     let back = Admin::connect(leader.address());
     back.sync("/y");
     assert!(back.stat("/y").is_some());
-    // The talkers have found all three again: they and our operators, on each.
+    // The talkers have found all three servers again: on each there is one of theirs and our operator.
     let talked = || {
         ensemble.servers().iter().all(|server| server.word("cons").is_ok_and(|all| all.contains("lop=EXIS")))
     };

@@ -1,4 +1,4 @@
-//! A real server whose child counter is near its end. `testkit/sequence.rs` tells the same of the embedded one.
+//! A real server whose child counter is near its end. `testkit/sequence.rs` tests the same on the embedded server.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ fn patchable() -> Ensemble {
     Ensemble::builder().tick(Duration::from_millis(200)).real("its snapshot is patched").start()
 }
 
-/// The number of a node that the server has numbered, whose name began with this.
+/// The number that the server has appended to a name.
 fn number_of<'a>(path: &'a str, start: &str) -> &'a str {
     path.strip_prefix(start).expect("the name is what was asked for, and the number")
 }
@@ -53,7 +53,7 @@ fn creates_that_are_under_way_at_once_get_negative_numbers_at_the_end_of_the_cou
     server.set_sequence("/p", i32::MAX);
     let mut client = Connection::open(server.address(), SESSION).expect("it serves");
     let mut is_seen = false;
-    // Whether the first is done when the second comes is a matter of luck.
+    // Whether the first create is done when the second arrives is a matter of luck.
     for round in 0..100 {
         let starts: Vec<_> = (0..20).map(|place| format!("/p/{round}-{place}-")).collect();
         let paths = client.create_together(&starts, Mode::EphemeralSequential).expect("created");

@@ -1,5 +1,5 @@
-//! Anything at all, where texts and bytes come in from outside: nothing panics, nothing is believed without reason, and no
-//! secret comes out in an error.
+//! Arbitrary text and bytes, wherever they can come in from outside: nothing panics, nothing is believed without reason, and
+//! no error contains a secret.
 //!
 //! Each test throws dice, always the same: a few seconds' worth, or as many seconds as `ZKLOCK_FUZZ_SECONDS` says, then
 //! with other dice each time. A failure names the seed; `ZKLOCK_FUZZ_SEED` begins with that one.
@@ -15,7 +15,7 @@ use zklock_machine::claim::{Claim, Foreign};
 use zklock_machine::name::{Name, Scheme, Sequence};
 use zklock_machine::queue::{Standing, standing};
 
-/// Does it again and again, each time with the next seed. Says how often.
+/// Repeats a test, each time with the next seed, and prints how often.
 fn again_and_again(name: &str, times: u64, mut what: impl FnMut(u64)) {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     let long = number("ZKLOCK_FUZZ_SECONDS").map(Duration::from_secs);
@@ -150,7 +150,7 @@ fn pem_and_passwords() {
     const ALPHABET: [&str; 9] =
         ["-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----", "-", "\n", "\r", "=", "A", "é", "\u{0}"];
     let (certificate, key) = &certificate();
-    // Its bytes that are not the same in every key: those after the part that says which kind it is.
+    // The bytes that differ from key to key: those after the part that states the key's type.
     let secret: String = key.lines().filter(|line| !line.starts_with('-')).collect();
     let secrets: Vec<&str> = (48..secret.len() - 12).map(|at| &secret[at..at + 12]).collect();
     let tells = |text: &str| secrets.iter().any(|secret| text.contains(secret));
@@ -184,7 +184,7 @@ fn text(bytes: &[u8]) -> Vec<u8> {
     [&(bytes.len() as u32).to_be_bytes(), bytes].concat()
 }
 
-/// A reply as a server would write it, more or less: to more than half of the requests it is a good one.
+/// A reply that is more or less what a server would write. More than half of the requests get a good one.
 fn some_reply(dice: &mut Dice, request: &Request, created: &mut Vec<Vec<u8>>) -> Vec<u8> {
     let mut stat = [0_u8; 68];
     (stat[7], stat[51]) = (9, 77);
@@ -208,7 +208,7 @@ fn some_reply(dice: &mut Dice, request: &Request, created: &mut Vec<Vec<u8>>) ->
     let error = if dice.chance(10) { dice.pick(&[-101, -110, -112, -102, -6, -4242, i32::MIN]) } else { 0 };
     let mut bytes = reply(request.number, error, &body);
     if dice.chance(40) {
-        // Behind the length, as a rule: with that anything is over soon.
+        // Mostly after the length: a wrong length soon ends the connection.
         let first = if dice.chance(90) { 4 } else { 0 };
         let at = first + dice.below(bytes.len() - first);
         match dice.below(5) {
@@ -229,7 +229,7 @@ fn some_reply(dice: &mut Dice, request: &Request, created: &mut Vec<Vec<u8>>) ->
     bytes
 }
 
-/// A server that answers so. What comes of it is a hold or an error, in time.
+/// Against a server that answers like this, an acquire ends in time, with a hold or an error.
 #[test]
 fn replies() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

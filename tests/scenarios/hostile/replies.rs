@@ -1,4 +1,4 @@
-//! Replies of a real server that were changed on their way: each ends its connection, and has no other effect.
+//! Replies of a real server, changed on their way: each ends its connection, and has no other effect.
 
 use crate::support::fake::panics;
 use crate::support::queue::{acquire, granted, nodes};
@@ -9,7 +9,7 @@ use ground::{Action, Ensemble, Kind, Proxy, Trigger};
 use std::time::Duration;
 use zklock_core::{Client, ErrorKind, HoldState, LossReason};
 
-/// How a reply is changed, behind its header of 16 bytes.
+/// A change of a reply, after its header of 16 bytes.
 type Change = fn(&mut Vec<u8>);
 
 const CHANGES: [(&str, Change); 7] = [
@@ -35,7 +35,7 @@ async fn a_reply_that_was_changed_costs_its_connection_and_grants_nothing() {
     for kind in [Kind::Create, Kind::GetChildren, Kind::GetData] {
         for (name, change) in CHANGES {
             let accepted = proxy.accepted();
-            // The first is waited for, and so read.
+            // The client waits for the first one, and so reads its node.
             let first = put(&operator, path, "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-");
             let hook = changed(&proxy, kind, path, change);
             let task = acquire(&lock);
@@ -79,8 +79,8 @@ async fn lists_that_lie_again_and_again_are_asked_for_a_bounded_number_of_times(
     soon(soon(client.mutex(path).unwrap().acquire()).await.unwrap().release()).await.unwrap();
 }
 
-/// Of requests that watch the same node, which is where the library reads what is not its own any more. It would be noticed
-/// when its time is over, too: half of a session's, which is long here.
+/// The requests watch the same node, because there the library could read a reply that is not its own. The timeout of the
+/// request would reveal the gap as well, but that is half of a session, which is long here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reply_that_is_left_out_is_noticed_by_the_next() {
     const LONG: Duration = Duration::from_secs(40);
@@ -123,7 +123,7 @@ async fn a_hold_outlives_an_absurd_timeout_that_a_connection_was_granted_but_no_
     soon(hold.release()).await.unwrap();
     assert_eq!(client.stats().sessions, 1);
 
-    // After so short a time the servers may give the lock to others. The library may end such a connection before we see it.
+    // After so short a timeout the servers may give the lock to others. The library may end such a connection before we see it.
     let hold = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
     let hooks: Vec<_> = (1..100).map(|nth| proxy.on(absurd(99).nth(nth))).collect();
     proxy.cut();

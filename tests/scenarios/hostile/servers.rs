@@ -1,5 +1,5 @@
-//! Servers that speak ZooKeeper's protocol wrongly, on purpose or not: no session comes of it, or none that grants anything,
-//! and neither memory nor requests grow with what they claim.
+//! Servers that speak ZooKeeper's protocol wrongly, on purpose or not: no session opens, or none that grants anything, and
+//! neither memory nor requests grow with what the servers claim.
 
 use crate::support::fake::{Fake, Over, Says, frame, greeting, panics, reply};
 use crate::support::{SESSION, SOON, all_of, says, soon};
@@ -10,9 +10,9 @@ use zklock_core::{Client, ClientOptions, Credentials, ErrorKind};
 
 /// How long each of them is tried.
 const TRIED: Duration = Duration::from_millis(700);
-/// How long connecting is tried: on a busy machine too a server says what it says in that time.
+/// How long connecting is tried: long enough for a server's answer, even on a busy machine.
 const CONNECTING: Duration = Duration::from_secs(2);
-/// In that time: the connection that shows that somebody is there and the one that is used, with the pauses in between.
+/// The most connections in that time: one to see that a server listens and one to use it, with pauses in between.
 const CONNECTIONS: usize = 20;
 /// More than the kernels on both sides can buffer of an endless stream. A client that reads all of it reads several times
 /// that.
@@ -25,8 +25,8 @@ fn options_of(fake: &Fake) -> ClientOptions {
     fake.options().connect_timeout(CONNECTING).server_version(3, 9).unwrap()
 }
 
-/// No session comes of it, in time, and not by trying all the time or reading all there is.
-/// And the error says so.
+/// Asserts that no session opens, the error says why, in time, and the client neither retries without a pause nor reads
+/// without limit.
 async fn none_comes_of(fake: &Fake, options: ClientOptions, name: &str, telling: &str) {
     let error = soon(Client::connect(options)).await.map(drop).expect_err(name);
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{name}: {error}");
@@ -36,7 +36,7 @@ async fn none_comes_of(fake: &Fake, options: ClientOptions, name: &str, telling:
     assert!(error.to_string().contains(&telling), "{name}: {error}");
 }
 
-/// The message if no violation of the protocol is known.
+/// The message if no violation of the protocol was seen.
 const SILENT: &str = "accepts connections but opens no session: is it ZooKeeper";
 
 /// The message if this violates the protocol.
@@ -74,7 +74,7 @@ async fn no_session_comes_of_a_server_that_breaks_the_protocol() {
     .await;
 }
 
-/// The same checks over TLS, where they are made at another place.
+/// The same checks over TLS, where other code makes them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_session_comes_of_a_server_that_breaks_the_protocol_over_tls() {
     let huge = [&[0x7f; 4][..], &[0; 1 << 16]].concat();
@@ -118,7 +118,7 @@ async fn an_endless_answer_about_the_version_is_not_read_to_its_end() {
 
 type Answer = fn(i32) -> Vec<u8>;
 
-/// A client that opens a session there is granted nothing.
+/// Asserts that a client which opens a session there is granted nothing.
 async fn nothing_is_granted(over: Over, name: &str, answer: Answer) {
     let panicked = panics();
     let fake = Fake::that_opens(over, move |request| Says::Once(answer(request.number)));
@@ -151,7 +151,7 @@ async fn a_server_that_answers_every_request_with_nonsense_grants_nothing() {
     }
 }
 
-/// On a server that answers all else well. Without a guard the process would end.
+/// The server answers everything else well. Without a guard the process would end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_that_lies_over_tls_ends_its_connection_alone() {
     const CREATES: [i32; 4] = [1, 15, 19, 21];
@@ -199,7 +199,7 @@ fn no_session_comes_of_a_login_with_escapes() {
     let tried = runtime.spawn(async move { none_comes_of(&fake, options, "escapes", &telling).await });
     let ended = ground::until(SOON, || tried.is_finished());
     let result = ended.then(|| runtime.block_on(tried));
-    // This does not wait for a thread that never comes back.
+    // Unlike a drop, this does not wait for a thread that never comes back.
     runtime.shutdown_background();
     result.expect("it takes for ever").unwrap();
 }
@@ -224,7 +224,7 @@ async fn names_that_lie_end_their_connection_alone() {
         .credentials(Credentials::sasl("ann", "secret").unwrap())
         .credentials(Credentials::digest("bob", "secret").unwrap());
     let panicked = panics();
-    // Whether it is let in, does not show in what this server says.
+    // This server's answers do not show whether the client is let in.
     let _ = soon(Client::connect(options)).await;
     assert!(asked.load(Ordering::SeqCst) > 0);
     assert_eq!(panics(), panicked);

@@ -1,4 +1,4 @@
-//! Other programs that do as they like below the lock's node, on a real server.
+//! Other programs that do anything they like below the lock's node, on a real server.
 
 use crate::support::queue::{acquire, granted, held};
 use crate::support::{SOON, client, client_of, operator, proxied_client, settled, soon};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const MARK: &str = "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-";
 
-/// Names that look like ours, with what is no number of a server's behind.
+/// Names that look like ours, but do not end in a number that a server could have appended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn absurd_numbers_are_in_nobodys_way() {
     let (client, operator, path) = (client().await, operator(), "/hostile/numbers");
@@ -47,12 +47,12 @@ async fn absurd_numbers_are_in_nobodys_way() {
     operator.delete_tree(path);
 }
 
-/// Numbers that a server could have written, if an operator did not let it count.
+/// Numbers that a server could have appended, but that an operator chose.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn extreme_numbers_have_their_place_in_the_queue() {
     let (client, operator, path) = (client().await, operator(), "/hostile/extreme");
     operator.create_all(path, "");
-    // Behind ours: the largest and the smallest, to which old servers went on. Before ours: the last before they were through.
+    // Behind ours: the largest number, and the smallest, with which old servers went on. Ahead of ours: the last before zero.
     for number in ["2147483647", "-2147483648"] {
         operator.create(&format!("{path}/{MARK}{number}"), "");
     }
@@ -72,7 +72,7 @@ async fn extreme_numbers_have_their_place_in_the_queue() {
 async fn a_megabyte_of_data_on_whoever_is_waited_for_is_read_once() {
     let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/hostile/megabyte");
     operator.create_all(path, "");
-    // All that a server takes, with the rest of the request.
+    // The most data that a server accepts in one request.
     let data = vec![b'x'; (1 << 20) - 300];
     let first = operator.create_mode(&format!("{path}/{MARK}"), data, Mode::EphemeralSequential);
     proxy.record();
@@ -93,12 +93,12 @@ fn read(proxy: &Proxy) -> Vec<String> {
     replies.map(|it| it.path.clone()).collect()
 }
 
-/// A list of five times what a server takes in one request.
+/// The list is five times as long as the longest request that a server accepts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_thousand_children_are_listed_once_for_each_acquire() {
     const CHILDREN: usize = 100_000;
     const TOGETHER: usize = 2_000;
-    // One of its own, which is not cleared away.
+    // A separate server, whose nodes need no clean-up.
     let ensemble = Ensemble::builder().tick(Duration::from_secs(2)).start();
     let (address, path) = (ensemble.server(0).address(), "/hostile/crowd");
     let proxy = Proxy::before(ensemble.server(0));
@@ -118,7 +118,7 @@ async fn a_hundred_thousand_children_are_listed_once_for_each_acquire() {
     let hold = held(&lock).await;
     let first = stranger.create(format!("{path}/{MARK}").as_bytes(), b"", Mode::EphemeralSequential).unwrap();
     soon(hold.release()).await.unwrap();
-    // Behind one that is waited for, and does not let it in by listing again.
+    // Waiting behind another contender must not need a second listing.
     let task = acquire(&lock);
     assert!(ground::until(SOON, || !read(&proxy).is_empty()));
     stranger.delete(&first).unwrap();

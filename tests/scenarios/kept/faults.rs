@@ -6,7 +6,7 @@ use zklock_core::LockSpec;
 
 /// More than there ever are.
 const ALL: u32 = 1000;
-/// Long enough to be taken again, and so short that nobody waits for it at the end.
+/// Long enough for the node to be used again, and so short that the end of the test need not wait for it.
 const LINGER: Duration = Duration::from_millis(300);
 
 /// Every third of them writes. Some linger, some pass the lock on, some do neither.

@@ -39,7 +39,7 @@ async fn it_is_taken_by_nobody_here_when_another_may_have_the_lock() {
                             Duration::ZERO => dead += 1,
                             lease => good_until = now + lease,
                         }
-                        // If it is lost by now, it says so.
+                        // The release fails if the hold is lost by now.
                         let _ = hold.release().await;
                     }
                     Err(error) => assert!(is_not_in_time(&error), "{error}"),
@@ -49,7 +49,7 @@ async fn it_is_taken_by_nobody_here_when_another_may_have_the_lock() {
         .await;
         let (rival, since) = soon(rival).await.unwrap();
         assert!(good_until < since, "until {:?} later", good_until - since);
-        // The lease may have lapsed just after the last.
+        // The lease may have lapsed just after the last grant.
         assert!(dead <= 1, "{dead} dead holds");
         proxy.thaw();
         let error = soon(lock.acquire_timeout(BRIEF / 5)).await.unwrap_err();
@@ -67,12 +67,12 @@ async fn it_is_taken_by_nobody_here_when_another_may_have_the_lock() {
     }
 }
 
-/// It was not granted in time, whether or not there was a session.
+/// Whether the lock was not granted in time, with or without a session.
 fn is_not_in_time(error: &Error) -> bool {
     [ErrorKind::Timeout, ErrorKind::Unreachable].contains(&error.kind())
 }
 
-/// One whose lease has not lapsed before this returns, as it may on a busy machine.
+/// Acquires until the lease of a hold is still valid: on a busy machine it may lapse before the hold is delivered.
 async fn proven(lock: &Lock) -> Hold {
     soon(async {
         loop {
@@ -96,7 +96,7 @@ async fn without_a_heartbeat_it_is_taken_after_the_quorum_has_answered_for_it() 
     assert_eq!(second.token(), first.token());
     assert!(ground::until(SOON, || second.valid_for().is_zero()));
     soon(second.release()).await.unwrap();
-    // Nothing tells of this.
+    // The client is not told of this deletion.
     let swallowed = proxy
         .on(ground::Trigger::reply(ground::Kind::Event).path(second.node()).then(ground::Action::Swallow));
     operator().delete(second.node());

@@ -1,4 +1,4 @@
-//! A node stays after a release as long as nobody else wants the lock, and goes when somebody does.
+//! After a release a node stays as long as nobody else wants the lock, and is deleted when somebody does.
 
 use crate::support::queue::{acquire, granted, held, join};
 use crate::support::strangers::{SPOKEN, in_dialect};
@@ -19,7 +19,7 @@ fn lingering(client: &Client, path: &str, role: Role) -> Lock {
     client.lock(&spec.unwrap().linger(LONG)).unwrap()
 }
 
-/// A lock whose node is there, and nobody has it.
+/// A lock whose node lingers, without a holder.
 async fn idle(client: &Client, path: &str) -> Lock {
     let lock = lingering(client, path, Role::Exclusive);
     soon(held(&lock).await.release()).await.unwrap();
@@ -33,7 +33,7 @@ async fn it_is_taken_while_no_server_answers_for_as_long_as_its_lease_runs() {
     let first = held(&lock).await;
     let token = first.token();
     soon(first.release()).await.unwrap();
-    // Whatever it needed would not come.
+    // No server can answer from here on.
     proxy.freeze(Direction::Both);
     for _ in 0..1_000 {
         let hold = soon(lock.acquire()).await.unwrap();
@@ -50,7 +50,7 @@ async fn whoever_queues_gets_it_at_once_whatever_the_library() {
     let (ours, theirs) = (client().await, client().await);
     for (number, (dialect, role)) in SPOKEN.into_iter().enumerate() {
         let path = format!("/linger/dialects/{number}");
-        // Of its own dialect, for the others to see it.
+        // In the holder's own dialect, so that the others see it.
         let make = |role| match role {
             Role::Read => LockSpec::read(&path),
             Role::Write => LockSpec::write(&path),
@@ -190,7 +190,7 @@ async fn a_rival_that_comes_while_the_connection_is_broken_is_seen_after_it() {
     soon(granted(rival).await.release()).await.unwrap();
 }
 
-/// A caller that has the write side and acquires the read side within it: it goes on reading while nobody writes.
+/// A caller acquires the read side within its own write hold, then releases that: nobody may write while it goes on reading.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_within_its_own_writer_keeps_the_next_writer_of_the_process_out() {
     for turns in [1, 8] {

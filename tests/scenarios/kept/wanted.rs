@@ -7,7 +7,7 @@ use ground::wire::Mode;
 use std::time::Duration;
 use zklock_core::{Client, Hold, HoldState, Lock, LockSpec, Role};
 
-/// Too short for anything that does not happen.
+/// How long to wait to see that nothing happens.
 const A_MOMENT: Duration = Duration::from_millis(50);
 
 async fn is_told(hold: &Hold) -> bool {
@@ -50,7 +50,7 @@ async fn of_every_library() {
         let own = if role == Role::Read { Role::Write } else { role };
         let hold = held(&in_dialect(&ours, &path, dialect, own)).await;
         assert!(!is_told(&hold).await, "{dialect:?}, {role:?}: nobody waits");
-        // Its name is that of another's node, which comes later.
+        // A later contender, whose name is the holder's except for the number.
         let name = hold.node().rsplit('/').next().unwrap();
         admin.create_mode(&format!("{path}/{}", &name[..name.len() - 10]), "", Mode::EphemeralSequential);
         assert!(soon(hold.wanted()).await, "{dialect:?}, {role:?}");
@@ -87,7 +87,7 @@ async fn one_who_came_while_the_connection_was_broken_is_seen_after_it() {
     soon(granted(rival).await.release()).await.unwrap();
 }
 
-/// Each is asked by `revoke`, and once more by what Curator's `Revoker` does.
+/// Each is asked by `revoke`, and once more in the way of Curator's `Revoker`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_every_kind_by_those_who_ask_in_its_node() {
     type Make = fn(&Client, &str) -> Lock;

@@ -1,5 +1,5 @@
-//! Promise 5, at every step: whatever message of an acquire is the last that its caller waits for, or is lost, what
-//! is on the server afterwards is what ought to be there.
+//! Promise 5, at every step: whichever message of an acquire is lost, or is the last before its caller gives up, exactly
+//! the right nodes are left on the server.
 
 use crate::support::sweep::{HEARTBEAT, Scene, acquire};
 use crate::support::{SOON, client, operator, settled, soon};
@@ -7,7 +7,7 @@ use ground::{Action, Gate, Hook, Kind, Side};
 use tokio::task::JoinHandle;
 use zklock_core::{Client, Error, Hold};
 
-/// The steps of an acquire that has to queue, as messages on the wire. Replies come first to what follows them.
+/// The steps of an acquire that has to queue, as messages on the wire.
 const CONTENDED: [(Kind, Side); 9] = [
     (Kind::Create, Side::Request),
     (Kind::Create, Side::Reply),
@@ -40,7 +40,7 @@ const RECOVERY: [(Kind, Side, usize); 6] = [
     (Kind::GetChildren, Side::Reply, 2),
 ];
 
-/// A scene, and another who holds the lock.
+/// A scene, and another client that holds the lock.
 struct Queue {
     holder: Client,
     scene: Scene,
@@ -59,7 +59,7 @@ impl Queue {
         acquire(self.scene.client.mutex(path).unwrap())
     }
 
-    /// For what comes after the loss. There is no new connection before that is set.
+    /// Sets a fault for a step after the loss, and only then lets the client connect again.
     fn strike_after(
         &self,
         lost: &Hook,
@@ -119,7 +119,7 @@ async fn a_cancel_while_the_parents_are_made_leaves_no_node() {
     for (kind, side, nth) in FRESH {
         let path = format!("/cancel-fresh-{kind:?}-{side:?}-{nth}/a/b");
         let gate = Gate::new();
-        // The path is cut: a container above the lock's node is one too.
+        // Only the beginning of the path counts, so that creations of the nodes above match, too.
         let part = path.trim_end_matches("/a/b");
         let held = scene.strike((kind, side, nth, ""), part, Action::Pause(gate.clone()));
         scene.cancel_at(queue.acquire(&path), &held, &gate, &path).await;
@@ -210,7 +210,7 @@ async fn an_acquire_of_a_free_lock_dropped_at_any_moment_leaves_no_node() {
     for _ in 0..10 {
         soon(lock.acquire()).await.unwrap().release().await.unwrap();
     }
-    // The grants come somewhere in the first quarter of this, the drops all over it.
+    // The grants come in the first quarter of this span, the drops at any time in it.
     let span = one.elapsed() / 5;
     let (mut granted, mut dropped) = (0, 0);
     for round in 0_u32..300 {
@@ -233,7 +233,7 @@ async fn an_acquire_of_a_free_lock_dropped_at_any_moment_leaves_no_node() {
     assert!(granted > 0 && dropped > 0, "no race: {granted} granted, {dropped} dropped");
     admin.wait_for_children(path, 0, SOON);
     settled(&client).await;
-    // Grants beyond those that were received had met their caller's end on the way.
+    // Whatever the drops met, the lock is free.
     soon(lock.acquire()).await.unwrap().release().await.unwrap();
     assert_eq!(admin.children(path), [""; 0]);
 }

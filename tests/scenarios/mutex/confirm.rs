@@ -1,5 +1,5 @@
-//! Promise 6: who asks whether the lock is still held is told so, or what became of the hold: also by an answer that
-//! comes when the hold is just being released, or lost.
+//! Promise 6: a caller that asks whether the lock is still held learns that it is, or how the hold ended, even if the
+//! answer comes just when the hold is released or lost.
 
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::{Action, Gate, Kind, Trigger};
@@ -10,7 +10,7 @@ use zklock_core::{Client, Error, ErrorKind, Hold, Lock, LockSpec, LossReason};
 
 const ROUNDS: u64 = 300;
 
-/// The answer that ends a task that keeps asking: the first that does not say that the lock is held.
+/// A task that asks until an answer says that the lock is no longer held, and returns that answer.
 fn asks(hold: &Arc<Hold>) -> JoinHandle<Error> {
     let hold = hold.clone();
     tokio::spawn(async move {
@@ -34,7 +34,7 @@ fn writes(hold: &Arc<Hold>) -> JoinHandle<Error> {
     })
 }
 
-/// At another moment of what goes on meanwhile in each round.
+/// Waits for a time that differs in each round.
 fn in_the_middle(round: u64) {
     std::thread::sleep(Duration::from_micros(round * 37 % 1500));
 }
@@ -122,7 +122,7 @@ async fn a_confirmation_that_waits_for_its_answer_is_told_of_a_release_at_once()
         let hold = hold.clone();
         async move { hold.release().await }
     });
-    // Nothing comes through meanwhile: this is not the answer of a server.
+    // No reply can come through now, so this is not a server's answer.
     let error = soon(told).await.unwrap();
     assert_eq!(error.kind(), ErrorKind::NotHeld, "{error}");
     assert!(!release.is_finished());

@@ -1,4 +1,4 @@
-//! Holders and waiters that are killed or stand still, as processes: see `support/child.rs`.
+//! Holders and waiters that are killed or paused, as processes: see `support/child.rs`.
 
 use crate::support::child::{self, Process, say};
 use crate::support::timing::Noise;
@@ -9,10 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 use zklock_core::{HoldState, blocking};
 
-/// A child that was not looked after for so long was paused.
+/// A child that has not run for this long was paused.
 const A_PAUSE: Duration = Duration::from_millis(300);
 
-/// The child: acquires, says what it got, then says so whenever the state of its hold changes or it was paused.
+/// The child: acquires, prints its hold, then prints it again whenever its state changes or the process was paused.
 #[test]
 #[ignore = "the child of the tests in this file"]
 fn holder() {
@@ -47,7 +47,7 @@ impl Holder {
         Self(process)
     }
 
-    /// The next line, which must be about the hold: its word, how long the hold is valid, its state.
+    /// The next line, which must be about the hold: its first word, how long the hold is valid, and its state.
     #[track_caller]
     fn look(&self) -> (String, Duration, String) {
         let line = self.0.line();
@@ -57,7 +57,7 @@ impl Holder {
         (word, Duration::from_micros(valid_for.parse().unwrap()), state)
     }
 
-    /// Waits until it holds; gives token and node.
+    /// Waits until it holds. Returns token and node.
     #[track_caller]
     fn held(&self) -> (u64, String) {
         let line = self.0.line();
@@ -67,7 +67,7 @@ impl Holder {
         (token.parse().unwrap(), node.to_owned())
     }
 
-    /// Returns when it stands still.
+    /// Stops it, and returns when none of its threads runs.
     fn pause(&self) {
         self.0.signal(Signal::STOP);
         let stat = format!("/proc/{}/stat", self.0.id());
@@ -114,7 +114,7 @@ async fn a_process_paused_past_its_session_wakes_with_a_hold_that_is_valid_for_n
     let (token, node) = process.held();
     let lock = client().await.mutex(path).unwrap();
     process.pause();
-    // Nothing that is on its way may help it when it wakes.
+    // Nothing that is on its way may reach it when it wakes.
     proxy.freeze(Direction::Both);
     let hold = soon(lock.acquire()).await.unwrap();
     assert!(hold.token().value() > token);
@@ -131,7 +131,7 @@ async fn a_process_paused_past_its_session_wakes_with_a_hold_that_is_valid_for_n
         assert_eq!((&*word, valid_for, &*state), ("turned", Duration::ZERO, "Lost(LeaseLapsed)"));
         not_later(woken.elapsed(), session / 10 + noise.allowance());
     }
-    // Final, when the network is back, too.
+    // The loss is final, even when the network is back.
     proxy.thaw();
     assert!(process.0.is_silent(session / 2), "a loss is final");
     assert_eq!(hold.state(), HoldState::Held);
@@ -163,7 +163,7 @@ async fn a_waiter_paused_past_its_session_gets_no_dead_grant() {
     let process = Holder::start(&shared().connect_string(), path, session);
     operator.wait_for_children(path, 2, SOON);
     process.pause();
-    // The news that it is next waits in its socket, and then its session ends.
+    // The event that makes it the next waits in its socket. Then its session ends.
     soon(first.release()).await.unwrap();
     let second = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
     assert_eq!(operator.children(path).len(), 1);
@@ -191,7 +191,7 @@ async fn a_process_paused_for_less_than_its_lease_still_holds() {
     assert_eq!(word, "woke");
     assert!(valid_for > session / 10, "{valid_for:?} {state}");
     if state == "AtRisk" {
-        // Until the next heartbeat, which is late.
+        // It is at risk until the next heartbeat, which is late.
         let (word, valid_for, state) = process.look();
         assert_eq!((&*word, &*state), ("turned", "Held"));
         assert!(!valid_for.is_zero());

@@ -30,7 +30,7 @@ async fn waiting_attempts_with_more_watches_than_fit_into_a_request_survive_a_re
     }
     assert_eq!(waiter.stats().sessions, 1, "150 KiB of watched paths stand in one session");
     proxy.reset();
-    // With all watches still wanted: they shrink as holds are released.
+    // The client must reconnect while all watches are still wanted, so before any hold is released.
     soon(waiter.mutex("/crowd-again").unwrap().acquire()).await.unwrap().release().await.unwrap();
     for hold in &holds {
         hold.release().await.unwrap();
@@ -106,7 +106,7 @@ async fn an_evicted_node_costs_its_session_a_few_requests_and_a_deleted_director
             |message: &&ground::Message| message.kind == Kind::Multi && message.side == Side::Request;
         let checks = proxy.take_record().iter().filter(is_check).count();
         println!("{} of {HOLDS} nodes deleted: {checks} checks", evicted.len());
-        // What it may cost, with the heartbeats of the time that it takes on a quiet machine, or takes now.
+        // The limit includes the heartbeats of the time that this takes: on a quiet machine, or now if that is longer.
         let heartbeats = begun.elapsed().div_duration_f64(SESSION / 24) as usize;
         let (cost, quiet) = if evicted.len() < 5 { (4, 6) } else { (HOLDS, 20) };
         let at_most = cost + heartbeats.max(quiet);

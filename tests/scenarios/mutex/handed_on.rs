@@ -1,5 +1,5 @@
-//! Promise 3: one that gives up leaves its place in the queue to the next of its client, so that nobody is overtaken
-//! because another has left. (`fair` has the plain case.)
+//! Promise 3: a caller that gives up leaves its place in the queue to the next caller of its client, so that nobody is
+//! overtaken because another has left. (`fair` has the plain case.)
 
 use crate::support::queue::{Acquire, held, join};
 use crate::support::register::clients;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use zklock_core::{Client, Hold, Lock, LockSpec};
 
-/// The lock is held by another, and these wait for it in one client: the first of them with a node.
+/// A lock that another client holds, and waiters for it in one client. The first of them has a node.
 struct Queue {
     hold: Hold,
     waiters: Vec<Acquire>,
@@ -50,7 +50,7 @@ async fn join_boxed(lock: Lock) -> Acquire {
 async fn who_went_away_owes_nothing_once_its_place_is_anothers() {
     let (path, operator) = ("/handed-on/owed", operator());
     let Queue { hold, mut waiters, client, proxy, .. } = Queue::of(2, LockSpec::mutex(path).unwrap()).await;
-    // Nothing that is sent now can settle anything, except the end of the session.
+    // From here on no deletion can reach the server; only the end of the session could settle a debt.
     proxy.freeze(Direction::Both);
     drop(waiters.remove(0));
     assert!(until(SESSION / 2, || client.stats().owed == 0), "{:?}", client.stats());
@@ -100,7 +100,7 @@ async fn a_grant_on_a_place_that_was_left_is_shared_by_the_calls_of_its_reentran
     assert_eq!(operator().children(path), [""; 0]);
 }
 
-/// On one thread, so that the attempt cannot hear of the one that left before the try is in the line.
+/// On one thread, so that the attempt cannot learn that a caller left before the try is in the local queue.
 #[tokio::test]
 async fn a_try_is_not_given_a_place_to_wait_in() {
     let (path, operator) = ("/handed-on/try", operator());
@@ -148,10 +148,10 @@ async fn a_writer_on_a_place_that_was_left_takes_the_read_side_and_keeps_it() {
 const CLIENTS: usize = 3;
 const TURNS: usize = 300;
 
-/// Clients who take turns: each has at least one that waits and does not give up, and others that do.
+/// Clients that take turns: each has at least one caller that waits without giving up, and others that give up.
 struct Round {
     operator: Mutex<Admin>,
-    /// The number of the node and the client, of each grant that was delivered.
+    /// For each delivered grant, the number of its node and its client.
     grants: Mutex<Vec<(u64, usize)>>,
     given_up: AtomicU64,
     delivered: AtomicU64,
@@ -161,7 +161,7 @@ struct Round {
 const ROUND: &str = "/handed-on/round";
 
 impl Round {
-    /// Works until the next of each client is in the queue, so that it is certain whose turn comes then.
+    /// Holds until every client's next node is in the queue, so that the next turn is certain.
     async fn turn(&self, client: usize, hold: Hold) {
         self.delivered.fetch_add(1, Ordering::Relaxed);
         let number = hold.node()[hold.node().len() - 10..].parse().unwrap();
@@ -182,7 +182,7 @@ impl Round {
         }
     }
 
-    /// Gives up after a moment that is another each time.
+    /// Gives up after a different time in each round.
     async fn give_up(&self, client: usize, lock: Lock, seed: u64) {
         let mut dice = seed;
         while !self.ended.load(Ordering::Relaxed) {
@@ -207,8 +207,8 @@ impl Round {
     }
 }
 
-/// If every client is in the queue while another holds the lock, the numbers of their nodes go round. A client that queued
-/// again because another left would come at another place in the round.
+/// If every client is in the queue while another holds the lock, their turns go round in a fixed order. A client that queued
+/// again because a caller left would break that order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_is_overtaken_because_another_gives_up_whenever_that_is() {
     let clients = clients(&shared().connect_string(), CLIENTS).await;
@@ -248,8 +248,8 @@ async fn nobody_is_overtaken_because_another_gives_up_whenever_that_is() {
     });
     let out_of_turn = out_of_turn.count() as u64;
     let granted: u64 = clients.iter().map(|client| client.stats().grants).sum();
-    // A grant that came in the very moment in which its caller left is over at once, and nobody waited in it for the
-    // next of each client.
+    // A grant that came just when its caller left is released at once, without waiting until every client's next node is
+    // in the queue.
     let unseen = granted - round.delivered.load(Ordering::Relaxed);
     let given_up = round.given_up.load(Ordering::Relaxed);
     println!(

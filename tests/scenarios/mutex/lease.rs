@@ -1,5 +1,5 @@
-//! The lease's worst case (promise 1): an ensemble whose parts do not hear of each other. A holder on a server that
-//! is cut off from its leader gets answers to pings and reads, while the leader gives the lock to the next.
+//! The lease's worst case (promise 1): an ensemble whose parts are cut off from each other. A holder on a server without
+//! contact to its leader gets answers to pings and reads, while the leader gives the lock to the next.
 //!
 //! Sessions are as short as the servers' ticks allow. Then a session is touched at the leader as seldom as it can
 //! be, and the lease is at its tightest. Several holders, whose heartbeats are apart, are cut off at once, at several
@@ -25,7 +25,7 @@ const LONG: Duration = Duration::from_secs(10);
 const WHOLE: Duration = Duration::from_secs(40);
 const HOLDERS: usize = 6;
 
-/// The ensemble of this file, for one test at a time, whole.
+/// The ensemble of this file, complete, for one test at a time.
 async fn ensemble() -> MutexGuard<'static, Ensemble> {
     static ENSEMBLE: OnceLock<Mutex<Ensemble>> = OnceLock::new();
     let ensemble = ENSEMBLE
@@ -66,7 +66,7 @@ impl Pair {
         Self { client, hold, observer, next }
     }
 
-    /// Waits for the next grant, and gives what was left between the end of the lease and that.
+    /// Waits for the next grant, and returns the time between the end of the lease and that grant.
     async fn margin(self, cut: Instant) -> Duration {
         let (next, granted) = soon(self.next).await.unwrap();
         let left = self.hold.valid_for();
@@ -86,14 +86,14 @@ impl Pair {
     }
 }
 
-/// Holders whose heartbeats are evenly apart, all connected through `hosts`.
+/// Holders whose heartbeats are evenly spaced, all connected through `hosts`.
 async fn pairs(path: &str, hosts: &str, waiter: &Client) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
     for number in 0..HOLDERS {
         pairs.push(Pair::start(&format!("{path}/{number}"), hosts, SHORT, waiter).await);
         tokio::time::sleep(SHORT / 12 / HOLDERS as u32).await;
     }
-    // Each has a lease in full, and the next is in the queue.
+    // Each holder has a full lease, and the next contender is in its queue.
     for pair in &pairs {
         let now = Instant::now();
         pair.observer.first(now, SOON, |sample| sample.valid_for > SHORT * 3 / 8);
@@ -122,7 +122,7 @@ impl<'a> Cutter<'a> {
         Self { name, hosts, waiter, start: Instant::now(), noise: Noise::measured(), all: Vec::new() }
     }
 
-    /// Cuts them off once, at a phase of the servers' tick, and gives the least margin.
+    /// Cuts them off once, at a phase of the servers' tick, and returns the least margin.
     async fn run(&mut self, phase: Duration, cut: impl FnOnce()) -> Duration {
         let path = format!("/lease-{}-{}", self.name.replace(' ', "-"), self.all.len());
         let pairs = pairs(&path, &self.hosts, &self.waiter).await;
@@ -152,7 +152,7 @@ fn millis(durations: &[Duration]) -> Vec<u128> {
     durations.iter().map(Duration::as_millis).collect()
 }
 
-/// Leader, the follower to be cut off, the other one.
+/// The leader, the follower to cut off, and the other follower.
 fn roles(ensemble: &Ensemble) -> (&Server, &Server, &Server) {
     let leader = ensemble.leader();
     let [near, far] = ensemble.followers()[..] else { panic!("two follow") };
@@ -226,7 +226,7 @@ async fn the_lease_ends_before_the_next_grant_when_the_leader_is_killed_too_and_
     survived(long, killed, token.value(), session).await;
 }
 
-/// The hold is at risk no longer, and never was in vain.
+/// Asserts that the hold recovers, and that its lease never lapsed.
 async fn survived(pair: Pair, since: Instant, token: u64, session: Option<i64>) {
     pair.observer.first(since + LONG / 50, SOON, |sample| {
         sample.state == HoldState::Held && sample.valid_for > LONG / 4
@@ -249,7 +249,7 @@ async fn a_hold_survives_the_death_of_its_server_with_the_same_token() {
     let _talk = ensemble.keep_talking();
     let (leader, follower, other) = roles(&ensemble);
     let waiter = client_with(&leader.address().to_string(), LONG).await;
-    // Each way is a proxy, so that it is known which one is taken.
+    // Each way has a proxy, which shows whether the client takes it.
     let ways = [Proxy::before(follower), Proxy::before(other)];
     let hosts = connect_string(ways.iter().map(Proxy::address));
     let pair = Pair::start("/lease-moved", &hosts, LONG, &waiter).await;
@@ -307,7 +307,7 @@ async fn a_lease_is_counted_from_the_sending_of_a_write_and_not_from_its_answer(
     for _ in 0..2 {
         assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON));
     }
-    // One answer is late, and then none comes any more.
+    // One answer is late, and after that none comes.
     let gate = Gate::new();
     let sent = proxy.on(Trigger::request(Kind::Multi));
     let late = proxy.on(Trigger::reply(Kind::Multi).then(Action::Pause(gate.clone())));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use zklock_core::{Client, ErrorKind, Lock};
 
-/// The first number that is not used.
+/// The first number at which no lock is granted.
 const END: i32 = i32::MAX - (1 << 20) + 1;
 const PATH: &str = "/locks/report";
 
@@ -34,7 +34,7 @@ async fn clients(ensemble: &Ensemble, count: usize) -> Vec<Client> {
     clients
 }
 
-/// How many hold it now, and how often it was held.
+/// The number of current holders, and how often the lock was held.
 #[derive(Default)]
 struct Ledger {
     holders: AtomicUsize,
@@ -94,7 +94,7 @@ async fn nobody_enters_a_new_directory_while_a_contender_of_any_library_is_left_
     let waiting = tokio::spawn(async move { waits.acquire().await });
     let behind = operator.create_mode(&format!("{PATH}/_c_another-lock-"), "", Mode::EphemeralSequential);
     operator.delete(&curator);
-    // It holds now, and does not know of any rule.
+    // The contender of another library holds now, and does not know our rule.
     assert!(soon(tries.try_acquire()).await.unwrap().is_none(), "another holds it");
     assert!(!waiting.is_finished());
     operator.delete(&behind);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinSet;
 
-/// The most nodes that were there at once, as the client must have seen it.
+/// The most nodes that existed at once, as the client must have seen it.
 fn most_nodes(record: &[Message]) -> usize {
     let (mut nodes, mut most) = (0, 0);
     for message in record {
@@ -94,7 +94,7 @@ async fn two_clients_with_many_tasks_each_take_turns() {
                 let hold = acquire.await.unwrap();
                 grants.lock().unwrap().push(who);
                 left[who].fetch_sub(1, Ordering::Relaxed);
-                // It works until each client's next is in the queue.
+                // Hold the lock until each client's next node is in the queue.
                 let next = left.iter().filter(|left| left.load(Ordering::Relaxed) > 0).count();
                 tokio::task::block_in_place(|| {
                     crate::support::operator().wait_for_children("/line/turns", 1 + next, SOON);

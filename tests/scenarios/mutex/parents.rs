@@ -1,4 +1,4 @@
-//! The lock's own node is deleted under those who queue in it: they queue again, and leave nothing twice.
+//! The lock's own node is deleted under its contenders: they queue again, and leave no second node.
 
 use crate::support::{SOON, client, operator, options, proxied_client, settled, soon};
 use ground::wire::Admin;
@@ -24,9 +24,9 @@ async fn a_parent_deleted_while_one_waits_is_made_again() {
         let lock = waiter.mutex(&path).unwrap();
         let call = tokio::spawn(async move { lock.acquire().await });
         admin.wait_for_children(&path, 2, SOON);
-        // Older than a heartbeat, a node is not relied upon without a check.
+        // Once a node is older than a heartbeat, a grant needs a check of it.
         tokio::time::sleep(Duration::from_millis(150)).await;
-        // The waiter hears of it when all is over: in between it could queue again, and be granted what is then deleted.
+        // The waiter must learn of it only after the whole deletion: before that it could queue again, and its new node be deleted.
         proxy.freeze(Direction::Both);
         admin.delete_tree(&path);
         if again {

@@ -73,7 +73,7 @@ async fn a_read_tells_what_became_of_an_uncertain_write() {
     hold.release().await.unwrap();
 }
 
-/// A server that lags would answer from what it has.
+/// A server that lags would answer from its old state.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_is_as_new_as_what_the_quorum_has_committed() {
     let tick = Duration::from_secs(2);
@@ -95,7 +95,7 @@ async fn a_read_is_as_new_as_what_the_quorum_has_committed() {
         tokio::time::sleep(Duration::from_millis(300)).await;
         link.thaw();
     };
-    // In vain, if the follower is so late that its session is over; but never what was there before.
+    // The read may fail, if the follower is so late that the session is over, but it never returns the old data.
     let (node, ()) = tokio::join!(read, thaw);
     match node {
         Ok(node) => assert_eq!(of(node), is(b"new", 1)),

@@ -1,4 +1,4 @@
-//! An owner that wants a lock again which it holds: what anybody may release it waits for, and the log tells of it.
+//! An owner that acquires a lock which it already holds waits if anybody may release that hold, and the log has a warning.
 
 use crate::support::deadline::A_WHILE;
 use crate::support::queue::join;
@@ -123,7 +123,7 @@ async fn a_dispatcher_hands_each_hold_to_a_worker() {
     assert!(told(path) <= 1, "{}", told(path));
 }
 
-/// Two readers of one owner are granted at once, and only where a writer waits in between do they wait for each other.
+/// Two readers of one owner are granted at once. They wait for each other only if a writer waits in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_behind_a_writer_behind_itself_is_told_of() {
     collect();
@@ -166,7 +166,7 @@ async fn a_reader_behind_a_write_hold_of_its_own_is_told_of() {
     hold.release().await.unwrap();
 }
 
-/// A lock that only its owner can release is another matter, whichever lock it wants.
+/// If only the owner can release its hold, a wait would never end, whichever lock of the path it wants.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_only_it_can_release_it_does_not_wait_for() {
     collect();
@@ -186,7 +186,7 @@ async fn what_only_it_can_release_it_does_not_wait_for() {
     soon(lock.acquire()).await.unwrap().release().await.unwrap();
 }
 
-/// A lock that anybody may release may be in other hands: joining it would put two inside.
+/// A hold that anybody may release may be somebody else's by now: joining it would put two inside.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reentrant_lock_takes_no_part_in_what_anybody_may_release() {
     collect();

@@ -1,4 +1,4 @@
-//! The same promises for threads that block, through the one I/O thread.
+//! The same promises for threads that block, which share one I/O thread.
 
 use crate::support::register::{Register, assert_growing};
 use crate::support::{GRACE, SESSION, SOON, operator, options};

@@ -1,4 +1,4 @@
-//! Waits and losses that a callback tells, for those who cannot sit and wait.
+//! Waits and losses that a callback reports, for callers that cannot block.
 
 use crate::support::{SOON, operator, options};
 use ground::wire::Admin;
@@ -102,13 +102,13 @@ fn a_loss_is_told_to_those_who_still_watch() {
     inner.release().unwrap();
     operator.delete(outer.node());
     assert_eq!(told.recv_timeout(SOON).unwrap(), ("outer", LossReason::NodeDeleted));
-    // A ticket that comes too late is told at once; and by then the others would have been.
+    // A callback that comes too late is called at once. By then the others would have been called.
     let _late = watch(&outer, "late");
     assert_eq!(told.recv_timeout(SOON).unwrap(), ("late", LossReason::NodeDeleted));
     assert!(told.try_recv().is_err());
 }
 
-/// Waits for the loss of a hold on a thread of its own, which has come far enough to wait.
+/// Waits for the loss of a hold on a separate thread, and returns once that thread waits.
 fn wait_lost(hold: &Arc<Hold>) -> Receiver<Option<LossReason>> {
     let (sender, told) = channel();
     let waiting = hold.clone();

@@ -1,5 +1,5 @@
-//! Callers of a few clients that come in every way and go away at any moment. Most holds are brief, so that the next of a
-//! client begins right behind the end of the one before.
+//! Callers of a few clients that acquire in every way and give up at any moment. Most holds are brief, so that a client's
+//! next attempt begins right after the last one ends.
 
 use crate::support::random::Random;
 use crate::support::register::{Faults, Register, clients};
@@ -17,7 +17,7 @@ const CALLERS: usize = 10;
 /// How often each lock is held at least.
 const OFTEN: usize = 2 * CLIENTS * CALLERS;
 
-/// The locks of one client, and any of them.
+/// The two locks of one client, and a choice of either.
 fn locks(client: &Client, paths: &[String; 2], number: usize) -> [Lock; 3] {
     let spec = |path: &str| {
         let spec = LockSpec::mutex(path).unwrap();
@@ -28,13 +28,13 @@ fn locks(client: &Client, paths: &[String; 2], number: usize) -> [Lock; 3] {
     [one, other, any]
 }
 
-/// In one of the ways in. `None` if it was not granted in time.
+/// Acquires in one of the possible ways. `None` if the lock was not granted in time.
 async fn come_in(lock: &Lock, random: &mut Random) -> Option<Hold> {
     let while_patient = Duration::from_micros(random.below(8_000) as u64);
     let granted = match random.below(5) {
         0 => lock.try_acquire().await,
         1 => lock.acquire_timeout(while_patient).await.map(Some),
-        // The call is dropped, wherever it stands.
+        // The call is dropped, at whichever step it is.
         2 => timeout(while_patient, lock.acquire()).await.map_or(Ok(None), |granted| granted.map(Some)),
         _ => lock.acquire().await.map(Some),
     };
@@ -54,7 +54,7 @@ async fn turn(lock: &Lock, registers: &[Arc<Register>; 2], random: &mut Random) 
     }
     register.leave();
     if random.below(8) == 0 {
-        // Without a word, and in the background.
+        // Released by a drop, in the background.
         return drop(hold);
     }
     match hold.release().await.map_err(|error| error.kind()) {
@@ -63,7 +63,7 @@ async fn turn(lock: &Lock, registers: &[Arc<Register>; 2], random: &mut Random) 
     }
 }
 
-/// Until `work` is done, and each lock has been held often.
+/// Contends until `work` is done and each lock has been held often.
 async fn contend(clients: &[Client], path: &str, work: impl Future<Output = ()>) {
     let (registers, paths) =
         ([Register::of(1), Register::of(1)], ["a", "b"].map(|name| format!("{path}/{name}")));

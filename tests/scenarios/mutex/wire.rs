@@ -113,13 +113,13 @@ async fn a_hold_is_proved_every_heartbeat_while_it_lasts_and_disturbs_nobody() {
     let record: Vec<_> = proxy.take_record().into_iter().filter(is_asked).collect();
     let beats: Vec<_> = record.iter().filter(|message| message.kind == Kind::Multi).collect();
     assert!(beats.iter().all(|beat| beat.operations == [Kind::Check] && beat.path == hold.node()));
-    // And looks out for contenders that cannot see it, once, and after each change once in a heartbeat at most.
+    // It also looks for contenders that cannot see it: once, and after a change, but at most once in a heartbeat.
     let looks = record.iter().filter(|message| message.kind == Kind::GetChildren && message.watch).count();
     assert!((1..=beats.len()).contains(&looks), "{looks} looks in {} heartbeats", beats.len());
     assert_eq!(record.len(), FREE_LOCK[..2].len() + beats.len() + looks, "nothing else is sent");
     let times: Vec<_> = std::iter::once(created).chain(beats.iter().map(|beat| beat.time)).collect();
-    // A little more often than T/10, because timers are late. A busy machine may see one beat late, so that the gap after
-    // it is short: how short they may be is judged by all of them.
+    // Beats come a little more often than every T/10, because timers are late. On a busy machine one beat may be late, so that
+    // the gap after it is short. So only the sum of all gaps has a lower limit.
     let gaps: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let longest = SESSION / 10 + Duration::from_millis(100);
     assert!(gaps.iter().all(|gap| *gap <= longest), "{gaps:?} are longer than {longest:?}");

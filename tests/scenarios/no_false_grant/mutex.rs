@@ -18,8 +18,8 @@ use zklock_core::{Client, HoldState, LossReason};
 /// Longer than any write proves (T/2), shorter than a session.
 const BEYOND_ANY_LEASE: Duration = Duration::from_millis(SESSION.as_millis() as u64 * 9 / 16);
 
-/// The client has just heard from its server, so that it does not connect again in the middle of a late answer.
-/// A client that has nothing to say sends a ping later than a heartbeat.
+/// Waits until the client has just heard from its server, so that it does not reconnect in the middle of a late answer.
+/// An idle client pings less often than a heartbeat.
 #[track_caller]
 fn just_after_a_ping(proxy: &Proxy) {
     assert!(proxy.on(Trigger::reply(Kind::Ping)).wait(SOON));
@@ -30,12 +30,12 @@ async fn let_pass(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
-/// Holds the answer `kind` to an acquire that would be granted, for `delay`, then perhaps ends the session, and
-/// looks at what is delivered.
+/// Holds back the answer `kind` to an acquire that would be granted, for `delay`, then perhaps ends the session, and
+/// checks the hold that is delivered.
 async fn late_answer(path: &str, kind: Kind, delay: Duration, expires: bool) {
     let ((client, proxy), operator) = (proxied_client().await, operator());
     operator.create_all(path, "");
-    // The proof by the opening of the session, good for a whole timeout, must not help.
+    // Opening a session proves it for a whole timeout. That proof must be over.
     let_pass(SESSION).await;
     just_after_a_ping(&proxy);
     let gate = Gate::new();
@@ -78,12 +78,12 @@ async fn a_watch_event_or_check_that_comes_after_the_lease_grants_no_dead_hold()
     let node = wait.node();
     let Wait { path, first, waiter, proxy, acquired, operator } = wait;
     let accepted = proxy.accepted();
-    // By then the opening of the session proves nothing any more.
+    // After this the opening of the session proves nothing any more.
     let_pass(SESSION).await;
     let (event, check, again) = (Gate::new(), Gate::new(), Gate::new());
     let pause = |trigger: Trigger, gate: &Gate| proxy.on(trigger.then(Action::Pause(gate.clone())));
     let told = pause(Trigger::reply(Kind::Event).path(&path), &event);
-    // Of its own node. After a long silence it also asks about the one ahead.
+    // The check of its own node. After a long silence it also asks about the node ahead.
     let check_of_own = || Trigger::reply(Kind::Multi).path(&node);
     let checked = pause(check_of_own(), &check);
     let checked_again = pause(check_of_own().nth(2), &again);
@@ -142,7 +142,7 @@ async fn a_waiter_whose_node_was_deleted_queues_again_behind_those_who_wait() {
     soon(first.release()).await.unwrap();
     let second = soon(behind).await.unwrap().unwrap();
     is_live(&MUTEX, &second, &third, &operator);
-    // The one without a node is back in the queue, and no more than that.
+    // The waiter whose node was deleted is back in the queue, and holds nothing.
     let queue = operator.wait_for_children(&path, 2, SOON);
     assert_eq!(queue.len(), 2);
     assert!(tokio::time::timeout(HEARTBEAT, &mut acquired).await.is_err(), "two hold at once");

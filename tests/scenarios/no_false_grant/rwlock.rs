@@ -1,4 +1,4 @@
-//! Promise 7: neither side is granted to one whose session is over, whose node is gone, or who slept through it.
+//! Promise 7: neither side is granted if the session is over, the node is gone, or the process slept through its lease.
 
 use crate::support::delivery::{is_told_too_late, queues_again, slept_through};
 use crate::support::kinds::{READER, WRITER};

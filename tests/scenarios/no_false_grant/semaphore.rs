@@ -1,4 +1,4 @@
-//! Promise 7: permits are granted only to who has them, in a session that is alive.
+//! Promise 7: permits are granted only to a client that has their nodes, in a session that is alive.
 
 use crate::support::delivery::{is_told_too_late, slept_through, slept_through_a_try};
 use crate::support::kinds::{PERMIT, PERMITS};

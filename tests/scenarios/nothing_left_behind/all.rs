@@ -20,7 +20,7 @@ const fn step(kind: Kind, side: Side, nth: usize, place: &'static str) -> Step {
 use Kind::{CreateContainer, Delete, Event, Exists, GetChildren, GetData, Multi};
 use Side::{Reply, Request};
 
-/// A writer stands before it in the second queue.
+/// A set with a writer ahead of it in its second queue.
 const MIXED: Subject = Subject {
     name: "all",
     lock: mixed,
@@ -34,7 +34,7 @@ const MIXED: Subject = Subject {
         step(GetChildren, Reply, 1, "/a"),
         step(GetChildren, Request, 1, "/b"),
         step(GetChildren, Reply, 1, "/c/locks"),
-        // Of servers that do not tell what a transaction has created.
+        // Only on servers that do not report what a transaction has created.
         step(Exists, Request, 1, "/a/"),
         step(Exists, Reply, 1, "/b/"),
         step(Exists, Reply, 1, "/c/locks/"),

@@ -1,5 +1,5 @@
-//! Nothing left behind, at every step: whatever message of an enter or a leave is the last that its caller waits for,
-//! or is lost, what is on the server afterwards is what ought to be there.
+//! Nothing left behind, at every step: whichever message of an enter or a leave is lost, or is the last before its caller
+//! gives up, exactly the right nodes are left on the server.
 
 use crate::support::members::{barrier, enters, is_empty, leaves, there, waits_to_leave};
 use crate::support::sweep;
@@ -9,7 +9,7 @@ use ground::{Action, Gate, Hook, Kind, Proxy, Side, Trigger, shared, until};
 use tokio::task::JoinHandle;
 use zklock_core::{Client, Error, Member};
 
-/// The steps of one who comes first and waits, then hears that it is open.
+/// The steps of a member that comes first and waits until the barrier is open.
 const WAITS: [(Kind, Side); 8] = [
     (Kind::Create, Side::Request),
     (Kind::Create, Side::Reply),
@@ -74,10 +74,10 @@ impl Scene {
         sweep::strike(&self.proxy, (kind, side, nth, ""), path, action)
     }
 
-    /// Drops the call while the message is held, lets the message go, and waits until all is paid.
+    /// Drops the call while the message is held, lets the message go, and waits until nothing is owed.
     async fn cancel_at<T>(&self, call: JoinHandle<Result<T, Error>>, held: &Hook, gate: &Gate, what: &str) {
         sweep::drop_at(call, held, what).await;
-        // The message is held, so what became of the node cannot be known yet. Of a leave it may be.
+        // The message is held, so the client cannot know yet what became of the node. In a leave it may know.
         if !what.contains("leaves") {
             assert!(until(SOON, || self.client.stats().owed == 1), "{what}: nothing is owed");
         }
@@ -86,7 +86,7 @@ impl Scene {
         assert_eq!(self.client.stats().owed, 0);
     }
 
-    /// Two who are within: ours, and the other.
+    /// Two members that are within: ours, and the other client's.
     async fn two(&self, path: &str) -> (Member, Member) {
         let other = enters(&self.other, path, 2);
         let ours = soon(enters(&self.client, path, 2)).await.unwrap().unwrap();
@@ -117,7 +117,7 @@ async fn a_cancel_at_any_step_of_an_enter_leaves_no_node() {
         let call = enters(&scene.client, &path, 2);
         let mut other = None;
         if matches!(kind, Kind::Event | Kind::GetData) {
-            // Were the other there when ours looks around for the first time, ours would open the barrier itself.
+            // If the other member came before ours has listed the nodes, ours would open the barrier itself.
             assert!(listed.wait(SOON), "{what}: ours did not look around");
             other = Some(soon(enters(&scene.other, &path, 2)).await.unwrap().unwrap());
         }
@@ -135,7 +135,7 @@ async fn a_cancel_at_any_step_of_an_enter_leaves_no_node() {
         let held = scene.strike(kind, side, 1, &path, Action::Pause(gate.clone()));
         scene.cancel_at(enters(&scene.client, &path, 2), &held, &gate, &what).await;
         there(&scene.admin, &path, 1);
-        // If it was opened it is open for the other.
+        // If ours opened the barrier, it is open for the other.
         let again = soon(enters(&scene.client, &path, 2)).await.unwrap().unwrap();
         let other = leaves(soon(other).await.unwrap().unwrap());
         soon(again.leave()).await.unwrap();
@@ -174,7 +174,7 @@ async fn a_reset_at_any_step_of_an_enter_leaves_one_member() {
             there(&scene.admin, &path, 1);
             let other = soon(enters(&scene.other, &path, 2)).await.unwrap().unwrap();
             let member = soon(call).await.unwrap().unwrap();
-            // A reconnect may bring the news in place of the event.
+            // After a reconnect the client may learn of the change without the event.
             assert!(struck.fired() || kind == Kind::Event, "{what}");
             let nodes = there(&scene.admin, &path, 2);
             assert!(nodes.iter().any(|node| member.node().ends_with(node)), "{what}");
@@ -264,7 +264,7 @@ async fn an_enter_dropped_at_any_moment_leaves_no_node() {
     for _ in 0..10 {
         soon(soon(barrier.enter()).await.unwrap().leave()).await.unwrap();
     }
-    // Twice as long as it usually takes: a machine may become slower.
+    // Twice as long as an enter usually takes, because the machine may become slower.
     let span = one.elapsed() / 5;
     let (mut entered, mut dropped) = (0, 0);
     for round in 0_u32..200 {

@@ -1,4 +1,5 @@
-//! Promise 5 for the lock without a queue: its node has no mark, so what is found may be another's. Its companion has one.
+//! Promise 5 for the lock without a queue: its node has no mark, so a node that is found may be another client's. Its companion
+//! has a mark.
 
 use crate::support::queue::acquire;
 use crate::support::sweep::{Scene, Step, Subject, cancels, resets};
@@ -39,7 +40,7 @@ const FREE: Subject = Subject {
     ],
 };
 
-/// Of an acquire that finds it occupied, and is then let in.
+/// The steps of an acquire that finds the lock held, and is granted it later.
 const BEFORE: [Step; 6] = [
     (Kind::Multi, Side::Request, 1, ""),
     (Kind::Multi, Side::Reply, 1, ""),

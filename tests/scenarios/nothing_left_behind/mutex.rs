@@ -1,5 +1,5 @@
-//! Promise 5: an attempt that came to nothing, and a release whose reply was lost, leave no node. `cancel_sweep` goes
-//! through the steps of an acquire; here are the rest of the ways in which one can be left behind.
+//! Promise 5: an attempt that fails, and a release whose reply is lost, leave no node. `cancel_sweep` goes through the
+//! steps of an acquire; this file has the other ways in which a node could be left behind.
 
 use crate::support::sweep::acquire;
 use crate::support::{
@@ -27,7 +27,7 @@ async fn a_node_whose_reply_was_lost_is_adopted() {
     assert!(lost.fired());
     let nodes = admin.children(path);
     assert!(nodes.len() == 1 && hold.node().ends_with(&nodes[0]), "{nodes:?}");
-    // The node of the lost reply itself: it was the first, and nothing was created since.
+    // The hold has the node whose reply was lost: it was the first, and nothing was created since.
     assert!(nodes[0].ends_with("0000000000"), "{nodes:?}");
     assert_eq!(hold.token().value(), admin.stat(hold.node()).unwrap().czxid as u64);
     soon(hold.release()).await.unwrap();
@@ -201,7 +201,7 @@ async fn a_second_close_waits_as_the_first_does() {
     let first = tokio::spawn(async move { first.close().await });
     assert!(closing.wait(SOON));
     let second = tokio::spawn(async move { client.close().await });
-    // Both have up to a second before they give up; this is well within.
+    // Both have up to a second before they give up, so this is well within their time.
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(!first.is_finished() && !second.is_finished(), "the node is still there");
     gate.open();
@@ -223,10 +223,10 @@ fn a_runtime_that_is_shut_down_leaves_its_nodes_for_no_longer_than_the_session()
     });
     assert_eq!(admin.children(path).len(), 1);
     runtime.shutdown_timeout(SOON);
-    // Two ticks more: the server looks no more often.
+    // Up to two ticks later, because the server does not check more often.
     admin.wait_for_children(path, 0, session + Duration::from_millis(400));
     assert!(hold.valid_for().is_zero() && matches!(hold.state(), HoldState::Lost(_)), "{hold:?}");
-    // Outside of any runtime, and with the client's own gone: an error, no panic.
+    // Outside of any runtime, after the client's own is gone: an error, not a panic.
     let lock = client.mutex(path).unwrap();
     let mut call = std::pin::pin!(lock.acquire());
     let polled = call.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
@@ -288,7 +288,7 @@ async fn a_predecessor_that_goes_between_the_list_and_the_watch_is_not_waited_fo
         let call = acquire(client.mutex(path).unwrap());
         assert!(watching.wait(SOON));
         match second {
-            // The one that is watched goes, the holder stays.
+            // The watched waiter goes, the holder stays.
             Some(second) => {
                 second.abort();
                 admin.wait_for_children(path, 2, SOON);

@@ -54,7 +54,7 @@ const READ: Subject = Subject {
 const WRITE: Subject = Subject {
     name: "write",
     lock: |client, path| client.write(path).unwrap(),
-    // A reader in its way, since another writer would be as in a mutex.
+    // A reader is in its way. A writer would be the same case as in a mutex.
     blockers: &["/_c_01234567-89ab-4cde-8f01-23456789abcd-__READ__"],
     ..READ
 };

@@ -67,7 +67,7 @@ const ONE: Subject = Subject {
 
 const TAKEN: &str = "/leases/_c_01234567-89ab-4cde-8f01-23456789abcd-lease-";
 
-/// One at the head that finds the permits taken, and waits for them with its own.
+/// A client at the head that finds all permits taken, creates its own, and waits.
 const HEAD: Subject = Subject {
     name: "head",
     blockers: &[TAKEN, TAKEN, TAKEN],
@@ -88,7 +88,7 @@ const HEAD: Subject = Subject {
 
 const LOST: Step = (Multi, Request, 1, LEASES);
 
-/// Like the first one, but its three permits come in one transaction.
+/// Like [`ONE`], but with three permits, created in one transaction.
 const THREE: Subject = Subject {
     name: "three",
     lock: |client, path| semaphore(client, path, 3, 3),
@@ -117,8 +117,8 @@ const THREE: Subject = Subject {
     ..ONE
 };
 
-/// Like the head, with three permits. The first transaction with them is that of their creation. (If the server does not
-/// report what that created, the second counting comes before the wait.)
+/// Like [`HEAD`], with three permits. The first transaction about them creates them. (If the server does not report what
+/// that created, the second counting comes before the wait.)
 const HEAD_OF_THREE: Subject = Subject {
     name: "head-of-three",
     lock: THREE.lock,

@@ -1,4 +1,4 @@
-//! A lock belongs to the task or thread that acquired it: what that may do again, and what others may not do.
+//! A reentrant lock belongs to the task or thread that acquired it, which may acquire it again. Others may not release it.
 
 use crate::support::{GRACE, SESSION, SOON, client, operator, proxied_client, settled, soon};
 use ground::{Kind, Proxy, not_later, until};
@@ -10,8 +10,8 @@ fn reentrant(client: &Client, path: &str) -> Lock {
     client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap()
 }
 
-/// How many requests were made since the record began, without those that only keep the session and its lease, and without
-/// the look that a hold of more than a heartbeat takes at its queue: a slow machine comes to it.
+/// How many requests were made since the record began, except those that keep the session and its lease, and the listing
+/// that a holder sends after a heartbeat, as it may on a slow machine.
 fn asked(proxy: &Proxy) -> usize {
     proxy.counts().asked.iter().filter(|kind| !matches!(kind, Kind::Multi | Kind::GetChildren)).count()
 }
@@ -32,7 +32,7 @@ async fn an_inner_acquire_asks_nobody_and_only_the_last_release_frees() {
         assert_eq!((hold.token(), hold.node()), (outer.token(), outer.node()));
         assert_eq!(hold.state(), HoldState::Held);
     }
-    // In any order: the outer hold first.
+    // Any order is allowed, here the outer hold first.
     outer.release().await.unwrap();
     assert_eq!(outer.state(), HoldState::Released);
     assert!(outer.valid_for().is_zero());
@@ -137,7 +137,7 @@ async fn an_inner_section_is_not_entered_when_the_outer_hold_is_lost() {
     assert_eq!(soon(lock.acquire_timeout(SESSION)).await.unwrap_err().kind(), lost);
     assert_eq!(soon(lock.try_acquire()).await.unwrap_err().kind(), lost);
     assert_eq!(inner.state(), HoldState::Lost(LossReason::NodeDeleted), "both are lost");
-    // Also when all that there was of it at the servers has been cleared away.
+    // The same when its node has been cleaned up.
     settled(&client).await;
     assert!(until(SOON, || client.stats().losses == 1));
     assert_eq!(soon(lock.acquire()).await.unwrap_err().kind(), lost);
@@ -163,7 +163,7 @@ async fn dropping_the_last_hold_releases() {
     assert_eq!(inner.state(), HoldState::Held);
     assert!(!inner.valid_for().is_zero());
     assert_eq!(operator.children("/owners/drop").len(), 1);
-    // Also where it is dropped by another, who could not release it.
+    // Even another task may drop it, although it could not release it.
     tokio::spawn(async move { drop(inner) }).await.unwrap();
     operator.wait_for_children("/owners/drop", 0, SOON);
 }

@@ -1,4 +1,4 @@
-//! What an owner holds within one process: reentrancy, and waits that could never end.
+//! Owners within one process: reentrancy, and waits that could never end.
 
 use crate::support::deadline::A_WHILE;
 use crate::support::{SOON, client, operator, proxied_client, says, soon};
@@ -87,7 +87,7 @@ async fn either_side_is_taken_again_by_its_owner_without_a_request() {
             assert_eq!((hold.token(), hold.node()), (outer.token(), outer.node()));
         }
         soon(outer.release()).await.unwrap();
-        // Only the last release counts, and it is another's only if it is its owner's.
+        // Only the last release deletes the node, and only the owner may make it.
         let last = inner.into_iter().next_back().unwrap();
         assert_eq!(operator.children(path).len(), 1);
         let last = std::sync::Arc::new(last);
@@ -138,7 +138,7 @@ async fn writer_and_reader_within_are_each_taken_again_and_end_each_by_itself() 
     let reads = [soon(read.acquire()).await.unwrap(), soon(read.acquire()).await.unwrap()];
     assert_eq!(operator.children(path).len(), 2);
     assert_eq!((writes[0].node(), reads[0].node()), (writes[1].node(), reads[1].node()));
-    // The write side it has already: that is no upgrade.
+    // It already has the write side, so this is not an upgrade.
     let third = soon(write.acquire()).await.unwrap();
     soon(third.release()).await.unwrap();
     for hold in &writes {

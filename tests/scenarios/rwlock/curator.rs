@@ -1,5 +1,5 @@
-//! The readers of Curator that come after their own writer: their nodes are not sequential, and have the number of
-//! the writer, below all who wait.
+//! Readers of Curator that come after their own writer: their nodes are not sequential, and have the number of the
+//! writer, which is below those of all waiters.
 
 use crate::support::queue::reentrant_write;
 use crate::support::{SOON, client, operator, proxied_client, soon};
@@ -14,7 +14,7 @@ fn strangers_writer(operator: &Admin, path: &str) -> String {
     operator.create_mode(&format!("{path}/_c_{UUID}-__WRIT__"), "stranger", Mode::EphemeralSequential)
 }
 
-/// The writer becomes a reader too.
+/// Lets the writer become a reader as well.
 fn downgraded(operator: &Admin, writer: &str) -> String {
     let reader = writer.replace("__WRIT__", "__READ__").replace("_c_0", "_c_1");
     operator.create_mode(&reader, "stranger", Mode::Ephemeral)
@@ -67,7 +67,7 @@ async fn a_writer_that_has_waited_for_one_alone_looks_again_for_what_it_left() {
         let reader = early.unwrap_or_else(|| downgraded(&operator, &writer));
         let watched = proxy.on(Trigger::reply(Kind::GetData).path(&reader));
         operator.delete(&writer);
-        // If it waited for the reader to begin with, it is not even disturbed.
+        // If it waited for the reader from the beginning, nothing disturbs it.
         let calm = || watched.fired() || writing.is_finished();
         assert!(reads_first || until(SOON, calm));
         assert!(soon(client.read(path).unwrap().try_acquire()).await.unwrap().is_none(), "behind a writer");

@@ -1,5 +1,5 @@
-//! The writer that takes the read side: at once, with a node of its own, before all who wait. Its lock is reentrant, so
-//! that nobody else can release what it holds.
+//! A writer that takes the read side: at once, with a node of its own, ahead of all waiters. Its lock is reentrant, so
+//! that nobody else can release its holds.
 
 use crate::support::queue::reentrant_write;
 use crate::support::sweep::{Scene, Step};
@@ -15,12 +15,12 @@ async fn writes(client: &Client, path: &str) -> Hold {
     soon(reentrant_write(client, path).acquire()).await.unwrap()
 }
 
-/// In the task that has the write side.
+/// Acquires the read side, in the task that has the write side.
 async fn reads(client: &Client, path: &str) -> Hold {
     soon(client.read(path).unwrap().acquire()).await.unwrap()
 }
 
-/// A writer that goes on to read when it is told to, in one task. To release its hold elsewhere, drop it.
+/// A writer that goes on to read when it gets an order, in one task. To release its hold elsewhere, drop it.
 struct Downgrade {
     write: Arc<Hold>,
     go: Option<oneshot::Sender<()>>,
@@ -45,7 +45,7 @@ impl Downgrade {
     }
 }
 
-/// A contender in a task of its own, which is in the queue of so many by then.
+/// Starts a contender in a separate task, and waits until the queue has this length.
 fn queued(client: &Client, path: &str, reads: bool, length: usize) -> JoinHandle<Hold> {
     let lock = if reads { client.read(path) } else { client.write(path) }.unwrap();
     let task = tokio::spawn(async move { lock.acquire().await.unwrap() });
@@ -72,7 +72,7 @@ async fn a_writer_reads_at_once_and_lets_other_readers_in_but_no_writer() {
     assert!(!read.valid_for().is_zero() && !reader.valid_for().is_zero(), "they read together");
     assert_eq!((read.state(), write.state()), (HoldState::Held, HoldState::Released));
     soon(reader.release()).await.unwrap();
-    // Everything that it would have checked by now has been checked.
+    // After this the waiting writer has seen every change so far.
     assert!(soon(client.write(path).unwrap().try_acquire()).await.unwrap().is_none());
     assert!(!next.is_finished(), "a writer beside {read:?}");
     soon(read.release()).await.unwrap();
@@ -122,7 +122,7 @@ async fn it_costs_one_transaction_and_a_listing_also_as_a_try_and_of_a_reentrant
         proxy.record();
         let read = soon(lock.try_acquire()).await.unwrap().expect("it is its own writer");
         let record = proxy.take_record();
-        // Heartbeats are checks alone.
+        // Heartbeats consist of checks only.
         let is_asked = |message: &&Message| {
             let beats = message.operations == [Kind::Check];
             message.side == Side::Request && message.kind != Kind::Ping && !beats
@@ -131,13 +131,13 @@ async fn it_costs_one_transaction_and_a_listing_also_as_a_try_and_of_a_reentrant
         assert_eq!(asked[0].operations, [Kind::Check, Kind::Create]);
         let asked: Vec<_> = asked.iter().map(|message| message.kind).collect();
         let told = [Kind::Multi, Kind::GetChildren];
-        // Servers before 3.8.2 do not tell what they have created in a transaction, so that is read.
+        // Servers before 3.8.2 do not report what a transaction has created, so the client reads it.
         let untold = [Kind::Multi, Kind::GetChildren, Kind::Exists, Kind::GetChildren];
         assert!(asked == told || asked == untold, "{asked:?}");
         let again = soon(lock.try_acquire()).await;
         match reentrant {
             true => assert_eq!(again.unwrap().expect("it is reentrant").node(), read.node()),
-            // A try is never told of a deadlock, and readers can be two.
+            // A try never reports a deadlock, and there can be two readers.
             false => drop(again.unwrap()),
         }
         soon(read.release()).await.unwrap();
@@ -149,7 +149,7 @@ async fn it_costs_one_transaction_and_a_listing_also_as_a_try_and_of_a_reentrant
     }
 }
 
-/// The next writer was there before the reader, and its turn comes after it.
+/// The next writer queued before the reader, but has its turn after it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_tokens_of_writer_reader_and_next_writer_never_fall() {
     let (client, other, path) = (client().await, client().await, "/rwlock/downgrade-token");
@@ -169,7 +169,7 @@ async fn a_writer_that_is_lost_meanwhile_does_not_become_a_reader() {
     let ((client, proxy), operator) = (proxied_client().await, operator());
     let path = "/rwlock/downgrade-lost";
     let mut downgrade = writer(&client, path).await;
-    // The next heartbeat would tell of it.
+    // Right after a heartbeat, because the next one would reveal the loss.
     assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON));
     operator.delete(downgrade.write.node());
     downgrade.go();
@@ -273,7 +273,7 @@ async fn begun(scene: &Scene, path: &str, step: Step, action: Action) -> (Hook, 
     (hook, downgrade)
 }
 
-/// A downgrade that has lost its connection together with the reply, and the fault of the step after that.
+/// A downgrade that has lost its connection together with the reply. The fault strikes at this step of the recovery.
 async fn lost(scene: &Scene, path: &str, step: Step, action: Action) -> (Hook, Downgrade) {
     let mut downgrade = writer(&scene.client, path).await;
     let created = Trigger::request(Kind::Multi).path("-__READ__");

@@ -1,5 +1,5 @@
-//! A write hold that anybody may release: another may have it and write, so that nobody reads beside it, and least of all
-//! the task or thread that acquired it and has turned to something else.
+//! A write hold that anybody may release: another task may have it and write. So nobody may read beside it, not even the task
+//! or thread that acquired it, which may have gone on to other work.
 
 use crate::support::deadline::A_WHILE;
 use crate::support::{SOON, client, operator, says, settled, soon};
@@ -20,7 +20,7 @@ fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>)
     (stop, writes)
 }
 
-/// All ways in which the acquirer may want to read.
+/// All locks with which the acquirer may want to read.
 fn readers(client: &Client, path: &str, dialect: Dialect) -> [Lock; 2] {
     [false, true].map(|reentrant| {
         client.lock(&LockSpec::read(path).unwrap().reentrant(reentrant).dialect(dialect)).unwrap()
@@ -79,7 +79,7 @@ fn so_does_a_thread() {
     assert!(writes.join().unwrap(), "it was lost");
 }
 
-/// A set may be what writes.
+/// The writer may be a set.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_set_that_writes_keeps_its_acquirer_from_reading() {
     let (client, root) = (client().await, "/rwlock/handed-over-set");

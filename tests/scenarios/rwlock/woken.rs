@@ -1,4 +1,4 @@
-//! Promise 3: a release wakes those that can go on, and the writer that is the next after them.
+//! Promise 3: a release wakes the waiters that can go on, and the next writer after them.
 
 use crate::support::figures::{fired, watched};
 use crate::support::register::{PATIENT, patient_clients};
@@ -8,7 +8,7 @@ use ground::{Ensemble, Kind, Proxy, Trigger, until};
 use tokio::task::{JoinHandle, JoinSet};
 use zklock_core::{Client, Foreign, Hold, Lock, LockSpec};
 
-/// Holders do not look out for strangers: what is counted are the watches of those who wait.
+/// Holders do not watch for strangers: only the waiters' watches are counted.
 fn careless(client: &Client, spec: LockSpec) -> Lock {
     client.lock(&spec.foreign(Foreign::GoAhead)).unwrap()
 }
@@ -20,7 +20,7 @@ async fn two_hundred_readers_behind_three_writers_are_woken_by_the_last_of_these
     let ensemble = Ensemble::builder().max_session_timeout(PATIENT).start();
     let (server, path) = (ensemble.server(0), "/woken");
     let operator = Admin::connect(server.address());
-    // A client that waits for the directory itself leaves a watch that would be counted.
+    // Without the directory, a client that waits for it would leave a watch, which would be counted.
     operator.create(path, "");
     let clients = patient_clients(&ensemble.connect_string(), READERS + 3).await;
     let (writers, readers) = clients.split_at(3);
@@ -36,7 +36,7 @@ async fn two_hundred_readers_behind_three_writers_are_woken_by_the_last_of_these
         reading.spawn(async move { lock.acquire().await.unwrap() });
     }
     assert!(until(SOON * 2, || watched(server) == READERS + 2), "{} watches", watched(server));
-    // The operator's own wait was told of changes too.
+    // The operator's own waits have fired watches, too, so count from here.
     let mut before = fired(server);
     let mut releases = Vec::new();
     for (number, writer) in writing.into_iter().enumerate() {
@@ -44,7 +44,7 @@ async fn two_hundred_readers_behind_three_writers_are_woken_by_the_last_of_these
         let hold = soon(writer).await.unwrap();
         assert!(until(SOON, || watched(server) == READERS + 2 - number), "{} watches", watched(server));
         soon(hold.release()).await.unwrap();
-        // The effects of a release are counted with the deletion.
+        // By the time the deletion is answered, the server has counted the watches that it fired.
         releases.push(fired(server) - before);
         before = fired(server);
     }
@@ -59,7 +59,7 @@ async fn two_hundred_readers_behind_three_writers_are_woken_by_the_last_of_these
     assert_eq!(fired(server), before);
 }
 
-/// One in the queue, behind a proxy of its own, with its watch.
+/// A waiter in the queue, behind its own proxy, with its watch set.
 struct Queued {
     _client: Client,
     proxy: Proxy,
@@ -83,7 +83,7 @@ impl Queued {
         (counts.replies(Kind::Event), counts.requests(Kind::GetChildren) + counts.requests(Kind::GetData))
     }
 
-    /// How often it has seen something.
+    /// How many answers it has had to that.
     fn answered(&self) -> usize {
         let counts = self.proxy.counts();
         counts.replies(Kind::GetChildren) + counts.replies(Kind::GetData)
@@ -102,18 +102,18 @@ async fn a_writer_that_goes_wakes_the_readers_up_to_the_next_writer_and_nobody_e
     let mut group = Vec::new();
     for reader in &mut queue[..3] {
         group.push(soon(&mut reader.task).await.unwrap());
-        // The first reader had nobody else before it; nor did the others, for readers do not count.
+        // Only the writer was in the way of any of them: readers do not wait for readers.
         assert_eq!(reader.heard(), (1, 0));
     }
     for (number, other) in queue.iter().enumerate().skip(3) {
         assert_eq!(other.heard(), (0, 0), "number {number} was disturbed");
     }
-    // The writer waits for the second before it, and then for the nearest: the others go unheard.
+    // The writer watches the second reader ahead of it, then the nearest, and does not notice the others.
     soon(group[0].release()).await.unwrap();
     assert_eq!(queue[3].heard(), (0, 0));
     soon(group[1].release()).await.unwrap();
     assert!(until(SOON, || queue[3].heard() == (1, 2)), "it looks once, and watches the nearest");
-    // Or the nearest may go before it is watched.
+    // Otherwise the nearest could go before its watch is set.
     assert!(until(SOON, || queue[3].answered() == 2), "it has its answers");
     soon(group[2].release()).await.unwrap();
     let writer = soon(&mut queue[3].task).await.unwrap();
@@ -146,7 +146,7 @@ async fn a_reader_that_gives_up_is_heard_by_the_writer_behind_it_and_by_no_reade
     operator.wait_for_children(path, 4, SOON);
     let heard: Vec<_> = [1, 2, 3].map(|number: usize| queue[number].heard()).into();
     assert_eq!(heard, [(0, 0), (1, 3), (0, 0)]);
-    // A writer that gives up lets the readers behind it through, to those who read.
+    // If a writer gives up, the readers behind it join those that read.
     soon(first.release()).await.unwrap();
     let reader = soon(&mut queue[1].task).await.unwrap();
     queue[2].task.abort();

@@ -1,4 +1,4 @@
-//! What happens to the others when the head of the queue fails.
+//! The head of the queue fails: the others go on.
 
 use crate::support::permits::{Waiter, has, semaphore, take};
 use crate::support::queue::nodes;
@@ -8,7 +8,7 @@ use ground::{Direction, Kind, Trigger};
 use std::time::Duration;
 use zklock_core::{Client, ErrorKind, Hold, LossReason};
 
-/// All permits are held, one waits at the head and one behind it.
+/// All permits are held; one client waits at the head of the queue and one behind it.
 struct Scene {
     operator: Admin,
     path: String,
@@ -36,7 +36,7 @@ impl Scene {
         nodes(&self.operator, &format!("{}/leases", self.path))
     }
 
-    /// Everybody gets what they want, starting with the one who is first now.
+    /// Everybody gets their permits, beginning with the current head.
     async fn goes_on(self, head_is_first: bool) {
         let Self { operator, path, hold, head, next, .. } = self;
         soon(hold.release()).await.unwrap();
@@ -60,7 +60,7 @@ async fn the_place_of_the_head_deleted_by_an_operator_makes_it_the_last() {
         let becomes_head = scene.next.proxy.on(Trigger::reply(Kind::Exists).path(&scene.path));
         scene.operator.delete(&place);
         assert!(becomes_head.wait(SOON), "nobody is the head any more");
-        // It finds out when it next looks, and is in nobody's way until then; both count its permits.
+        // The head finds out when it looks again, and is in nobody's way until then. Both waiters count its permits.
         soon(scene.hold.confirm()).await.unwrap();
         assert!(before.iter().filter(|node| scene.operator.stat(node).is_some()).count() >= 3);
         assert!(!scene.head.task.is_finished() && !scene.next.task.is_finished());
@@ -74,7 +74,7 @@ async fn a_permit_of_the_head_deleted_by_an_operator_is_created_anew() {
         let scene = Scene::new(&format!("permit-{permits}"), permits).await;
         let own = scene.leases().remove(3);
         scene.operator.delete(&own);
-        // Having lost one of its nodes it queues again, behind the next.
+        // It has lost one of its nodes, so it queues again, behind the next.
         has(&scene.operator, &scene.path, 2, 3 + 1);
         assert!(!scene.head.task.is_finished() && !scene.next.task.is_finished());
         scene.goes_on(false).await;
@@ -87,7 +87,7 @@ async fn the_directories_deleted_by_an_operator_stop_nobody() {
         let scene = Scene::new(&format!("directory-{what}"), 1).await;
         let directory = format!("{}/{what}", scene.path);
         scene.operator.delete_tree(directory.trim_end_matches('/'));
-        // A holder whose permits were deleted has lost. Any other holds on.
+        // A holder whose permits were deleted has lost its hold. In the other case it still holds.
         if what == "locks" {
             soon(scene.hold.release()).await.unwrap();
         } else {
@@ -96,7 +96,7 @@ async fn the_directories_deleted_by_an_operator_stop_nobody() {
         let (one, _one) = scene.head.granted().await;
         let (other, _other) = scene.next.granted().await;
         for hold in [one, other] {
-            // The operator may have met its permits too, before the directory was empty.
+            // The operator may have deleted its permits, too, before the directory was empty.
             let released = soon(hold.release()).await.map_err(|error| error.kind());
             assert!(
                 matches!(released, Ok(()) | Err(ErrorKind::Lost(LossReason::NodeDeleted))),

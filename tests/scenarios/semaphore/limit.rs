@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use zklock_core::{Client, ErrorKind, Hold, Lock, LockSpec};
 
-/// With 1 permit as long as the node is not there.
+/// A semaphore with 1 permit in all as long as the node does not exist.
 fn told(client: &Client, name: &str, permits: u32) -> Lock {
     let spec = LockSpec::semaphore(&format!("/semaphore/limit-{name}"), 1).unwrap();
     client.lock(&spec.permits(permits).limit_at(&format!("/limits/{name}"))).unwrap()
@@ -68,7 +68,7 @@ async fn a_limit_that_is_lowered_takes_nothing_away_and_holds_back_the_next() {
     }
     soon(holds.pop().unwrap().release()).await.unwrap();
     drop(soon(next).await.unwrap());
-    // None at all: nobody gets one.
+    // With a limit of zero nobody gets a permit.
     soon(client.set_limit("/limits/lowered", 0)).await.unwrap();
     has(&operator, "/semaphore/limit-lowered", 0, 0);
     assert!(soon(told(&client, "lowered", 1).try_acquire()).await.unwrap().is_none());
@@ -78,12 +78,12 @@ async fn a_limit_that_is_lowered_takes_nothing_away_and_holds_back_the_next() {
 async fn a_node_that_comes_later_or_goes_is_noticed() {
     let (client, operator) = (client().await, operator());
     let hold = soon(told(&client, "later", 1).acquire()).await.unwrap();
-    // More than the limit that was told: it may be raised.
+    // It may wait for more permits than the lock's own limit, because the node may raise that.
     let two = waits("later", 2).await;
     soon(client.set_limit("/limits/later", 3)).await.unwrap();
     let two = soon(two).await.unwrap();
     let next = waits("later", 1).await;
-    // Then there is one again, and a limit of none that was meant to be there is the told one.
+    // Without the node the lock's own limit of 1 counts again.
     operator.delete("/limits/later");
     soon(hold.release()).await.unwrap();
     has(&operator, "/semaphore/limit-later", 1, 3);
@@ -99,11 +99,11 @@ async fn a_node_that_says_something_else_is_refused_and_named() {
     operator.create_all("/limits/bad", "three");
     let lock = told(&client, "bad", 1);
     says(&soon(lock.acquire()).await.unwrap_err(), ErrorKind::Refused, &["/limits/bad", "shared count"]);
-    // Its place in the queue is given back in the background, and a try would find it there.
+    // The client leaves the queue in the background. Until then a try would find its node there.
     settled(&client).await;
     says(&soon(lock.try_acquire()).await.unwrap_err(), ErrorKind::Refused, &["/limits/bad"]);
     has(&operator, "/semaphore/limit-bad", 0, 0);
-    // Nor does it become invalid under a waiter without the waiter being told.
+    // A waiter also gets the error if the limit becomes invalid while it waits.
     soon(client.set_limit("/limits/bad", 1)).await.unwrap();
     let hold = soon(lock.acquire()).await.unwrap();
     let (other, proxy) = proxied_client().await;
@@ -115,7 +115,7 @@ async fn a_node_that_says_something_else_is_refused_and_named() {
     says(&soon(waiter).await.unwrap().unwrap_err(), ErrorKind::Refused, &["/limits/bad"]);
     has(&operator, "/semaphore/limit-bad", 0, 1);
     soon(hold.release()).await.unwrap();
-    // A negative number counts as none.
+    // A negative number counts as zero.
     operator.set("/limits/bad", (-1_i32).to_be_bytes());
     assert!(soon(lock.try_acquire()).await.unwrap().is_none());
 }
@@ -132,7 +132,7 @@ async fn a_limit_is_written_whole_or_not_at_all_and_its_node_is_made() {
         let error = soon(client.set_limit(bad, 1)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{bad:?}: {error}");
     }
-    // Not while nobody answers, and not for ever.
+    // The call fails while no server answers, and does not wait for ever.
     let options =
         crate::support::options(&proxy.connect_string()).connect_timeout(Duration::from_millis(300));
     let hasty = Client::connect(options).await.unwrap();

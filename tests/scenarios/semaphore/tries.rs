@@ -1,4 +1,4 @@
-//! A try succeeds if there are permits that nobody before it waits for, and leaves nothing if not.
+//! A try succeeds if there are permits that nobody ahead waits for. Otherwise it leaves nothing.
 
 use crate::support::permits::{Waiter, has, semaphore, take};
 use crate::support::{client, operator, options, proxied_client, settled, soon};
@@ -45,7 +45,7 @@ async fn a_try_does_not_overtake_who_waits_for_more() {
     let head = Waiter::new(path, true, 3, 3).await;
     let (other, proxy) = proxied_client().await;
     proxy.record();
-    // Two are free.
+    // Two permits are free, but the waiter is ahead.
     assert!(soon(semaphore(&other, path, 3, 1).try_acquire()).await.unwrap().is_none());
     settled(&other).await;
     // It took no permit, which would have woken the head, and left no watch.
@@ -107,7 +107,7 @@ async fn a_try_behind_one_that_takes_no_permit_is_told_that_it_is_busy_when_its_
     let client = soon(Client::connect(options)).await.unwrap();
     drop(take(&client, path, 3, 1).await);
     settled(&client).await;
-    // Its process stands still, or is dead and its session not over yet.
+    // A contender whose process is paused, or is dead while its session still lives.
     let node = format!("{path}/locks/_c_01234567-89ab-4cde-8f01-23456789abcd-lock-");
     let node = operator.create_mode(&node, "", Mode::EphemeralSequential);
     assert!(soon(semaphore(&client, path, 3, 1).try_acquire()).await.unwrap().is_none());

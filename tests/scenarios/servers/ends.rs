@@ -1,4 +1,4 @@
-//! That a session is over is one server's word. A leader that has lost its followers gives it before anybody has committed it.
+//! A client learns the end of its session from one server. A leader without followers reports the end before it is committed.
 
 use crate::support::queue::held;
 use crate::support::{SESSION, SOON, client_of, on_a_thread, soon};
@@ -9,7 +9,7 @@ use zklock_core::{ConnectionState, ErrorKind};
 
 const TICK: Duration = Duration::from_millis(200);
 
-/// With servers that bear with the silence of others for five sessions.
+/// Servers that tolerate the silence of other servers for five sessions.
 fn patient_servers() -> Ensemble {
     let ensemble =
         Ensemble::builder().servers(3).tick(TICK).quorum_proxies(true).configure("syncLimit=100").start();
@@ -17,7 +17,7 @@ fn patient_servers() -> Ensemble {
     ensemble
 }
 
-/// From now on the leader hears its clients alone.
+/// From now on the leader only hears its clients.
 fn isolate_leader(ensemble: &Ensemble) -> Instant {
     let leader = ensemble.leader();
     for follower in ensemble.followers() {
@@ -26,19 +26,19 @@ fn isolate_leader(ensemble: &Ensemble) -> Instant {
     Instant::now()
 }
 
-/// When a session of which the leader has heard nothing since then is over to it. To ask it would keep the session alive.
+/// When the leader ends a session that it has not heard of since then. Asking the leader would keep the session alive.
 fn over_to_leader(isolated: Instant) -> Instant {
     isolated + SESSION + 3 * TICK
 }
 
-/// The leader ends before its followers have heard anything, and one of them leads.
+/// Kills the leader before its followers have heard anything, and waits until one of them leads.
 fn leader_is_killed(ensemble: &Ensemble) -> Admin {
     let killed = ensemble.leader();
     let others = ensemble.followers();
     killed.kill();
     for other in &others {
         let link = ensemble.quorum_link(other, killed);
-        // With what the leader had sent: they would write it down.
+        // Drop what the leader has sent, too: the followers would log it.
         link.reset();
         link.thaw();
     }
@@ -70,7 +70,7 @@ async fn a_release_does_not_believe_it() {
     let client = client_of(&connect_string([near.address(), far.address()])).await;
     let hold = held(&client.mutex("/ended-and-released").unwrap()).await;
     let isolated = isolate_leader(&ensemble);
-    // Late enough to be waiting still when the leader says so.
+    // Late enough to be still waiting when the leader reports the end.
     tokio::time::sleep_until((isolated + SESSION * 2 / 5).into()).await;
     assert!(!hold.valid_for().is_zero());
     let node = hold.node().to_owned();

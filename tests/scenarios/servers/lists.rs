@@ -1,4 +1,4 @@
-//! Access lists on a server of 3.4, which is asked for every node in another way than later ones.
+//! Access lists on a server of 3.4, where every node is created by other requests than on later servers.
 
 use super::old;
 use crate::support::queue::held;

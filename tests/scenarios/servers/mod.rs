@@ -1,5 +1,5 @@
-//! Real servers of the oldest release that is promised to do and of the newest. One of 3.4 hangs up on a request that came with a
-//! later version.
+//! Real servers of the oldest supported release and of the newest. A server of 3.4 hangs up on a request that came with a later
+//! version.
 
 mod ends;
 mod lists;

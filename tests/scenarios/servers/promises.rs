@@ -1,4 +1,4 @@
-//! The promises of a mutex on the oldest and on the newest release, and what other kinds do there.
+//! The promises of a mutex on the oldest and on the newest release, and other kinds there.
 
 use super::{client_at, new, old, operator_at, proxied_at};
 use crate::support::register::{Register, assert_growing, clients};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zklock_core::{Client, ErrorKind, HoldState, LossReason};
 
-/// A module of all these tests for each release.
+/// Makes a module with all these tests for each release.
 macro_rules! on {
     ($($release:ident)+ => $tests:tt) => {
         $(mod $release { on! { @each $release $tests } })+
@@ -60,7 +60,7 @@ async fn one_holds_after_the_other_and_the_tokens_grow(servers: &'static Ensembl
     }
     let operator = operator_at(servers);
     operator.wait_for_children(path, 0, SOON);
-    // The token may have been read: a server of 3.4 does not send it with the creation.
+    // On a server of 3.4 the client has to read the token: the reply to the creation does not have it.
     let hold = soon(clients[0].mutex(path).unwrap().acquire()).await.unwrap();
     assert_eq!(hold.token().value(), operator.stat(hold.node()).unwrap().czxid as u64);
 }
@@ -99,7 +99,7 @@ async fn grants_follow_the_order_of_the_nodes_and_a_release_wakes_two(servers: &
         soon(hold.release()).await.unwrap();
         hold = soon(waiter).await.unwrap().unwrap();
         let events = || proxied.iter().map(|(_, proxy)| woken(proxy)).collect::<Vec<_>>();
-        // The next, and the one behind it, which looks while the next holds.
+        // The next waiter, and the one behind it, which looks while the next holds.
         let is_expected = |(at, count): (usize, &usize)| match at.checked_sub(number) {
             None | Some(0) => (1..=2).contains(count),
             Some(behind) => *count == usize::from(behind == 1),
@@ -161,7 +161,7 @@ async fn a_holder_is_told_within_a_heartbeat(servers: &'static Ensemble) {
     let lock = client.mutex("/promises/told").unwrap();
     let noise = Noise::measured();
     let hold = soon(lock.acquire()).await.unwrap();
-    // The heartbeat is known to such a server.
+    // Such a server knows the heartbeat's requests.
     assert!(proxy.on(Trigger::reply(Kind::Multi).nth(3)).wait(SOON));
     assert!(hold.valid_for() > Duration::ZERO && hold.state() == HoldState::Held);
     operator.delete(hold.node());
@@ -173,7 +173,7 @@ async fn a_holder_is_told_within_a_heartbeat(servers: &'static Ensemble) {
     let hold = soon(lock.acquire()).await.unwrap();
     expire(servers, &proxy);
     assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
-    // The next session's server is asked again.
+    // The client asks the server of its next session again.
     let _hold = soon(lock.acquire()).await.unwrap();
     assert_eq!(client.stats().sessions, 2);
 }
@@ -233,7 +233,7 @@ async fn a_semaphore_gives_single_permits_and_follows_its_limit(servers: &'stati
     operator_at(servers).wait_for_children(&format!("{path}/locks"), 1, SOON);
     soon(a.release()).await.unwrap();
     let _c = soon(waiter).await.unwrap().unwrap();
-    // It is created, which takes no transaction.
+    // Creating the node takes no transaction.
     soon(one.set_limit("/promises/limit/n", 3)).await.unwrap();
     assert_eq!(operator_at(servers).data("/promises/limit/n"), [0, 0, 0, 3]);
 }

@@ -1,4 +1,4 @@
-//! Servers of 3.4 do not support what needs a creation in a transaction. The error comes before anything is sent, and the
+//! Servers of 3.4 do not support locks that create nodes in a transaction. The error comes before anything is sent, and the
 //! session goes on.
 
 use super::{old_client, old_operator, old_proxied};
@@ -13,7 +13,7 @@ pub(super) fn is_refused(error: &Error, what: &str, instead: &str) {
     says(error, ErrorKind::Refused, &[what, "needs ZooKeeper 3.5 or later", "of version 3.4", instead]);
 }
 
-/// Nothing of it was sent, and its session and connection are those from before.
+/// Asserts that nothing of the call was sent, and that the client still has its session and connection.
 async fn goes_on(client: &Client, proxy: &Proxy, accepted: u64) {
     let sent = |message: &ground::Message| message.side == Side::Request;
     for message in proxy.messages().iter().filter(|message| sent(message)) {
@@ -47,7 +47,7 @@ async fn several_permits_are_refused_though_all_are_taken() {
     // The head of the queue has its node there already, and waits until it counts.
     old_operator().wait_for_children(&format!("{path}/leases"), 3, SOON);
     let two = client.lock(&LockSpec::semaphore(path, 2).unwrap().permits(2)).unwrap();
-    // It does not wait for its turn, at which it would get nothing.
+    // It does not wait for its turn, which would only bring this error.
     is_refused(&soon(two.acquire()).await.unwrap_err(), "several permits at once", "one by one");
     let left = ["locks", "leases"].map(|queue| old_operator().children(&format!("{path}/{queue}")).len());
     assert_eq!(left, [1, 3]);

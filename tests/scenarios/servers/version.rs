@@ -1,4 +1,4 @@
-//! How a client knows what its servers know: it asks at the opening of a session, or it was told.
+//! How a client learns which requests its servers know: it asks when it opens a session, or its options state the version.
 
 use super::refusals::is_refused;
 use super::{old, old_client, old_operator};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use zklock_core::{Client, Error, ErrorKind, LockSpec};
 
-/// A server behind something that counts how often it is asked for its version, and perhaps lets no such word through.
+/// Stands in front of a server, counts how often its version is asked for, and may let no such question through.
 struct Doorman {
     address: SocketAddr,
     asked: Arc<AtomicUsize>,
@@ -41,7 +41,7 @@ fn let_in(mut client: TcpStream, server: SocketAddr, asked: &AtomicUsize, is_sil
     if &word == b"srvr" {
         asked.fetch_add(1, Ordering::Relaxed);
         if is_silent {
-            // Until the client has had enough of it.
+            // No answer: wait until the client gives up.
             return client.read_exact(&mut word).ok();
         }
     }
@@ -100,7 +100,7 @@ async fn an_old_server_that_does_not_say_its_version_is_found_out() {
     old_operator().wait_for_children("/old/silent", 0, SOON);
 }
 
-/// The error of what such a server cannot do, as the first thing that it is asked. The session goes on, and nothing is left.
+/// Returns the error if the first request is one that such a server does not know. The session goes on, and nothing is left.
 async fn first_refusal(call: impl AsyncFnOnce(&Client) -> Error, left: &[&str]) -> Error {
     let doorman = Doorman::before(old().server(0).address(), true);
     let client = soon(client_of(&doorman.address.to_string())).await;
@@ -120,7 +120,7 @@ async fn what_an_old_and_silent_server_cannot_do_is_refused_by_name_if_it_comes_
         let locks = ["/old/first-set/a", "/old/first-set/b"].map(|path| client.mutex(path).unwrap());
         client.all(&locks).unwrap().acquire().await.unwrap_err()
     };
-    // Both if the directories exist, and if they do not.
+    // First without the directories, then with them.
     for _ in 0..2 {
         let error = first_refusal(set, &["/old/first-set/a", "/old/first-set/b"]).await;
         is_refused(&error, "a set of locks", "one by one");

@@ -1,4 +1,4 @@
-//! A server of 3.4 cannot take a watch back. So those that nobody waits for any more stay, and the connection with them.
+//! A server of 3.4 cannot remove a watch. So watches that nobody needs any more stay, and the connection is kept.
 
 use super::{old_client, old_operator, old_proxied};
 use crate::support::{SOON, settled, soon};
@@ -13,7 +13,7 @@ async fn gives_up(lock: &Lock) {
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
 }
 
-/// No request was sent that is not known, and the connection is the first.
+/// Asserts that the client sent no request that the server does not know, and still has its first connection.
 fn is_undisturbed(client: &Client, proxy: &Proxy, accepted: u64) {
     let messages = proxy.messages();
     let unknown = |kind: Kind| matches!(kind, Kind::Other(_));
@@ -36,7 +36,7 @@ async fn one_that_is_given_up_costs_no_connection_and_the_next_is_told_all_the_s
     old_operator().wait_for_children(path, 2, SOON);
     soon(hold.release()).await.unwrap();
     let hold = soon(waiter).await.unwrap().unwrap();
-    // The path of the same node is watched again after what was kept for it has fired.
+    // The same path can be watched again after the watch that was kept for it has fired.
     soon(hold.release()).await.unwrap();
     is_undisturbed(&client, &proxy, accepted);
 }
@@ -73,7 +73,7 @@ async fn one_whose_reply_comes_when_nobody_waits_any_more_is_kept() {
     call.abort();
     assert!(soon(call).await.unwrap_err().is_cancelled());
     gate.open();
-    // Everything that would be sent because of that is sent before this.
+    // By then the client would have sent every request that follows from that.
     let is_answered = proxy.on(Trigger::reply(Kind::Ping).nth(2));
     assert!(is_answered.wait(SOON));
     soon(hold.release()).await.unwrap();

@@ -1,7 +1,7 @@
-//! Processes that are killed or stand still: nothing else stops all threads at once.
+//! Processes that are killed or paused: nothing else stops all threads at once.
 //!
-//! A child is this very program, told to run one ignored test. It talks to its parent on its standard output, and ends
-//! when its standard input does.
+//! A child is this same program, running one ignored test. It talks to its parent on its standard output, and ends when
+//! its standard input does.
 
 use crate::support::{SOON, options};
 use rustix::process::{Pid, Signal, kill_process};
@@ -19,7 +19,7 @@ const HOSTS: &str = "ZKLOCK_CHILD_HOSTS";
 const PATH: &str = "ZKLOCK_CHILD_PATH";
 const SESSION: &str = "ZKLOCK_CHILD_SESSION";
 
-/// In the child: what its parent has told it to connect to, and the lock's path. `None` if no parent has started it.
+/// In the child: the options with which to connect, and the lock's path. `None` if no parent has started it.
 pub(crate) fn orders() -> Option<(ClientOptions, String)> {
     let path = std::env::var(PATH).ok()?;
     let variable = |name| std::env::var(name).expect("set by the parent");
@@ -76,18 +76,18 @@ impl Process {
         Self { child, lines }
     }
 
-    /// The next that it says.
+    /// The next line that it prints for us.
     #[track_caller]
     pub(crate) fn line(&self) -> String {
         self.lines.recv_timeout(SOON).expect("the child says something")
     }
 
-    /// It says nothing for that long.
+    /// Whether it prints nothing for that long.
     pub(crate) fn is_silent(&self, time: Duration) -> bool {
         matches!(self.lines.recv_timeout(time), Err(RecvTimeoutError::Timeout))
     }
 
-    /// Its number.
+    /// Its process number.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

@@ -1,4 +1,4 @@
-//! Contenders for one lock. The register says whether more of them are in at once than its kind allows.
+//! Contenders for one lock. The register panics if more of them hold it at once than its kind allows.
 
 use crate::support::register::{Faults, Register, clients, expired};
 use crate::support::{SOON, operator, settled};
@@ -25,13 +25,13 @@ pub(crate) struct Contest {
 }
 
 impl Contest {
-    /// For so long, and then until everybody can have had another turn.
+    /// Runs for this time, and then until everybody can have had another turn.
     pub(crate) async fn in_peace(&self, time: Duration) -> Arc<Register> {
         let clients = clients(&shared().connect_string(), self.clients).await;
         self.run(&clients, tokio::time::sleep(time)).await
     }
 
-    /// The same, while connections break and sessions end. Also gives how many sessions have ended.
+    /// The same, while connections break and sessions end. Also returns how many sessions have ended.
     pub(crate) async fn under_faults(&self, time: Duration) -> (Arc<Register>, u64) {
         let (clients, mut faults) = Faults::beset(self.clients).await;
         let work = async {
@@ -57,7 +57,7 @@ impl Contest {
             });
         }
         work.await;
-        // Also after the last of the faults.
+        // Grants must go on after the last fault.
         let enough = register.count() + self.contenders;
         let more = async {
             while register.count() < enough {

@@ -1,4 +1,4 @@
-//! Calls that must be over when their time is.
+//! Calls that must end by their deadline.
 
 use crate::support::kinds::LockKind;
 use crate::support::{GRACE, SOON, client, operator, proxied_client, settled, soon};
@@ -6,11 +6,11 @@ use ground::{Direction, not_later};
 use std::time::{Duration, Instant};
 use zklock_core::{Error, ErrorKind, Lock};
 
-/// A deadline, and how long what does not happen is waited for.
+/// A deadline, and how long to wait to see that nothing happens.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(300);
 pub(crate) const DIRECTIONS: [Direction; 3] = [Direction::ToServer, Direction::ToClient, Direction::Both];
 
-/// It times out in time. A sleep beside it tells how late the machine is.
+/// Asserts that an acquire times out in time. A sleep beside it measures how late the machine is.
 pub(crate) async fn times_out(lock: &Lock) -> Error {
     let start = Instant::now();
     let sleep = tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! Promise 7, as every kind of lock keeps it: one that waits through a proxy, and what is delivered to it.
+//! Promise 7, as every kind of lock keeps it: a client waits through a proxy, and its hold is checked on delivery.
 
 use crate::support::kinds::LockKind;
 use crate::support::loss::Blow;
@@ -12,8 +12,8 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, Lock};
 
-/// Longer than a write proves where only one went before it (T/4), shorter than the client library waits for a sign of
-/// life (2/5 T).
+/// Longer than the lease that a write proves if only one write went before it (T/4), and shorter than the time for which
+/// the client library waits for a sign of life (2/5 T).
 pub(crate) const BEYOND_A_LEASE: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 3);
 
 pub(crate) type Acquiring = JoinHandle<Result<Hold, Error>>;
@@ -27,7 +27,7 @@ pub(crate) fn acquiring(lock: Lock) -> Acquiring {
     })
 }
 
-/// What must hold for a hold that was just delivered.
+/// Asserts that a hold that was just delivered is valid and has its nodes.
 #[track_caller]
 pub(crate) fn is_live(kind: &LockKind, hold: &Hold, client: &Client, operator: &Admin) {
     assert_eq!(hold.state(), HoldState::Held);
@@ -62,7 +62,7 @@ impl Wait {
         Self { path, first, waiter, proxy, acquired, operator }
     }
 
-    /// The node of the one that waits, in the only queue there is.
+    /// The waiter's node, if there is only one queue.
     pub(crate) fn node(&self) -> String {
         let children = self.operator.children(&self.path);
         let name =
@@ -71,7 +71,7 @@ impl Wait {
     }
 }
 
-/// It queues again, and is not let in beside the holder.
+/// Asserts that a waiter that is hit queues again, and is not granted the lock beside its holder.
 pub(crate) async fn queues_again(kind: &LockKind, blow: Blow) {
     let mut wait = Wait::new(kind, &format!("again-{blow:?}")).await;
     let node = wait.node();
@@ -80,7 +80,7 @@ pub(crate) async fn queues_again(kind: &LockKind, blow: Blow) {
         wait.operator.wait_for_node(&node, false, SOON);
         (kind.has_queued)(&wait.operator, &wait.path, 1);
     }
-    // For so long that the grant needs a check.
+    // Long enough that the grant needs a check.
     let early = tokio::time::timeout(HEARTBEAT * 3 / 2, &mut wait.acquired).await;
     assert!(early.is_err(), "{}: beside the holder", wait.path);
     soon(wait.first.release()).await.unwrap();
@@ -121,13 +121,13 @@ pub(crate) async fn is_told_too_late(kind: &LockKind) {
     soon(hold.release()).await.unwrap();
 }
 
-/// So short that a process can stand still for longer.
+/// So short that a process can be paused for longer.
 const SHORT: Duration = Duration::from_secs(1);
 /// Past the lease, and past the session.
 const STALLS: [Duration; 2] = [SHORT.checked_mul(11).unwrap().checked_div(16).unwrap(), PAST_THE_SESSION];
 const PAST_THE_SESSION: Duration = SHORT.checked_mul(7).unwrap().checked_div(4).unwrap();
 
-/// The process stands still between the grant and its delivery. It is to run on one thread.
+/// The process sleeps between the grant and its delivery. Call it on a runtime with one thread.
 pub(crate) async fn slept_through(kind: &LockKind) {
     for stall in STALLS {
         let hold = delivered_after(kind, stall, None).await;
@@ -135,14 +135,14 @@ pub(crate) async fn slept_through(kind: &LockKind) {
     }
 }
 
-/// The same, for one that tries once and has time left to try again.
+/// The same for a try that has time left to try again.
 pub(crate) async fn slept_through_a_try(kind: &LockKind) {
     for stall in STALLS {
         delivered_after(kind, stall, Some(SOON)).await;
     }
 }
 
-/// The same, for one that tries once and has no time left.
+/// The same for a try that has no time left.
 pub(crate) async fn slept_through_the_end_of_a_try(kind: &LockKind) {
     delivered_after(kind, PAST_THE_SESSION, Some(SHORT)).await;
 }
@@ -156,7 +156,7 @@ async fn delivered_after(kind: &LockKind, stall: Duration, patience: Option<Dura
     let client = Client::connect(options).await.unwrap();
     let (lock, counted) = ((kind.lock)(&client, &path), client.clone());
     let stalled = tokio::spawn(async move {
-        // It is always in the run queue, so it comes between the task that counts the grant and the one that gets it.
+        // This task is always in the run queue, so it runs between the task that counts the grant and the one that receives it.
         std::future::poll_fn(|context| {
             context.waker().wake_by_ref();
             if counted.stats().grants == 0 { Poll::Pending } else { Poll::Ready(()) }

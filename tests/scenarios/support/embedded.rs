@@ -1,4 +1,4 @@
-//! A bare connection, and what most tests of the embedded server need.
+//! A bare connection, and helpers for most tests of the embedded server.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use zklock_testkit::{Injected, Server};
 
 /// The shortest session of a server with ZooKeeper's own ticks.
 pub(crate) const SESSION: Duration = Duration::from_secs(4);
-/// How long nothing must happen where nothing is to happen.
+/// How long to wait to see that nothing happens.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(100);
 
 pub(crate) fn manual() -> Server {
@@ -26,7 +26,7 @@ pub(crate) async fn client_with(server: &Server, session: Duration) -> Client {
     soon(Client::connect(options)).await.unwrap()
 }
 
-/// Waits for a fault without keeping a thread of the runtime.
+/// Waits until a fault has struck, without blocking a thread of the runtime.
 #[track_caller]
 pub(crate) fn struck(injected: &Injected) -> impl Future<Output = ()> + use<> {
     let (caller, injected) = (std::panic::Location::caller(), injected.clone());
@@ -116,7 +116,7 @@ impl Raw {
         Self::attach(server, timeout, 0, &[0; 16]).unwrap()
     }
 
-    /// Brings a session here; an error where that is refused.
+    /// Moves a session to this connection. The error is the server's refusal.
     pub(crate) fn attach(
         server: &Server,
         timeout: Duration,
@@ -158,7 +158,7 @@ impl Raw {
         self.frame_out(&[xid.to_be_bytes().as_slice(), &operation.to_be_bytes(), body].concat());
     }
 
-    /// Sends a frame; one that the server has closed the connection to is lost, as what comes back will tell.
+    /// Sends a frame. If the server has closed the connection, the frame is lost, and the next read shows that.
     pub(crate) fn frame_out(&mut self, frame: &[u8]) {
         let _ = self.stream.write_all(&[(frame.len() as i32).to_be_bytes().as_slice(), frame].concat());
     }
@@ -169,7 +169,7 @@ impl Raw {
         self.answer_within(SOON).expect("an answer")
     }
 
-    /// The next answer or notification; `None` if there is none by `bound`, or the connection has ended.
+    /// The next answer or notification; `None` if none comes by `bound`, or the connection has ended.
     pub(crate) fn answer_within(&mut self, bound: Duration) -> Option<Answer> {
         let frame = self.frame_in(bound).ok()??;
         let int = |at: usize| i32::from_be_bytes(frame[at..at + 4].try_into().unwrap());
@@ -189,7 +189,7 @@ impl Raw {
         self.frame_in(bound).is_err()
     }
 
-    /// It is there, and is answered.
+    /// Asserts that the server answers on this connection.
     #[track_caller]
     pub(crate) fn is_served(&mut self) {
         assert_eq!(self.ask(-2, operation::PING, &[]).error, 0);

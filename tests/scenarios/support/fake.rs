@@ -1,4 +1,4 @@
-//! A server that opens sessions, and then says what a test wants, however wrong.
+//! A server that opens sessions, and then gives any answer that a test wants, however wrong.
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -30,7 +30,7 @@ pub(crate) fn reply(number: i32, error: i32, body: &[u8]) -> Vec<u8> {
     frame(&[&number.to_be_bytes(), &9_i64.to_be_bytes(), &error.to_be_bytes(), body])
 }
 
-/// A request, as far as it matters.
+/// The parts of a request that matter here.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
     pub(crate) number: i32,
@@ -49,7 +49,7 @@ impl Request {
     }
 }
 
-/// Its answer.
+/// The server's answer.
 #[derive(Clone)]
 pub(crate) enum Says {
     Once(Vec<u8>),
@@ -57,7 +57,7 @@ pub(crate) enum Says {
     Endlessly(Vec<u8>),
 }
 
-/// How its clients reach it.
+/// The transport by which clients reach it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Over {
     Tcp,
@@ -138,13 +138,13 @@ impl Fake {
         self.accepted.load(Ordering::SeqCst)
     }
 
-    /// How many bytes were taken from it.
+    /// How many bytes its clients have taken.
     pub(crate) fn sent(&self) -> usize {
         self.sent.load(Ordering::SeqCst)
     }
 }
 
-/// A certificate and its key, in PEM, as OpenSSL makes them. It vouches for itself.
+/// A self-signed certificate and its key, in PEM, made by OpenSSL.
 pub(crate) fn certificate() -> (String, String) {
     let mut command = Command::new("openssl");
     command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
@@ -172,7 +172,7 @@ static IDENTITY: LazyLock<Identity> = LazyLock::new(|| {
 impl Drop for Fake {
     fn drop(&mut self) {
         self.has_ended.store(true, Ordering::SeqCst);
-        // Its thread waits for a connection.
+        // The thread that listens only ends after another connection.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -212,8 +212,8 @@ fn write(stream: &mut impl Write, bytes: &[u8], sent: &AtomicUsize) -> io::Resul
     Ok(())
 }
 
-/// How often code of ours, or of the client library, has panicked in this process since this was first called. A panic in
-/// a task would go by unseen.
+/// How often our code or the client library has panicked in this process since the first call of this. Otherwise a panic in a
+/// task would go unnoticed.
 pub(crate) fn panics() -> usize {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     static COUNTING: Once = Once::new();

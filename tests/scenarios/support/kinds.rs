@@ -12,13 +12,13 @@ pub(crate) struct LockKind {
     pub(crate) lock: fn(&Client, &str) -> Lock,
     /// A lock that excludes it.
     pub(crate) rival: fn(&Client, &str) -> Lock,
-    /// The directories of its nodes, below the path: the queue, and where permits are.
+    /// The directories of its nodes, below the path: the queue, and that of the permits.
     pub(crate) places: &'static [&'static str],
-    /// The reply with which the wait for a rival begins.
+    /// The reply that begins the wait for a rival.
     pub(crate) waits: fn(&str) -> Trigger,
     /// The directory whose event ends the wait, below the path.
     pub(crate) told_at: &'static str,
-    /// Waits until a rival holds, and so many others wait or not.
+    /// Waits until a rival holds, and this number of others wait.
     pub(crate) has_queued: fn(&Admin, &str, usize),
 }
 
@@ -66,7 +66,7 @@ pub(crate) const PERMIT: LockKind = LockKind {
     places: &["/locks", "/leases"],
     waits: |path| waits_for_permits(path, 1),
     told_at: "/leases",
-    // The one that waits is at the head, with the nodes of its permits.
+    // The waiter is at the head of the queue, and has created the nodes of its permits.
     has_queued: |operator, path, queued| has(operator, path, queued, 3 + queued),
 };
 

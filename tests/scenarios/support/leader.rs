@@ -4,7 +4,7 @@ use crate::support::child::{self, Process};
 use std::time::Duration;
 use zklock_core::blocking;
 
-/// The child: campaigns, says that it leads, and goes on until it is killed.
+/// The child: campaigns, reports that it leads, and goes on until it is killed.
 #[test]
 #[ignore = "the child of other tests"]
 fn leader() {
@@ -26,7 +26,7 @@ impl Leader {
         Self(Process::start(concat!(module_path!(), "::leader"), hosts, path, Self::SESSION))
     }
 
-    /// Waits until it leads, and gives its token.
+    /// Waits until it leads, and returns its token.
     #[track_caller]
     pub(crate) fn leads(&self) -> u64 {
         self.0.line().parse().expect("a token")

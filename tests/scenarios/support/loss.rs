@@ -1,4 +1,4 @@
-//! Promise 6, as every kind of lock keeps it whose holds have one node each.
+//! Promise 6, as kept by every kind of lock whose holds have one node each.
 
 use crate::support::kinds::LockKind;
 use crate::support::timing::{Noise, Observer};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zklock_core::{Client, ErrorKind, Lock, LossReason};
 
-/// How a hold is lost at the servers.
+/// The event on the servers by which a hold is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Blow {
     Expiry,
@@ -20,7 +20,7 @@ pub(crate) enum Blow {
 impl Blow {
     pub(crate) const ALL: [Self; 3] = [Self::Expiry, Self::NodeDeleted, Self::ParentDeleted];
 
-    /// Gives the time just before.
+    /// Causes the loss. Returns the time just before it.
     pub(crate) fn strike(self, proxy: &Proxy, operator: &Admin, path: &str, node: &str) -> Instant {
         let start = Instant::now();
         match self {
@@ -39,7 +39,7 @@ impl Blow {
     }
 }
 
-/// The next heartbeat has just been answered: the worst moment for bad news.
+/// Waits until a heartbeat has just been answered: the worst moment for a loss.
 #[track_caller]
 pub(crate) fn just_after_a_heartbeat(proxy: &Proxy) {
     assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON), "no heartbeat");
@@ -76,7 +76,7 @@ pub(crate) async fn told_within(kind: &LockKind, outer: Option<fn(&Client, &str)
     let bound = HEARTBEAT + noise.allowance();
     not_later(polled.max(woken), bound);
 
-    // Final, whatever is tried: told at once, and told again by the release.
+    // The loss is final: every further call reports it at once, and so does the release.
     assert_eq!(soon(hold.lost()).await, Some(blow.reason()));
     assert_eq!(soon(hold.confirm()).await.unwrap_err().kind(), ErrorKind::Lost(blow.reason()));
     observer.finish();
@@ -84,7 +84,7 @@ pub(crate) async fn told_within(kind: &LockKind, outer: Option<fn(&Client, &str)
     assert_eq!(hold.valid_for(), Duration::ZERO);
     let mut losses = 1;
     if let Some(outer) = outer {
-        // A hold is only told of what happened to its own node.
+        // A hold is only lost with its own node.
         let is_fine = soon(outer.release()).await.is_ok();
         assert_eq!(is_fine, blow == Blow::NodeDeleted, "{path}");
         losses += u64::from(!is_fine);

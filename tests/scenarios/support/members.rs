@@ -19,14 +19,14 @@ pub(crate) fn leaves(member: Member) -> JoinHandle<Result<(), Error>> {
     tokio::spawn(async move { member.leave().await })
 }
 
-/// Tells when the member, whose client is behind this proxy, has begun to wait for the other to leave.
+/// A hook that fires when the member, whose client is behind this proxy, has begun to wait for the other to leave.
 pub(crate) fn waits_to_leave(proxy: &Proxy, member: &Member, other: &Member) -> Hook {
-    // The one whose name comes first keeps its node. The other deletes its own, and has read all nodes before.
+    // The member with the first name keeps its node. The other deletes its own, after it has read all nodes.
     let nth = if member.node() < other.node() { 1 } else { 2 };
     proxy.on(Trigger::reply(Kind::GetData).nth(nth).path(other.node()))
 }
 
-/// So many members, each with a client of its own, who are within.
+/// This number of members, within the barrier, each with its own client.
 pub(crate) async fn within(path: &str, members: u32) -> Vec<(Member, Client)> {
     let mut coming = Vec::new();
     for _ in 0..members {
@@ -41,7 +41,7 @@ pub(crate) async fn within(path: &str, members: u32) -> Vec<(Member, Client)> {
     within
 }
 
-/// Waits until so many members are there, `ready` not counted.
+/// Waits until this number of members are there, not counting `ready`.
 #[track_caller]
 pub(crate) fn there(operator: &Admin, path: &str, members: usize) -> Vec<String> {
     let mut seen = Vec::new();
@@ -54,7 +54,7 @@ pub(crate) fn there(operator: &Admin, path: &str, members: usize) -> Vec<String>
     seen
 }
 
-/// Nobody is left, and nothing that would let the next member in.
+/// Waits until nobody is left, nor anything that would let the next member in.
 #[track_caller]
 pub(crate) fn is_empty(operator: &Admin, path: &str) {
     operator.wait_for_children(path, 0, SOON);

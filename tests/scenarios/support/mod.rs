@@ -29,14 +29,14 @@ use zklock_core::{Access, Client, ClientOptions, Credentials, Error, ErrorKind, 
 /// The longest session of the shared server: its lease is long enough for a busy machine, its heartbeat short enough
 /// for a test.
 pub(crate) const SESSION: Duration = Duration::from_secs(4);
-/// How long a holder may be without news of its node.
+/// How long a holder may go without news of its node.
 pub(crate) const HEARTBEAT: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 10);
-/// How long anything may take that takes no time on an idle machine.
+/// The limit for anything that takes almost no time on an idle machine.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
 /// The delay beyond the deadline that promise 4 allows.
 pub(crate) const GRACE: Duration = Duration::from_millis(50);
 
-/// In a closed ensemble (see [`secured`]) those of one who is let in, and keeps what it creates to itself.
+/// Options for these hosts. In a secured ensemble (see [`secured`]) the client logs in, and only it may use its nodes.
 pub(crate) fn options(hosts: &str) -> ClientOptions {
     let options = ClientOptions::new(hosts).unwrap().session_timeout(SESSION).unwrap();
     if !secured::is_wanted() {
@@ -59,7 +59,7 @@ pub(crate) async fn client_of(hosts: &str) -> Client {
     Client::connect(options(hosts)).await.unwrap()
 }
 
-/// A client of the shared server that goes through a proxy of its own.
+/// A client of the shared server, behind its own proxy.
 pub(crate) async fn proxied_client() -> (Client, Proxy) {
     let proxy = Proxy::before(shared().server(0));
     (client_of(&proxy.connect_string()).await, proxy)
@@ -70,7 +70,7 @@ pub(crate) fn operator() -> Admin {
     Admin::connect(shared().server(0).address())
 }
 
-/// The result of what must not take long.
+/// The result of a future that must not take long.
 #[track_caller]
 pub(crate) fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let caller = std::panic::Location::caller();
@@ -82,7 +82,7 @@ pub(crate) fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// Does all of these at the same time.
+/// Runs all of these at the same time.
 pub(crate) fn all_of<F: Future<Output = ()> + Send + 'static>(
     futures: impl IntoIterator<Item = F>,
 ) -> impl Future<Output = ()> {
@@ -104,8 +104,8 @@ pub(crate) async fn settled(client: &Client) {
     .await;
 }
 
-/// Ends the latest session that came through the proxy, on the server, and says when that began. Its client is kept
-/// out meanwhile: one that comes back just then takes its session back, or keeps a connection that is never answered.
+/// Ends the latest session that came through the proxy, on the server, and returns when that began. Keeps its client out
+/// meanwhile: if it came back just then, it could take its session back, or keep a connection that is never answered.
 #[track_caller]
 pub(crate) fn expire_session(proxy: &Proxy) -> Instant {
     let (id, password, _) = proxy.session().pop().expect("a session");
@@ -117,15 +117,15 @@ pub(crate) fn expire_session(proxy: &Proxy) -> Instant {
     start
 }
 
-/// The result of what blocks, on a thread that nobody waits for: one that never comes back fails its test and does
-/// not hang it, as a thread of the runtime would.
+/// The result of a call that blocks, on a thread that nobody joins. If the call never comes back, its test fails. On a
+/// thread of the runtime the test would hang.
 pub(crate) async fn on_a_thread<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, result) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || sender.send(call()).ok());
     result.await.expect("the thread has not panicked")
 }
 
-/// The error is of this kind, and says all of this.
+/// Asserts that the error is of this kind, and its message has all these parts.
 #[track_caller]
 pub(crate) fn says(error: &Error, kind: ErrorKind, parts: &[&str]) {
     assert_eq!(error.kind(), kind, "{error}");

@@ -1,4 +1,4 @@
-//! Helpers for most of these scenarios: a semaphore, and its two directories.
+//! Helpers for semaphores and their two directories.
 
 use crate::support::{SOON, proxied_client, soon};
 use ground::wire::Admin;
@@ -10,7 +10,7 @@ pub(crate) fn semaphore(client: &Client, path: &str, limit: u32, permits: u32) -
     client.lock(&LockSpec::semaphore(path, limit).unwrap().permits(permits)).unwrap()
 }
 
-/// Holds that were acquired one after the other, the oldest first, of one permit each.
+/// Holds of one permit each, acquired one after the other, the oldest first.
 pub(crate) async fn take(client: &Client, path: &str, limit: u32, count: usize) -> Vec<Hold> {
     let mut holds = Vec::new();
     for _ in 0..count {
@@ -32,7 +32,7 @@ impl Waiter {
         let (client, proxy) = proxied_client().await;
         let lock = semaphore(&client, path, limit, permits);
         let locks = format!("{path}/locks");
-        // The last request of the counting, or the one for the watch.
+        // The last request of a counting, or the one that sets the watch.
         let waits = if is_head {
             Trigger::reply(Kind::Exists).path(locks).nth(countings(permits))
         } else {
@@ -41,7 +41,7 @@ impl Waiter {
         let waits = proxy.on(waits);
         let task = tokio::spawn(async move {
             let hold = lock.acquire().await.unwrap();
-            // Here, before anything else can come between.
+            // Check it here, before anything else can run.
             assert!(!hold.valid_for().is_zero(), "a dead hold was delivered: {hold:?}");
             hold
         });
@@ -55,14 +55,14 @@ impl Waiter {
         self.proxy.counts().replies(Kind::Event)
     }
 
-    /// The hold, and what it stands on.
+    /// The hold, with its client and proxy.
     pub(crate) async fn granted(self) -> (Hold, Ground) {
         (soon(self.task).await.unwrap(), Ground { _client: self.client, _proxy: self.proxy })
     }
 }
 
-/// How often the head counts before it waits. Servers before 3.7.2, and those of 3.8 before 3.8.2, do not tell what they have
-/// created in a transaction, so it reads that and counts once more.
+/// How often the head counts the permits before it waits. Servers before 3.7.2, and those of 3.8 before 3.8.2, do not report
+/// what a transaction has created, so the head reads that and counts once more.
 pub(crate) fn countings(permits: u32) -> usize {
     let figures = shared().server(0).mntr();
     let version = figures.get("zk_version").expect("the server says its version");
@@ -79,7 +79,7 @@ pub(crate) struct Ground {
     _proxy: Proxy,
 }
 
-/// How many are in the queue, and how many permits are taken: once that is so, as it must become.
+/// Waits until the queue and the permits have these numbers of nodes.
 #[track_caller]
 pub(crate) fn has(operator: &Admin, path: &str, queued: usize, taken: usize) {
     operator.wait_for_children(&format!("{path}/locks"), queued, SOON);

@@ -1,4 +1,4 @@
-//! Helpers for most of these scenarios: acquiring in a task, and the nodes of a queue.
+//! Helpers for acquiring in a task, and for the nodes of a queue.
 
 use crate::support::timing::Noise;
 use crate::support::{SOON, client, soon};
@@ -9,25 +9,25 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use zklock_core::{Client, Error, Hold, Lock, LockSpec, LossReason};
 
-/// Acquires in a task, which sees that what it gets is good.
+/// Acquires in a task, which checks that the hold is valid.
 pub(crate) fn acquire(lock: &Lock) -> JoinHandle<Result<Hold, Error>> {
     let lock = lock.clone();
     tokio::spawn(async move {
         let hold = lock.acquire().await;
-        // Here, before anything else can come between.
+        // Check it here, before anything else can run.
         assert!(hold.as_ref().is_ok_and(|hold| !hold.valid_for().is_zero()) || hold.is_err(), "{hold:?}");
         hold
     })
 }
 
-/// The hold of that task, which must not take long.
+/// The hold that a task acquires, which must not take long.
 #[track_caller]
 pub(crate) fn granted(task: JoinHandle<Result<Hold, Error>>) -> impl Future<Output = Hold> {
     let granted = soon(task);
     async move { granted.await.expect("the task goes on to its end").expect("it is its turn") }
 }
 
-/// A hold that must not take long.
+/// Acquires a lock, which must not take long.
 #[track_caller]
 pub(crate) fn held(lock: &Lock) -> impl Future<Output = Hold> {
     granted(acquire(lock))
@@ -88,12 +88,12 @@ pub(crate) async fn told(hold: &Hold, client: &Client, since: Instant, noise: &N
 /// How long to wait to see that nothing happens: several heartbeats.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(1000);
 
-/// How long the run of what has no end of its own is.
+/// How long to run something that has no end of its own.
 pub(crate) fn run_time(normal: Duration) -> Duration {
     if std::env::var_os("ZKLOCK_LONG").is_some() { Duration::from_secs(60) } else { normal }
 }
 
-/// The write side, for those who take the read side as well.
+/// The write side, for owners that also take the read side.
 pub(crate) fn reentrant_write(client: &Client, path: &str) -> Lock {
     client.lock(&LockSpec::write(path).unwrap().reentrant(true)).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Numbers that look random, and are the same in every run.
+//! Numbers that look random, but are the same in every run.
 
 /// Marsaglia's xorshift.
 pub(crate) struct Random(u64);

@@ -45,8 +45,8 @@ impl Held for blocking::Hold {
     }
 }
 
-/// The weights of all holds that can be relied upon are never more than the limit. A writer has all of it, a reader
-/// one; several permits weigh as many.
+/// Checks that the weights of all valid holds never exceed the limit. A writer weighs the whole limit, a reader 1, and a
+/// hold of permits as much as it has permits.
 pub(crate) struct Register {
     limit: u32,
     entries: Mutex<Entries>,
@@ -54,8 +54,8 @@ pub(crate) struct Register {
 
 #[derive(Default)]
 struct Entries {
-    /// All that were not released, the lost ones too: a lost hold must never be good again. Not kept alive: the hold
-    /// of a contender that fails is to be dropped, or the others would wait for ever.
+    /// All holds that were not released, including lost ones: a lost hold must never be valid again. They are not kept alive:
+    /// the hold of a contender that fails must be dropped, or the others would wait for ever.
     holds: Vec<(Weak<dyn Held>, u32)>,
     grants: Vec<(u64, u32)>,
     most: usize,
@@ -66,7 +66,7 @@ impl Register {
         Arc::new(Self { limit, entries: Mutex::default() })
     }
 
-    /// Begins to use what is guarded. A hold that cannot be relied upon is turned away.
+    /// Begins to use the resource. Returns `false` if the hold is not valid.
     #[track_caller]
     pub(crate) fn enter(&self, hold: &Arc<impl Held + 'static>, weight: u32) -> bool {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,23 +80,23 @@ impl Register {
         valid
     }
 
-    /// Looks again, before the release.
+    /// Checks again, before the release.
     #[track_caller]
     pub(crate) fn leave(&self) {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).check(self.limit);
     }
 
-    /// How many were there.
+    /// The number of grants.
     pub(crate) fn count(&self) -> usize {
         self.grants().len()
     }
 
-    /// The most that were there at once.
+    /// The most holds that were valid at once.
     pub(crate) fn most(&self) -> usize {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).most
     }
 
-    /// Token and weight of all that were there, in their order.
+    /// Token and weight of all grants, in their order.
     pub(crate) fn grants(&self) -> Vec<(u64, u32)> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).grants.clone()
     }
@@ -106,13 +106,13 @@ impl Register {
         self.grants().into_iter().map(|(token, _)| token).collect()
     }
 
-    /// Of any two that exclude each other, the later has the greater token.
+    /// Asserts that of any two holds that exclude each other, the later has the greater token.
     #[track_caller]
     pub(crate) fn assert_growing(&self) {
         self.assert_ordered(|before, token| before < token);
     }
 
-    /// The same where several holders of one process may share a token.
+    /// The same, if several holders of one process may share a token.
     #[track_caller]
     pub(crate) fn assert_never_smaller(&self) {
         self.assert_ordered(|before, token| before <= token);
@@ -132,7 +132,7 @@ impl Register {
         }
     }
 
-    /// One grant, with a look at its begin and its end. It lasts so long that others can be there at the same time.
+    /// One grant, checked at its beginning and its end. It lasts so long that others can hold at the same time.
     pub(crate) async fn turn(&self, lock: &Lock, weight: u32, lasts: Duration) {
         let hold = Arc::new(lock.acquire().await.expect("its turn comes"));
         self.enter(&hold, weight);
@@ -162,21 +162,21 @@ impl Entries {
     }
 }
 
-/// Of holds that all exclude each other.
+/// Asserts that the tokens grow, of holds that all exclude each other.
 #[track_caller]
 pub(crate) fn assert_growing(tokens: &[u64]) {
     assert!(tokens.is_sorted_by(|one, next| one < next), "not growing: {tokens:x?}");
 }
 
-/// Sessions of their own, opened together.
+/// Clients with a session each, opened at the same time.
 pub(crate) async fn clients(hosts: &str, count: usize) -> Vec<Client> {
     opened(options(hosts), count).await
 }
 
-/// How long a session of many lasts: so many at once get no processor for long on a busy machine.
+/// The session timeout for many clients: on a busy machine so many at once may not run for long.
 pub(crate) const PATIENT: Duration = Duration::from_secs(60);
 
-/// The same, where each request is counted: of a server that grants such sessions.
+/// The same, if a test counts each request. The server must grant such a timeout.
 pub(crate) async fn patient_clients(hosts: &str, count: usize) -> Vec<Client> {
     opened(options(hosts).session_timeout(PATIENT).unwrap(), count).await
 }
@@ -190,8 +190,8 @@ async fn opened(options: ClientOptions, count: usize) -> Vec<Client> {
     soon(opening.join_all()).await
 }
 
-/// Connections that break all the time, and sessions that end because nothing is heard of their clients, until this is
-/// ended. (A session that an operator ends is another matter: its holder learns of that with the next heartbeat.)
+/// Breaks connections all the time, and lets sessions expire by cutting their clients off, until this is ended. (A session
+/// that an operator ends is another matter: its holder learns of that with the next heartbeat.)
 pub(crate) struct Faults {
     proxies: Arc<Vec<Proxy>>,
     ended: Arc<AtomicBool>,
@@ -201,13 +201,13 @@ pub(crate) struct Faults {
 impl Faults {
     /// As short as a busy machine allows, so that many of them end.
     const SESSION: Duration = Duration::from_secs(1);
-    /// Longer than a session, so that it is over, and its successor is not the next to go.
+    /// Longer than a session, so that it expires, but not so long that its successor does, too.
     const SILENCE: Duration = Duration::from_millis(1600);
     const PAUSE: Duration = Duration::from_millis(60);
     /// Every so many faults, a client is cut off.
     const CUT_OFF: usize = 7;
 
-    /// Clients of the shared server, each behind a proxy of its own, and their faults.
+    /// Clients of the shared server, each behind its own proxy, and their faults.
     pub(crate) async fn beset(count: usize) -> (Vec<Client>, Self) {
         let proxies: Arc<Vec<_>> = Arc::new((0..count).map(|_| Proxy::before(shared().server(0))).collect());
         let mut clients = Vec::new();
@@ -223,7 +223,7 @@ impl Faults {
         (clients, Self { proxies, ended, thread: Some(thread) })
     }
 
-    /// From now on nothing breaks any more.
+    /// Ends the faults.
     pub(crate) fn end(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         self.thread.take().map(JoinHandle::join).transpose().expect("the faults go on to the end");
@@ -248,7 +248,7 @@ fn strike(proxies: &[Proxy], ended: &AtomicBool) {
         if is_over {
             break;
         }
-        // Scattered, and the same in every run.
+        // Scattered, but the same in every run.
         let victim = (number.wrapping_mul(2_654_435_761) >> 7) % proxies.len();
         if silent.iter().any(|(_, other)| *other == victim) {
             continue;

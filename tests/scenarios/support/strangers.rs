@@ -1,4 +1,4 @@
-//! Contenders of other libraries, and of ours that speak as they do; and nodes that not everybody may use.
+//! Contenders of other libraries, our contenders in their dialects, and nodes with restricted access.
 
 use ground::shared;
 use ground::wire::{Admin, Mode};
@@ -14,7 +14,7 @@ pub(crate) fn in_dialect(client: &Client, path: &str, dialect: Dialect, role: Ro
     client.lock(&spec.unwrap().dialect(dialect)).unwrap()
 }
 
-/// All that a mutex, a reader, a writer can speak.
+/// All dialects of a mutex, a reader and a writer.
 pub(crate) const SPOKEN: [(Dialect, Role); 7] = [
     (Dialect::Curator, Role::Exclusive),
     (Dialect::Curator, Role::Read),
@@ -44,7 +44,7 @@ pub(crate) fn put(operator: &Admin, path: &str, prefix: &str) -> String {
     operator.create_mode(&format!("{path}/{prefix}"), "stranger", Mode::EphemeralSequential)
 }
 
-/// A node that the world may use like this only.
+/// Creates a node for which everybody has only this right.
 pub(crate) async fn restricted(path: &str, permission: Permission) {
     let maker = zookeeper_client::Client::connect(&shared().connect_string()).await.unwrap();
     let acls = [Acl::new(permission, AuthId::anyone())];

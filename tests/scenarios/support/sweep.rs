@@ -1,5 +1,5 @@
-//! Promise 5, at every step: whatever message of an acquire is the last that its caller waits for, or is lost, what
-//! is on the server afterwards is what ought to be there.
+//! Promise 5, at every step: whichever message of an acquire is lost, or is the last before its caller gives up, exactly
+//! the right nodes are left on the server.
 
 use crate::support::{SOON, operator, options, settled, soon};
 use ground::wire::{Admin, Mode};
@@ -12,7 +12,7 @@ use zklock_core::{Client, Error, Hold, Lock};
 const SHORT: Duration = Duration::from_secs(2);
 pub(crate) const HEARTBEAT: Duration = Duration::from_millis(200);
 
-/// A message of an acquire: its kind, who sends it, which of them it is, and of which directory.
+/// A message of an acquire: its kind, its sender, its number among those, and its directory.
 pub(crate) type Step = (Kind, Side, usize, &'static str);
 
 /// The subject of a sweep.
@@ -23,16 +23,16 @@ pub(crate) struct Subject {
     pub(crate) places: &'static [(&'static str, usize)],
     /// The nodes of a stranger that are in the way.
     pub(crate) blockers: &'static [&'static str],
-    /// The message with whose reply the wait begins.
+    /// The message whose reply begins the wait.
     pub(crate) waits: (Kind, usize, &'static str),
     /// The messages up to the wait, and those after it.
     pub(crate) before: &'static [Step],
     pub(crate) after: &'static [Step],
     /// The messages after the grant, which nobody can cancel any more.
     pub(crate) granted: &'static [Step],
-    /// The requests when the nodes may have been created, but no reply came: those that created them, then these.
+    /// For each request that may have created nodes although no reply came: the requests of the recovery.
     pub(crate) recoveries: &'static [(Step, &'static [Step])],
-    /// The messages of an acquire for which no directory is there yet.
+    /// The messages of an acquire if no directory exists yet.
     pub(crate) fresh: &'static [Step],
 }
 
@@ -54,7 +54,7 @@ impl Scene {
         strike(&self.proxy, step, path, action)
     }
 
-    /// Drops the call while the message is held, lets the message go, and waits until all is paid.
+    /// Drops the call while the message is held, lets the message go, and waits until nothing is owed.
     pub(crate) async fn cancel_at(
         &self,
         call: JoinHandle<Result<Hold, Error>>,
@@ -63,7 +63,7 @@ impl Scene {
         what: &str,
     ) {
         drop_at(call, held, what).await;
-        // The message is held, so what became of the nodes cannot be known yet.
+        // The message is held, so the client cannot know yet what became of the nodes.
         assert!(until(SOON, || self.client.stats().owed == 1), "{what}: nothing is owed");
         gate.open();
         settled(&self.client).await;
@@ -83,7 +83,7 @@ impl Scene {
         blockers.iter().for_each(|node| self.admin.delete(node));
     }
 
-    /// Lets it wait for so long that its grant needs a check.
+    /// Lets it wait so long that its grant needs a check.
     async fn waits(&self, subject: &Subject, path: &str, started: impl FnOnce()) {
         let (kind, nth, place) = subject.waits;
         let waits = self.strike((kind, Side::Reply, nth, place), path, Action::Pass);
@@ -92,7 +92,7 @@ impl Scene {
         tokio::time::sleep(HEARTBEAT).await;
     }
 
-    /// The stranger's nodes are there, and no others.
+    /// Asserts that the stranger's nodes are there, and no others.
     fn has_only(&self, subject: &Subject, path: &str, blockers: &[String], what: &str) {
         let mut left: Vec<String> = Vec::new();
         for (place, _) in subject.places {
@@ -105,7 +105,7 @@ impl Scene {
         assert_eq!(left, expected, "{what}");
     }
 
-    /// The hold has its nodes on the server, and there are no others. After the release there are none.
+    /// Asserts that the hold has its nodes on the server and there are no others, and after the release there are none.
     async fn is_one(&self, subject: &Subject, path: &str, hold: Hold, what: &str) {
         for (place, count) in subject.places {
             // A holder of permits leaves the queue a moment later.
@@ -124,7 +124,7 @@ impl Scene {
 
 pub(crate) fn strike(proxy: &Proxy, (kind, side, nth, place): Step, path: &str, action: Action) -> Hook {
     let trigger = if side == Side::Request { Trigger::request(kind) } else { Trigger::reply(kind) };
-    // A sync and its like name no path in their reply but that of their request, so this does for all.
+    // A reply is matched by the path of its request, so this works for all kinds.
     proxy.on(trigger.nth(nth).path(format!("{path}{place}")).then(action))
 }
 
@@ -136,7 +136,7 @@ pub(crate) async fn drop_at<T>(call: JoinHandle<Result<T, Error>>, held: &Hook, 
     assert!(stopped.is_err_and(|error| error.is_cancelled()), "{what}: the call was over");
 }
 
-/// How long the hold is valid is not checked: its session is short.
+/// Acquires in a task. It does not check how long the hold is valid, because the session is short.
 pub(crate) fn acquire(lock: Lock) -> JoinHandle<Result<Hold, Error>> {
     tokio::spawn(async move { lock.acquire().await })
 }

@@ -1,4 +1,4 @@
-//! Messages for users, and the page of the documentation that has each word for word.
+//! Messages for users, and the page of the documentation that quotes each of them exactly.
 
 use zklock_core::Error;
 
@@ -12,7 +12,7 @@ pub(crate) fn line(case: &str, outcome: Result<(), Error>) -> String {
     }
 }
 
-/// The table of this section has these lines, in any order, and no others.
+/// Asserts that the table of this section has exactly these lines, in any order.
 #[track_caller]
 pub(crate) fn are_documented(section: &str, mut lines: Vec<String>) {
     let sections = PAGE.split("\n## ").find_map(|text| text.strip_prefix(section));

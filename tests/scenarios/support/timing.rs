@@ -1,5 +1,5 @@
-//! Holds under observation, and how late the machine is: promises are about zklock, bounds in a test must add what
-//! the machine takes.
+//! Holds under observation, and how late the machine is: a promise is about zklock, so a test must add the machine's
+//! delays to its limits.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use zklock_core::{Hold, HoldState, LossReason, blocking};
 
-/// How late a thread of this process is that wants to run every two milliseconds. Measured until dropped.
+/// Measures, until it is dropped, how late a thread of this process is that wants to run every two milliseconds.
 pub(crate) struct Noise {
     worst: Arc<AtomicU64>,
     thread: Option<Thread>,
@@ -27,8 +27,8 @@ impl Noise {
         Duration::from_micros(self.worst.load(Ordering::Relaxed))
     }
 
-    /// An addition to a time limit: several threads, among them those of the proxy and the server, run one after the other,
-    /// and the server may be slower than we are.
+    /// An addition to a time limit: several threads run one after the other, including those of the proxy and the server, and
+    /// the server may be slower than this process.
     pub(crate) fn allowance(&self) -> Duration {
         Duration::from_millis(100) + self.worst() * 4
     }
@@ -61,7 +61,7 @@ impl Observed for blocking::Hold {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
-    /// Taken after the look, so that nothing seems to have been seen earlier than it was.
+    /// Taken after the poll, so that nothing seems to have been seen earlier than it was.
     pub(crate) at: Instant,
     pub(crate) state: HoldState,
     pub(crate) valid_for: Duration,
@@ -103,7 +103,7 @@ impl Observer {
         found.unwrap_or_else(|| panic!("not seen within {bound:?}: {:?}", self.states()))
     }
 
-    /// When it was first seen that the hold is lost, and why.
+    /// When the hold was first seen as lost, and why it was.
     #[track_caller]
     pub(crate) fn told(&self, bound: Duration) -> (Instant, LossReason) {
         let told = self.first(self.start, bound, |sample| matches!(sample.state, HoldState::Lost(_)));
@@ -113,13 +113,13 @@ impl Observer {
         }
     }
 
-    /// When it was first seen after `from` that the hold cannot be relied upon.
+    /// When the hold was first seen as not valid, after `from`.
     #[track_caller]
     pub(crate) fn lapsed(&self, from: Instant, bound: Duration) -> Instant {
         self.first(from, bound, |sample| sample.valid_for.is_zero()).at
     }
 
-    /// The states in their order, each as often as it was entered.
+    /// The states in their order, one entry for each change.
     pub(crate) fn states(&self) -> Vec<HoldState> {
         let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let mut states: Vec<_> = samples.iter().map(|sample| sample.state).collect();
@@ -127,7 +127,7 @@ impl Observer {
         states
     }
 
-    /// Everything seen, after checking what must be so in any case.
+    /// All samples, after the checks that hold in any case.
     #[track_caller]
     pub(crate) fn finish(self) -> Vec<Sample> {
         self.thread.end();
@@ -136,7 +136,7 @@ impl Observer {
         if let Some(lost) = lost {
             let (after, end) = (&samples[lost..], samples[lost].state);
             assert!(after.iter().all(|sample| sample.state == end), "a loss is final");
-            // A release may come between the two looks of one sample, a restored lease may not after a loss.
+            // A release may come between the two reads of one sample, but after a loss the lease must not come back.
             assert!(after.iter().all(|sample| sample.valid_for.is_zero()), "a lost hold claims to be valid");
         }
         samples
@@ -150,7 +150,7 @@ struct Thread {
 }
 
 impl Thread {
-    /// `work` gets the time by which it is called too late.
+    /// Passes to `work` how late each call is.
     fn repeat(pause: Duration, mut work: impl FnMut(Duration) + Send + 'static) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let end = ended.clone();

@@ -1,4 +1,4 @@
-//! Users who log in, and what an operator among them sees.
+//! Users that log in, and operators that are logged in as one of them.
 
 use crate::support::{options, soon};
 use ground::shared;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use zklock_core::{Access, Client, ClientOptions, Credentials};
 use zookeeper_client::{Acl, AuthId, Permission, SaslOptions};
 
-/// A user, and what access lists call it: `printf %s ann:PASSWORD | openssl dgst -sha1 -binary | base64`.
+/// A user, and its id in access lists: `printf %s ann:PASSWORD | openssl dgst -sha1 -binary | base64`.
 #[derive(Clone, Copy)]
 pub(crate) struct User {
     pub(crate) name: &'static str,
     pub(crate) password: &'static str,
-    /// Without what depends on the bytes behind it.
+    /// The password in base64, without the end, which depends on the bytes that follow.
     pub(crate) in_base64: &'static str,
     pub(crate) id: &'static str,
 }
@@ -23,7 +23,7 @@ pub(crate) const ANN: User = User {
     in_base64: "czNjcmV0LW9mLWFu",
     id: "ann:kYo25pPOT0HKGgdUmL8MxA259qk=",
 };
-/// The same user with another password, which to the servers is another user.
+/// The same user with another password: another user to the servers.
 pub(crate) const NEW_ANN: User = User {
     name: "ann",
     password: "n3w-of-ann",
@@ -100,7 +100,7 @@ pub(crate) fn world(permission: Permission) -> Acl {
     Acl::new(permission, AuthId::anyone())
 }
 
-/// One who sees what only users see.
+/// An operator with the rights of a user.
 pub(crate) struct Operator(Arc<zookeeper_client::Client>);
 
 impl Operator {
@@ -108,7 +108,7 @@ impl Operator {
         soon(self.0.get_acl(path)).await.unwrap_or_else(|error| panic!("{path}: {error}")).0
     }
 
-    /// The paths of the children; none of a node that is not there.
+    /// The paths of the children; empty if the node does not exist.
     pub(crate) async fn children(&self, path: &str) -> Vec<String> {
         match soon(self.0.list_children(path)).await {
             Ok(names) => names.iter().map(|name| format!("{path}/{name}")).collect(),
@@ -117,7 +117,7 @@ impl Operator {
         }
     }
 
-    /// Waits until there are so many.
+    /// Waits until a node has this number of children.
     pub(crate) async fn wait_for_children(&self, path: &str, count: usize) {
         soon(async {
             while self.children(path).await.len() != count {

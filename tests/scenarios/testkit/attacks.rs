@@ -104,7 +104,7 @@ fn a_server_ends_though_it_has_no_descriptors_left() {
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let address = lines.next().unwrap().unwrap().parse().unwrap();
-    // More than it can have; the system takes the rest for it.
+    // More than the server may have; the kernel accepts the rest into the backlog.
     let clients: Vec<_> = (0..40).map(|_| Raw::silent(address)).collect();
     writeln!(child.stdin.as_ref().unwrap(), "quit").unwrap();
     assert_eq!(lines.next().unwrap().unwrap(), "ok");

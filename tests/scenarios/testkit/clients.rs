@@ -1,4 +1,4 @@
-//! Every fault, as a client of zklock's lives through it: it gets what it asked for, once, and leaves nothing.
+//! Every fault, with a zklock client: the client gets the lock, once, and leaves nothing.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const LATE: Duration = Duration::from_millis(200);
 
 type Make = fn(Kind) -> Fault;
 
-/// All but a dropped reply, which is not to be noticed on a connection that goes on.
+/// All faults except a dropped reply, which a client cannot notice on a connection that goes on.
 const FAULTS: [(&str, Make); 6] = [
     ("lose-request", Fault::lose_request),
     ("cut-before-reply", Fault::cut_before_reply),
@@ -22,7 +22,7 @@ const FAULTS: [(&str, Make); 6] = [
     ("expire", Fault::expire),
 ];
 
-/// Sets the fault, does what it strikes at, and ends a freeze when it has struck.
+/// Sets the fault, does the work at which it strikes, and ends a freeze after it has struck.
 async fn through<T>(server: &Server, fault: Fault, work: impl Future<Output = T>) -> (T, Injected) {
     let injected = server.inject(fault.below(PATH));
     let thawed = async {
@@ -33,9 +33,9 @@ async fn through<T>(server: &Server, fault: Fault, work: impl Future<Output = T>
     (done, injected)
 }
 
-/// The hold has the one node there is, of its client's own session, which is its first unless that was ended.
+/// Asserts that the hold has the only node, of its client's session, which is the first unless the fault ended that.
 async fn is_right(server: &Server, client: &Client, hold: &Hold, fault: &str) {
-    // It may have been out of touch just now, or still be about to hear of it.
+    // The client may have been disconnected just now, or still be about to notice that.
     soon(hold.confirm()).await.unwrap();
     soon(async {
         while hold.state() == HoldState::AtRisk {
@@ -102,7 +102,7 @@ async fn a_reply_that_is_dropped_is_missed_at_the_next_or_at_the_deadline_and_no
     server.put(PATH, "").unwrap();
     let client = client(&server).await;
     let lock = client.mutex(PATH).unwrap();
-    // Behind it comes another, which shows that it is missing: so the connection ends at once.
+    // Another reply follows, which shows that one is missing, so the connection ends at once.
     let injected = server.inject(Fault::drop_reply(Kind::Create).below(PATH).nth(2));
     for _ in 0..2 {
         soon(lock.acquire()).await.unwrap().release().await.unwrap();
@@ -110,7 +110,7 @@ async fn a_reply_that_is_dropped_is_missed_at_the_next_or_at_the_deadline_and_no
     assert_eq!(injected.strikes(), 1);
     settled(&client).await;
 
-    // Nothing comes behind these.
+    // No reply follows these.
     let injected = server.inject(Fault::drop_reply(Kind::GetChildren).below(PATH).nth(2));
     soon(lock.acquire()).await.unwrap().release().await.unwrap();
     let error = soon(lock.acquire_timeout(LATE)).await.unwrap_err();
@@ -163,7 +163,7 @@ async fn a_waiter_whose_news_is_cut_off_is_granted_all_the_same() {
         let lock = waiter.mutex(PATH).unwrap();
         let waiting = tokio::spawn(async move { lock.acquire().await });
         queue_of(&server, PATH, 2);
-        // A client without a watch is not told by one.
+        // The client must have set its watch, or no event could reach it.
         soon(async {
             while watches(&server) == 0 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -178,7 +178,7 @@ async fn a_waiter_whose_news_is_cut_off_is_granted_all_the_same() {
     }
 }
 
-/// By the four letter word for it.
+/// The server's number of watches, by a four-letter word.
 fn watches(server: &Server) -> usize {
     let figures = crate::testkit::words::ask(server, b"mntr");
     let line = figures.lines().find_map(|line| line.strip_prefix("zk_watch_count\t"));

@@ -1,4 +1,4 @@
-//! The clock that can be put forward, and the one that stands still.
+//! The clock that can be put forward, and the clock that stands still.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use zklock_testkit::Server;
 const HALF_A_MINUTE: Duration = Duration::from_secs(30);
 const PATH: &str = "/locks/report";
 
-/// The resource that a lock guards: it keeps the largest token that it has seen, and refuses smaller ones.
+/// The resource that a lock guards: it remembers the largest token that it has seen, and refuses smaller ones.
 #[derive(Default)]
 struct Register {
     greatest: Option<Token>,
@@ -60,7 +60,7 @@ async fn a_frozen_holder_believes_in_its_lease_when_the_next_has_the_lock_and_it
     assert_eq!(later.state(), HoldState::Held);
 }
 
-/// Sessions end at a full tick.
+/// Sessions only end at full ticks.
 fn server_tick() -> Duration {
     Duration::from_secs(2)
 }

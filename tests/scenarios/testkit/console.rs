@@ -1,4 +1,4 @@
-//! The orders of the console, and every way to get one wrong.
+//! The orders of the console, and every mistake in one.
 
 use std::io::Cursor;
 use std::time::Duration;
@@ -134,7 +134,7 @@ fn orders_for_faults() {
     let server = manual();
     let ping = |raw: &mut Raw| raw.send(-2, operation::PING, &[]);
     for what in ["lose-request", "cut-before-reply", "cut-after-reply", "expire"] {
-        // Numbers start again with each console.
+        // Each console numbers its faults from 1.
         let mut raw = Raw::open(&server);
         assert_eq!(order(&server, &format!("fault {what} ping")), "ok 1\n");
         ping(&mut raw);
@@ -165,7 +165,7 @@ fn orders_for_faults() {
     assert_eq!(order(&server, "fault bring-back delete below=/back"), "ok 1\n");
     assert_eq!(raw.ask(1, operation::DELETE, &[text("/back"), vec![255; 4]].concat()).error, 0);
     assert_eq!(order(&server, "data /back"), "ok\n");
-    // How it is aimed.
+    // The ways to choose the message at which a fault strikes.
     let (mut one, mut other) = (Raw::open(&server), Raw::open(&server));
     let aimed = format!("fault drop-reply create nth=2 times=1 below=/a session={:#x}", one.session);
     assert_eq!(order(&server, &aimed), "ok 1\n");
@@ -240,7 +240,7 @@ fn what_is_no_order_is_said_to_be_none_and_the_next_is_obeyed() {
         assert!(answer.starts_with("error ") && answer.contains(says), "{typed}: {answer}");
         assert_eq!(answer.lines().count(), 1, "an answer is one line");
     }
-    // Nothing of it has done anything.
+    // None of these orders has had an effect.
     Raw::open(&server).is_served();
     assert_eq!(server.dump("/").lines().count(), 4, "{}", server.dump("/"));
 }

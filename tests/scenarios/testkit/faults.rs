@@ -9,7 +9,7 @@ use zklock_testkit::{Fault, Kind, Server};
 
 const CREATE: i32 = operation::CREATE;
 
-/// Asks for `/node`, which the fault strikes at, and gives the connection after that.
+/// Sets the fault, requests `/node`, at which it strikes, and returns the connection.
 fn strike(server: &Server, fault: Fault) -> Raw {
     let mut raw = Raw::open(server);
     let injected = server.inject(fault);
@@ -23,7 +23,7 @@ fn is_there(server: &Server) -> bool {
     server.children("/node").is_some()
 }
 
-/// The session is alive, and has nobody on it.
+/// Asserts that the session is alive, but has no connection.
 #[track_caller]
 fn lives_on(server: &Server, raw: &Raw) {
     assert!(!server.sessions()[0].is_connected);
@@ -63,7 +63,7 @@ fn a_reply_that_is_dropped_leaves_the_connection_as_it_was() {
     let server = Server::start().unwrap();
     let mut raw = strike(&server, Fault::drop_reply(Kind::Create));
     assert!(is_there(&server));
-    // The next answer is the next one's.
+    // The next answer belongs to the next request.
     assert_eq!(raw.ask(2, operation::EXISTS, &reading("/node", false)).error, 0);
 }
 
@@ -238,7 +238,7 @@ fn faults_that_are_cleared_strike_nobody() {
     assert!(!injected.wait(Duration::from_millis(10)));
 }
 
-/// One who watches `/watched`, and one who can create it.
+/// A connection that watches `/watched`, and one that can create it.
 fn watched(server: &Server) -> (Raw, Raw) {
     let (mut watcher, maker) = (Raw::open(server), Raw::open(server));
     assert_eq!(watcher.ask(1, operation::EXISTS, &reading("/watched", true)).error, -101);

@@ -1,4 +1,4 @@
-//! Freezing and thawing: what a broken network and a stopped server look like.
+//! Freezing and thawing, which look like a broken network and a stopped server.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ fn a_frozen_session_is_not_served_on_any_connection_until_it_is_thawed() {
     one.send(1, operation::EXISTS, &reading("/", false));
     assert_eq!(one.answer_within(A_WHILE), None);
     other.is_served();
-    // On the next connection neither: it is not even greeted.
+    // The next connection is frozen as well: it is not even greeted.
     let mut again = Raw::silent(server.address());
     again.greet(one.timeout, one.session, &one.password);
     assert!(!again.is_closed(A_WHILE));
@@ -34,9 +34,9 @@ fn a_frozen_session_ends_in_its_time_though_its_client_comes_again() {
     server.advance(raw.timeout - Duration::from_millis(1));
     let mut again = Raw::silent(server.address());
     again.greet(raw.timeout, raw.session, &raw.password);
-    // A greeting that was taken would be a sign of life.
+    // If the greeting had been read, the session would have a sign of life.
     assert!(!again.is_closed(A_WHILE));
-    // It ends at a full tick.
+    // The session ends at a full tick.
     server.advance(Duration::from_millis(2001));
     assert_eq!(server.sessions(), []);
     server.thaw();

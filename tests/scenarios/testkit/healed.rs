@@ -1,4 +1,4 @@
-//! A node whose deletion was confirmed and that is there again blocks nobody for long.
+//! A node that reappears after its deletion was confirmed does not block anybody for long.
 
 use crate::support::embedded::{client, settled, soon};
 use zklock_core::Client;
@@ -6,7 +6,7 @@ use zklock_testkit::{Fault, Kind, Server};
 
 const PATH: &str = "/locks/report";
 
-/// A server on which the node of a lock that this client has released is there again.
+/// A server on which the node of a lock that this client has released has reappeared.
 async fn with_an_orphan() -> (Server, Client) {
     let server = Server::start().unwrap();
     let client = client(&server).await;
@@ -36,7 +36,7 @@ async fn the_session_that_owns_it_deletes_it_once_it_is_connected_again() {
         let lock = other.mutex(PATH).unwrap();
         tokio::spawn(async move { lock.acquire().await })
     };
-    // A change of leaders, in which deletions get lost, breaks all connections.
+    // Deletions get lost when the leader changes, which also breaks all connections.
     server.cut();
     let hold = soon(waiting).await.unwrap().unwrap();
     soon(hold.release()).await.unwrap();

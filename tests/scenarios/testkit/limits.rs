@@ -1,4 +1,4 @@
-//! Harm that one client cannot do to the server, or to others.
+//! Limits that keep one client from harming the server or other clients.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -43,7 +43,7 @@ fn a_frame_beyond_the_limit_closes_its_connection_alone() {
 
 #[test]
 fn what_is_announced_and_does_not_come_costs_no_memory() {
-    // A process of its own, whose memory is its own.
+    // A separate process, so that its memory can be measured.
     let mut program = Program::start(&[]);
     program.order("put /a b");
     let before = program.resident();
@@ -55,7 +55,7 @@ fn what_is_announced_and_does_not_come_costs_no_memory() {
         stream
     };
     let mut connections: Vec<TcpStream> = (0..300).map(announce).collect();
-    // Messages that are too long are refused; the others, which came in between, are waited for.
+    // Messages that are too long are refused. The server still waits for the rest of the others.
     for (number, stream) in connections.iter_mut().enumerate().filter(|(number, _)| number % 3 > 0) {
         assert!(matches!(stream.read(&mut [0]), Ok(0)), "{number}");
     }
@@ -76,7 +76,7 @@ fn who_does_not_read_is_cut_off_and_nobody_else() {
     let is_cut = |id: i64| server.sessions().iter().any(|session| session.id == id && !session.is_connected);
     assert!(until(SOON, || is_cut(slow.session)));
     bystander.is_served();
-    // Its session lives on, and one that reads has them all.
+    // Its session lives on, and a client that reads gets all replies.
     let mut again = slow.again(&server).unwrap();
     for xid in 0..80 {
         assert_eq!(

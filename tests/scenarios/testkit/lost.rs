@@ -1,11 +1,11 @@
-//! Deletions that were confirmed and are lost all the same: the nodes are there again.
+//! Deletions that were confirmed but are lost: the nodes reappear.
 
 use crate::support::embedded::{A_WHILE, EVENT, Raw, SESSION, creation, manual, operation, reading, text};
 use zklock_testkit::{Fault, Kind, Server};
 
 const EPHEMERAL: i32 = 1;
 
-/// A connection with nodes of its session, and one that it has put there to stay.
+/// A connection that has created ephemeral nodes and a persistent one.
 fn with_nodes(server: &Server) -> Raw {
     let mut raw = Raw::open(server);
     for (path, flags) in [("/mine", EPHEMERAL), ("/stays", 0), ("/stays/below", EPHEMERAL)] {
@@ -18,7 +18,7 @@ fn delete(raw: &mut Raw, path: &str) -> i32 {
     raw.ask(2, operation::DELETE, &[text(path), vec![255; 4]].concat()).error
 }
 
-/// What a client learns of a node.
+/// The server's answer about a node.
 fn told(raw: &mut Raw, path: &str) -> Vec<u8> {
     let answer = raw.ask(3, operation::EXISTS, &reading(path, false));
     assert_eq!(answer.error, 0, "{path}");

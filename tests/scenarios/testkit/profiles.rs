@@ -1,4 +1,4 @@
-//! Servers other than the present ZooKeeper, copied: what they do not know, and that locks work there.
+//! Imitations of servers other than the current ZooKeeper: the requests that they do not know, and locks that work there.
 
 use crate::support::embedded::{Raw, SOON, client, creation, operation, queue_of, settled, soon};
 use crate::support::{SESSION, says};
@@ -9,14 +9,14 @@ use zklock_testkit::{Fault, Kind, Server};
 const CREATE_2: i32 = 15;
 const REMOVE_WATCHES: i32 = 18;
 const UNIMPLEMENTED: i32 = -6;
-/// A request with one of each, or a header of a multi with one of them in it.
+/// Operations that such servers do not know, alone or in a multi.
 const NEWER: [i32; 3] = [CREATE_2, REMOVE_WATCHES, operation::CREATE_CONTAINER];
 
 fn like(name: &str) -> Server {
     Server::builder().like(name).unwrap().start().unwrap()
 }
 
-/// Two of three, one after the other, and who waits gets it.
+/// Two contenders acquire one after the other: the waiter gets the lock.
 async fn hand_over(server: &Server, lock: fn(&Client) -> Lock, queue: &str) {
     let (one, two) = (client(server).await, client(server).await);
     let hold = soon(lock(&one).acquire()).await.unwrap();
@@ -89,7 +89,7 @@ async fn who_is_not_taken_back_has_lost_the_hold() {
     let hold = soon(lock.acquire()).await.unwrap();
     let former = server.owner(hold.node()).unwrap();
     server.cut();
-    // The other session that is given there does not own the node.
+    // The client gets another session, which does not own the node.
     assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
     assert_eq!(hold.valid_for(), Duration::ZERO);
     let next = tokio::spawn(async move { lock.acquire().await });

@@ -1,4 +1,4 @@
-//! The server as a program: how it begins, takes orders, and ends with the program that started it.
+//! The server as a program: it starts, takes orders, and ends with the program that started it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -47,7 +47,7 @@ impl Program {
         self.answers.recv_timeout(SOON).expect("an answer")
     }
 
-    /// How much memory it has, in bytes.
+    /// The memory that it uses, in bytes.
     pub(crate) fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -144,7 +144,7 @@ fn an_answer_that_nobody_reads_ends_it_without_a_trace() {
     let mut child = command(&[]).stdin(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let mut orders = child.stdin.take().unwrap();
-    // It may be gone before it has read this.
+    // The program may be gone before it has read this.
     let _ = writeln!(orders, "help");
     assert!(until(SOON, || child.try_wait().unwrap().is_some()), "it goes on");
     let mut error = String::new();

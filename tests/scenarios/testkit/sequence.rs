@@ -1,5 +1,5 @@
-//! The numbers of sequential nodes: they stick at the largest, as since ZooKeeper 3.6, and begin again with their parent.
-//! `ground_itself` shows the same of a real server.
+//! The numbers of sequential nodes: they stay at the largest, as in ZooKeeper since 3.6, and begin again if the parent does.
+//! `ground_itself` tests the same on a real server.
 
 use crate::support::embedded::{Raw, client, creation, manual, operation, reading, soon};
 use zklock_testkit::Server;
@@ -10,7 +10,7 @@ fn next(raw: &mut Raw, parent: &str) -> String {
     next_of(raw, parent, "n-")
 }
 
-/// The number of one more child, whose name begins like this.
+/// Creates one more child with this prefix, and returns its number.
 fn next_of(raw: &mut Raw, parent: &str, prefix: &str) -> String {
     let start = format!("{parent}/{prefix}");
     let answer = raw.ask(1, operation::CREATE, &creation(&start, SEQUENTIAL));
@@ -18,7 +18,7 @@ fn next_of(raw: &mut Raw, parent: &str, prefix: &str) -> String {
     answer.text().split_off(start.len())
 }
 
-/// The numbers of children that one transaction creates, each with a prefix of its own.
+/// Creates children in one transaction, one with each prefix, and returns their numbers.
 fn next_together(raw: &mut Raw, parent: &str, prefixes: &[&str]) -> Vec<String> {
     let head = |operation: i32, is_last: bool, error: i32| {
         [&operation.to_be_bytes()[..], &[u8::from(is_last)], &error.to_be_bytes()].concat()
@@ -100,7 +100,7 @@ fn what_is_told_of_the_children_where_the_counter_sticks() {
     assert!(server.set_sequence("/p", i32::MAX));
     let (_, before) = counted(&mut raw, "/p");
     next_of(&mut raw, "/p", "a-");
-    // Twice the counter, which does not fit, less the children.
+    // Twice the counter, which overflows, minus the number of children.
     assert_eq!(counted(&mut raw, "/p"), (-3, before), "a create is no change of the children any more");
     assert!(server.delete("/p/a-2147483647"));
     let (cversion, after) = counted(&mut raw, "/p");

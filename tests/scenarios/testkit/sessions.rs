@@ -1,4 +1,4 @@
-//! Sessions that are ended, cut, taken along to another connection, and refused.
+//! Sessions that are ended, cut, moved to another connection, and refused.
 
 use std::io::ErrorKind::NotFound;
 use std::time::{Duration, Instant};

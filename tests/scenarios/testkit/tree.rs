@@ -1,4 +1,4 @@
-//! The tree as an operator sees it from the test, and nodes that nobody deletes.
+//! The tree as a test sees it through the server's methods, and nodes that the server itself deletes.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn a_directory_that_was_used_is_reaped_when_its_time_has_come_and_is_made_
         assert_eq!(server.children("/locks/report"), Some(vec![]), "too early");
         server.advance(Duration::from_millis(1));
         assert_eq!(server.children("/locks/report"), None);
-        // The next round takes the one above, which has only now become empty.
+        // The next round reaps the parent, which has only now become empty.
         server.advance(A_MINUTE);
         assert_eq!(server.children("/locks"), None);
     }

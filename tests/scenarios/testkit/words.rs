@@ -1,4 +1,4 @@
-//! The words of four letters that operators type.
+//! The four-letter words that operators send.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use crate::support::embedded::{Raw, SOON, creation, manual, operation, reading};
 use ground::until;
 use zklock_testkit::Server;
 
-/// Types something, and gives all that comes back.
+/// Sends a word, and returns the whole answer.
 pub(crate) fn ask(server: &Server, typed: &[u8]) -> String {
     let mut stream = TcpStream::connect(server.address()).unwrap();
     stream.set_read_timeout(Some(SOON)).unwrap();
@@ -18,7 +18,7 @@ pub(crate) fn ask(server: &Server, typed: &[u8]) -> String {
     answer
 }
 
-/// The value in a line that begins so.
+/// The value in the line that begins with this name.
 #[track_caller]
 fn figure(text: &str, name: &str) -> String {
     let value = text.lines().find_map(|line| line.strip_prefix(name));
@@ -144,7 +144,7 @@ fn a_connection_is_told_of_with_its_session_and_its_last_request() {
     assert!(told(b"cons").contains(",lop=PING,") && told(b"cons").contains(",lcxid=0x8,lzxid=0x3,"));
     assert_eq!(told(b"stat"), "[1](queued=0,recved=4,sent=4)");
 
-    // And of the one that asks, and one that has said nothing.
+    // The list also has the connection that asks, and one that has sent nothing.
     let silent = Raw::silent(server.address());
     let silent = format!(" /{}[1](queued=0,recved=0,sent=0)", silent.stream.local_addr().unwrap());
     assert!(until(SOON, || ask(&server, b"stat").contains(&silent)));

@@ -1,4 +1,4 @@
-//! What happens to a set when one of its nodes is gone.
+//! A set of locks, after one of its nodes is deleted.
 
 use crate::support::queue::{A_WHILE, acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;
@@ -27,7 +27,7 @@ async fn with_any_one_of_its_nodes_the_whole_hold_is_lost_and_the_others_go_as_w
         let deleted = Instant::now();
         operator.delete(&nodes(&operator, &format!("{root}/{place}"))[0]);
         assert_eq!(told(&hold, &client, deleted, &noise).await, LossReason::NodeDeleted, "{place}");
-        // Without a release: what it had is not kept from others.
+        // Even without a release, the set's other nodes are deleted, so that others can have the locks.
         for place in PLACES {
             operator.wait_for_children(&format!("{root}/{place}"), 0, SOON);
         }
@@ -49,7 +49,7 @@ async fn a_set_that_waits_and_loses_one_node_queues_again_everywhere() {
         let of_set = |place: &str| nodes(&operator, &format!("{root}/{place}")).pop().unwrap();
         let before = ["mutex", "read", "semaphore/locks"].map(of_set);
         operator.delete(&of_set(place));
-        // For so long that a grant needs a proof of all nodes. Before that the hold would be told of it.
+        // Long enough that the grant needs a proof of all nodes. Otherwise it would be granted, and lost later.
         tokio::time::sleep(A_WHILE / 2).await;
         soon(first.release()).await.unwrap();
         soon(writer.release()).await.unwrap();

@@ -1,4 +1,4 @@
-//! If there are many holds, a heartbeat names a few of them, and the others are watched. Each is still told of a loss.
+//! If a client has many holds, a heartbeat checks a few nodes, and the others are watched. Every loss is still reported.
 
 use crate::support::loss::just_after_a_heartbeat;
 use crate::support::timing::{Noise, Observer};
@@ -23,7 +23,7 @@ fn requests(record: &[Message], kind: Kind) -> impl Iterator<Item = &Message> {
     record.iter().filter(move |message| message.side == Side::Request && message.kind == kind)
 }
 
-/// Waits until a heartbeat names a few nodes only, and no more watches are asked for.
+/// Waits until a heartbeat checks only a few nodes, and the client sets no more watches.
 fn settle(proxy: &Proxy) {
     let is_small = || {
         proxy.record();
@@ -96,7 +96,7 @@ async fn a_close_takes_no_watch_back_before_it_says_good_bye() {
     let (client, proxy) = proxied_client().await;
     proxy.record();
     let holds = held(&client, "/told-closed").await;
-    // Each holder watches its queue as well, for those that cannot see it.
+    // Each holder also watches its queue, for contenders that cannot see it.
     let is_watched = |message: &&Message| message.watch && message.kind == Kind::GetChildren;
     assert!(until(SOON, || proxy.messages().iter().filter(is_watched).count() == HOLDS));
     settle(&proxy);
@@ -134,7 +134,7 @@ async fn a_hold_that_is_watched_is_asked_in_its_node_and_goes_on() {
     }
 }
 
-/// A watch tells once, and of the writing: what comes right after that is found by other means.
+/// A watch fires once, for the write. The deletion right after it must be noticed in another way.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_written_to_and_deleted_in_the_same_moment_is_told() {
     let ((client, proxy), operator) = (proxied_client().await, operator());
@@ -158,11 +158,11 @@ async fn what_is_written_to_and_deleted_in_the_same_moment_is_told() {
     assert!(kept.iter().all(|hold| hold.state() == HoldState::Held), "{:?}", client.stats());
 }
 
-/// As newer servers do for clients that may no longer read the node. A heartbeat names two that are watched, in turn.
+/// Newer servers send no event to clients that may no longer read the node. So each heartbeat also checks two watched nodes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_no_server_tells_is_found_out_in_turn() {
     let ((client, proxy), operator) = (proxied_client().await, operator());
-    // Eight are named in each, and two of the others.
+    // Each heartbeat checks eight nodes, and two of the watched ones.
     let mut holds = held(&client, "/told-withheld").await;
     for hold in holds.split_off(HOLDS / 3) {
         soon(hold.release()).await.unwrap();

@@ -65,7 +65,7 @@ async fn every_holder_of_a_session_is_told_within_a_heartbeat_when_all_nodes_are
     let observers: Vec<_> = holds.iter().map(|hold| Observer::of(hold.clone())).collect();
     just_after_a_heartbeat(&proxy);
     operator.delete_tree("/told-all");
-    // Deleting them takes its time, and the first may have been told by now.
+    // Deleting them takes time, and the first holder may know of its loss by now.
     let struck = Instant::now();
     for (hold, observer) in holds.iter().zip(observers) {
         let (told, reason) = observer.told(SOON);
@@ -95,8 +95,8 @@ async fn a_closed_client_tells_its_holders_and_a_release_is_no_loss() {
     assert!(until(SOON, || client.stats().losses == 1), "{:?}", client.stats());
 }
 
-/// The hold is cut off until it is lost. It must say so step by step, in time, and for good. Gives whether its session
-/// has outlived it.
+/// Cuts the holder off until its hold is lost. The hold must report each step, in time, and the loss is final. Returns
+/// whether the session has outlived it.
 async fn cut_off(path: &str, cut: impl FnOnce(&Proxy), mend: impl FnOnce(&Proxy)) -> bool {
     let ((client, proxy), operator) = (proxied_client().await, operator());
     let session = client.session_id();
@@ -122,7 +122,7 @@ async fn cut_off(path: &str, cut: impl FnOnce(&Proxy), mend: impl FnOnce(&Proxy)
     operator.wait_for_node(hold.node(), false, SOON);
     settled(&client).await;
     let outlived = client.session_id() == session;
-    // Heartbeats go on for others, and do not bring it back.
+    // Heartbeats go on for other holds, and do not bring this one back.
     let other = soon(client.mutex(&format!("{path}-other")).unwrap().acquire()).await.unwrap();
     just_after_a_heartbeat(&proxy);
     just_after_a_heartbeat(&proxy);
@@ -156,7 +156,7 @@ async fn a_holder_whose_connections_are_refused_is_at_risk_then_lost_and_stays_l
     assert!(cut_off("/told-refused", cut, |proxy| proxy.refuse(false)).await);
 }
 
-/// The hold is at risk for a while, and survives.
+/// Cuts the holder off so briefly that the hold is at risk for a while, but survives.
 async fn short_cut(
     client: &Client,
     proxy: &Proxy,
@@ -217,7 +217,7 @@ async fn a_hold_on_a_healthy_network_stays_held_and_valid_for_a_quarter_of_the_s
             .min()
             .unwrap()
     };
-    // Half of it is proven from the opening on; a beat that is late costs what it is late.
+    // From the opening of the session on, half of T is proven. A late beat shortens that by its delay.
     let (first, later) = (lowest(Duration::ZERO), lowest(session / 8));
     println!("valid for {first:?} at least, later {later:?}, noise {:?}", noise.worst());
     assert!(samples.iter().all(|sample| sample.valid_for < session / 2), "more than a write can prove");

@@ -1,4 +1,4 @@
-//! Promise 6: a holder of either side learns of its loss within one heartbeat, and nobody else is told.
+//! Promise 6: a holder of either side learns of its loss within one heartbeat, and no other hold is lost.
 
 use crate::support::kinds::{READER, WRITER};
 use crate::support::loss::{Blow, told_of, told_within};

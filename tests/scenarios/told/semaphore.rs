@@ -27,7 +27,7 @@ async fn a_holder_of_three_permits_is_told_of_the_loss_of_any_and_returns_the_ot
         not_later(late, HEARTBEAT + noise.allowance());
         assert_eq!(reason, LossReason::NodeDeleted);
         observer.finish();
-        // The two that are left are returned without anybody's doing.
+        // The client returns the two remaining permits by itself.
         let (next, _client) = next.granted().await;
         has(&operator, &path, 0, 4);
         assert_eq!(other.state(), HoldState::Held, "the client's other hold");

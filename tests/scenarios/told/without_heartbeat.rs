@@ -1,4 +1,4 @@
-//! Without a heartbeat nothing is written for a hold, and its holder learns what the servers report about it.
+//! Without a heartbeat nothing is written for a hold, and its holder only learns what the servers report by themselves.
 
 use crate::support::loss::Blow;
 use crate::support::{SOON, operator, options, soon};

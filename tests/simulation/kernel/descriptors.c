@@ -1,6 +1,6 @@
-/* Descriptors of sockets, epolls and eventfds, which are in the memory of the process. All others go to the kernel.
+/* Descriptors of sockets, epolls and eventfds, which live in the memory of the process. All others go to the kernel.
  *
- * No number is used twice, so that what is done to one that is closed fails and does not meet another one. */
+ * No number is used twice, so that an operation on a closed one fails and does not hit another. */
 #define _GNU_SOURCE
 #include "kernel.h"
 

@@ -1,5 +1,5 @@
-/* Who is told of what: as Linux does it with EPOLLET, which is all that tokio asks for. What is ready is told in the order in which
- * it has become so. */
+/* Reports events as Linux does with EPOLLET, the only mode that tokio uses. Objects are reported in the order in which they became
+ * ready. */
 #define _GNU_SOURCE
 #include "kernel.h"
 

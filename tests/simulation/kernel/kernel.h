@@ -1,4 +1,4 @@
-/* What the parts of the simulated kernel share. */
+/* Declarations that the parts of the simulated kernel share. */
 #ifndef SIMULATION_KERNEL_H
 #define SIMULATION_KERNEL_H
 
@@ -18,26 +18,26 @@ TAILQ_HEAD(queue, object);
 struct socket {
     struct sockaddr_in here, there;
     bool listens;
-    /* Those that have connected and are not accepted. */
+    /* Sockets that have connected but are not accepted. */
     struct queue callers;
-    /* Among the callers of a socket that listens, or among those that have an address. */
+    /* The entry among the callers of a socket that listens, or among the sockets that have an address. */
     TAILQ_ENTRY(object) line;
     struct object *peer;
-    /* What has come and is not read: from `first` to `end` of `room` bytes. */
+    /* Bytes that have come but are not read: from `first` to `end` of `room` bytes. */
     unsigned char *bytes;
     size_t first, end, room;
     /* Nothing more comes; nothing more can be sent. */
     bool is_deaf, is_mute;
-    /* What is told once. */
+    /* The pending error, which is reported once. */
     int error;
 };
 
-/* What a descriptor stands for. */
+/* An object with a descriptor. */
 struct object {
     enum { SOCKET, COUNTER, EPOLL } kind;
     int descriptors;
     bool may_wait;
-    /* Who is told of its events: one epoll at most. */
+    /* The epoll that is told of its events; there is at most one. */
     struct object *watcher;
     uint32_t wanted;
     epoll_data_t data;
@@ -50,7 +50,7 @@ struct object {
     };
 };
 
-/* Descriptors from here on are ours: the kernel never gives so high a number. */
+/* Descriptors from here on are ours: the kernel never gives such a high number. */
 enum { FIRST_DESCRIPTOR = 1 << 30 };
 
 static inline bool is_ours(int descriptor) {
@@ -66,19 +66,19 @@ static inline int fail(int error) {
 long ask(long number, long a, long b, long c, long d, long e, long f);
 /* Time passes. */
 void wait_for(int64_t nanoseconds);
-/* Ends the process: it does what cannot be simulated. */
+/* Ends the process, which has made a call that is not simulated. */
 _Noreturn void give_up(const char *why);
 
-/* The seed that this process plays, and the words it is started with. */
+/* The seed that this process plays. Reads its arguments, and sets them for the seed. */
 const char *next_seed(int count, char **words);
 
-/* A new one, with a descriptor that was never there before. */
+/* A new object, with a descriptor that was never used before. */
 struct object *create(int kind, bool may_wait);
 int describe(struct object *object);
-/* What a descriptor stands for; NULL, with `errno`, if it is closed or of another kind. */
+/* The object of a descriptor; NULL, with `errno`, if it is closed or of another kind. */
 struct object *find(int descriptor);
 struct object *find_kind(int descriptor, int kind);
-/* Calls `visit` with all that has a descriptor. */
+/* Calls `visit` with every object that has a descriptor. */
 void visit_all(void (*visit)(struct object *, struct object *), struct object *with);
 
 ssize_t receive(struct object *socket, void *into, size_t length);
@@ -87,9 +87,9 @@ void close_socket(struct object *socket);
 /* The events that a socket has now. */
 uint32_t socket_events(const struct object *socket);
 
-/* Something has happened to it: these events, or any if there are none. */
+/* Reports to its epoll that something has happened to an object: these events, or any if 0. */
 void wake(struct object *object, uint32_t events);
-/* Nobody is told of its events any more. */
+/* Ends the reports of an object's events. */
 void forget(struct object *object);
 void close_epoll(struct object *epoll);
 

@@ -1,5 +1,5 @@
-/* Memory for one thread: what is given back is kept for the next of its size, and pieces are never joined. With what the C library has
- * for many threads a seed takes an eighth longer. */
+/* An allocator for one thread: freed memory is kept for the next request of its size, and pieces are never joined. With the C
+ * library's allocator, which is made for many threads, a seed takes an eighth longer. */
 #define _GNU_SOURCE
 #include "kernel.h"
 
@@ -12,7 +12,7 @@
 enum { STEP = 16, SMALL = 1024, SMALL_SIZES = SMALL / STEP + 1, SIZES = SMALL_SIZES + 40 };
 static const size_t ALL = (size_t)1 << 30;
 
-/* Stands before each piece: where in `kept` it belongs, and where it begins, which is earlier if it had to be aligned. */
+/* Precedes each piece: its index in `kept`, and its beginning, which is earlier if it had to be aligned. */
 struct head {
     size_t number;
     char *begin;

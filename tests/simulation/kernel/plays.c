@@ -1,8 +1,9 @@
-/* Which seed is played: `--one SEED`. Without any, each that a line of the input has, one after the other, in a process of its own.
+/* Chooses the seed to play: that of `--one SEED`, or else each seed in the lines of the input, one after the other, each in its own
+ * process.
  *
- * They all begin here, before `main`: so a seed costs no start of a program, and what it finds in memory is the same each time. A line
- * is a seed and numbers for `--without`; both take the place of empty words with which the program is started. What a seed says is
- * followed by a line `end`, with how its process has ended. */
+ * All of these processes begin here, before `main`: so a seed needs no start of a program, and finds the same memory each time. A line
+ * has a seed and the numbers for `--without`; both replace empty arguments with which the program is started. The output of a seed is
+ * followed by a line `end` with the exit status of its process. */
 #define _GNU_SOURCE
 #include "kernel.h"
 
@@ -13,13 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How many seconds of processor time a seed may take, of which it needs a hundredth of one. Then SIGPROF ends it. One that only waits is
- * ended by SIGALRM, after a time that it does not need on a busy machine either, on which each step from thread to thread may take long. */
+/* How many seconds of processor time a seed may take, though it needs a hundredth of a second. Then SIGPROF ends it. If a seed only
+ * waits, SIGALRM ends it, after a time that is long enough even on a busy machine, where each switch between threads may take long. */
 enum { PROCESSOR_TIME = 20, PATIENCE = 600, LONGEST_LINE = 4096, SEED = 2, WITHOUT = 4, WORDS = 5 };
 
 static char line[LONGEST_LINE];
 
-/* Whether there is one more. */
+/* Whether there is another seed. */
 static bool is_next(char **words) {
     size_t length = 0;
     while (length < sizeof line && read(STDIN_FILENO, line + length, 1) == 1) {
@@ -35,7 +36,7 @@ static bool is_next(char **words) {
 }
 
 const char *next_seed(int count, char **words) {
-    /* By whatever name it is called, it takes as much memory. */
+    /* The name must take the same memory, however the program was called. */
     static char name[] = "simulation";
     words[0] = name;
     if (count != WORDS || words[SEED][0] != 0) {

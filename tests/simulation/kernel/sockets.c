@@ -1,7 +1,7 @@
-/* TCP over IPv4, of which both ends are in this process: what is written can be read at once, always, and there is room for all.
+/* TCP over IPv4, with both ends in this process: written bytes can be read at once, and there is always room for them.
  *
- * Otherwise it is as with sockets of one machine in Linux. A connection is made or refused at once, and `connect` does not wait to say
- * which; who writes to an end that has closed is told so at once; and what is left unread where it is closed resets the connection. */
+ * Otherwise it behaves like loopback sockets in Linux. A connection is made or refused at once, though `connect` does not wait for
+ * that; a write to a closed end fails at once; and a close with unread bytes resets the connection. */
 #define _GNU_SOURCE
 #include "kernel.h"
 
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-/* Those that have an address of their own. */
+/* The sockets that have an address. */
 static struct queue bound = TAILQ_HEAD_INITIALIZER(bound);
 static in_port_t last_port = 32767;
 
@@ -99,7 +99,7 @@ int listen(int descriptor, int backlog) {
     return 0;
 }
 
-/* Nothing passes any more in this direction. */
+/* Ends this direction of a connection. */
 static void end(struct object *sender, struct object *receiver) {
     if (sender) {
         sender->socket.is_mute = true;
@@ -190,7 +190,7 @@ int shutdown(int descriptor, int how) {
     return 0;
 }
 
-/* One end is gone. */
+/* Ends a connection at one of its ends. */
 static void leave(struct object *object, bool is_reset) {
     struct object *peer = object->socket.peer;
     if (peer) {
@@ -283,7 +283,7 @@ ssize_t send(int descriptor, const void *from, size_t length, int flags) {
     if (!is_ours(descriptor)) {
         return ask(SYS_sendto, descriptor, (long)from, (long)length, flags, 0, 0);
     }
-    /* No write brings a signal here. */
+    /* Writes never raise a signal here. */
     if (flags & ~MSG_NOSIGNAL) {
         give_up("this send is not simulated");
     }
@@ -307,7 +307,7 @@ int getsockopt(int descriptor, int level, int option, void *value, socklen_t *le
     return 0;
 }
 
-/* None makes a difference here. */
+/* No option makes a difference here. */
 int setsockopt(int descriptor, int level, int option, const void *value, socklen_t length) {
     if (!is_ours(descriptor)) {
         return (int)ask(SYS_setsockopt, descriptor, level, option, (long)value, length, 0);

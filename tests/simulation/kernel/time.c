@@ -1,7 +1,7 @@
-/* The kernel of a simulated process, where it would bring in chance: preloaded into the programs that tests/simulation/run starts.
+/* Replaces the parts of the kernel that would bring in chance. It is preloaded into the programs that tests/simulation/run starts.
  *
- * Time passes only while the process waits, and then by as much as it would wait. What it asks the kernel for at random comes from
- * the seed. Its sockets, and what tells it of them, are in its own memory: see the other files here. */
+ * Time only passes while the process waits, and then by as much as it would wait. Random bytes from the kernel come from the seed.
+ * Sockets, epolls and eventfds are in the memory of the process: see the other files here. */
 #define _GNU_SOURCE
 #include "kernel.h"
 
@@ -21,7 +21,7 @@ static int64_t now = (int64_t)1000 * SECOND;
 static uint64_t state;
 
 __attribute__((constructor)) static void begin(int count, char **words) {
-    /* Some hash by addresses. Containers may not allow to have the same ones each time. */
+    /* Some code hashes addresses, so they must be the same in each run. Containers may not allow that. */
     const int old = personality(0xffffffff);
     if (old >= 0 && (old & ADDR_NO_RANDOMIZE) == 0) {
         if (personality((unsigned long)old | ADDR_NO_RANDOMIZE) >= 0) {
@@ -59,7 +59,7 @@ long ask(long number, long a, long b, long c, long d, long e, long f) {
 }
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
-    /* No two moments are the same. */
+    /* No two readings are the same. */
     now += 1;
     const int64_t since = clock == CLOCK_REALTIME ? (int64_t)1700000000 * SECOND : 0;
     time->tv_sec = (since + now) / SECOND;
@@ -70,7 +70,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 ssize_t getrandom(void *into, size_t length, unsigned flags) {
     (void)flags;
     for (size_t at = 0; at < length; at++) {
-        /* SplitMix64, of which the highest byte is used. */
+        /* SplitMix64. Only its highest byte is used. */
         uint64_t mixed = state += 0x9e3779b97f4a7c15;
         mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
         mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
@@ -79,7 +79,7 @@ ssize_t getrandom(void *into, size_t length, unsigned flags) {
     return (ssize_t)length;
 }
 
-/* Some ask for random bytes like this. */
+/* Some code asks for random bytes in this way. */
 long syscall(long number, ...) {
     va_list rest;
     va_start(rest, number);
@@ -114,7 +114,7 @@ void give_up(const char *why) {
     _exit(1);
 }
 
-/* The order of what threads do is chance, and sockets here know of none. */
+/* The order in which threads run is chance, and the sockets here are not made for threads. */
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *with) {
     (void)thread, (void)attributes, (void)run, (void)with;
     give_up("a thread is started");

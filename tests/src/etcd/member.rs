@@ -74,7 +74,7 @@ impl Member {
         self.process().kill();
     }
 
-    /// Stops it with SIGSTOP: its connections stay open, and nothing answers. Returns when all its threads stand.
+    /// Stops it with SIGSTOP: its connections stay open, and nothing answers. Returns when all its threads have stopped.
     pub fn pause(&self) {
         self.process().pause();
     }
@@ -101,7 +101,7 @@ impl Member {
         self.pid.store(process.pid().unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Whether it answers what takes the quorum.
+    /// Whether it answers a request that needs the quorum.
     pub fn is_serving(&self) -> bool {
         let answer = ask(self.address(), "/health", None, WORD);
         answer.is_ok_and(|answer| texts(&answer, "health").next() == Some("true"))

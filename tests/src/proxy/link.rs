@@ -393,7 +393,7 @@ fn dial(upstream: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Sends FIN. What is unread is read first: the kernel would make an RST of the FIN otherwise.
+/// Sends FIN. Reads unread data first: otherwise the kernel would send RST instead.
 fn finish(socket: &Arc<TcpStream>) {
     let mut rest = [0; 4096];
     while (&**socket).read(&mut rest).is_ok_and(|count| count > 0) {}

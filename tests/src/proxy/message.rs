@@ -141,7 +141,7 @@ pub struct Message {
     pub passed: Option<u64>,
 }
 
-/// What it takes to take over a session: its id, its password, its timeout in milliseconds.
+/// The data with which a session can be taken over: its id, its password, its timeout in milliseconds.
 pub(super) type Greeting = (i64, Vec<u8>, i32);
 
 /// A request whose reply has not passed.

@@ -1,4 +1,4 @@
-//! What a proxy does with the data that passes: the active faults and the triggers.
+//! Decides how a proxy treats the data that passes: the active faults and the triggers.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -31,7 +31,7 @@ struct Doomed {
     outcome: Outcome,
 }
 
-/// What to do with a message.
+/// The decision about a message.
 #[derive(Debug)]
 pub(super) enum Verdict {
     Pass,

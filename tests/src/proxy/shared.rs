@@ -1,7 +1,7 @@
 //! The state of a proxy and the thread that serves it.
 //!
-//! A test's orders and the thread's work exclude each other by one lock; both end with sending on all that may pass,
-//! so that an order is carried out when its call returns, and the thread is woken to see what it waits for now.
+//! One lock keeps a test's orders and the thread's work apart. Both end by passing on everything that may pass, so an
+//! order is carried out when its call returns. It also wakes the thread, which may now have to wait for something else.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -90,7 +90,7 @@ impl Shared {
                 let left = due.saturating_duration_since(Instant::now());
                 Timespec::try_from(left).expect("delays are short")
             });
-            // An interrupted wait looks again, as an ended one does.
+            // After an interrupt, look again, as after any other wait.
             let _ = poll(&mut polled, timeout.as_ref());
             let ready: Vec<_> = polled.iter().map(|waited| !waited.revents().is_empty()).collect();
             let _ = rustix::io::read(&self.wake, &mut [0; 8]);
@@ -162,7 +162,7 @@ impl State {
         }
     }
 
-    /// Sends on all that may pass.
+    /// Passes on everything that may pass.
     fn flush(&mut self) {
         loop {
             let rules = &mut self.rules;

@@ -203,7 +203,7 @@ impl Replicas {
         self.propose(leader, Entry::Expire { session });
     }
 
-    /// What a server does twice in each tick.
+    /// Does a server's work that is due twice in each tick.
     pub(super) fn beat(&mut self, server: usize) {
         let silence = self.timing.tick * self.timing.limit;
         match self.servers[server].role {

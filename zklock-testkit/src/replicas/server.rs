@@ -56,7 +56,7 @@ struct Waiting {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Ready,
-    /// With the leader.
+    /// The leader has it.
     Away,
     Refused(i32),
 }
@@ -170,7 +170,7 @@ impl Replicas {
         self.schedule_at(time, event(generation));
     }
 
-    /// Usually short, but now and then a server lags behind.
+    /// A random delay: usually short, but now and then a server lags behind.
     fn lag(&mut self) -> Duration {
         if (self.dice)(40) == 0 { self.millis(5, 300) } else { self.millis(0, 4) }
     }
@@ -202,7 +202,7 @@ impl Replicas {
         self.pump(server, connection);
     }
 
-    /// Messages that came before the session existed.
+    /// Handles messages that came before the session existed.
     fn hear_again(&mut self, server: usize, connection: u64) {
         let queue = self.servers[server].queues.get_mut(&connection);
         let early = queue.map(|queue| std::mem::take(&mut queue.waiting)).unwrap_or_default();

@@ -4,11 +4,11 @@ use crate::jute::{Reader, Writer};
 
 const TICK: Duration = Duration::from_millis(400);
 const SESSION: Duration = Duration::from_secs(2);
-/// Longer than anything takes while all is well.
+/// Longer than anything takes without faults.
 const MOMENT: Duration = Duration::from_millis(300);
 const NO_NODE: i32 = -101;
 
-/// Servers that bear with the silence of others for two sessions, and a leader among them.
+/// Servers that tolerate the silence of other servers for two sessions, and a leader among them.
 struct Servers {
     all: Replicas,
     now: Duration,
@@ -49,7 +49,7 @@ impl Servers {
         (self.leader() + 1) % 3
     }
 
-    /// The session of a new connection; `None` if the server does not say it, and 0 if it is over.
+    /// The session of a new connection; `None` if the server does not answer, and 0 if the session is over.
     fn greet(&mut self, server: usize, connection: u64, session: i64) -> Option<i64> {
         assert!(self.all.connect(server, connection));
         let millis = i32::try_from(SESSION.as_millis()).unwrap();
@@ -66,7 +66,7 @@ impl Servers {
         self.pass(MOMENT);
     }
 
-    /// The next that was sent there, without its length.
+    /// The next message that was sent on this connection, without its length.
     fn reply(&mut self, connection: u64) -> Option<Vec<u8>> {
         let is_reply = |(to, frame): &Effect| *to == connection && frame.is_some();
         let at = self.received.iter().position(is_reply)?;
@@ -145,7 +145,7 @@ fn a_leader_that_is_cut_off_ends_sessions_that_live_on() {
     assert_eq!(servers.greet(servers.leader(), 3, session), Some(session));
 }
 
-/// Where a deletion that a follower could not pass on is done once it can.
+/// Whether a deletion that a follower could not pass on is executed once it can.
 fn late_deletion_is_done(is_asked_again: bool) -> bool {
     let mut servers = Servers::new();
     let (leader, follower) = (servers.leader(), servers.follower());

@@ -1,4 +1,4 @@
-/* A plug-in that does in its constructor what it should not, as far as the environment says. */
+/* A plug-in that uses the library in its constructor, which it should not, in the ways that the environment names. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// etcd's own lock among the workers (see ../../README.md): the Mutex of its client's package concurrency, which etcdctl lock takes.
-// With --listens it claims nothing once Session.Done() is closed, which is all that the library tells a holder.
+// A worker with etcd's own lock (see ../../README.md): the Mutex of its client's package concurrency, which etcdctl lock uses.
+// With --listens it claims nothing once Session.Done() is closed, the only report of the library to a holder.
 package main
 
 import (
@@ -24,7 +24,7 @@ const (
 	patience = 10 * time.Second
 	// How long a new session may take.
 	dialled = 5 * time.Second
-	// For the end: so long a turn may go on by itself, and so long its client may take to close.
+	// At the end: how long a turn may go on by itself, and how long its client may take to close.
 	grace     = time.Second
 	lastGrace = 5 * time.Second
 )
@@ -54,7 +54,7 @@ func now() int64 {
 
 func (w *worker) tell(words ...any) {
 	if _, err := fmt.Fprintln(w.register, words...); err != nil {
-		// There is nobody to tell anything.
+		// There is no register any more.
 		w.drop()
 		os.Exit(0)
 	}
@@ -64,7 +64,7 @@ func (w *worker) say(word string, rest ...any) {
 	w.tell(append([]any{word, w.turn}, rest...)...)
 }
 
-// rest gives whether the end did not come before.
+// rest waits for a time. It returns false if the end came before.
 func (w *worker) rest(long time.Duration) bool {
 	select {
 	case <-w.over.Done():
@@ -74,7 +74,7 @@ func (w *worker) rest(long time.Duration) bool {
 	}
 }
 
-// connected gives whether there is a session that the library does not call over.
+// connected returns whether there is a session that, according to the library, is not over.
 func (w *worker) connected() bool {
 	if w.session != nil && isDone(w.session) {
 		w.drop()
@@ -108,7 +108,7 @@ func (w *worker) connected() bool {
 	return w.session != nil
 }
 
-// drop ends the session, and whatever may be left behind in it.
+// drop ends the session, and with it any keys that may be left behind.
 func (w *worker) drop() {
 	session, client := w.session, w.client
 	w.session, w.client = nil, nil
@@ -131,7 +131,7 @@ func isDone(session *concurrency.Session) bool {
 	}
 }
 
-// holds is what the library offers without asking the servers.
+// holds returns whether the lock is held, as far as the library knows without asking the servers.
 func (w *worker) holds() bool { return !w.listens || !isDone(w.session) }
 
 func (w *worker) takeTurn() {
@@ -162,7 +162,7 @@ func (w *worker) takeTurn() {
 	at := now()
 	if why != "" {
 		w.say("gave", at, why)
-		// It may have left its key behind.
+		// The attempt may have left its key behind.
 		if why != "busy" {
 			w.drop()
 		}
@@ -195,7 +195,7 @@ func (w *worker) hold(lock string) {
 	}
 	end := time.Now().Add(time.Duration(w.chance.Intn(longest+1)) * time.Millisecond)
 	for word := "still"; ; {
-		// It is seen that it holds after the time was read: it did not hold for longer than it says.
+		// The hold is checked after the time was read, so that the claim is not longer than the hold.
 		at := now()
 		if !w.holds() {
 			w.say("lost", now(), "done")

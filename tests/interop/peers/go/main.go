@@ -1,4 +1,4 @@
-// go-zookeeper's Lock in the queue: peer CONNECT KIND PATH SESSION_MS REGISTER NAME
+// A peer with go-zookeeper's Lock: peer CONNECT KIND PATH SESSION_MS REGISTER NAME
 package main
 
 import (
@@ -30,7 +30,7 @@ func (l *line) tell(word string, rest ...string) {
 	}
 }
 
-// ask gives whether to go on.
+// ask sends a line, and returns whether to go on.
 func (l *line) ask(word string, rest ...string) bool {
 	l.tell(word, rest...)
 	answer, err := l.answers.ReadString('\n')
@@ -90,7 +90,7 @@ func main() {
 			err = lock.Unlock()
 		}
 		if err != nil {
-			// It leaves its node behind; the end of the session does not.
+			// The library leaves its node behind, but the end of the session deletes it.
 			register.tell("note", err.Error())
 			client.Close()
 			client = connected()

@@ -5,9 +5,9 @@ import org.apache.curator.framework.recipes.barriers.DistributedDoubleBarrier;
 import org.apache.curator.retry.RetryOneTime;
 
 /**
- * Curator at barriers. It prints what it does and when, in nanoseconds of the machine's monotonic clock.
+ * Curator at barriers. It prints its steps and their times, in nanoseconds of the machine's monotonic clock.
  *
- * <p>CONNECT double PATH MEMBERS ROUNDS: goes through a double barrier as often as that. CONNECT wait|set|remove PATH: at a barrier.
+ * <p>CONNECT double PATH MEMBERS ROUNDS: passes a double barrier ROUNDS times. CONNECT wait|set|remove PATH: at a barrier.
  */
 public final class BarrierRounds {
     private BarrierRounds() {}

@@ -19,12 +19,12 @@ import org.apache.curator.framework.recipes.locks.Node;
 import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.RetryOneTime;
 
-/** Curator in the queue: its locks, and its leaders. */
+/** A peer with Curator: its locks, and its leaders. */
 final class CuratorPeer {
     private final CuratorFramework client;
     private final String path;
     private final String name;
-    // How often the connection was suspended or lost: who was inside then cannot be certain.
+    // How often the connection was suspended or lost. A holder cannot be certain of its lock after that.
     private final AtomicInteger losses = new AtomicInteger();
 
     CuratorPeer(String connect, String path, int session, String name) throws InterruptedException {
@@ -117,7 +117,7 @@ final class CuratorPeer {
         }
     }
 
-    /** The place where it is known: Curator 4.0 does not publish it. */
+    /** The internal place of the node's name, which Curator 4.0 does not publish. */
     private static String nodeOf(LeaderLatch latch) throws ReflectiveOperationException {
         try {
             return (String) LeaderLatch.class.getMethod("getOurPath").invoke(latch);
@@ -137,7 +137,7 @@ final class CuratorPeer {
                 led[0] = true;
             }
         };
-        // With one thread, what is submitted next runs when the selector is out of the queue: closed before, it
+        // With one thread, the next task runs when the selector has left the queue. If it were closed before, it
         // would interrupt its own release.
         ExecutorService thread = Executors.newSingleThreadExecutor();
         try (LeaderSelector selector = new LeaderSelector(client, path, thread, leader)) {

@@ -5,7 +5,7 @@ import java.io.OutputStream;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
-/** A peer's line to the register (see ../../register.py). Where the register has ended, so does the peer. */
+/** A peer's connection to the register (see ../../register.py). The peer ends when the register does. */
 final class Line {
     private final String name;
     private final OutputStream out;

@@ -16,11 +16,11 @@ import org.apache.curator.retry.RetryOneTime;
 
 /**
  * Sets of mutexes with Curator's InterProcessMultiLock: CONNECT ROOT SECONDS. Its standard input has a line for each
- * client: sets, as numbers with commas between, which the client acquires one after the other. Where clients wait for each
- * other in a circle, that is counted, and one of them is interrupted: nobody else would end it.
+ * client: sets, as numbers with commas between, which the client acquires one after the other. If clients wait for each
+ * other in a circle, it counts that, and interrupts one of them, because otherwise they would wait for ever.
  */
 public final class MultiLockPlan {
-    /** The holder of each path. All of this is read and written with the monitor of the class. */
+    /** The holder of each path. The monitor of the class guards all of this. */
     private static final Map<String, Worker> holders = new HashMap<>();
     private static final AtomicLong sets = new AtomicLong();
     private static volatile boolean ended;
@@ -53,7 +53,7 @@ public final class MultiLockPlan {
         Runtime.getRuntime().halt(0);
     }
 
-    /** Clients each of which waits for what the next of them holds. */
+    /** Clients, each of which waits for a lock that the next one holds. */
     private static synchronized List<Worker> circle(List<Worker> workers) {
         for (Worker first : workers) {
             List<Worker> way = new ArrayList<>();
@@ -109,7 +109,7 @@ public final class MultiLockPlan {
         }
     }
 
-    /** A mutex that tells who waits for it, and who holds it. */
+    /** A mutex that records its waiters and its holder. */
     private static final class Seen implements InterProcessLock {
         private final Worker worker;
         private final String path;
@@ -141,7 +141,7 @@ public final class MultiLockPlan {
         }
 
         @Override public void release() throws Exception {
-            // Before anybody else can hold it.
+            // Record this before anybody else can hold it.
             change(() -> holders.remove(path));
             mutex.release();
         }

@@ -11,8 +11,8 @@ import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.retry.RetryOneTime;
 
 /**
- * Readers behind writers, with Curator's InterProcessReadWriteLock: CONNECT PATH WRITERS READERS. Whoever has a line from
- * the standard input releases; the last line that it prints then says how many have come to hold since the start.
+ * Readers behind writers, with Curator's InterProcessReadWriteLock: CONNECT PATH WRITERS READERS. For each line on the
+ * standard input a holder releases. The last line of the output has the number of grants since the start.
  */
 public final class ReadersWoken {
     private ReadersWoken() {}
@@ -30,7 +30,7 @@ public final class ReadersWoken {
             thread.setDaemon(true);
             thread.start();
             threads.add(thread);
-            // The writers first, one after the other.
+            // The writers queue first, one after the other.
             if (number < writers) await(looker, words[1], number + 1);
         }
         await(looker, words[1], writers + readers);

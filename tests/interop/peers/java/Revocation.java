@@ -6,9 +6,9 @@ import org.apache.curator.framework.recipes.locks.Revoker;
 import org.apache.curator.retry.RetryOneTime;
 
 /**
- * Curator on either side of a request to let a mutex go. It prints what it does.
+ * Curator on either side of a request to release a mutex. It prints its steps.
  *
- * <p>CONNECT hold PATH: holds it until it is asked to let it go. CONNECT ask PATH: asks who is the first in the queue.
+ * <p>CONNECT hold PATH: holds it until it is asked to release it. CONNECT ask PATH: asks the first in the queue.
  */
 public final class Revocation {
     private Revocation() {}

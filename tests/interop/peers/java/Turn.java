@@ -1,5 +1,5 @@
-/** To get the lock, be inside, and give it up again. */
+/** Acquires the lock, is inside, and releases it. */
 interface Turn {
-    /** Whether to go on. */
+    /** Takes one turn. Returns whether to go on. */
     boolean take(Line line) throws Exception;
 }

@@ -7,7 +7,7 @@ import org.apache.zookeeper.ZooKeeper;
 import org.apache.zookeeper.recipes.lock.LockListener;
 import org.apache.zookeeper.recipes.lock.WriteLock;
 
-/** ZooKeeper's own WriteLock in the queue. */
+/** A peer with ZooKeeper's own WriteLock. */
 final class WriteLockPeer implements Watcher {
     private final String connect;
     private final String path;
@@ -37,7 +37,7 @@ final class WriteLockPeer implements Watcher {
         try {
             return lockAndUnlock(line);
         } catch (Exception failed) {
-            // It forgets its node when it could not delete it; the end of the session does not.
+            // The library forgets a node that it could not delete, but the end of the session deletes it.
             expired = true;
             throw failed;
         }
@@ -45,14 +45,14 @@ final class WriteLockPeer implements Watcher {
 
     private boolean lockAndUnlock(Line line) throws Exception {
         CountDownLatch granted = new CountDownLatch(1);
-        // One object for each turn: an old watch of its own would queue a lock that is used again without being asked.
+        // One object for each turn: if a lock were reused, its old watch would queue it without being asked.
         WriteLock lock = new WriteLock(client, path, ZooDefs.Ids.OPEN_ACL_UNSAFE, new LockListener() {
             @Override public void lockAcquired() { granted.countDown(); }
             @Override public void lockReleased() {}
         });
         try {
             lock.lock();
-            // It asks once; if its predecessor is gone by the time it looks, it watches a node that never comes back.
+            // The library asks once. If its predecessor is gone by then, it watches a node that never comes back.
             while (!granted.await(1, TimeUnit.SECONDS)) {
                 if (expired) return true;
                 line.note("WriteLock is asked again: " + lock.lock());

@@ -1,5 +1,5 @@
-//! Certificates that are renewed while a client runs, and what comes from the environment, such as those that the system
-//! trusts.
+//! Certificates that are renewed while a client runs, and settings from the environment, for example the authorities that the
+//! system trusts.
 
 use super::{AGES, strict};
 use crate::support::users::ANN;
@@ -11,10 +11,10 @@ use std::process::Command;
 use std::time::Duration;
 use zklock_core::{Access, Client, Credentials, ErrorKind, HoldState, PassPhrase, Tls};
 
-/// It outlasts a server that starts again.
+/// Long enough to outlast a restart of the server.
 const LONG_SESSION: Duration = Duration::from_secs(30);
 
-/// A client's files, which somebody else replaces.
+/// A client's files, which tests replace while it runs.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -28,7 +28,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// As administrators do it: in one step for each file.
+    /// Replaces each file in one step, as administrators do.
     fn take(&self, certificates: &Certificates) {
         let from = [certificates.authority(), certificates.client(), certificates.client_key()];
         for (from, to) in from.iter().zip(["ca.pem", "client.pem", "client.key"]) {
@@ -49,13 +49,13 @@ impl Drop for Folder {
     }
 }
 
-/// The error of a try, as soon as one says that much.
+/// Tries to acquire until an error names this file, and returns that error.
 async fn named(client: &Client, file: &Path) -> zklock_core::Error {
     let lock = client.mutex("/tls-renewed/other").unwrap();
     let name = file.to_str().unwrap();
     soon(async {
         loop {
-            // At first it is still the server that is missing.
+            // At first the error is still that no server answers.
             let error = lock.try_acquire().await.unwrap_err();
             if error.to_string().contains(name) {
                 break error;
@@ -75,13 +75,13 @@ async fn renewed_certificates_are_used_for_the_next_connection_and_no_others() {
     let hold = soon(client.mutex("/tls-renewed").unwrap().acquire()).await.unwrap();
     let session = client.session_id();
 
-    // From now on neither side can do anything with what the other had.
+    // From now on neither side accepts the other's old certificate.
     ensemble.server(0).stop();
     files.renew();
     ensemble.server(0).start();
     ensemble.server(0).wait_until_serving(SOON);
 
-    // With half of it no connection is made, and the old is not used either.
+    // With only half of the new files, the client neither connects nor uses the old ones.
     fs::copy(files.client(), folder.file("client.pem")).unwrap();
     let error = named(&client, &folder.file("client.key")).await;
     says(&error, ErrorKind::Unreachable, &["belongs to another certificate"]);
@@ -120,7 +120,7 @@ async fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
     for (options, file) in [(by_tls, authority), (by_password, passwords)] {
         fs::remove_file(&file).unwrap();
         assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
-        // One who reads it all the same waits for as long as this test takes.
+        // If the client read the pipe nevertheless, it would block for as long as this test runs.
         let _writer = fs::OpenOptions::new().read(true).write(true).open(&file).unwrap();
         let error = soon(Client::connect(options.connect_timeout(AGES))).await.map(drop).unwrap_err();
         says(&error, ErrorKind::Refused, &[file.to_str().unwrap(), "not a regular file"]);
@@ -147,7 +147,7 @@ async fn uses_its_environment() {
     soon(soon(client.mutex("/tls-environment").unwrap().acquire()).await.unwrap().release()).await.unwrap();
     soon(client.close()).await;
 
-    // This file is read again, like any other.
+    // The file with the system's authorities is read again, like any other.
     fs::rename(stranger, &authority).unwrap();
     // If the tests are not optimised, opening a key takes a while, and it is opened again and again here.
     let patient = options.clone().connect_timeout(Duration::from_secs(10));

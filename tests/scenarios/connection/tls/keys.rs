@@ -7,7 +7,7 @@ use zklock_core::{Client, ErrorKind, PassPhrase, Tls};
 
 const PASS_PHRASE: &str = "s3cret of the k\u{e9}y";
 
-/// The ciphers with which OpenSSL can encrypt keys, and that are read here.
+/// The ciphers with which OpenSSL can encrypt keys and which zklock can read.
 const COMMANDS: [(&str, &[&str]); 4] = [
     ("genpkey-256.key", &["pkey", "-aes256"]),
     ("aes-128.key", &["pkcs8", "-topk8", "-v2", "aes-128-cbc"]),

@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use zklock_core::{Client, ClientOptions, PassPhrase, Tls};
 
-/// Long enough for a busy machine to look at all of them at once.
+/// Long enough for a busy machine to check all of them at once.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Another way to write 127.0.0.1, which is in no certificate.
 const OTHER_NAME: &str = "0x7f000001";
 
-/// Without what is another in each run.
+/// Replaces the parts of a line that differ in each run.
 fn general(line: &str, hosts: &str) -> String {
     let port = hosts.rsplit_once(':').map(|(_, port)| format!(":{port}")).unwrap();
     let folder = strict().certificates().authority();
@@ -25,7 +25,7 @@ fn general(line: &str, hosts: &str) -> String {
         .replace(&folder, "/etc/zookeeper/")
 }
 
-/// The lines of these, which are looked at together.
+/// The lines of these cases, which run at the same time.
 async fn connecting(cases: Vec<(&'static str, String, ClientOptions)>) -> Vec<String> {
     let mut all = JoinSet::new();
     for (case, hosts, options) in cases {
@@ -37,7 +37,7 @@ async fn connecting(cases: Vec<(&'static str, String, ClientOptions)>) -> Vec<St
     all.join_all().await
 }
 
-/// Problems that can be seen before anything is sent.
+/// The lines of problems that are noticed before anything is sent.
 fn giving() -> Vec<String> {
     let files = strict().certificates();
     let damaged = files.client().with_file_name("damaged.pem");

@@ -1,7 +1,7 @@
-//! Work without requests, measured with criterion: the algorithm alone, and with `ZKLOCK_BENCH_HOSTS` what a client does by
+//! Work without requests, measured with criterion: the algorithm alone, and with `ZKLOCK_BENCH_HOSTS` the work of a client by
 //! itself.
 //!
-//! Run by `tests/bench/run --micro`. Criterion's own words after it, such as `--quick` or a name, are its own.
+//! Run by `tests/bench/run --micro`. Further arguments, for example `--quick` or a name, are criterion's.
 
 use criterion::Criterion;
 use std::hint::black_box;
@@ -31,7 +31,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// The algorithm of one free acquire and its release, with answers that are there at once.
+/// The algorithm of one free acquire and its release, with answers that come at once.
 fn free(mark: u128) -> usize {
     let now = |millis| {
         let moment = Moment::at(Duration::from_millis(millis));
