@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import subprocess
+import sys
 import typing
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -63,7 +64,7 @@ def plant(control: Control, copy: pathlib.Path) -> None:
         target = copy / name
         text = source.read_bytes()
         if name == control.file:
-            if text.count(control.text.encode()) != 1:
+            if not fits(control):
                 raise SystemExit(f"{control.name}: its text is not once in {name}")
             text = text.replace(control.text.encode(), control.replacement.encode())
         # Do not touch unchanged files, so that they are not compiled again.
@@ -72,6 +73,16 @@ def plant(control: Control, copy: pathlib.Path) -> None:
             target.write_bytes(text)
 
 
-def chosen(controls: typing.Sequence[Control], words: typing.Sequence[str]) -> list[Control]:
-    """All controls, or those with the first word in their names."""
-    return [control for control in controls if not words or words[0] in control.name]
+def run(controls: typing.Sequence[Control], is_found: typing.Callable[[Control], bool], words: typing.Sequence[str]) -> int:
+    """Plants all, or those with the first word in their names. With --check it only checks that each can be planted, which takes no time."""
+    if words[:1] == ["--check"]:
+        stale = [control for control in controls if not fits(control)]
+        for control in stale:
+            print(f"{control.name}: its text is not once in {control.file}", file=sys.stderr)
+        return 1 if stale else 0
+    chosen = [control for control in controls if not words or words[0] in control.name]
+    return 0 if chosen and all([is_found(control) for control in chosen]) else 1
+
+
+def fits(control: Control) -> bool:
+    return (ROOT / control.file).read_text().count(control.text) == 1

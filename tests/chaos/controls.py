@@ -63,10 +63,5 @@ def is_found(control: Control) -> bool:
     return bool(found)
 
 
-def main() -> int:
-    chosen = planted.chosen(CONTROLS, sys.argv[1:])
-    return 0 if chosen and all([is_found(control) for control in chosen]) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(planted.run(CONTROLS, is_found, sys.argv[1:]))

@@ -44,8 +44,8 @@ CONTROLS = (
     Control(
         "a watch that is silent for ever is believed",
         "zklock-core/src/zookeeper/silence.rs",
-        "() = clock::sleep(silence) => {}",
-        "() = { drop(clock::sleep(silence)); std::future::pending() } => {}",
+        "() = clock::sleep_until(since + longest) => {}",
+        "() = { drop(clock::sleep_until(since + longest)); std::future::pending() } => {}",
     ),
     Control(
         "a silence in which all seems well is believed",
@@ -83,10 +83,5 @@ def is_found(control: Control) -> bool:
     return bool(bad)
 
 
-def main() -> int:
-    chosen = planted.chosen(CONTROLS, sys.argv[1:])
-    return 0 if chosen and all([is_found(control) for control in chosen]) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(planted.run(CONTROLS, is_found, sys.argv[1:]))
