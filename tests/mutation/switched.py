@@ -23,7 +23,7 @@ RUST = tree_sitter.Parser(tree_sitter.Language(tree_sitter_rust.language()))
 
 
 class Place(typing.NamedTuple):
-    """What stands between two offsets, and how to write it so that a mutant can be chosen: from its number and what stands there now."""
+    """A part of a file, and how to write it so that a mutant can be chosen. `written` gets the text of the part, in which others may be."""
 
     begin: int
     end: int
@@ -32,7 +32,7 @@ class Place(typing.NamedTuple):
 
 
 def place(mutant: Mutant, number: int) -> Place | None:
-    """None: this change cannot be chosen when the program runs."""
+    """Finds where to write the choice; `None` if this change cannot be chosen when the program runs."""
     text = mutant.text()
     source = text.encode()
     begin, end = (len(text[:offset].encode()) for offset in (mutant.begin, mutant.end))
@@ -53,7 +53,7 @@ def place(mutant: Mutant, number: int) -> Place | None:
         while node and node.type != "match_arm":
             node = node.parent
         pattern = node and node.child_by_field_name("pattern")
-        # An arm with a condition may not come, so that others must come for all.
+        # An arm with a condition does not count for the compiler, which wants the others to be exhaustive.
         if not node or not pattern or not any(is_wildcard(arm) for arm in node.parent.named_children):
             return None
         condition = pattern.child_by_field_name("condition")
@@ -77,7 +77,7 @@ def is_wildcard(arm: tree_sitter.Node) -> bool:
 
 
 def written(text: str, places: list[Place]) -> str:
-    """The file in which each of them can be chosen."""
+    """Returns the file with all these choices in it."""
     source = text.encode()
 
     def within(begin: int, end: int, those: list[Place]) -> str:
@@ -97,7 +97,7 @@ def written(text: str, places: list[Place]) -> str:
 
 
 def refused(messages: list[dict], copy: pathlib.Path) -> set[int]:
-    """The mutants in which the compiler has found an error."""
+    """Returns the mutants in which the compiler has found an error."""
     found: set[int] = set()
     for message in messages:
         told = message.get("message") or {}
@@ -108,7 +108,7 @@ def refused(messages: list[dict], copy: pathlib.Path) -> set[int]:
 
 
 def around(file: pathlib.Path, begin: int, end: int) -> set[int]:
-    """The innermost mutant around that place, or all that are within it."""
+    """Returns the innermost mutant around that place, or all mutants within it."""
     text = file.read_bytes().decode()
     begin, end = (len(text.encode()[:offset].decode()) for offset in (begin, end))
     spans = {int(mark[1]): (mark.start(), text.find(f"/*{mark[1]}]*/")) for mark in re.finditer(r"/\*\[(\d+)\*/", text)}

@@ -225,7 +225,7 @@ fn a_node_that_may_not_be_deleted_ends_the_session_and_says_why() {
 }
 
 #[test]
-fn what_is_known_of_a_hold_changes_once() {
+fn a_holding_knows_its_names_a_refusal_and_its_loss() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
         let session = ensemble.session();
