@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
-use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LockSpec, Owner, Wait};
+use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, Lock, LockSpec, Owner, Wait};
 
 use crate::clock::Moment;
 use crate::connect::{Connection, not_connected};
@@ -209,16 +209,11 @@ impl Run {
     /// message names the time that the user has given.
     async fn acquire(&self, lock: &Lock, wait: Wait) -> Result<Hold, Failure> {
         if self.tries || self.timeout.is_some_and(|timeout| timeout.is_zero()) {
-            let busy = || {
-                Failure::new(
-                    Exit::Busy,
-                    format!(
-                        "the lock {path} is busy: `zklock ls {path}` says who has it",
-                        path = lock.path()
-                    ),
-                )
+            let busy = |error: Error| match error.kind() {
+                ErrorKind::Timeout => Failure::new(Exit::Busy, error.to_string()),
+                _ => error.into(),
             };
-            return lock.try_acquire().await?.ok_or_else(busy);
+            return lock.acquire_as(Owner::current(), Wait::Once).await.map_err(busy);
         }
         Ok(lock.acquire_as(Owner::current(), wait).await?)
     }
@@ -281,7 +276,7 @@ impl Run {
 }
 
 /// Lengthens the lease, so that it is long enough to start something.
-async fn lengthen(hold: &Hold, limits: &Limits) -> Result<(), zklock_core::Error> {
+async fn lengthen(hold: &Hold, limits: &Limits) -> Result<(), Error> {
     // Each write that a quorum commits may lengthen it.
     for _ in 0..3 {
         if hold.valid_for() > limits.least_lease() * 5 / 4 {

@@ -17,7 +17,7 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::lock_ignoring_poison;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::{oneshot, watch};
 
 /// The timeout of its sessions. The heartbeat comes every second.
@@ -334,8 +334,12 @@ impl Ensemble for FakeEnsemble {
         self.answer(Err(ReadFailure::Unknown), |_| Ok(Vec::new()))
     }
 
-    fn shown(&self, _: Arc<str>, _: String) -> Pending<Result<Option<Child>, ReadFailure>> {
-        self.answer(Err(ReadFailure::Unknown), |_| Ok(None))
+    fn shown(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Child>, ReadFailure>> {
+        self.answer(Err(ReadFailure::Unknown), move |this| {
+            let czxid = lock_ignoring_poison(&this.0.nodes).get(&format!("{directory}/{name}")).copied();
+            let (data, session, created) = (Vec::new(), SESSION, SystemTime::UNIX_EPOCH);
+            Ok(czxid.map(|czxid| Child { name, data, czxid, session, created }))
+        })
     }
 
     fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {

@@ -87,6 +87,11 @@ impl HeldAt {
             .any(|(name, progress)| **name == *member && !progress.is_wanted())
     }
 
+    /// Whether anybody in this process holds something here.
+    pub(crate) fn is_held(&self) -> bool {
+        lock_ignoring_poison(&self.held).iter().any(|held| held.grant.is_held())
+    }
+
     /// Returns the roles that the owner holds here, and for each whether only the owner may release it.
     pub(crate) fn held_by(&self, owner: Owner) -> Vec<(Role, bool)> {
         let held = lock_ignoring_poison(&self.held);
@@ -168,8 +173,10 @@ mod tests {
             held_at.add(&Claim::new("/a", Scheme::Mutex), &grant);
             assert_eq!(held_at.held_by(owner), [(Role::Exclusive, true)]);
             assert_eq!(held_at.held_by(Owner::unique()), []);
+            assert!(held_at.is_held());
             session.lose(grant.holding(), LossReason::NodeDeleted);
             assert_eq!(held_at.held_by(owner), []);
+            assert!(!held_at.is_held());
             held_at.tidy();
             assert_eq!(lock_ignoring_poison(&held_at.held).len(), 1, "somebody still has the hold");
             Hold::new(grant).let_go();

@@ -3,7 +3,6 @@
 mod call;
 mod choice;
 
-use crate::any::shortened;
 use crate::ask::silence;
 use crate::error::{Error, ErrorKind};
 use crate::hold::Hold;
@@ -114,6 +113,9 @@ impl Lock {
     /// Like [`acquire`](Self::acquire), but waits no longer than `timeout`. Zero tries once, like
     /// [`try_acquire`](Self::try_acquire).
     ///
+    /// An error of kind [`ErrorKind::Timeout`] names the holder, if the servers say who that is. For that this lock and its
+    /// clones ask them shortly before the end of a wait, and after a try at most once a second.
+    ///
     /// # Errors
     ///
     /// Fails like [`acquire`](Self::acquire) does. When the time is up, whatever the network does, it also fails with:
@@ -208,14 +210,26 @@ impl Lock {
             }
             return AcquireCall::begin(self).run(self.acquire_within(owner, wait), |hold| Some(hold)).await;
         }
-        self.try_acquire_as(owner).await?.ok_or_else(|| {
-            if self.choice.is_some() {
-                let message = format!("every one of the locks {} is held by another", shortened(self.path()));
-                return Error::new(ErrorKind::Timeout, message);
-            }
-            let holder = if self.is_own(owner) { "this thread or task itself" } else { "another" };
-            Error::new(ErrorKind::Timeout, format!("the lock {} is held by {holder}", self.path()))
-        })
+        let wait = Wait::at_most(Some(self.pool().options().try_timeout));
+        match self.try_acquire_as(owner).await? {
+            Some(hold) => Ok(hold),
+            // Boxed, because most acquires end without it.
+            None => Err(Box::pin(self.busy(owner, wait)).await),
+        }
+    }
+
+    /// Returns the error of a try that found the lock busy. The error names the holder, if the servers say who that is
+    /// before `wait` is over.
+    async fn busy(&self, owner: Owner, wait: Wait) -> Error {
+        let message = if let Some(choice) = &self.choice {
+            choice.busy(wait).await
+        } else if self.is_own(owner) {
+            format!("the lock {} is held by this thread or task itself", self.path())
+        } else {
+            let holder = self.queue.holder(wait).await.map(|holder| format!(": {holder}"));
+            format!("the lock {} is held by another{}", self.path(), holder.unwrap_or_default())
+        };
+        Error::new(ErrorKind::Timeout, message)
     }
 
     /// Like [`at_once`](Self::at_once), but counted as a call of its own. A call that finds no hold is not counted, because the

@@ -7,8 +7,8 @@ use std::future::{pending, poll_fn};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// How long before its deadline a wait counts as nearly over, at most.
-const QUESTION: Duration = Duration::from_millis(200);
+/// How long a question about the holder may take: a wait counts as nearly over this long before its deadline, at most.
+pub(crate) const QUESTION: Duration = Duration::from_millis(200);
 
 /// How long a call waits for others.
 ///

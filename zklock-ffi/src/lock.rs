@@ -91,6 +91,9 @@ pub extern "C-unwind" fn zklock_lock_path(
 /// ZKLOCK_TIMEOUT until that report arrives, for a tenth of the session timeout at most. A call
 /// whose timeout leaves enough time for an answer always asks the servers.
 ///
+/// After ZKLOCK_TIMEOUT, the message of zklock_last_error names the holder, if the servers say who
+/// that is. For that a wait asks them shortly before its end, and a try at most once a second.
+///
 /// @param lock the lock.
 /// @param timeout in milliseconds. 0 tries once, and takes the try timeout if no server answers.
 ///         ZKLOCK_FOREVER waits as long as it takes. With any other timeout the call returns in

@@ -110,7 +110,8 @@ impl Lock {
     /// >>> hold.release()
     ///
     /// It waits for up to ``timeout`` seconds; ``None`` waits for ever, and zero tries once. By default it waits for the
-    /// timeout that the lock was made with. Then it raises ``Timeout``, or ``Unreachable`` as ``acquire`` does.
+    /// timeout that the lock was made with. Then it raises ``Timeout``, or ``Unreachable`` as ``acquire`` does. The message of
+    /// ``Timeout`` names the holder, if the servers say who that is.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Py<Hold>> {
         let (py, core) = (slf.py(), Self::core(slf));

@@ -134,7 +134,7 @@ async fn a_try_over_three_hundred_takes_two_round_trips() {
     let counts = proxy.counts();
     assert_eq!((counts.requests(Kind::Any), counts.requests(Kind::GetChildren)), (COUNT + 1, COUNT));
     let error = soon(choice.acquire_timeout(Duration::ZERO)).await.unwrap_err();
-    says(&error, ErrorKind::Timeout, &["every one of the locks", "/any/300/000", "…"]);
+    says(&error, ErrorKind::Timeout, &["every one of the 300 locks", "/any/300/000", "…"]);
     soon(last.release()).await.unwrap();
     soon(most.release()).await.unwrap();
 }

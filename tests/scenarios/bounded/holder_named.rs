@@ -1,6 +1,6 @@
 //! If a wait times out, its error names the holder and says how many more are ahead.
 
-use crate::support::{SOON, client, operator, options, proxied_client, settled, soon};
+use crate::support::{SOON, client, operator, options, proxied_client, says, settled, soon};
 use ground::{Kind, Side, shared};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -91,6 +91,71 @@ async fn the_holders_of_other_kinds() {
     for hold in holds {
         soon(hold.release()).await.unwrap();
     }
+}
+
+/// Tries until the error has all these parts. On a busy machine the servers may not name the holder in time.
+async fn a_try_comes_to_say(lock: &Lock, parts: &[&str]) {
+    let end = Instant::now() + SOON;
+    loop {
+        let error = lock.acquire_timeout(Duration::ZERO).await.unwrap_err();
+        says(&error, ErrorKind::Timeout, &["is held by another"]);
+        if parts.iter().all(|part| error.to_string().contains(part)) {
+            return;
+        }
+        assert!(Instant::now() < end, "{parts:?} is not in: {error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_names_the_holder_too() {
+    let (holder, waiter) = (named("db7/4711").await, client().await);
+    let path = "/named-try";
+    let mut holds = vec![soon(holder.mutex(path).unwrap().acquire()).await.unwrap()];
+    let node = holds[0].node().rsplit('/').next().unwrap();
+    let says = format!("the lock {path} is held by another: db7/4711 holds it (its node {node} is ");
+    a_try_comes_to_say(&waiter.mutex(path).unwrap(), &[&says]).await;
+    // Another task of the holder's client.
+    let lock = holder.mutex(path).unwrap();
+    let parts = ["another: another caller of this client holds it (its node "];
+    soon(tokio::spawn(async move { a_try_comes_to_say(&lock, &parts).await })).await.unwrap();
+
+    let path = "/named-try-permits";
+    holds.push(soon(holder.semaphore(path, 1).unwrap().acquire()).await.unwrap());
+    a_try_comes_to_say(&waiter.semaphore(path, 1).unwrap(), &["another: db7/4711 holds it (its node "]).await;
+    let path = "/named-try-exclusive";
+    holds.push(soon(holder.exclusive(path).unwrap().acquire()).await.unwrap());
+    let parts = ["another: db7/4711 holds it (its node lock is "];
+    a_try_comes_to_say(&waiter.exclusive(path).unwrap(), &parts).await;
+    // Of a choice, the holder of the lock that was named first.
+    let semaphore = waiter.semaphore("/named-try-permits", 1).unwrap();
+    let choice = waiter.any(&[waiter.mutex("/named-try").unwrap(), semaphore]).unwrap();
+    let parts = ["every one of the 2 locks", "; of /named-try: db7/4711 holds it (its node "];
+    a_try_comes_to_say(&choice, &parts).await;
+    settled(&waiter).await;
+    for hold in holds {
+        soon(hold.release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tries_in_a_loop_ask_for_the_holder_once_a_second() {
+    const TRIES: u64 = 100;
+    let (holder, (waiter, proxy)) = (client().await, proxied_client().await);
+    let path = "/named-loop";
+    let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
+    let lock = waiter.mutex(path).unwrap();
+    proxy.record();
+    let begun = Instant::now();
+    for _ in 0..TRIES {
+        a_try_comes_to_say(&lock, &[]).await;
+    }
+    let seconds = begun.elapsed().as_secs();
+    let record = proxy.take_record();
+    let reads =
+        record.iter().filter(|message| message.side == Side::Request && message.kind == Kind::GetData);
+    let reads = reads.filter(|message| !message.watch).count() as u64;
+    assert!((1..=1 + seconds).contains(&reads), "{reads} questions in {seconds} s");
+    soon(hold.release()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

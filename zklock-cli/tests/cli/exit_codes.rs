@@ -53,10 +53,12 @@ fn a_busy_lock_and_one_that_is_not_free_in_time_have_codes_of_their_own() {
     holder.line();
     let tried = output(&mut run(&path, &["--try"], "echo ran"));
     assert_eq!((tried.code, &*tried.out), (Some(120), ""));
-    assert_eq!(
-        tried.errors,
-        format!("zklock: the lock {path} is busy: `zklock ls {path}` says who has it\n")
-    );
+    let busy = format!("zklock: the lock {path} is held by another");
+    assert!(tried.errors.starts_with(&busy), "{}", tried.errors);
+    // On a busy machine the holder's name may not come in time.
+    let is_named = |errors: &str| errors.contains(" holds it (its node _c_");
+    let mut errors = (0..100).map(|_| output(&mut run(&path, &["--try"], "echo ran")).errors);
+    assert!(errors.any(|errors| is_named(&errors)));
     let waited = output(&mut run(&path, &["--timeout", "300ms"], "echo ran"));
     assert_eq!((waited.code, &*waited.out), (Some(121), ""));
     // The time that was given, and not what was left of it.

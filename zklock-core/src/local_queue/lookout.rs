@@ -2,7 +2,7 @@
 //!
 //! The question is asked before the deadline, not after it, because a call returns by its deadline. One answer serves all
 //! callers of this client whose deadlines are near. A wait that ends in a grant asks nothing, and neither does one without a
-//! deadline.
+//! deadline. A try that fails with an error asks when it knows that the lock is busy.
 
 use super::{LocalQueue, Ticket, Waiter};
 use crate::ask::request;
@@ -17,14 +17,16 @@ use crate::node_data;
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::sync::lock_ignoring_poison;
-use crate::wait::Wait;
+use crate::wait::{QUESTION, Wait};
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How long an answer serves other callers.
+/// How long an answer serves other callers that wait.
 const FRESH: Duration = Duration::from_millis(100);
+/// How long an answer serves tries, which a program may repeat without a pause.
+const FRESH_FOR_TRIES: Duration = Duration::from_secs(1);
 /// How old an answer may be when an error uses it: the time from the question to the deadline, and a moment more.
 const TELLING: Duration = Duration::from_millis(400);
 /// How much of an identity an error shows, since others may write anything into their nodes.
@@ -36,13 +38,15 @@ pub(super) struct Lookout {
     /// Held by the task that asks.
     asks: tokio::sync::Mutex<()>,
     /// When the last answer came, and what was seen, if the servers answered.
-    last: Mutex<Option<(Moment, Option<Seen>)>>,
+    last: Mutex<Option<(Moment, Option<Arc<Seen>>)>>,
 }
 
-#[derive(Clone)]
 struct Seen {
-    /// A sentence about the holder.
-    holder: String,
+    /// The first holder.
+    first: Child,
+    /// Whether the first holder is another caller of this client.
+    is_ours: bool,
+    holders: usize,
     /// How many more are ahead of the node that the next caller of this client waits with; `None` if that is unknown.
     ahead: Option<usize>,
 }
@@ -61,22 +65,38 @@ impl LocalQueue {
         wait.nearly_over().await;
         if progress.is_behind_others() {
             // Boxed, because most waits end without it.
-            Box::pin(self.see()).await;
+            Box::pin(self.see(FRESH)).await;
         }
         pending().await
+    }
+
+    /// Finds out who holds a lock that a try has just found busy, as part of an error. `None` if the servers do not answer
+    /// at once, or before `wait` is over.
+    pub(crate) async fn holder(&self, wait: Wait) -> Option<String> {
+        tokio::select! {
+            biased;
+            () = self.see(FRESH_FOR_TRIES) => {}
+            _ = wait.no_longer_than(QUESTION).over() => {}
+        }
+        Some(self.seen(FRESH_FOR_TRIES)?.holder())
     }
 
     /// Names the holder that a caller waits for, and says how many more are ahead, as part of an error. `None` if that is
     /// unknown.
     pub(crate) fn in_the_way(&self, ticket: &Ticket) -> Option<String> {
-        let (at, seen) = lock_ignoring_poison(&self.lookout.last).clone()?;
-        let seen = seen.filter(|_| clock::now().since(at) <= TELLING)?;
+        let seen = self.seen(TELLING)?;
         let here = self.ahead_here(ticket);
         Some(match seen.ahead.map(|ahead| ahead + here) {
-            None => seen.holder,
-            Some(0) => format!("{}; we are next", seen.holder),
-            Some(more) => format!("{}; {more} more before us", seen.holder),
+            None => seen.holder(),
+            Some(0) => format!("{}; we are next", seen.holder()),
+            Some(more) => format!("{}; {more} more before us", seen.holder()),
         })
+    }
+
+    /// Returns what the last answer showed, if that was not longer ago.
+    fn seen(&self, ago: Duration) -> Option<Arc<Seen>> {
+        let (at, seen) = lock_ignoring_poison(&self.lookout.last).clone()?;
+        seen.filter(|_| clock::now().since(at) <= ago)
     }
 
     /// Returns how many callers of this client are ahead of a caller: the one with the node, and those that came before it.
@@ -88,12 +108,13 @@ impl LocalQueue {
         place.map_or(0, |place| 1 + state.waiting.iter().take(place).filter(is_wanted).count())
     }
 
-    async fn see(&self) {
+    /// Asks the servers, unless the last answer is younger than `fresh`.
+    async fn see(&self, fresh: Duration) {
         let _asks = self.lookout.asks.lock().await;
-        let is_fresh = |(at, _): &(Moment, _)| clock::now().since(*at) < FRESH;
+        let is_fresh = |(at, _): &(Moment, _)| clock::now().since(*at) < fresh;
         if !lock_ignoring_poison(&self.lookout.last).as_ref().is_some_and(is_fresh) {
             let seen = self.ask().await;
-            *lock_ignoring_poison(&self.lookout.last) = Some((clock::now(), seen));
+            *lock_ignoring_poison(&self.lookout.last) = Some((clock::now(), seen.map(Arc::new)));
         }
     }
 
@@ -102,15 +123,24 @@ impl LocalQueue {
         let session = self.shared.pool.slot().current()?;
         let entering = lock_ignoring_poison(&self.state).entering.clone();
         let own = entering.map_or(Vec::new(), |progress| progress.nodes());
-        for (number, claim) in self.claims.iter().enumerate() {
+        for (number, (claim, held_at)) in self.claims.iter().zip(&self.held_at).enumerate() {
             let own = own.get(number).map(String::as_str);
             let Some(rivals) = rivals(&session, claim, own).await? else { continue };
             let child = session.shown(rivals.directory.clone(), rivals.first.clone()).await.ok()??;
-            let age = clock::age(child.created);
-            let holder = sentence(&child, child.session == session.id(), rivals.holders, age);
-            return Some(Seen { holder, ahead: rivals.ahead });
+            let is_ours = child.session == session.id();
+            if is_ours && !held_at.is_held() {
+                // The node of a try, which is not deleted yet.
+                return None;
+            }
+            return Some(Seen { first: child, is_ours, holders: rivals.holders, ahead: rivals.ahead });
         }
         None
+    }
+}
+
+impl Seen {
+    fn holder(&self) -> String {
+        sentence(&self.first, self.is_ours, self.holders, clock::age(self.first.created))
     }
 }
 

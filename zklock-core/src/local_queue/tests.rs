@@ -132,6 +132,24 @@ fn a_try_is_told_at_once_that_the_lock_is_held() {
     });
 }
 
+#[test]
+fn a_node_of_this_client_is_a_holder_only_while_one_of_its_callers_holds() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let leftover = format!("/a/_c_{}-lock-0000000000", crate::platform::uuid());
+        ensemble.create(&leftover);
+        let queue = mutex(&ensemble);
+        assert_eq!(queue.holder(Wait::Forever).await, None, "a try whose node is being deleted");
+
+        let queue = mutex(&ensemble);
+        assert!(ensemble.delete_node(&leftover));
+        let hold = answer_at_once(&mut join(&queue, Patience::TriesOnce)).await.flatten().unwrap();
+        let holder = queue.holder(Wait::Forever).await.unwrap();
+        assert!(holder.starts_with("another caller of this client holds it (its node _c_"), "{holder}");
+        hold.release().await.unwrap();
+    });
+}
+
 /// A try that finds the lock busy. Returns whether it has asked for that.
 async fn asks(ensemble: &FakeEnsemble, queue: &Arc<LocalQueue>) -> bool {
     let before = ensemble.flights();

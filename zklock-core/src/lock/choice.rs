@@ -95,6 +95,14 @@ impl Choice {
         })
     }
 
+    /// Says that no lock is free. It names the holder of the first one only: hundreds of questions would be a flood.
+    pub(super) async fn busy(&self, wait: Wait) -> String {
+        let first = &self.locks[0];
+        let holder = first.queue.holder(wait).await;
+        let holder = holder.map(|holder| format!("; of {}: {holder}", first.path()));
+        format!("every one of the {} is held by another{}", self.paths, holder.unwrap_or_default())
+    }
+
     /// Acquires a free lock; `None` if there is none.
     async fn try_until(&self, owner: Owner, wait: Wait) -> Result<Option<Hold>, Error> {
         if let Some(hold) = self.at_once(owner)? {

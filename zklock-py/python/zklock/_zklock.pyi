@@ -554,7 +554,8 @@ class Lock(_BaseLock):
         >>> hold.release()
 
         It waits for up to ``timeout`` seconds; ``None`` waits for ever, and zero tries once. By default it waits for the
-        timeout that the lock was made with. Then it raises ``Timeout``, or ``Unreachable`` as ``acquire`` does.
+        timeout that the lock was made with. Then it raises ``Timeout``, or ``Unreachable`` as ``acquire`` does. The message of
+        ``Timeout`` names the holder, if the servers say who that is.
         """
     def release(self) -> None:
         """Releases what this thread acquired last with ``acquire`` or a ``with`` block. If this thread has acquired nothing
