@@ -12,7 +12,12 @@ as_root() {
 updated=
 debian() { # installs Debian packages
   command -v apt-get >/dev/null || return 1
-  [[ $updated ]] || as_root apt-get update -qq || return 1
+  [[ $updated ]] || alone as_root apt-get update -qq || return 1
   updated=yes
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" >/dev/null
+  alone as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" >/dev/null
 }
+
+alone() { # runs apt-get, which fails if another one is running, as in another section
+  flock 8
+  "$@" 8>&-
+} 8>>"${TMPDIR:-/tmp}/zklock-tests-$UID.apt"

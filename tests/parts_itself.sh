@@ -29,13 +29,20 @@ inner() { false; echo after inner; }
 bad() { echo from bad; inner; echo after bad; }
 undefined() { echo "$no_such_variable"; }
 piped() { false | cat; echo after piped; }
+# Each waits for the other, so they end only if they run at the same time.
+meet() { touch "$MET/$1" && timeout 60 sh -c "until [ -e '$MET/$2' ]; do sleep 0.05; done" && echo "$1 met $2"; }
+left() { meet left right; }
+right() { meet right left; }
+killed() { kill -KILL "$shell"; } # of the lane
+interruptible() { bash -c 'kill -INT $$; echo not interrupted'; }
 $CALL run_parts "$@" $AFTER
 RUNNER
 runner() { # STATUS PART...
   local wanted=$1 call=${call:-} after=${after:-}
   shift
   CALL= AFTER= && sed "s/\$CALL/$call/; s/\$AFTER/$after/" "$work/runner" >"$work/runner.sh"
-  PARTS=$here/parts.sh runs "$wanted" bash "$work/runner.sh" "$@"
+  rm -rf "$work/met" && mkdir "$work/met"
+  MET=$work/met PARTS=$here/parts.sh runs "$wanted" bash "$work/runner.sh" "$@"
 }
 
 runner 0 good
@@ -51,6 +58,23 @@ for part in bad undefined piped; do
   says 'passed: good [0-9]+ s$'
 done
 runner 1 good bad
+runner 0 left good -- right
+says '^left met right$'
+says '^right met left$'
+says 'passed: .*good [0-9]+ s'
+runner 0 left -- right --then good
+says 'passed: .*, good [0-9]+ s$'
+runner 1 left bad good -- right
+says_not '^after'
+says 'FAILED: bad [0-9]+ s$'
+says 'passed: .*good [0-9]+ s'
+runner 1 killed good -- left -- right
+says 'FAILED: the lane killed good ended early .137.'
+says 'passed: .*left'
+runner 1 good -- interruptible
+says_not 'not interrupted'
+runner 1 --needed bad bad left -- right --then good
+says 'not run: left, right, good$'
 runner 1 --needed bad bad good
 says_not 'from good'
 says 'not run: good'
