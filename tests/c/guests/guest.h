@@ -32,22 +32,24 @@ typedef struct {
 
 static inline uint64_t bit(int signal) { return UINT64_C(1) << (signal - 1); }
 
-/* 0 if the thread has ended meanwhile. */
+/* 0 if the thread has ended meanwhile. For a moment it is still listed then. Linux says that it blocks no signal, and that the process
+   has no threads. */
 static inline int look_at(int id, task *found) {
     char path[64], line[256];
     snprintf(path, sizeof path, "/proc/self/task/%d/status", id);
     FILE *status = fopen(path, "re");
-    int seen = 0;
+    int seen = 0, threads = 0;
     if (!status) return 0;
     *found = (task){.id = id};
     while (fgets(line, sizeof line, status)) {
         unsigned long long mask;
         sscanf(line, "Name: %31[^\n]", found->name);
+        sscanf(line, "Threads: %d", &threads);
         if (sscanf(line, "SigPnd: %llx", &mask) == 1) found->pending = mask;
         if (sscanf(line, "SigBlk: %llx", &mask) == 1) found->blocked = mask, seen = 1;
     }
     fclose(status);
-    return seen;
+    return seen && threads;
 }
 
 /* All threads. */
