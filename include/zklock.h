@@ -1996,7 +1996,7 @@ zklock_status zklock_acquire_cancel(zklock_ticket *ticket);
  *
  * @param ticket the ticket.
  * @param[out] descriptor valid until the ticket is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_ticket_fd(const zklock_ticket *ticket, int *descriptor);
@@ -2281,7 +2281,7 @@ zklock_status zklock_hold_state(const zklock_hold *hold,
  * @param hold the hold.
  * @param callback see "Callbacks" above. It may query the hold, and free it.
  * @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if no thread can be started for callbacks.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_on_lost(zklock_hold *hold,
@@ -2308,7 +2308,7 @@ zklock_status zklock_hold_wait_lost(zklock_hold *hold,
  *
  * @param hold the hold.
  * @param[out] descriptor valid until the hold is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_fd(const zklock_hold *hold, int *descriptor);
@@ -2361,7 +2361,7 @@ zklock_status zklock_hold_is_wanted(zklock_hold *hold, int *is_wanted);
  * @param hold the hold.
  * @param callback see "Callbacks" above. It may query the hold, and free it, which releases it.
  * @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if no thread can be started for callbacks.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_on_wanted(zklock_hold *hold,
@@ -2385,7 +2385,7 @@ zklock_status zklock_hold_wait_wanted(zklock_hold *hold, int64_t timeout);
  *
  * @param hold the hold.
  * @param[out] descriptor valid until the hold is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_wanted_fd(zklock_hold *hold, int *descriptor);
@@ -2404,7 +2404,7 @@ zklock_status zklock_hold_wanted_fd(zklock_hold *hold, int *descriptor);
  *
  * @param client the client.
  * @param[out] descriptor valid until the client is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor or no thread.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor or thread left.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_fd(zklock_client *client, int *descriptor);
@@ -2444,8 +2444,8 @@ zklock_status zklock_client_fd(zklock_client *client, int *descriptor);
  *
  * @param client the client.
  * @param[out] event what has happened. You still own the handles in it.
- * @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the system gives no
- *         thread to the first call.
+ * @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the first call
+ *         cannot start a thread.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_next_event(zklock_client *client, zklock_event *event);
@@ -2457,7 +2457,7 @@ zklock_status zklock_client_next_event(zklock_client *client, zklock_event *even
  *
  * @param call the call.
  * @param[out] descriptor valid until the call is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_fd(const zklock_call *call, int *descriptor);
@@ -2601,7 +2601,7 @@ zklock_status zklock_observer_next(zklock_observer *observer,
  *
  * @param observer the observer.
  * @param[out] descriptor valid until the observer is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_observer_fd(zklock_observer *observer, int *descriptor);

@@ -118,7 +118,7 @@ impl Names {
         match (first == time, is_sound) {
             (true, true) => String::new(),
             (false, _) => format!(" {name} is not that of its transaction"),
-            (true, false) => format!(" {name} is no time"),
+            (true, false) => format!(" {name} is not a time"),
         }
     }
 }

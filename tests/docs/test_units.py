@@ -158,7 +158,7 @@ def test_cron_makes_the_report_on_one_host(hosts: Hosts, servers: str, job: str)
     hosts.await_work(1)
     # The host that finds the lock busy succeeds, and says so.
     second = hosts.start(*words)
-    assert second.end() == 0 and "is busy" in second.log()
+    assert second.end() == 0 and "is held by another" in second.log()
     hosts.let_go()
     assert first.end() == 0, first.log()
     assert len(hosts.begun()) == 1

@@ -279,13 +279,12 @@ impl Connection {
     }
 }
 
-/// Makes a failure of the library's error, with the options of the command that may help.
+/// Makes a failure of the library's error, and says what may help.
 pub(crate) fn not_connected(error: &zklock_core::Error) -> Failure {
-    let exit = Failure::exit_of(error);
-    match options_for(error) {
-        Some(options) => Failure::new(exit, format!("{error} ({options})")),
-        None => Failure::new(exit, error.to_string()),
-    }
+    let doctor = "`zklock doctor` asks each server by itself";
+    let help = options_for(error).or((error.kind() == ErrorKind::Unreachable).then_some(doctor));
+    let help = help.map(|help| format!(" ({help})")).unwrap_or_default();
+    Failure::new(Failure::exit_of(error), format!("{error}{help}"))
 }
 
 /// Returns the options that have to do with the reason why no session was opened.

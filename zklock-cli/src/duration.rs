@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Reads `90`, `1.5s`, `250ms`, `1h30m`. A number alone is in seconds, as for timeout(1) and sleep(1).
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
-    let problem = || format!("{text:?} is no duration: write it as 90, 1.5s, 250ms or 1h30m");
+    let problem = || format!("{text:?} is not a duration: write it as 90, 1.5s, 250ms or 1h30m");
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|_| problem());
     }

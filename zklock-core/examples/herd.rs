@@ -226,7 +226,7 @@ struct Relay {
 
 struct Counts {
     notifications: AtomicU64,
-    /// When the last message came that is no ping, in milliseconds since the start.
+    /// When the last message came that is not a ping, in milliseconds since the start.
     last: AtomicU64,
     start: Instant,
 }

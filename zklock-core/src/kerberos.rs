@@ -170,7 +170,7 @@ fn refusal(target: &str, error: GssError) -> NoTicket {
         _ if is(MajorFlags::GSS_S_NO_CRED) => (words, GET_ONE),
         _ => (words, "see klist for the ticket, krb5.conf for the realm, and the clocks"),
     };
-    NoTicket::Refused(format!("Kerberos gives no ticket for {target} ({words}): {advice}"))
+    NoTicket::Refused(format!("Kerberos issued no ticket for {target} ({words}): {advice}"))
 }
 
 const GET_ONE: &str =
@@ -178,7 +178,7 @@ const GET_ONE: &str =
 
 fn no_kdc(target: &str, words: &str) -> String {
     format!(
-        "Kerberos gives no ticket for {target} ({words}): see that a KDC runs, and that krb5.conf names it"
+        "Kerberos issued no ticket for {target} ({words}): see that a KDC runs, and that krb5.conf names it"
     )
 }
 

@@ -44,7 +44,7 @@ impl Wait {
     /// Waits for this long, counted from now, or for ever without a timeout. Zero ends at once, without a try.
     pub fn at_most(timeout: Option<Duration>) -> Self {
         let deadline = |timeout| Some(Deadline { at: Instant::now().checked_add(timeout)?, timeout });
-        // A timeout that goes beyond the clock's range is no deadline.
+        // A timeout that goes beyond the clock's range is not a deadline.
         timeout.and_then(deadline).map_or(Self::Forever, Self::Until)
     }
 

@@ -164,7 +164,7 @@ impl Answer {
 ///
 /// @param call the call.
 /// @param[out] descriptor valid until the call is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_fd(call: *const zklock_call, descriptor: *mut c_int) -> zklock_status {

@@ -44,7 +44,7 @@ pub struct zklock_event {
 ///
 /// @param client the client.
 /// @param[out] descriptor valid until the client is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor or no thread.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor or thread left.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_fd(
@@ -95,8 +95,8 @@ pub extern "C-unwind" fn zklock_client_fd(
 ///
 /// @param client the client.
 /// @param[out] event what has happened. You still own the handles in it.
-/// @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the system gives no
-///         thread to the first call.
+/// @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the first call
+///         cannot start a thread.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_next_event(

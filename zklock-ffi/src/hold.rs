@@ -365,7 +365,7 @@ pub extern "C-unwind" fn zklock_hold_node(
 ///
 /// @param hold the hold.
 /// @param[out] descriptor valid until the hold is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *mut c_int) -> zklock_status {
@@ -411,7 +411,7 @@ pub extern "C-unwind" fn zklock_hold_set_context(
 /// @param hold the hold.
 /// @param callback see "Callbacks" above. It may query the hold, and free it.
 /// @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if no thread can be started for callbacks.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_on_lost(

@@ -57,7 +57,7 @@ pub extern "C-unwind" fn zklock_hold_is_wanted(
 ///
 /// @param hold the hold.
 /// @param[out] descriptor valid until the hold is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_wanted_fd(
@@ -82,7 +82,7 @@ pub extern "C-unwind" fn zklock_hold_wanted_fd(
 /// @param hold the hold.
 /// @param callback see "Callbacks" above. It may query the hold, and free it, which releases it.
 /// @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if no thread can be started for callbacks.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_on_wanted(

@@ -159,7 +159,7 @@ pub extern "C-unwind" fn zklock_observer_next(
 ///
 /// @param observer the observer.
 /// @param[out] descriptor valid until the observer is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_observer_fd(

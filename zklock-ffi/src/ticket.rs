@@ -68,7 +68,7 @@ pub extern "C-unwind" fn zklock_acquire_start(
 ///
 /// @param ticket the ticket.
 /// @param[out] descriptor valid until the ticket is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_ticket_fd(

@@ -203,7 +203,7 @@ impl Hand {
     /// Makes it a queue for greenlets. Returns the descriptor that is readable when there is something to start.
     fn listen(&self, py: Python<'_>) -> PyResult<i32> {
         let bell = new_bell().map_err(|error| {
-            refused(py, format!("the system gives no descriptor ({error}): raise the limit of open files"))
+            refused(py, format!("the system has no descriptor left ({error}): raise the limit of open files"))
         })?;
         let descriptor = bell.as_raw_fd();
         let mut state = lock_ignoring_poison(&self.queue.state);

@@ -100,7 +100,7 @@ impl Doorbell {
         }
     }
 
-    /// `None` if the system gives no descriptor. Then a wait does not notice signals, but still works.
+    /// `None` if the system has no descriptor left. Then a wait does not notice signals, but still works.
     fn of_this_thread() -> Option<Arc<Self>> {
         DOORBELL.with_borrow_mut(|doorbell| {
             // A signal handler may wait while its thread waits: it must not hear what is meant for the outer wait.

@@ -338,7 +338,7 @@ fn line(path: &str, node: &Node) -> String {
 
 /// No node can have this path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{path:?} is no path of a node: {reason}")]
+#[error("{path:?} is not a path of a node: {reason}")]
 pub struct BadPath {
     path: String,
     reason: &'static str,

@@ -166,7 +166,7 @@ TEST(only_contenders_of_the_lock_can_be_evicted) {
     const char *const wrong[] = {"", "/", path, below, near, node_of(hold), strrchr(node_of(hold), '/') + 1, "/zookeeper"};
     for (size_t at = 0; at < sizeof wrong / sizeof *wrong; at++) {
         IS(zklock_evict(lock, wrong[at], &evicted), ZKLOCK_INVALID_ARGUMENT);
-        SAYS("is no contender of");
+        SAYS("is not a contender of");
     }
     CHECK(evicted == -1 && state_of(hold) == ZKLOCK_STATE_HELD);
     OK(zklock_hold_confirm(hold, NULL));

@@ -285,7 +285,7 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     IS(zklock_acquire((zklock_lock *)hold, 0, &no_hold), ZKLOCK_INVALID_HANDLE);
     SAYS("a handle of another type than zklock_lock");
     IS(zklock_release((zklock_hold *)&on_stack), ZKLOCK_INVALID_HANDLE);
-    SAYS("no handle of zklock");
+    SAYS("not a zklock handle");
     IS(zklock_acquire_finish((zklock_ticket *)lock, &no_hold), ZKLOCK_INVALID_HANDLE);
     /* Freeing an invalid handle does nothing. */
     zklock_hold_free((zklock_hold *)lock);

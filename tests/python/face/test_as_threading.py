@@ -1,6 +1,6 @@
 """Where the names are those of ``threading``, so is what they do: the same calls, side by side.
 
-What differs is said, and tested, at the end.
+The end names and tests the differences.
 """
 
 from __future__ import annotations

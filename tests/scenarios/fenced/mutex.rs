@@ -147,7 +147,7 @@ async fn a_guarded_write_is_done_whole_or_not_at_all() {
         assert!(operator.stat(&other).is_none(), "{conflict}");
         assert_eq!(operator.stat(&state).unwrap().version, 0, "{conflict}");
     }
-    hold.release().await.expect("a conflict is no loss");
+    hold.release().await.expect("a conflict is not a loss");
 }
 
 fn assert_untouched(operator: &Admin, state: &str) {

@@ -45,7 +45,7 @@ fn orders_for_the_tree() {
         ],
     );
     assert!(order(&server, "dump").starts_with("/\n/zookeeper\n"));
-    assert_eq!(order(&server, ""), "", "an empty line is no order");
+    assert_eq!(order(&server, ""), "", "an empty line is not an order");
     assert_eq!(order(&server, "wait /a 1 0.01"), "error there are 0\n");
 }
 
@@ -224,7 +224,7 @@ fn what_is_no_order_is_said_to_be_none_and_the_next_is_obeyed() {
         ("owner /zookeeper", "error"),
         ("owner /not-there", "error"),
         ("put", "no such order"),
-        ("put a", "\"a\" is no path of a node"),
+        ("put a", "\"a\" is not a path of a node"),
         ("strikes 0", "there is no such fault"),
         ("strikes 99", "there is no such fault"),
         ("strikes x", "\"x\" is not a number"),

@@ -83,7 +83,7 @@ fn a_path_that_no_node_can_have_is_refused() {
     let server = manual();
     for path in ["", "a", "/a/", "//", "/a//b", "/a/../b", "/.", "/\0"] {
         let refused = server.put(path, "").unwrap_err().to_string();
-        assert!(refused.contains(&format!("{path:?} is no path")), "{refused}");
+        assert!(refused.contains(&format!("{path:?} is not a path")), "{refused}");
     }
     assert_eq!(server.children("/"), Some(vec!["zookeeper".to_owned()]));
 }

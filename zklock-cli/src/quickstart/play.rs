@@ -291,5 +291,5 @@ fn has_ended(index: usize, status: std::process::ExitStatus) -> Failure {
 }
 
 fn number(text: &str) -> Result<u64, Failure> {
-    text.parse().map_err(|_| failed(format!("{text:?} is no token")))
+    text.parse().map_err(|_| failed(format!("{text:?} is not a token")))
 }

@@ -1,4 +1,4 @@
-//! In a closed ensemble, with TLS, certificates of clients, and a login by SASL: what is missing is said, and how to give it.
+//! In a closed ensemble, with TLS, certificates of clients, and a login by SASL: the command says what is missing, and how to give it.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -31,7 +31,7 @@ fn right() -> Vec<(&'static str, PathBuf)> {
     ]
 }
 
-/// The same, but for these: of an empty one nothing is said.
+/// The same, except for these. An empty one is left out.
 fn but(changes: &[(&'static str, PathBuf)]) -> Command {
     let mut command = zklock();
     // For a session on a busy machine; where none can be had, it is waited for.

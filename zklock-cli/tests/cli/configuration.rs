@@ -1,4 +1,4 @@
-//! The configuration file: which one is read, what beats it, and what is said of a line that is wrong.
+//! The configuration file: which one is read, what beats it, and the message about a wrong line.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -124,7 +124,7 @@ fn a_line_that_is_wrong_is_named() {
         (b"auth = a:b\nauth = a:b\n", ":2: auth has a line already"),
         (b"identity = \xff\n", ":1: this line is not in UTF-8"),
         (b"hosts = zk1:port\n", ":1: hosts: the hosts \"zk1:port\""),
-        (b"session-timeout = soon\n", ":1: session-timeout: \"soon\" is no duration: write it as 90"),
+        (b"session-timeout = soon\n", ":1: session-timeout: \"soon\" is not a duration: write it as 90"),
         (b"session-timeout = 1ms\n", ":1: session-timeout: a session timeout of 1ms is not possible"),
         (b"access = all\n", ":1: access: the access is \"open\" or"),
         (b"tls = maybe\n", ":1: tls: \"maybe\" is neither yes nor no"),

@@ -79,6 +79,7 @@ fn where_no_server_answers_nobody_knows_who_has_the_lock() {
     let ended = output(command.args(["run", "--mutex", "/a", "--timeout", "500ms", "--", "echo", "ran"]));
     assert_eq!((ended.code, &*ended.out), (Some(123), ""));
     assert!(ended.errors.starts_with("zklock: no session could be opened"), "{}", ended.errors);
+    assert!(ended.errors.ends_with("(`zklock doctor` asks each server by itself)\n"), "{}", ended.errors);
     let ended = output(zklock_at("127.0.0.1:1").args([
         "--connect-timeout",
         "500ms",
@@ -91,7 +92,7 @@ fn where_no_server_answers_nobody_knows_who_has_the_lock() {
         "true",
     ]));
     assert_eq!(ended.code, Some(123));
-    assert!(ended.errors.starts_with("zklock: no session could be opened"), "that is told all the same");
+    assert!(ended.errors.starts_with("zklock: no session could be opened"), "the reason comes all the same");
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn mistakes_are_named() {
         (&["run", "--mutex", "a", "--", "true"], "zklock: "),
         (&["run", "--mutex", "/a", "--read", "/a", "--", "true"], "cannot be used with"),
         (&["run", "--semaphore", "/a", "--", "true"], "write it as PATH:N"),
-        (&["run", "--mutex", "/a", "--timeout", "soon", "--", "true"], "is no duration"),
+        (&["run", "--mutex", "/a", "--timeout", "soon", "--", "true"], "is not a duration"),
     ];
     for (words, part) in cases {
         let ended = output(zklock_at("127.0.0.1:1").args(words));

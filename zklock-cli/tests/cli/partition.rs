@@ -9,7 +9,7 @@ use crate::support::{Process, SOON, is_alive, of_job, output, zklock_at};
 /// In the ordinary run, and in the long one.
 const TRIALS: (u32, u32) = (5, 100);
 
-/// On a machine that stalls for half a second, a lock may be given up before anything was cut off. That is no trial.
+/// On a machine that stalls for half a second, a lock may be given up before anything was cut off. Such a trial does not count.
 const MISSES: u32 = 20;
 
 #[test]

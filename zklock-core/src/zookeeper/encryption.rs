@@ -6,7 +6,7 @@ use zookeeper_client::TlsOptions;
 use zookeeper_client::{Client, Connector, Error};
 
 /// Adds the current certificates to the connector, or returns why they cannot be had.
-#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS there are none"))]
+#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "only TLS uses them"))]
 pub(super) async fn with_tls(options: &ClientOptions, connector: Connector) -> Result<Connector, String> {
     #[cfg(feature = "tls")]
     if let Some(tls) = &options.tls {

@@ -41,7 +41,7 @@ fn node_path<'a>(py: Python<'_>, path: &'a str) -> PyResult<&'a str> {
     if path == "/" || (path.starts_with('/') && !path.ends_with('/')) {
         return Ok(path);
     }
-    Err(invalid(py, format!("{path:?} is no path of a node: it begins with '/', and does not end with it")))
+    Err(invalid(py, format!("{path:?} is not a path of a node: it begins with '/', and does not end with it")))
 }
 
 /// A ZooKeeper server in this process, for tests. It keeps everything in memory, and forgets it when it is closed.
@@ -387,7 +387,7 @@ impl Server {
         };
         // The order may be to wait, which a signal cannot end. But the caller that waits for it can be interrupted.
         let started = without_signals(|| thread::Builder::new().spawn(obey));
-        started.map_err(|error| refused(py, format!("the system gives no thread: {error}")))?;
+        started.map_err(|error| refused(py, format!("no thread can be started: {error}")))?;
         let done = Mutex::new(done);
         let seen = in_slices(py, None, |slice| match lock_ignoring_poison(&done).recv_timeout(slice) {
             Err(RecvTimeoutError::Timeout) => None,

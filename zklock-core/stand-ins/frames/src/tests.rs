@@ -198,7 +198,7 @@ fn a_length_that_lies_is_refused_before_anything_is_waited_for() {
     for length in [LONGEST as u32 + 1, i32::MAX as u32, u32::MAX, i32::MIN as u32] {
         assert!(guard().look_at(&length.to_be_bytes()).is_err(), "{length}");
     }
-    assert!(guard().look_at(&[0; 4]).is_err(), "nothing is no message");
+    assert!(guard().look_at(&[0; 4]).is_err(), "nothing is not a message");
     // One that may come takes the room of what has come.
     let mut guard = guard();
     guard.look_at(&(LONGEST as u32).to_be_bytes()).unwrap();
@@ -250,7 +250,7 @@ fn a_greeting_has_all_that_belongs_to_it() {
 fn a_login_by_digest_has_no_escapes() {
     challenged(b"", b"rspauth=0123").unwrap();
     assert!(challenged(b"", br#"realm="a\xb\yc""#).is_err());
-    // What Kerberos says is no text.
+    // What Kerberos sends is not text.
     challenged(b"\x60\x82", b"\\\\").unwrap();
 }
 

@@ -433,7 +433,7 @@ fn a_watch_is_left_by_a_try_of_one_mutex_that_another_session_has() {
     assert!(leaves(Patience::TriesOnce, mutex(), anothers, false));
     assert!(!leaves(Patience::TriesOnce, mutex(), ours, false), "its deletion may be under way");
     assert!(!leaves(Patience::TriesOnce, mutex(), anothers, true), "nobody tries again");
-    assert!(!leaves(Patience::Waits, mutex(), anothers, false), "it is no try");
+    assert!(!leaves(Patience::Waits, mutex(), anothers, false), "it is not a try");
     let mut semaphore = begun(vec![permits(1, Foreign::Refuse)], Patience::TriesOnce);
     semaphore.handle_tried_before();
     let created = Outcome::Created(vec![node(own(2), 3, SESSION)]);
