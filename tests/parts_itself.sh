@@ -105,7 +105,7 @@ runs 2 "$here/run" no-such-section
 FAIL_AT=nowhere runs 0 "$here/run" rust told exclusive::mutex model lease
 says 'cargo.*--test scenarios -- --test-threads [0-9]+ told:: exclusive::mutex::$'
 says_not 'cargo.*--doc'
-says 'cargo.*--test model, case lease$'
+says 'cargo.*-p zklock-model, case lease$'
 runs 0 "$here/run" rust mutex embedded told
 says ' mutex::$'
 says ' told::, on the embedded server$'

@@ -85,8 +85,7 @@ pub(crate) fn hunt() -> io::Result<Vec<Catch>> {
 
 /// Works in a new folder, which is removed afterwards.
 pub(crate) fn in_folder<T>(work: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
-    let parent = option_env!("CARGO_TARGET_TMPDIR").map_or_else(env::temp_dir, PathBuf::from);
-    let folder = parent.join(format!("zklock-model-{}", std::process::id()));
+    let folder = env::temp_dir().join(format!("zklock-model-{}", std::process::id()));
     let result = work(&folder);
     fs::remove_dir_all(&folder)?;
     result
@@ -176,11 +175,11 @@ fn edited(seed: &Seed, from: &Path) -> io::Result<String> {
 }
 
 fn model() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("model")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 fn machine() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../zklock-core/machine/src")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../zklock-core/machine/src")
 }
 
 /// The main function of the seeded program, which prints one line for each seed.
@@ -207,7 +206,7 @@ fn tell(number: usize, found: Option<(String, explorer::Report)>) {
 /// Builds the part that all seeds share. It is optimised, because most of the time is spent there.
 pub(crate) fn build_model(folder: &Path) -> io::Result<()> {
     write_model(&folder.join("model"))?;
-    let options = ["--crate-type", "rlib", "-C", "opt-level=1"];
+    let options = ["--crate-type", "rlib", "-C", "opt-level=2"];
     compile(&folder.join("model/lib.rs"), &folder.join("libmodel.rlib"), &options)
 }
 
@@ -220,10 +219,10 @@ pub(crate) fn build(folder: &Path) -> io::Result<PathBuf> {
     Ok(program)
 }
 
-/// The only crate that the machine depends on, as Cargo has compiled it for this program, in the same folder.
+/// The only crate that the machine depends on, as Cargo has compiled it for this program.
 fn uuid() -> io::Result<PathBuf> {
     let this = env::current_exe()?;
-    let folder = this.parent().ok_or(io::ErrorKind::NotFound)?;
+    let folder = this.parent().ok_or(io::ErrorKind::NotFound)?.join("deps");
     let mut newest = None;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -234,7 +233,9 @@ fn uuid() -> io::Result<PathBuf> {
             newest = newest.max(Some((entry.metadata()?.modified()?, entry.path())));
         }
     }
-    newest.map(|(_, path)| path).ok_or_else(|| io::Error::other("no uuid beside this program"))
+    newest
+        .map(|(_, path)| path)
+        .ok_or_else(|| io::Error::other("no uuid in the folder deps beside this program"))
 }
 
 fn compile(source: &Path, to: &Path, options: &[&str]) -> io::Result<()> {

@@ -37,8 +37,9 @@ async fn a_contender_that_cannot_see_ours_is_named_and_ours_goes_again() {
                 says(&error, ErrorKind::ForeignContender, &[name, &path]);
                 says(&soon(lock.acquire()).await.unwrap_err(), ErrorKind::ForeignContender, &[name]);
             } else {
-                tried
-                    .unwrap_or_else(|error| panic!("{prefix} is not a stranger to {dialect} {role:?}: {error}"));
+                tried.unwrap_or_else(|error| {
+                    panic!("{prefix} is not a stranger to {dialect} {role:?}: {error}")
+                });
             }
             settled(&client).await;
             assert_eq!(nodes(&operator, &path), [node.as_str()], "{path}");

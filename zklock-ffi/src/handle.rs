@@ -187,11 +187,15 @@ fn this_process() -> u64 {
 
 fn parse<T: Object>(handle: *const T::Opaque) -> Result<HandleParts, Failure> {
     if handle.is_null() {
-        return Err(Failure::argument(format!("the {} is NULL: pass one that a zklock function returned", T::NAME)));
+        return Err(Failure::argument(format!(
+            "the {} is NULL: pass one that a zklock function returned",
+            T::NAME
+        )));
     }
     let bits = handle.addr() as u64;
     if bits & MARK == 0 || bits >> 62 & 1 == 1 {
-        let message = format!("the {} is not a zklock handle: pass one that a zklock function returned", T::NAME);
+        let message =
+            format!("the {} is not a zklock handle: pass one that a zklock function returned", T::NAME);
         return Err(Failure::new(ZKLOCK_INVALID_HANDLE, message));
     }
     if bits & 0xF != T::KIND {

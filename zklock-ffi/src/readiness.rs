@@ -43,7 +43,8 @@ impl Readiness {
         }
         // Not inherited by programs that the host starts, and non-blocking.
         let made = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map_err(|error| {
-            let message = format!("the system has no descriptor left ({error}): raise the limit of open files");
+            let message =
+                format!("the system has no descriptor left ({error}): raise the limit of open files");
             Failure::new(ZKLOCK_REFUSED, message)
         })?;
         if state.is_ready {

@@ -112,7 +112,8 @@ impl<'py> Greenlet<'py> {
 
     fn doorbell(&self) -> PyResult<Arc<Doorbell>> {
         Doorbell::new().map(Arc::new).map_err(|error| {
-            let message = format!("the system has no descriptor left ({error}): raise the limit of open files");
+            let message =
+                format!("the system has no descriptor left ({error}): raise the limit of open files");
             refused(self.py, message)
         })
     }

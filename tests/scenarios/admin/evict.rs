@@ -104,7 +104,7 @@ async fn nothing_is_evicted_but_contenders_of_the_lock() {
         says(
             &soon(lock.evict(node)).await.unwrap_err(),
             ErrorKind::InvalidInput,
-            &["no contender", "/evict/input"],
+            &["not a contender", "/evict/input"],
         );
     }
     assert!(operator.stat("/evict/input/settings").is_some());

@@ -101,7 +101,11 @@ fn what_is_told_of_the_children_where_the_counter_sticks() {
     let (_, before) = counted(&mut raw, "/p");
     next_of(&mut raw, "/p", "a-");
     // Twice the counter, which overflows, minus the number of children.
-    assert_eq!(counted(&mut raw, "/p"), (-3, before), "a create no longer counts as a change of the children");
+    assert_eq!(
+        counted(&mut raw, "/p"),
+        (-3, before),
+        "a create no longer counts as a change of the children"
+    );
     assert!(server.delete("/p/a-2147483647"));
     let (cversion, after) = counted(&mut raw, "/p");
     assert_eq!(cversion, -2);

@@ -41,7 +41,10 @@ fn node_path<'a>(py: Python<'_>, path: &'a str) -> PyResult<&'a str> {
     if path == "/" || (path.starts_with('/') && !path.ends_with('/')) {
         return Ok(path);
     }
-    Err(invalid(py, format!("{path:?} is not a path of a node: it begins with '/', and does not end with it")))
+    Err(invalid(
+        py,
+        format!("{path:?} is not a path of a node: it begins with '/', and does not end with it"),
+    ))
 }
 
 /// A ZooKeeper server in this process, for tests. It keeps everything in memory, and forgets it when it is closed.
