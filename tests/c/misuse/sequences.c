@@ -25,7 +25,7 @@ static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const cell *usable[1 << 14];
 static size_t usable_count;
-static int64_t until;
+static atomic_bool is_enough;
 static atomic_size_t calls, wrongs, ended;
 static atomic_size_t good[256];
 
@@ -154,7 +154,7 @@ static void call(caller *caller, const cell *cell) {
 
 static void *call_on(void *given) {
     caller *caller = given;
-    while (now_ms() < until) {
+    while (!is_enough) {
         const cell *cell = usable[below(caller, usable_count)];
         caller->since = now_ms();
         caller->cell = cell;
@@ -170,6 +170,12 @@ static void *call_on(void *given) {
 static uint64_t seed;
 static int64_t seconds = 10;
 
+static size_t good_functions(void) {
+    size_t count = 0;
+    for (size_t at = 0; at < functions_count; at++) count += good[at] != 0;
+    return count;
+}
+
 TEST(any_sequence_of_calls_comes_to_statuses_that_are_listed) {
     thread *threads[THREADS];
     for (size_t at = 0; at < cells_count; at++) {
@@ -177,7 +183,8 @@ TEST(any_sequence_of_calls_comes_to_statuses_that_are_listed) {
     }
     for (size_t at = 0; at < THREADS; at++) callers[at].random = (seed * THREADS + at + 1) * 0x9E3779B97F4A7C15U;
     for (size_t at = 0; at < 4; at++) put(&callers[0], CLIENT, new_client());
-    until = now_ms() + seconds * 1000;
+    /* On a busy machine, or under valgrind, it may take longer until most functions have succeeded. */
+    int64_t until = now_ms() + seconds * 1000, at_last = until + 90000;
     for (size_t at = 0; at < THREADS; at++) threads[at] = start_thread(call_on, &callers[at]);
     while (ended < THREADS) {
         for (size_t at = 0; at < THREADS; at++) {
@@ -186,18 +193,18 @@ TEST(any_sequence_of_calls_comes_to_statuses_that_are_listed) {
                 failed(__FILE__, __LINE__, "seed %llu: it hangs: %s, %s", (unsigned long long)seed, cell->function->name, cell->what);
             }
         }
+        int64_t now = now_ms();
+        is_enough |= now > at_last || (now > until && good_functions() > functions_count / 2);
         sleep_ms(20);
     }
     for (size_t at = 0; at < THREADS; at++) join_thread(threads[at]);
     for (size_t kind = KINDS; kind-- > 0;) {
         for (size_t at = 0; at < pool.count[kind]; at++) free_handle((enum kind)kind, pool.handles[kind][at]);
     }
-    size_t good_functions = 0;
-    for (size_t at = 0; at < functions_count; at++) good_functions += good[at] != 0;
     printf("sequences: seed %llu, %zu calls, %zu of %zu functions with success\n", (unsigned long long)seed, (size_t)calls,
-           good_functions, functions_count);
+           good_functions(), functions_count);
     CHECK(!wrongs);
-    CHECK(good_functions > functions_count / 2);
+    CHECK(good_functions() > functions_count / 2);
 }
 
 int main(int count, char **words) {
