@@ -1,7 +1,7 @@
 //! If a wait times out, its error names the holder and says how many more are ahead.
 
 use crate::support::{SOON, client, operator, options, proxied_client, says, settled, soon};
-use ground::{Kind, Side, shared};
+use ground::{Kind, Message, Proxy, Side, shared};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zklock_core::{Client, ErrorKind, Lock};
@@ -93,6 +93,13 @@ async fn the_holders_of_other_kinds() {
     }
 }
 
+/// How often a holder's node has been read since the recording began.
+fn questions(proxy: &Proxy) -> usize {
+    let is_question =
+        |message: &Message| message.side == Side::Request && message.kind == Kind::GetData && !message.watch;
+    proxy.take_record().iter().filter(|message| is_question(message)).count()
+}
+
 /// Tries until the error has all these parts. On a busy machine the servers may not name the holder in time.
 async fn a_try_comes_to_say(lock: &Lock, parts: &[&str]) {
     let end = Instant::now() + SOON;
@@ -150,10 +157,7 @@ async fn tries_in_a_loop_ask_for_the_holder_once_a_second() {
         a_try_comes_to_say(&lock, &[]).await;
     }
     let seconds = begun.elapsed().as_secs();
-    let record = proxy.take_record();
-    let reads =
-        record.iter().filter(|message| message.side == Side::Request && message.kind == Kind::GetData);
-    let reads = reads.filter(|message| !message.watch).count() as u64;
+    let reads = questions(&proxy) as u64;
     assert!((1..=1 + seconds).contains(&reads), "{reads} questions in {seconds} s");
     soon(hold.release()).await.unwrap();
 }
@@ -175,10 +179,7 @@ async fn one_question_serves_all_that_give_up_together() {
         }
         soon(callers.join_all()).await;
         settled(&waiter).await;
-        let record = proxy.take_record();
-        let reads =
-            record.iter().filter(|message| message.side == Side::Request && message.kind == Kind::GetData);
-        let reads = reads.filter(|message| !message.watch).count();
+        let reads = questions(&proxy);
         assert!(reads <= CALLERS / 10, "{reads} questions");
         // If the machine is late, all deadlines may be over before anything is asked.
         if reads > 0 {
