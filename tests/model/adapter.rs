@@ -222,8 +222,8 @@ impl Term for OwnLease {
         self.0.acknowledge(sent, now);
     }
 
-    fn ask(&mut self, sent: Moment) {
-        self.0.ask(sent);
+    fn ask(&mut self) {
+        self.0.ask();
     }
 
     fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment) {
@@ -310,7 +310,7 @@ impl Keeping for OwnKeeper {
     }
 
     fn handle_connection(&mut self, timeout: Duration, now: Moment) {
-        self.keeper.handle_asked(now);
+        self.keeper.handle_asked();
         self.keeper.handle_granted(now, timeout, now);
     }
 

@@ -79,11 +79,11 @@ fn moving(end: u8) -> Vec<Case> {
     let one = |client, leader| Stops { client, leader, resumes: true };
     vec![
         moves("another server", 5, end, one(0, 1), &[Granting(20), Granting(20)]),
-        // A lease is never longer than half of T, so a new timeout only matters if it is shorter than that.
-        moves("less than half of T", 2, end, one(0, 1), &[Granting(20), Granting(8)]),
-        moves("more than twice T", 2, end, one(1, 0), &[Granting(8), Granting(20)]),
+        // The least that another server may grant.
+        moves("half of T", 2, end, one(0, 1), &[Granting(20), Granting(10)]),
+        moves("twice T", 2, end, one(1, 0), &[Granting(10), Granting(20)]),
         moves("a deposed leader", 5, end, one(0, 1), &[Granting(20), Deposed]),
-        moves("less, and back", 2, end - 2, one(1, 1), &[Granting(20), Granting(8), Granting(20)]),
+        moves("half, and back", 2, end - 2, one(1, 1), &[Granting(20), Granting(10), Granting(20)]),
         moves("deposed, and back", 5, end - 2, one(1, 1), &[Granting(20), Deposed, Granting(20)]),
     ]
 }
@@ -92,7 +92,7 @@ fn moving(end: u8) -> Vec<Case> {
 fn wandering() -> Vec<Case> {
     use Server::{Deposed, Granting};
     vec![
-        wanders(2, 40_000, &[Granting(20), Granting(8), Deposed, Granting(20), Granting(8)]),
+        wanders(2, 40_000, &[Granting(20), Granting(10), Deposed, Granting(20), Granting(10)]),
         wanders(5, 40_000, &[Granting(20), Granting(20), Deposed, Granting(20)]),
     ]
 }

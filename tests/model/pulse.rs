@@ -3,10 +3,11 @@
 //! The lock's own worlds assume the lease's promise. This checks it, with the session's client, the
 //! servers to which it connects, and the leader. Links keep their order and may stall for a while. The
 //! link to the leader may break at any moment, so at every moment the lease must end before the leader
-//! would end the session if it heard nothing more.
+//! would end the session if it heard nothing more. And whatever it has once named must stay true to its
+//! end: somebody may have looked once, and rely on that.
 //!
 //! The client may give up its connection at any moment, and ask the next server for the session. That
-//! server may grant another timeout, on which the leader acts at once. Its answer may be late, or never
+//! server may grant another timeout, of half as much at least, on which the leader acts at once. Its answer may be late, or never
 //! come, and it may follow a deposed leader. Requests on their way to the previous server still arrive.
 
 use super::explorer::{Actions, Violation, World};
@@ -113,6 +114,8 @@ pub(crate) struct Pulse {
     end: u8,
     stops: Stops,
     lease: Box<dyn Term>,
+    /// The last moment that the lease has named.
+    named: Moment,
     servers: &'static [Server],
     /// The links of all servers up to the one to which the client is connected.
     links: Vec<Links>,
@@ -145,6 +148,7 @@ impl Pulse {
             end,
             stops,
             lease: (machine.lease)(Duration::from_secs(u64::from(timeout)), at(0)),
+            named: at(0),
             servers,
             links: vec![Links::default()],
             tie: Tie::Connected,
@@ -277,7 +281,7 @@ impl Pulse {
         self.links.push(Links { leader: (leader_stands, Vec::new()), ..Links::default() });
         self.tie = Tie::Asking;
         self.asked = true;
-        self.lease.ask(at(self.now));
+        self.lease.ask();
         self.send(Request::Connect(self.now));
     }
 
@@ -372,12 +376,17 @@ impl World for Pulse {
                 self.flow();
             }
         }
+        self.named = self.named.max(self.lease.until());
     }
 
     fn check(&self) -> Result<(), Violation> {
-        let end = at(self.expires);
-        if self.lease.until() > end {
-            let detail = format!("the lease runs until {:?}, the session to {end:?}", self.lease.until());
+        let (named, until, end) = (self.named, self.lease.until(), at(self.expires));
+        if named > end {
+            let detail = format!("the lease runs until {named:?}, the session to {end:?}");
+            return Err(Violation { property: "lease", detail });
+        }
+        if named > until && named > at(self.now) {
+            let detail = format!("{named:?} was named, and is taken back: the lease runs until {until:?}");
             return Err(Violation { property: "lease", detail });
         }
         Ok(())

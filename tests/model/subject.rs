@@ -58,7 +58,7 @@ pub(crate) trait Term: Debug {
     fn heartbeat(&self) -> Duration;
     fn until(&self) -> Moment;
     fn acknowledge(&mut self, sent: Moment, now: Moment);
-    fn ask(&mut self, sent: Moment);
+    fn ask(&mut self);
     fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment);
     /// Whether the memory of a lock that was busy is good.
     fn is_good(&self, since: Moment, is_told: bool, now: Moment) -> bool;

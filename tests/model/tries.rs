@@ -78,7 +78,7 @@ impl Scene {
         line.is_down = false;
         // It makes no difference to clients without a memory, and without it there are fewer states.
         if let Some(session) = line.session.as_mut().filter(|_| remembers) {
-            session.lease.ask(now);
+            session.lease.ask();
             session.lease.attach(now, TIMEOUT, now);
             session.lease.acknowledge(now, now);
             session.touched = now;

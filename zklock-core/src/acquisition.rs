@@ -17,7 +17,8 @@ use crate::machine::single::Single;
 use crate::pool::Slot;
 use crate::progress::Progress;
 use crate::remembered::Remembered;
-use crate::session::{Holding, Notice, Session, Status, Told};
+use crate::session::{Holding, Link, Notice, Session, Status, Told};
+use futures_util::FutureExt;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
@@ -195,7 +196,7 @@ impl Acquisition {
         let mut guard = pin!(guard::stranger(session.clone(), self.claims.clone(), holding.clone()));
         let mut told = holding.watch();
         loop {
-            let Told { status, notice } = *told.borrow_and_update();
+            let Told { status, notice, .. } = *told.borrow_and_update();
             if self.driver.machine.is_gone() || status != Status::Held {
                 return;
             }
@@ -218,6 +219,26 @@ impl Acquisition {
                 // An error means that the client is gone, so there is no session, and the hold has been marked as lost.
                 stepped = self.step() => if stepped.is_err() { return }
             }
+        }
+    }
+
+    /// Waits, if the hold was lost, until nobody relies on it any more. The caller may have asked for how long the lock is
+    /// certain to be held, just before the loss. That answer stays true to its end, unless the caller lets go of the lock.
+    pub(crate) async fn keep_promise(&mut self, holding: &Arc<Holding>) {
+        // Of a deleted node nothing is left that would be deleted too soon.
+        let is_kept = match holding.status() {
+            Status::Lost(LossReason::NodeDeleted) => holding.nodes.len() > 1,
+            Status::Lost(_) => true,
+            _ => false,
+        };
+        let Some(session) = self.driver.session().filter(|_| is_kept) else { return };
+        let mut told = holding.watch();
+        let mut link = session.link();
+        tokio::select! {
+            () = session.keep_promises() => {}
+            // They cannot fail: the senders are the hold's and the session's.
+            () = told.wait_for(|told| told.is_let_go).map(drop) => {}
+            () = link.wait_for(|link| matches!(link, Link::Over(_))).map(drop) => {}
         }
     }
 

@@ -282,8 +282,13 @@ impl SessionKeeper {
                     let _ = closing.wait_for(|closing| *closing).await;
                     clock::sleep(GOOD_BYE).await;
                 };
+                // Its other holds may have been asked for how long they last, just before.
+                let ends = async {
+                    session.keep_promises().await;
+                    tie.end(&self.options, session).await
+                };
                 tokio::select! {
-                    nodes = tie.end(&self.options, session) => nodes,
+                    nodes = ends => nodes,
                     () = closes => Nodes::Left,
                 }
             }

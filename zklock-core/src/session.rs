@@ -286,13 +286,14 @@ impl Session {
     pub(crate) fn lose(&self, holding: &Holding, reason: LossReason) {
         if holding.change(|status| status.lose(reason)) {
             holding.note_loss(reason);
+            lock_ignoring_poison(&self.kept).keeper.handle_loss(holding.id);
         }
         self.unregister(holding);
     }
 
     /// The holder releases it; `false` if the hold was lost before.
     pub(crate) fn release(&self, holding: &Holding) -> bool {
-        let is_released = holding.change(Status::release);
+        let is_released = holding.release();
         self.unregister(holding);
         is_released
     }
@@ -322,18 +323,36 @@ impl Session {
     }
 
     /// A server is about to be asked for the session, on another connection.
-    pub(crate) fn ask(&self, asked: Moment) {
-        lock_ignoring_poison(&self.kept).keeper.handle_asked(asked);
-        // The lease may be shorter now than the heartbeat knows.
+    pub(crate) fn ask(&self) {
+        lock_ignoring_poison(&self.kept).keeper.handle_asked();
+    }
+
+    /// This server has granted the session with this timeout.
+    pub(crate) fn granted(&self, server: &str, asked: Moment, timeout: Duration) {
+        let before = self.timeout();
+        let mut kept = lock_ignoring_poison(&self.kept);
+        let is_too_short = kept.keeper.lease().is_too_short(timeout);
+        kept.keeper.handle_granted(asked, timeout, clock::now());
+        self.timeout.store(in_millis(kept.keeper.lease().timeout()), Ordering::Relaxed);
+        drop(kept);
+        self.tell_losses();
+        if is_too_short {
+            tracing::warn!(
+                server,
+                granted = ?timeout,
+                ?before,
+                "a server grants less than half of the session timeout that another one granted: all holds are lost, \
+                 because no lease can rely on that; give all servers the same tickTime, minSessionTimeout and \
+                 maxSessionTimeout"
+            );
+        }
         self.registered.notify_one();
     }
 
-    /// The server has granted this timeout.
-    pub(crate) fn granted(&self, asked: Moment, timeout: Duration) {
-        let keeper = &mut lock_ignoring_poison(&self.kept).keeper;
-        keeper.handle_granted(asked, timeout, clock::now());
-        self.timeout.store(in_millis(keeper.lease().timeout()), Ordering::Relaxed);
-        self.registered.notify_one();
+    /// Waits until no answer about a hold that was lost meanwhile reaches any further.
+    pub(crate) async fn keep_promises(&self) {
+        let promised = lock_ignoring_poison(&self.kept).keeper.promised();
+        clock::sleep(promised.since(clock::now())).await;
     }
 
     /// Attaches another connection, on which the quorum has answered a write that was sent at `sent`.

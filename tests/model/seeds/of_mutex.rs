@@ -192,34 +192,26 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "lease",
         "a greater timeout taken over",
+        &[edit(LEASE, "if timeout < self.timeout {", "if timeout != self.timeout {")],
+    ),
+    seed(
+        "lease",
+        "more than half of T is claimed",
+        &[edit(LEASE, "proven.min(sent + self.timeout / 2)", "proven.min(sent + self.timeout / 4 * 3)")],
+    ),
+    seed(
+        "lease",
+        "a request for the session takes back what was named",
         &[edit(
             LEASE,
-            "        if timeout < self.timeout {\n            self.timeout = timeout;",
-            "        self.timeout = timeout;\n        if timeout <= self.timeout {",
+            "self.is_asked = true;",
+            "self.is_asked = true;\n        self.claimed = self.claimed.before(self.timeout / 10 * 3);",
         )],
     ),
     seed(
         "lease",
-        "a request for the session cuts nothing",
-        &[edit(
-            LEASE,
-            "self.claimed = self.claimed.min((sent + timeout).before(timeout / 50));",
-            "self.claimed = self.claimed.max(sent);",
-        )],
-    ),
-    seed(
-        "lease",
-        "unanswered request for the session ignored",
-        &[edit(LEASE, "self.cap = Some(self.cap.map_or(cap, |earlier| earlier.min(cap)));", "let _ = cap;")],
-    ),
-    seed(
-        "lease",
-        "only the last request for the session caps",
-        &[edit(
-            LEASE,
-            "self.cap = Some(self.cap.map_or(cap, |earlier| earlier.min(cap)));",
-            "self.cap = Some(cap);",
-        )],
+        "half of T takes back what was named",
+        &[edit(LEASE, "timeout < self.timeout / 2", "timeout <= self.timeout / 2")],
     ),
     seed(
         "lease",
@@ -227,7 +219,7 @@ pub(super) const SEEDS: &[Seed] = &[
         &[edit(
             LEASE,
             "        self.writes.clear();\n",
-            "        self.writes.clear();\n        self.cap = None;\n        self.claim(sent, sent + self.timeout);\n",
+            "        self.writes.clear();\n        self.claim(sent, sent + self.timeout);\n",
         )],
     ),
     seed(
@@ -239,15 +231,6 @@ pub(super) const SEEDS: &[Seed] = &[
         "lease",
         "a young connection counts for a quarter",
         &[edit(LEASE, "if before >= self.answered + self.timeout / 4 * 3 {", "if before >= self.opened {")],
-    ),
-    seed(
-        "lease",
-        "a late reply lifts the cap",
-        &[edit(
-            LEASE,
-            "        if !self.is_asked {\n            self.cap = None;\n        }\n",
-            "        self.cap = None;\n",
-        )],
     ),
     seed(
         "lease",

@@ -84,6 +84,8 @@ pub struct Keeper {
     over: Option<LossReason>,
     /// Not reported yet.
     lost: VecDeque<(HoldId, LossReason)>,
+    /// The last moment up to which a lost hold was certain to be held, before it was found to be lost.
+    promised: Moment,
 }
 
 /// The state of one hold.
@@ -116,6 +118,7 @@ impl Keeper {
             earliest: Moment::default(),
             over: None,
             lost: VecDeque::new(),
+            promised: Moment::default(),
         }
     }
 
@@ -183,21 +186,36 @@ impl Keeper {
         self.lease.acknowledge(sent, now);
     }
 
-    /// A server is asked for the session, on a new connection, by a request sent at `sent`.
-    pub fn handle_asked(&mut self, sent: Moment) {
-        self.lease.ask(sent);
+    /// Removes the hold: its driver has found that others may hold the lock.
+    pub fn handle_loss(&mut self, hold: HoldId) {
+        self.note_promise(hold);
+        self.remove(hold);
     }
 
-    /// A server has granted the session again, with this timeout, as it was asked for at `sent`.
+    /// A server is asked for the session, on a new connection.
+    pub fn handle_asked(&mut self) {
+        self.lease.ask();
+    }
+
+    /// A server has granted the session again, with this timeout, as it was asked for at `sent`. If that is less than half of
+    /// what another server granted, all holds are lost: the servers may end the session sooner than their leases do.
     pub fn handle_granted(&mut self, sent: Moment, timeout: Duration, now: Moment) {
+        if self.lease.is_too_short(timeout) {
+            self.lose_all(LossReason::LeaseLapsed);
+        }
         self.lease.attach(sent, timeout, now);
     }
 
     /// The session is over. Only the first reason counts.
     pub fn handle_over(&mut self, reason: LossReason) {
         let reason = *self.over.get_or_insert(reason);
-        let holds: Vec<_> = self.holds.keys().copied().collect();
-        holds.into_iter().for_each(|hold| self.lose(hold, reason));
+        self.lose_all(reason);
+    }
+
+    /// Returns the last moment that an answer about a hold may have named before the hold was found to be lost. Until
+    /// then somebody may rely on that answer, so no node of such a hold may be deleted, and the session may not be closed.
+    pub fn promised(&self) -> Moment {
+        self.promised
     }
 
     /// Returns a check of this hold alone, because its holder asks for it; `None` if it is no longer kept.
@@ -360,10 +378,22 @@ impl Keeper {
         }
     }
 
+    fn lose_all(&mut self, reason: LossReason) {
+        let holds: Vec<_> = self.holds.keys().copied().collect();
+        holds.into_iter().for_each(|hold| self.lose(hold, reason));
+    }
+
     fn lose(&mut self, hold: HoldId, reason: LossReason) {
+        self.note_promise(hold);
         if self.remove(hold) {
             self.lost.push_back((hold, reason));
         }
+    }
+
+    /// Notes how far the answers about this hold may reach.
+    fn note_promise(&mut self, hold: HoldId) {
+        let until = self.holds.get(&hold).and_then(|record| record.share.until(&self.lease));
+        self.promised = self.promised.max(until.unwrap_or_default());
     }
 
     fn remove(&mut self, hold: HoldId) -> bool {

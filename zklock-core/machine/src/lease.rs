@@ -36,12 +36,15 @@
 //! again. That changes two things:
 //!
 //! * The server grants a timeout of its own, T', and has the leader count from then on as if the session
-//!   had been touched with T'. If T' is smaller than T, this *shortens* the session's life. So earlier
-//!   claims are cut to T' after the request was sent. Until the answer arrives, T' is unknown, and the
-//!   leader may already act on it: no more than T/5 after the first unanswered request is claimed. This
-//!   assumes that no server of an ensemble grants less than a fifth of what another one granted. (By
-//!   default they grant 4 to 40 s; from a session of 10 s they would have to take away more than 8.) When
-//!   T' is known and is no smaller, the earlier claims hold again.
+//!   had been touched with T'. If T' is smaller than T, this *shortens* the session's life, and the leader
+//!   acts on it whether or not the answer ever arrives. No claim is too long for that, if no server of an
+//!   ensemble grants less than *half* of what another one granted: a claim ends T/2 after the sending of
+//!   some write at the latest. A write on an earlier connection was sent before the request, because
+//!   nothing more is sent there, so its claim ends before T/2, and so before T', after the request. A
+//!   write on the new connection is sent when T' is known. So nothing that was claimed is ever taken back:
+//!   whoever has read the lease once may rely on what it said, to the end. If a server does grant less
+//!   than half, earlier claims are cut to T' after the request, and the holds that relied on them are
+//!   lost: see [`Lease::attach`].
 //! * "Links keep their order" is true of each follower by itself. Acknowledgements through one say
 //!   nothing about the pings that the next one has answered, so the history begins again. In its place,
 //!   the request for the session counts like the opening does, because the leader touches a session that
@@ -86,8 +89,6 @@ pub struct Lease {
     /// Acknowledged writes of the last T on the current connection, oldest first: not all, but enough.
     writes: VecDeque<Write>,
     claimed: Moment,
-    /// The end of the shortest timeout that could have been granted, until the granted one is known.
-    cap: Option<Moment>,
     /// Whether a server is asked for the session and has not answered.
     is_asked: bool,
     /// How many times a write was acknowledged only after the lease had lapsed.
@@ -105,16 +106,8 @@ impl Lease {
     pub fn new(timeout: Duration, sent: Moment) -> Self {
         let opening = Write { sent, acknowledged: sent };
         let writes = VecDeque::from([opening]);
-        let mut lease = Self {
-            timeout,
-            opened: sent,
-            answered: sent,
-            writes,
-            claimed: sent,
-            cap: None,
-            is_asked: false,
-            gaps: 0,
-        };
+        let mut lease =
+            Self { timeout, opened: sent, answered: sent, writes, claimed: sent, is_asked: false, gaps: 0 };
         lease.claim(sent, sent + timeout);
         lease
     }
@@ -135,9 +128,10 @@ impl Lease {
         if self.until().since(now) < self.timeout / 4 { self.timeout / 24 } else { self.timeout / 12 }
     }
 
-    /// Returns the moment up to which the session is proven to be alive.
+    /// Returns the moment up to which the session is proven to be alive. It never becomes an earlier one, unless a
+    /// server grants [too little](Self::attach).
     pub fn until(&self) -> Moment {
-        self.cap.map_or(self.claimed, |cap| cap.min(self.claimed))
+        self.claimed
     }
 
     /// Whether the connection is still the one on which a request was sent at `sent`.
@@ -156,21 +150,27 @@ impl Lease {
         (self.until() > now).then_some(self.gaps)
     }
 
-    /// Notes that a server is asked for the session, on a new connection, by a request sent at `sent`.
-    /// Nothing more is sent on earlier connections.
-    pub fn ask(&mut self, sent: Moment) {
-        let cap = sent + (self.timeout / 5).saturating_sub(self.timeout / 50);
-        self.cap = Some(self.cap.map_or(cap, |earlier| earlier.min(cap)));
+    /// Notes that a server is asked for the session, on a new connection. Nothing more is sent on earlier connections.
+    pub fn ask(&mut self) {
         self.is_asked = true;
+    }
+
+    /// Whether a server that grants this timeout grants too little: less than half of what another one granted. Then
+    /// earlier claims may be too long.
+    pub fn is_too_short(&self, timeout: Duration) -> bool {
+        timeout < self.timeout / 2
     }
 
     /// Notes that a server has granted the session with this timeout, as it was asked for at `sent`; it is `now`.
     ///
-    /// This counts only after a write that is sent later has been acknowledged.
+    /// This counts only after a write that is sent later has been acknowledged. If the timeout [is too
+    /// short](Self::is_too_short), what was claimed before is cut, and whoever relied on it must learn that at once.
     pub fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment) {
         if timeout < self.timeout {
+            if self.is_too_short(timeout) {
+                self.claimed = self.claimed.min((sent + timeout).before(timeout / 50));
+            }
             self.timeout = timeout;
-            self.claimed = self.claimed.min((sent + timeout).before(timeout / 50));
         }
         (self.opened, self.answered) = (sent, now);
         self.is_asked = false;
@@ -184,9 +184,6 @@ impl Lease {
     pub fn acknowledge(&mut self, sent: Moment, now: Moment) {
         if sent < self.opened {
             return;
-        }
-        if !self.is_asked {
-            self.cap = None;
         }
         if now >= self.claimed {
             self.gaps += 1;
@@ -250,7 +247,12 @@ impl Share {
 
     /// Returns how long from `now` the hold can be relied on.
     pub fn valid_for(&self, lease: &Lease, now: Moment) -> Duration {
-        if self.gaps == lease.gaps { lease.until().since(now) } else { Duration::ZERO }
+        self.until(lease).map_or(Duration::ZERO, |until| until.since(now))
+    }
+
+    /// Returns the moment up to which the hold can be relied on; `None` if its lease has lapsed.
+    pub fn until(&self, lease: &Lease) -> Option<Moment> {
+        (self.gaps == lease.gaps).then(|| lease.until())
     }
 
     /// Notes that a check of the hold's own node was acknowledged; `lease` already knows of it.
@@ -339,43 +341,43 @@ mod tests {
         }
     }
 
-    /// A full lease, whose session has just been asked for again.
+    /// A full lease, whose session has just been asked for again, at 6 s.
     fn asked() -> Lease {
         let mut lease = Lease::new(TIMEOUT, at(0));
         lease.acknowledge(at(5_000), at(5_001));
         lease.acknowledge(at(5_200), at(5_201));
         assert_eq!(lease.until(), at(9_800));
-        lease.ask(at(6_000));
+        lease.ask();
         lease
     }
 
     #[test]
-    fn an_unanswered_request_for_the_session_caps_the_lease_until_the_answer_is_confirmed() {
+    fn a_request_for_the_session_takes_nothing_back() {
         let mut lease = asked();
-        assert_eq!(lease.until(), at(7_800));
-        // Another try does not make it longer.
-        lease.ask(at(6_500));
-        // Neither does a reply on the connection before, which came in time and was heard late.
+        assert_eq!(lease.until(), at(9_800));
+        // A reply on the connection before, which came in time and was heard late.
         lease.acknowledge(at(5_800), at(6_505));
-        assert_eq!(lease.until(), at(7_800));
-        lease.attach(at(6_500), TIMEOUT, at(6_510));
-        assert_eq!(lease.until(), at(7_800));
+        assert_eq!(lease.until(), at(9_800));
+        // Half of the timeout is the least that another server grants.
+        lease.attach(at(6_500), TIMEOUT / 2, at(6_510));
+        assert_eq!((lease.timeout(), lease.until()), (TIMEOUT / 2, at(9_800)));
         // Sent on the connection before.
         lease.acknowledge(at(5_900), at(6_510));
-        assert_eq!(lease.until(), at(7_800));
-        lease.acknowledge(at(6_520), at(6_530));
-        assert_eq!(lease.until(), at(11_320));
+        assert_eq!(lease.until(), at(9_800));
+        lease.acknowledge(at(8_520), at(8_530));
+        assert_eq!(lease.until(), at(10_920));
     }
 
     #[test]
-    fn a_smaller_timeout_cuts_what_was_claimed_and_what_is_claimed_from_then_on() {
+    fn less_than_half_cuts_what_was_claimed_and_what_is_claimed_from_then_on() {
         let (mut lease, smaller) = (asked(), Duration::from_secs(3));
+        assert!(lease.is_too_short(smaller) && !lease.is_too_short(TIMEOUT / 2));
         lease.attach(at(6_000), smaller, at(6_005));
         lease.acknowledge(at(6_010), at(6_020));
         assert_eq!(lease.until(), at(8_940));
         assert_eq!((lease.timeout(), lease.heartbeat()), (smaller, smaller / 10));
         // And a greater one later does not bring the first one back.
-        lease.ask(at(8_000));
+        lease.ask();
         lease.attach(at(8_000), TIMEOUT, at(8_005));
         lease.acknowledge(at(8_010), at(8_020));
         assert_eq!((lease.timeout(), lease.until()), (smaller, at(9_450)));
@@ -394,16 +396,6 @@ mod tests {
             lease.acknowledge(at(sent), at(sent + 1));
         }
         assert!(lease.until() > at(24_000), "{:?}", lease.until());
-    }
-
-    #[test]
-    fn a_claim_that_lay_beneath_the_cap_is_valid_again_without_a_gap() {
-        let mut lease = asked();
-        let share = Share::new(&lease);
-        assert_eq!(share.valid_for(&lease, at(7_900)), Duration::ZERO);
-        lease.attach(at(6_000), TIMEOUT, at(7_990));
-        lease.acknowledge(at(8_000), at(8_010));
-        assert!(share.valid_for(&lease, at(8_010)) > Duration::from_secs(4));
     }
 
     #[test]

@@ -77,7 +77,7 @@ mod tests {
         lease.acknowledge(at(5_000), at(5_001));
         let memory = Memory::new(at(5_000));
         assert!(memory.is_good(&lease, at(5_100)));
-        lease.ask(at(5_100));
+        lease.ask();
         assert!(!memory.is_good(&lease, at(5_100)));
         lease.attach(at(5_100), TIMEOUT, at(5_110));
         lease.acknowledge(at(5_120), at(5_121));

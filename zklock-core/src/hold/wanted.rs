@@ -96,7 +96,7 @@ impl Wanted {
 
     /// Whether others are known to want it now.
     pub(crate) fn now(&self) -> bool {
-        let Told { status, notice } = *self.told.borrow();
+        let Told { status, notice, .. } = *self.told.borrow();
         *self.released.borrow() == Released::No && status == Status::Held && notice == Notice::Given
     }
 }

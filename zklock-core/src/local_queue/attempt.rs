@@ -152,6 +152,7 @@ impl Attempt {
             if let Some(kept) = &self.kept {
                 kept.end();
             }
+            acquisition.keep_promise(holding).await;
             acquisition.withdraw().await;
             self.left();
             // The next attempt follows right behind, even for a waiter that waited for the node that was kept.

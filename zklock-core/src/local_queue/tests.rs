@@ -1,6 +1,8 @@
 use super::*;
 use crate::clock::{self, virtual_clock};
+use crate::error::{ErrorKind, LossReason};
 use crate::fake::FakeEnsemble;
+use crate::machine::Moment;
 use crate::machine::name::Scheme;
 use crate::pool::{Slot, SlotState};
 
@@ -62,6 +64,39 @@ fn where_holds_are_brief_the_next_queues_at_their_end_or_after_a_moment() {
         // The first in the queue, one behind a brief hold, one behind a longer one, and the last.
         assert_eq!(queued, [(2, 2), (1, 2), (2, 2), (1, 1)]);
         assert_eq!(ensemble.nodes(), [""; 0]);
+    });
+}
+
+/// A hold that is lost, because a contender has come that cannot see its node, and the last moment that it named before.
+async fn lost(ensemble: &FakeEnsemble) -> (Hold, Moment) {
+    let hold = answer_at_once(&mut join(&mutex(ensemble), Patience::Waits)).await.flatten().unwrap();
+    let until = clock::now() + hold.valid_for();
+    ensemble.create(&format!("/a/{}__lock__0000000009", "0123456789abcdef".repeat(2)));
+    assert_eq!(hold.lost().await, Some(LossReason::ForeignContender));
+    (hold, until)
+}
+
+#[test]
+fn the_node_of_a_lost_hold_stays_until_the_last_moment_that_was_named() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let (hold, until) = lost(&ensemble).await;
+        assert!(hold.valid_for().is_zero());
+        clock::sleep(until.since(clock::now()) - Duration::from_millis(1)).await;
+        assert_eq!(ensemble.nodes().len(), 2, "somebody may still rely on that answer");
+        clock::sleep(Duration::from_millis(2)).await;
+        assert_eq!(ensemble.nodes().len(), 1);
+    });
+}
+
+#[test]
+fn the_node_of_a_lost_hold_goes_when_its_holder_lets_go() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let (hold, _) = lost(&ensemble).await;
+        assert_eq!(hold.release().await.unwrap_err().kind(), ErrorKind::Lost(LossReason::ForeignContender));
+        clock::sleep(Duration::from_millis(1)).await;
+        assert_eq!(ensemble.nodes().len(), 1);
     });
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Holding {
 pub(crate) struct Told {
     pub(crate) status: Status,
     pub(crate) notice: Notice,
+    /// Whether the caller has let go of it, be it lost or not.
+    pub(crate) is_let_go: bool,
 }
 
 /// Whether others want a hold, as far as is known.
@@ -39,7 +41,8 @@ pub(crate) enum Notice {
 
 impl Holding {
     pub(super) fn new(id: HoldId, nodes: Vec<Arc<str>>, name_is_reused: bool) -> Self {
-        let told = watch::Sender::new(Told { status: Status::Held, notice: Notice::Unasked });
+        let told = Told { status: Status::Held, notice: Notice::Unasked, is_let_go: false };
+        let told = watch::Sender::new(told);
         Self { id, nodes, name_is_reused, lost_at: OnceLock::new(), told }
     }
 
@@ -82,6 +85,16 @@ impl Holding {
     /// Returns the path of the first of its nodes.
     pub(crate) fn node(&self) -> &str {
         self.nodes.first().map_or("", |node| node)
+    }
+
+    /// Notes that the caller lets go of it; `false` if it was lost before.
+    pub(super) fn release(&self) -> bool {
+        let mut is_released = false;
+        self.told.send_modify(|told| {
+            told.is_let_go = true;
+            is_released = told.status.release();
+        });
+        is_released
     }
 
     /// Notes that the ensemble refuses to delete the node.

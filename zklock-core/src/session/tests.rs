@@ -153,11 +153,24 @@ fn the_servers_say_what_the_session_can_do_and_how_long_it_lives() {
         assert!(session.creates_in_transactions());
         ensemble.be_old();
         assert!(!session.creates_in_transactions());
-        let asked = clock::now();
-        session.ask(asked);
-        assert!(session.now().lease_until.since(asked) < TIMEOUT / 5);
-        session.granted(asked, TIMEOUT / 2);
+        let (asked, until) = (clock::now(), session.now().lease_until);
+        session.ask();
+        session.granted("a:2181", asked, TIMEOUT / 2);
         assert_eq!((session.timeout(), session.heartbeat()), (TIMEOUT / 2, TIMEOUT / 20));
+        assert_eq!(session.now().lease_until, until, "what was named is not taken back");
+    });
+}
+
+#[test]
+fn a_server_that_grants_less_than_half_loses_the_holds_at_once() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        session.ask();
+        session.granted("a:2181", clock::now(), TIMEOUT / 2 - Duration::from_millis(1));
+        assert_eq!(hold.lost().now_or_never(), Some(Some(LossReason::LeaseLapsed)));
+        assert!(hold.valid_for().is_zero());
     });
 }
 

@@ -91,9 +91,10 @@ pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened,
     let asked = clock::now();
     let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers).await.map_err(
         |error| match error {
-            Failed::Breach(breach) => {
-                NotOpened::NotZooKeeper { server: without_chroot(options, &host), why: not_zookeeper(breach) }
-            }
+            Failed::Breach(breach) => NotOpened::NotZooKeeper {
+                server: without_chroot(options, &host).to_owned(),
+                why: not_zookeeper(breach),
+            },
             Failed::Library(Error::NoHosts) if refuses_in_silence(&answer) && has_sasl(options) => {
                 NotOpened::Refused(not_let_in(options))
             }
@@ -136,7 +137,7 @@ pub(crate) async fn attach(
     let connector = encryption::with_tls(options, connector).await.map_err(NotAttached::Yet)?;
     let connector = connector.with_session(library).with_session_timeout(session.timeout());
     let asked = clock::now();
-    session.ask(asked);
+    session.ask();
     let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers)
         .await
         .map_err(|failed| not_attached(options, &host, failed))?;
@@ -153,7 +154,7 @@ pub(crate) async fn attach(
         let is_short = granted < SHORTEST_SESSION_TIMEOUT;
         return Err(if is_short { NotAttached::GivenUp(problem) } else { NotAttached::Yet(problem) });
     }
-    session.granted(asked, granted);
+    session.granted(without_chroot(options, &host), asked, granted);
     let sent = clock::now();
     let (is_answered, is_logged_in) = tokio::join!(ensemble.barrier(), ensemble.is_logged_in(options, false));
     if !is_logged_in {
@@ -223,8 +224,8 @@ fn not_zookeeper(breach: &str) -> String {
 }
 
 /// Returns the server, without the chroot that the library was given with it.
-fn without_chroot(options: &ClientOptions, host: &str) -> String {
-    host.strip_suffix(&options.hosts.chroot).unwrap_or(host).to_owned()
+fn without_chroot<'a>(options: &ClientOptions, host: &'a str) -> &'a str {
+    host.strip_suffix(&options.hosts.chroot).unwrap_or(host)
 }
 
 /// Describes what is wrong with a granted session timeout, if anything. With a very short one, the heartbeat would never

@@ -363,13 +363,38 @@ fn it_says_whether_it_makes_beats() {
 }
 
 #[test]
-fn a_server_that_is_asked_for_the_session_may_have_granted_less() {
+fn a_server_that_grants_less_than_half_loses_all_holds_and_their_nodes_stay_as_long_as_was_promised() {
+    for (granted, is_lost) in [(T / 2, false), (T / 3, true)] {
+        let mut keeper = keeper();
+        let hold = keeper.handle_grant(node("/a"), at(0));
+        let until = keeper.lease().until();
+        keeper.handle_asked();
+        assert_eq!(keeper.lease().until(), until, "nobody has granted less yet");
+        keeper.handle_granted(at(1_000), granted, at(1_010));
+        assert_eq!(keeper.valid_for(hold, at(1_010)).is_zero(), is_lost);
+        let loss = is_lost.then_some((hold, LossReason::LeaseLapsed));
+        assert_eq!(keeper.poll_lost(at(1_010)), loss);
+        assert_eq!(keeper.promised(), if is_lost { until } else { Moment::default() });
+    }
+}
+
+#[test]
+fn what_was_promised_ends_with_the_lease_of_the_hold() {
     let mut keeper = keeper();
     let hold = keeper.handle_grant(node("/a"), at(0));
     let until = keeper.lease().until();
-    keeper.handle_asked(at(1_000));
-    assert!(keeper.lease().until() < until);
-    assert!(keeper.valid_for(hold, at(6_000)).is_zero());
+    keeper.handle_loss(hold);
+    assert_eq!((keeper.promised(), keeper.poll_lost(at(10))), (until, None));
+    // A released hold promises nothing any more, nor does one whose lease has lapsed.
+    let released = keeper.handle_grant(node("/b"), at(20));
+    keeper.handle_write(at(20), at(21));
+    keeper.handle_release(released);
+    keeper.handle_grant(node("/c"), at(30));
+    let lapses = keeper.lease().until();
+    keeper.handle_write(lapses, lapses);
+    assert!(keeper.lease().until() > lapses);
+    keeper.handle_over(LossReason::SessionExpired);
+    assert_eq!(keeper.promised(), until);
 }
 
 #[test]
@@ -409,7 +434,7 @@ fn those_that_wait_for_their_watches_are_not_named_before_a_heartbeat_is_over() 
 fn what_a_server_grants_of_the_session_is_what_the_lease_counts_with() {
     let mut keeper = keeper();
     keeper.handle_grant(node("/a"), at(0));
-    keeper.handle_asked(at(1_000));
+    keeper.handle_asked();
     keeper.handle_granted(at(1_000), T / 2, at(1_010));
     assert_eq!(keeper.lease().timeout(), T / 2);
 }
