@@ -29,8 +29,14 @@ LEASE_TOO_LONG = Control(
 NO_LEASE = Control(
     "no lease",
     f"{MACHINE}/lease.rs",
-    "if self.gaps == lease.gaps { lease.until().since(now) } else { Duration::ZERO }",
+    "self.until(lease).map_or(Duration::ZERO, |until| until.since(now))",
     "{ let _ = now; lease.timeout }",
+)
+ANSWER_TAKEN_BACK = Control(
+    "an answer is taken back when a server is asked for the session",
+    f"{MACHINE}/lease.rs",
+    "self.is_asked = true;",
+    "self.is_asked = true;\n        self.claimed = self.claimed.before(self.timeout / 10 * 3);",
 )
 OTHERS_AHEAD = Control(
     "a deletion trusted while others are ahead",

@@ -19,6 +19,7 @@ from planted import ROOT, Control
 CONTROLS = (
     planted.LEASE_TOO_LONG,
     planted.NO_LEASE,
+    planted.ANSWER_TAKEN_BACK,
     planted.OTHERS_AHEAD,
     planted.WRITERS_OVERLOOKED,
     planted.ONE_PERMIT_MORE,

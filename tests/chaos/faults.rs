@@ -66,7 +66,7 @@ pub(crate) const OF_SERVERS: &[Fault] = &[
     }),
     of_zookeeper("shorter sessions granted", |field| {
         let at = follower(field);
-        grant_at_most(field, at, SESSION / 4);
+        grant_at_most(field, at, SESSION / 2);
         let time = sessions(&mut field.dice, 5, 20);
         field.pass(time)?;
         grant_at_most(field, at, SESSION * 10);
@@ -102,8 +102,7 @@ pub(crate) const OF_SERVERS: &[Fault] = &[
     }),
 ];
 
-/// Limits the session timeout that a server grants. A quarter of the old timeout is shorter than a lease that ignores the
-/// change. A fifth or more is supported.
+/// Limits the session timeout that a server grants. Half of what the others grant is the least that is supported.
 fn grant_at_most(field: &Field, at: usize, timeout: Duration) {
     let millis = timeout.as_millis();
     let least = millis.min(2 * TICK.as_millis());

@@ -183,6 +183,11 @@ async fn keep(stage: &Rc<Stage>, held: Held, name: &str, dice: &mut Dice) {
         if !hold.valid_for().is_zero() {
             stage.trouble(&format!("{name}: {} is lost and valid", hold.node()));
         }
+        // Some look only once, and then rely on the answer to its end.
+        let named = stage.claims.borrow().named(claim);
+        if dice.chance(50) {
+            sleep(named.saturating_sub(stage.now())).await;
+        }
     }
     stage.claims.borrow_mut().end(claim);
     let (node, token) = (hold.node().to_owned(), hold.token().value());

@@ -21,6 +21,8 @@ struct Claim {
     /// The session of its client when it began.
     session: Option<i64>,
     hold: Rc<Hold>,
+    /// The last moment that an answer has named. Somebody may have asked once, and rely on that to its end.
+    named: Duration,
     /// Whether an operator has deleted its node or session: it learns of that soon, and until then others may have the lock.
     is_forgiven: bool,
 }
@@ -68,8 +70,14 @@ impl Claims {
         }
         self.grants += 1;
         self.last += 1;
-        self.claims.insert(self.last, Claim { path, mode, client, session, hold, is_forgiven });
+        let named = now + hold.valid_for();
+        self.claims.insert(self.last, Claim { path, mode, client, session, hold, named, is_forgiven });
         self.last
+    }
+
+    /// Returns the last moment up to which somebody may rely on this claim.
+    pub(crate) fn named(&self, claim: u64) -> Duration {
+        self.claims.get(&claim).filter(|claim| !claim.is_forgiven).map_or(Duration::ZERO, |claim| claim.named)
     }
 
     pub(crate) fn end(&mut self, claim: u64) {
@@ -97,9 +105,12 @@ impl Claims {
         }
     }
 
-    /// Looks for holds that exclude each other and are valid, all at this moment.
+    /// Asks all holds how long they last, and looks for some that exclude each other, all at this moment.
     pub(crate) fn look(&mut self, now: Duration) {
-        let is_valid = |claim: &&Claim| !claim.is_forgiven && !claim.hold.valid_for().is_zero();
+        for claim in self.claims.values_mut() {
+            claim.named = claim.named.max(now + claim.hold.valid_for());
+        }
+        let is_valid = |claim: &&Claim| !claim.is_forgiven && now < claim.named;
         let valid: Vec<_> = self.claims.values().filter(is_valid).collect();
         for (index, claim) in valid.iter().enumerate() {
             let beside: Vec<_> = valid[..index].iter().filter(|other| other.path == claim.path).collect();
@@ -109,7 +120,7 @@ impl Claims {
                 Mode::Shared => beside.iter().any(|other| other.mode == Mode::Alone),
             };
             if is_wrong {
-                let all: Vec<_> = beside.iter().chain([&claim]).map(|claim| text(claim)).collect();
+                let all: Vec<_> = beside.iter().chain([&claim]).map(|claim| text(claim, now)).collect();
                 self.violations.push(format!("at {now:?} {}: {}", claim.path, all.join(" and ")));
                 return;
             }
@@ -117,7 +128,11 @@ impl Claims {
     }
 }
 
-fn text(claim: &Claim) -> String {
-    let Claim { client, mode, hold, .. } = claim;
-    format!("client {client} holds it ({mode:?}, {}) for {:?} more", hold.node(), hold.valid_for())
+fn text(claim: &Claim, now: Duration) -> String {
+    let Claim { client, mode, hold, named, .. } = claim;
+    let (node, state) = (hold.node(), hold.state());
+    format!(
+        "client {client} was told to hold it ({mode:?}, {node}) for {:?} more, and is {state:?}",
+        *named - now
+    )
 }

@@ -20,6 +20,7 @@ from planted import MACHINE, ROOT, Control
 CONTROLS = (
     planted.LEASE_TOO_LONG,
     planted.NO_LEASE,
+    planted.ANSWER_TAKEN_BACK,
     planted.OTHERS_AHEAD,
     planted.WRITERS_OVERLOOKED,
     planted.ONE_PERMIT_MORE,

@@ -153,21 +153,33 @@ static void say_lost(const zklock_hold *hold, uint64_t turn) {
     say("lost %" PRIu64 " %" PRId64 " %s", turn, now(), number < sizeof words / sizeof *words ? words[number] : "Unknown");
 }
 
-static int is_valid(const zklock_hold *hold) {
-    int64_t valid_for;
-    ok(zklock_hold_valid_for(hold, &valid_for));
-    return valid_for > 0;
+/* Milliseconds. */
+static int64_t valid_for(const zklock_hold *hold) {
+    int64_t time;
+    ok(zklock_hold_valid_for(hold, &time));
+    return time;
+}
+
+/* Relies on what was named to its end, as a program does that looks once and then works. Only an operator may end it sooner. */
+static void rely(const zklock_hold *hold, uint64_t turn, int64_t named) {
+    zklock_state state;
+    zklock_reason reason;
+    int64_t seen;
+    ok(zklock_hold_state(hold, &state, &reason));
+    if (reason == ZKLOCK_REASON_NODE_DELETED || reason == ZKLOCK_REASON_SESSION_EXPIRED) return;
+    while ((seen = now()) < named && !is_over()) rest(MS_IN_NS);
+    say("still %" PRIu64 " %" PRId64, turn, named < seen ? named : seen);
 }
 
 /* Claims the lock, as far as that is certain, until the turn is over. */
 static void claim(const zklock_hold *hold, uint64_t turn, int64_t time, int64_t step) {
     const char *node;
     uint64_t token;
-    int64_t end;
+    int64_t end, named = 0;
     int is_last = 0;
     ok(zklock_hold_node(hold, &node));
     ok(zklock_hold_token(hold, &token));
-    if (!is_valid(hold)) {
+    if (valid_for(hold) <= 0) {
         say_lost(hold, turn);
         return;
     }
@@ -176,11 +188,13 @@ static void claim(const zklock_hold *hold, uint64_t turn, int64_t time, int64_t 
     end = now() + time;
     while (!is_last) {
         /* And here before the check, so that the claim does not last longer than the hold. */
-        const int64_t seen = now();
-        if (!is_valid(hold)) {
+        const int64_t seen = now(), valid = valid_for(hold);
+        if (valid <= 0) {
+            rely(hold, turn, named);
             say_lost(hold, turn);
             return;
         }
+        if (named < seen + valid * MS_IN_NS) named = seen + valid * MS_IN_NS;
         is_last = seen >= end || is_over();
         say("%s %" PRIu64 " %" PRId64, is_last ? "done" : "still", turn, seen);
         if (!is_last) rest(step);

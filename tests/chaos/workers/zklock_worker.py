@@ -95,15 +95,26 @@ class Turn:
         self._say("have", token, node, time.monotonic_ns())
         end = time.monotonic() + self._time
         is_last = False
+        named = 0
         while not is_last:
             is_last = time.monotonic() >= end or self._register.over.is_set()
             # From here on it is read before the check, so that the claim does not last longer than the hold.
             now = time.monotonic_ns()
-            if hold.valid_for() <= 0:
+            valid_for = hold.valid_for()
+            if valid_for <= 0:
+                self._rely(hold, named)
                 return self._lose(hold)
+            named = max(named, now + int(valid_for * 1e9))
             self._say("done" if is_last else "still", now)
             if not is_last:
                 self._register.over.wait(step)
+
+    def _rely(self, hold: zklock.Hold, named: int) -> None:
+        """Relies on what was named to its end, as a program does that looks once and then works. Only an operator may end it sooner."""
+        if hold.lost.reason in (zklock.LossReason.NODE_DELETED, zklock.LossReason.SESSION_EXPIRED):
+            return
+        self._register.over.wait(max(0.0, (named - time.monotonic_ns()) / 1e9))
+        self._say("still", min(named, time.monotonic_ns()))
 
     def _lose(self, hold: zklock.Hold) -> None:
         # It may be at risk first: its lease is over, but the servers have not yet said what became of it.

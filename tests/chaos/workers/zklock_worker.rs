@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use common::{Line, Outcome, PATIENCE, millis, now, time};
 use ground::Dice;
 use zklock_core::blocking::{Client, Hold, Lock};
-use zklock_core::{ClientOptions, ErrorKind, HoldState, LockSpec};
+use zklock_core::{ClientOptions, ErrorKind, HoldState, LockSpec, LossReason};
 
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -57,11 +57,14 @@ fn take(
     }
     line.say(&format!("have {turn} {} {} {}", hold.token().value(), hold.node(), now()))?;
     let (end, step) = (Instant::now() + times.0, times.1);
+    let mut named = 0;
     loop {
-        let seen = now();
-        if hold.valid_for().is_zero() {
+        let (seen, valid_for) = (now(), hold.valid_for());
+        if valid_for.is_zero() {
+            rely(line, turn, &hold, named)?;
             return let_go(line, turn, &hold);
         }
+        named = named.max(seen + u64::try_from(valid_for.as_nanos())?);
         if Instant::now() >= end || line.is_over() {
             line.say(&format!("done {turn} {seen}"))?;
             break;
@@ -72,6 +75,18 @@ fn take(
     // Whether the release is confirmed does not matter here: the claim is over.
     let _ = hold.release();
     line.say(&format!("free {turn} {}", now()))
+}
+
+/// Relies on what was named to its end, as a program does that looks once and then works. Only an operator may end it
+/// sooner.
+fn rely(line: &mut Line, turn: u64, hold: &Hold, named: u64) -> Outcome<()> {
+    if matches!(hold.state(), HoldState::Lost(LossReason::NodeDeleted | LossReason::SessionExpired)) {
+        return Ok(());
+    }
+    while now() < named && !line.is_over() {
+        sleep(Duration::from_millis(1));
+    }
+    line.say(&format!("still {turn} {}", named.min(now())))
 }
 
 fn let_go(line: &mut Line, turn: u64, hold: &Hold) -> Outcome<()> {
