@@ -2,6 +2,7 @@
 
 mod each;
 mod finding;
+mod limits;
 mod server;
 
 use std::time::{Duration, Instant, SystemTime};

@@ -1,5 +1,5 @@
 //! Each server by itself, as a client of that one alone: whether it serves, how far it lags, and whether it shows the nodes that the
-//! others show.
+//! others show, and for how long it grants sessions.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use zklock_core::{Client, Error};
 
 use super::SLOW;
 use super::finding::Finding;
+use super::limits::{self, Limits};
 use crate::connect::{Connection, options_for};
 use crate::failure::Failure;
 
@@ -22,6 +23,8 @@ const NAMED: usize = 3;
 struct Shown {
     server: String,
     client: Client,
+    /// `None` if a session ended while they were asked for.
+    limits: Option<Limits>,
     /// How long it took to read a state as new as the leader's.
     took: Duration,
     /// The nodes that existed in each look, and those that existed in any.
@@ -61,6 +64,9 @@ pub(super) async fn compare(connection: &Connection, servers: &[String], path: &
         }
     }
     findings.extend(shown.iter().map(|server| verdict(server, &shown, path)));
+    let all: Vec<_> =
+        shown.iter().filter_map(|server| Some((server.server.as_str(), server.limits?))).collect();
+    findings.extend(limits::compare(&all));
     for server in shown {
         server.client.close().await;
     }
@@ -80,13 +86,17 @@ async fn first_look(
     path: &str,
 ) -> Result<Shown, Trouble> {
     let options = connection.options_at(hosts).map_err(Trouble::Setting)?;
-    let client = Client::connect(options).await.map_err(Trouble::Server)?;
+    let client = Client::connect(options.clone()).await.map_err(Trouble::Server)?;
     let begun = Instant::now();
     match client.children(path).await {
         Ok(names) => {
             let took = begun.elapsed();
             let always: BTreeSet<_> = names.into_iter().collect();
-            Ok(Shown { server, client, took, ever: always.clone(), always })
+            let limits = match client.session_timeout() {
+                Some(granted) => Limits::of(&options, granted).await.ok(),
+                None => None,
+            };
+            Ok(Shown { server, client, limits, took, ever: always.clone(), always })
         }
         Err(error) => {
             client.close().await;

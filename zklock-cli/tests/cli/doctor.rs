@@ -9,11 +9,16 @@ use crate::support::{SOON, output, path, zklock_at};
 
 /// The findings about each server by itself: the verdict, what was found, and what to do.
 fn each(hosts: &str, path: &str) -> (Option<i32>, Vec<(String, String, String)>) {
+    findings(hosts, path, "each server")
+}
+
+/// The exit code, and the findings of this kind.
+fn findings(hosts: &str, path: &str, about: &str) -> (Option<i32>, Vec<(String, String, String)>) {
     let ended = output(zklock_at(hosts).args(["doctor", "--json", path]));
     let found: serde_json::Value = serde_json::from_str(&ended.out).unwrap_or_else(|_| panic!("{ended:?}"));
     let text =
         |finding: &serde_json::Value, name: &str| finding[name].as_str().unwrap_or_default().to_owned();
-    let all = found.as_array().unwrap().iter().filter(|finding| finding["about"] == "each server");
+    let all = found.as_array().unwrap().iter().filter(|finding| finding["about"] == about);
     let all =
         all.map(|finding| (text(finding, "verdict"), text(finding, "finding"), text(finding, "advice")));
     (ended.code, all.collect())
@@ -60,6 +65,26 @@ fn servers_of_two_ensembles_are_found_out() {
     assert!(finding.starts_with(&expected) && finding.contains("here-0, here-1, "), "{finding}");
     assert!(finding.contains(" more"), "{finding}");
     assert!(advice.contains("take it out of --hosts"), "{advice}");
+}
+
+/// After a reconnect to it, a hold that was valid before could be over already.
+#[test]
+fn a_server_that_grants_less_than_half_is_found_out() {
+    let ensemble = Ensemble::builder().servers(3).start();
+    let _talk = ensemble.keep_talking();
+    let (hosts, odd) = (ensemble.connect_string(), ensemble.followers()[0]);
+    let (code, found) = findings(&hosts, &path(), "session timeouts");
+    assert_eq!((code, found.len(), &*found[0].0), (Some(0), 1, "good"), "{found:?}");
+    odd.restart_with("minSessionTimeout=1000\nmaxSessionTimeout=4000");
+    assert!(until(SOON, || odd.is_serving()));
+    let (code, found) = findings(&hosts, &path(), "session timeouts");
+    let [(verdict, finding, advice)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((code, &**verdict), (Some(1), "bad"), "{finding}");
+    assert!(
+        finding.starts_with(&format!("{} grants 4.0s, less than half of the 10s", odd.address())),
+        "{finding}"
+    );
+    assert!(advice.contains("maxSessionTimeout"), "{advice}");
 }
 
 #[test]
