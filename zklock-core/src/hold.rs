@@ -162,8 +162,9 @@ impl Hold {
 
     /// Returns how long the lock is certain to be held, even if the ensemble is not heard from again.
     ///
-    /// Zero means that others may hold it. The call costs no request. Its answer is true at this moment: if the
-    /// process is paused before it does the guarded work, the lease may be over by then. The [`token`](Self::token)
+    /// Zero means that others may hold it. The call costs no request. Its answer stays true to its end, whatever the
+    /// network and the servers do, unless the hold is released or an operator ends it. But if the process is paused
+    /// before it does the guarded work, that end may be over by then. The [`token`](Self::token)
     /// and [`guarded`](Self::guarded) writes protect against that.
     pub fn valid_for(&self) -> Duration {
         let valid_for = self.grant.session.valid_for(&self.grant.holding);

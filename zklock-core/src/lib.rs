@@ -42,14 +42,15 @@
 //!
 //! While [`Hold::valid_for`] is greater than zero, nobody else holds the lock. This is a lease, not a guess. It is counted from
 //! the sending of the last write that a quorum committed, on a clock that keeps running while the machine is suspended, and it
-//! ends before the ensemble can give the lock to anybody else.
+//! ends before the ensemble can give the lock to anybody else. An answer is a promise until its end: who looks once, and works for
+//! as long as the answer says, works alone.
 //!
 //! A lease cannot keep the process from being paused just after it looked. If that matters, let the resource that the lock
 //! guards refuse any [token](Hold::token) smaller than the largest it has seen, or write to ZooKeeper itself with
 //! [`Hold::guarded`].
 //!
 //! The lease rests on three assumptions. The servers' tick is at most half of the session timeout, which they enforce unless
-//! `minSessionTimeout` was lowered. No server grants less than a fifth of the timeout that another one granted. Clocks run
+//! `minSessionTimeout` was lowered. No server grants less than half of the timeout that another one granted. Clocks run
 //! equally fast, within two percent.
 //!
 //! # Servers

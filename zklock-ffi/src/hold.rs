@@ -276,9 +276,10 @@ pub extern "C-unwind" fn zklock_hold_token(hold: *const zklock_hold, token: *mut
 /// Gets how long the lock is certain to be held, even if the client hears nothing more from the
 /// servers. 0 means that others may hold the lock. It sends no request.
 ///
-/// This is the state at the time of the call: if the process is paused right after it, the answer
-/// may be out of date. The token (zklock_hold_token) and zklock_hold_commit protect you against
-/// that.
+/// An answer stays true to its end, whatever the network and the servers do, unless you release the
+/// hold or an operator ends it. But if the process is paused right after the call, that end may have
+/// passed by the time it goes on. The token (zklock_hold_token) and zklock_hold_commit protect you
+/// against that.
 ///
 /// @param hold the hold.
 /// @param[out] milliseconds rounded down.
