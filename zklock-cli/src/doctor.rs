@@ -14,6 +14,7 @@ use crate::connect::{Connection, Source, options_for};
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::orders::Limits;
 use crate::output::{print, print_json};
 use finding::{Finding, Findings};
 
@@ -71,7 +72,7 @@ impl Doctor {
                 return;
             }
         };
-        findings.add(session_timeout(&client, connection.session_timeout));
+        findings.extend(session_timeout(&client, connection.session_timeout));
         findings.add(encryption(connection));
         self.look_at_lock(&client, connection, servers, findings).await;
         client.close().await;
@@ -173,15 +174,28 @@ fn configuration(source: &Source) -> Finding {
     Finding::warning("configuration", text, advice)
 }
 
-fn session_timeout(client: &Client, asked: Option<Duration>) -> Finding {
-    let asked = asked.unwrap_or(Duration::from_secs(10));
+fn session_timeout(client: &Client, asked: Option<Duration>) -> Vec<Finding> {
+    let asked = asked.unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
     let Some(granted) = client.session_timeout() else {
-        return Finding::bad(
-            "session",
-            "it ended right after it was opened",
-            "see what the servers' logs say",
-        );
+        let advice = "see what the servers' logs say";
+        return vec![Finding::bad("session", "it ended right after it was opened", advice)];
     };
+    vec![granted_timeout(granted, asked), without_servers(granted)]
+}
+
+/// Says how long holds and jobs survive without servers. The last heartbeat before may be a twelfth of the timeout old, and a
+/// job that gets TERM may take all the time that it can be given.
+fn without_servers(timeout: Duration) -> Finding {
+    let hold = (timeout / 2).saturating_sub(timeout / 50 + timeout / 12);
+    let job = hold.saturating_sub(Limits::new(Duration::MAX, timeout).least_lease());
+    let (hold, job) = (duration::short(hold), duration::short(job));
+    Finding::good(
+        "session",
+        format!("survives without servers: a hold {hold} or longer, a job of `zklock run` {job} or longer"),
+    )
+}
+
+fn granted_timeout(granted: Duration, asked: Duration) -> Finding {
     let text = format!("timeout {}, {} was asked for", duration::short(granted), duration::short(asked));
     if granted == asked {
         return Finding::good("session", format!("timeout {}, as asked for", duration::short(granted)));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
-use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, Lock, LockSpec, Owner, Wait};
+use zklock_core::{Client, ClientOptions, Error, ErrorKind, Hold, HoldState, Lock, LockSpec, Owner, Wait};
 
 use crate::clock::Moment;
 use crate::connect::{Connection, not_connected};
@@ -225,7 +225,7 @@ impl Run {
         connection: &Connection,
         signals: &Signals,
     ) -> Result<Outcome, Failure> {
-        let session_timeout = client.session_timeout().unwrap_or(Duration::from_secs(10));
+        let session_timeout = client.session_timeout().unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
         let limits = Limits::new(self.kill_after, session_timeout);
         let not_before = Moment::now().plus(self.at_least);
         // Without it, the lock of a killed process is free when its session times out.

@@ -12,7 +12,6 @@ use crate::platform;
 use crate::tls::Tls;
 use std::time::Duration;
 
-const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TRY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The protocol has 32 bits for milliseconds.
@@ -56,6 +55,19 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
+    /// The session timeout that is asked for by default.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::ClientOptions;
+    ///
+    /// let twice_as_long = ClientOptions::DEFAULT_SESSION_TIMEOUT * 2;
+    /// let options = ClientOptions::new("zk1:2181")?.session_timeout(twice_as_long)?;
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    pub const DEFAULT_SESSION_TIMEOUT: Duration = Duration::from_secs(10);
+
     /// Makes the default options, for the ensemble at `hosts`: `host:port,host:port`, optionally followed by a `/chroot`.
     ///
     /// # Errors
@@ -65,7 +77,7 @@ impl ClientOptions {
         Ok(Self {
             hosts: Hosts::parse(hosts)?,
             chroot: None,
-            session_timeout: SESSION_TIMEOUT,
+            session_timeout: Self::DEFAULT_SESSION_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
             try_timeout: TRY_TIMEOUT,
             identity: platform::identity(),

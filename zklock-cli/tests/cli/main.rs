@@ -13,6 +13,7 @@ mod killed;
 mod lost;
 mod partition;
 mod quickstart;
+mod restarts;
 mod shown;
 mod signals;
 mod terminal;

@@ -20,6 +20,8 @@ fn doctor_finds_a_healthy_server_well() {
     assert!(lines[2].ends_with("standalone; it has containers"), "{text}");
     for line in [
         "ok session timeout TIME, as asked for".to_owned(),
+        "ok session survives without servers: a hold TIME or longer, a job of `zklock run` TIME or longer"
+            .to_owned(),
         "warning TLS not used".to_owned(),
         format!("ok rights may create and read below {path}"),
         "ok clocks the servers' and this machine's differ by TIME".to_owned(),

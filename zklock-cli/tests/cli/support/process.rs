@@ -100,6 +100,10 @@ impl Process {
         assert!(ended, "still running; errors: {:?}", self.all_errors());
     }
 
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("it is our child").is_none()
+    }
+
     /// Waits until it has ended.
     pub(crate) fn status(&mut self) -> ExitStatus {
         let mut status = None;

@@ -1,0 +1,165 @@
+//! What survives a restart of the leader, by session timeout. A measurement, which is run only if it is asked for:
+//!
+//! ```text
+//! cargo test --release -p zklock-cli --test cli restarts -- --ignored --nocapture --test-threads 1
+//! ```
+
+use std::process::{Child, Command};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ground::{Ensemble, Server, until};
+use zklock_core::blocking::{Client, Hold};
+use zklock_core::{ClientOptions, HoldState};
+
+use crate::support::{Process, SOON, path, zklock_at};
+
+const TIMEOUTS: [u64; 5] = [6, 10, 15, 20, 30];
+const RESTARTS: usize = 20;
+
+/// A hold of a program, and a job of `zklock run`, with one session timeout.
+struct Subject {
+    timeout: Duration,
+    client: Client,
+    path: String,
+    hold: Option<Hold>,
+    job: Option<Process>,
+    holds_kept: usize,
+    jobs_kept: usize,
+    /// The least lease that the hold had left, of each restart.
+    left: Vec<Duration>,
+}
+
+impl Subject {
+    fn new(hosts: &str, seconds: u64) -> Self {
+        let timeout = Duration::from_secs(seconds);
+        let options = ClientOptions::new(hosts).unwrap().session_timeout(timeout).unwrap();
+        let client = Client::connect(options).unwrap();
+        Self {
+            timeout,
+            client,
+            path: path(),
+            hold: None,
+            job: None,
+            holds_kept: 0,
+            jobs_kept: 0,
+            left: Vec::new(),
+        }
+    }
+
+    /// Acquires what was lost, and waits until the lease is as long as it gets.
+    fn settle(&mut self, hosts: &str) {
+        if self.hold.is_none() {
+            self.hold = Some(self.client.mutex(&self.path).unwrap().acquire().unwrap());
+        }
+        if self.job.is_none() {
+            let timeout = format!("{}s", self.timeout.as_secs());
+            let words = ["--session-timeout", &timeout, "run", "--mutex", &format!("{}-job", self.path)];
+            let job = Process::start(zklock_at(hosts).args(words).args([
+                "--",
+                "sh",
+                "-c",
+                "echo runs; exec sleep 1000",
+            ]));
+            assert_eq!(job.line(), "runs\n");
+            self.job = Some(job);
+        }
+        let hold = self.hold.as_ref().unwrap();
+        assert!(until(SOON, || hold.valid_for() > self.timeout * 2 / 5));
+    }
+
+    fn count(&mut self) {
+        if self.hold.as_ref().is_some_and(|hold| matches!(hold.state(), HoldState::Held | HoldState::AtRisk))
+        {
+            self.holds_kept += 1;
+        } else {
+            self.hold = None;
+        }
+        if self.job.as_mut().is_some_and(Process::is_running) {
+            self.jobs_kept += 1;
+        } else {
+            self.job = None;
+        }
+    }
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn what_survives_a_restart_of_the_leader() {
+    println!(
+        "T, end of the leader, load: holds and jobs of {RESTARTS} that survived; least lease left, median (least)"
+    );
+    for is_busy in [false, true] {
+        let cores = if is_busy { thread::available_parallelism().map_or(1, usize::from) } else { 0 };
+        let loops: Vec<Loop> = (0..cores).map(|_| Loop::start()).collect();
+        let ends: [(&str, fn(&Server)); 2] = [("TERM", Server::stop), ("KILL", Server::kill)];
+        for (name, end) in ends {
+            for subject in restarted(end) {
+                let mut left = subject.left;
+                left.sort();
+                println!(
+                    "{:>3} s  {name}  {}  holds {:>2}  jobs {:>2}  {:.2} s ({:.2} s)",
+                    subject.timeout.as_secs(),
+                    if is_busy { "busy " } else { "quiet" },
+                    subject.holds_kept,
+                    subject.jobs_kept,
+                    left[left.len() / 2].as_secs_f64(),
+                    left[0].as_secs_f64(),
+                );
+            }
+        }
+        drop(loops);
+    }
+}
+
+/// Restarts the leader of an ensemble with ZooKeeper's default timing again and again.
+fn restarted(end: fn(&Server)) -> Vec<Subject> {
+    let ensemble = Ensemble::builder().servers(3).tick(Duration::from_secs(2)).start();
+    let hosts = ensemble.connect_string();
+    let mut subjects: Vec<_> = TIMEOUTS.into_iter().map(|seconds| Subject::new(&hosts, seconds)).collect();
+    for _ in 0..RESTARTS {
+        subjects.iter_mut().for_each(|subject| subject.settle(&hosts));
+        let old = ensemble.leader();
+        let mut left = [Duration::MAX; TIMEOUTS.len()];
+        let mut look = || {
+            for (left, subject) in left.iter_mut().zip(&subjects) {
+                *left = subject.hold.as_ref().map_or(Duration::ZERO, Hold::valid_for).min(*left);
+            }
+        };
+        end(old);
+        let is_over = until(SOON, || {
+            look();
+            ensemble.leader_now().is_some_and(|leader| leader.number() != old.number())
+        });
+        assert!(is_over, "no other server leads");
+        // Long enough for every client to find it, or to lose its hold.
+        let until_then = Instant::now() + Duration::from_secs(3);
+        while Instant::now() < until_then {
+            look();
+            thread::sleep(Duration::from_millis(10));
+        }
+        old.start();
+        ensemble.wait_until_whole(SOON);
+        for (subject, left) in subjects.iter_mut().zip(left) {
+            subject.left.push(left);
+            subject.count();
+        }
+    }
+    subjects
+}
+
+/// A process that keeps one core busy.
+struct Loop(Child);
+
+impl Loop {
+    fn start() -> Self {
+        Self(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
