@@ -49,6 +49,7 @@ mod nothing_left_behind {
 /// Promise 6: a holder learns of a lost hold within one heartbeat, whatever the cause.
 mod told {
     mod all;
+    mod crowd;
     mod many;
     mod mutex;
     mod rwlock;

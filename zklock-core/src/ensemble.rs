@@ -27,6 +27,9 @@ pub(crate) trait Ensemble: Send + Sync {
     /// same connection answers later.
     fn watch(&self, nodes: Vec<HeldNode>) -> Pending<Vec<Watch>>;
 
+    /// Lists the children of these directories, and leaves watches that report when that changes.
+    fn guard(&self, directories: Vec<Arc<str>>) -> Pending<Guarded>;
+
     /// Does the writes, all or none, if the nodes `guards` exist.
     fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, WriteFailure>>;
 
@@ -76,6 +79,15 @@ pub(crate) enum Watch {
     /// The node does not exist, or is another one.
     Gone,
     Unknown,
+}
+
+/// The children of some directories.
+#[derive(Default)]
+pub(crate) struct Guarded {
+    /// The children of each; `None` if they are not known.
+    pub(crate) children: Vec<Option<Vec<String>>>,
+    /// The event of the first watch that fires. Dropping it removes them all.
+    pub(crate) watch: Option<Pending<WatchEvent>>,
 }
 
 /// The result of a flight.

@@ -2,8 +2,8 @@
 
 use crate::clock;
 use crate::ensemble::{
-    Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
-    Watch, Watched, Write, WriteFailure,
+    Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
+    Versions, Watch, Watched, Write, WriteFailure,
 };
 use crate::hold::{Footing, Grant, Hold, Returns, Token};
 use crate::machine::Moment;
@@ -316,6 +316,13 @@ impl Ensemble for FakeEnsemble {
                 watches.push(Watch::Unknown);
             }
             watches
+        })
+    }
+
+    fn guard(&self, directories: Vec<Arc<str>>) -> Pending<Guarded> {
+        self.answer(Guarded::default(), move |this| {
+            let children = directories.iter().map(|directory| Some(this.children_of(directory))).collect();
+            Guarded { children, watch: directories.first().map(|directory| this.watch(directory)) }
         })
     }
 

@@ -3,11 +3,14 @@
 //! An acquire refuses to hold the lock beside one. But one may come later: kazoo's `Lock` does not see our node, and
 //! is granted while we hold. So after a heartbeat, a holder watches the children of the lock's node. That costs one
 //! listing, and one more per heartbeat while others come and go. A short hold costs nothing.
+//!
+//! A client may have thousands of holds. So the silence of such a watch is not doubted, as a waiter's is: that would cost a
+//! question for each. And few guards list at a time, because all must after a reconnect: neither the heartbeat nor what users
+//! wait for should be behind them.
 
 use crate::clock;
-use crate::ensemble::{Landing, Pending};
+use crate::ensemble::Guarded;
 use crate::machine::claim::{Claim, Foreign};
-use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::machine::queue::{Standing, standing};
 use crate::session::{Holding, Session};
 use std::sync::Arc;
@@ -21,16 +24,16 @@ pub(crate) async fn stranger(session: Arc<Session>, claims: Arc<[Claim]>, holdin
     let mut suspect = None;
     loop {
         clock::sleep(session.heartbeat()).await;
-        let list =
-            |(claim, _): &(&Claim, &str)| Operation::ListAndWatch { directory: claim.directory.clone() };
-        let Landing { outcomes, watch, .. } = session.clone().send(queues.iter().map(list).collect()).await;
-        let mut looks = queues.iter().zip(&outcomes);
-        let found = looks.find_map(|((claim, own), outcome)| stranger_in(claim, own, outcome));
+        let directories = queues.iter().map(|(claim, _)| claim.directory.clone()).collect();
+        let Guarded { children, watch } = session.guard(directories).await;
+        let mut looks = queues.iter().zip(&children);
+        let found = looks.find_map(|((claim, own), children)| stranger_in(claim, own, children.as_deref()?));
         match (found, watch) {
             // A contender of ours with another dialect may be there for a moment, until it has been refused.
             (Some(name), _) if suspect.as_deref() == Some(name) => return name.to_owned(),
             (Some(name), _) => suspect = Some(name.to_owned()),
-            (None, Some(watch)) => changes(&session, watch).await,
+            // It also reports the end of its connection.
+            (None, Some(watch)) => drop(watch.await),
             (None, None) => {}
         }
     }
@@ -45,19 +48,9 @@ fn guarded<'a>(claim: &'a Claim, holding: &'a Holding) -> Option<(&'a Claim, &'a
     nodes.find(|(directory, _)| **directory == *claim.directory).map(|(_, name)| (claim, name))
 }
 
-fn stranger_in<'a>(claim: &Claim, own: &str, outcome: &'a Outcome) -> Option<&'a str> {
-    let Outcome::Children(children) = outcome else { return None };
+fn stranger_in<'a>(claim: &Claim, own: &str, children: &'a [String]) -> Option<&'a str> {
     match standing(children, own, claim) {
         Standing::Foreign { name } => Some(name),
         _ => None,
-    }
-}
-
-async fn changes(session: &Session, watch: Pending<WatchEvent>) {
-    let mut link = session.link();
-    link.borrow_and_update();
-    tokio::select! {
-        _ = watch => {}
-        _ = link.changed() => {}
     }
 }

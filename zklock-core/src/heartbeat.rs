@@ -44,7 +44,11 @@ pub(crate) async fn run(session: Arc<Session>) -> Infallible {
                 take_events(&session, &mut watches);
                 take_watches(&session, &mut watches, looked);
             }
-            Some((hold, event)) = watches.next() => session.take_event(hold, event),
+            Some((hold, event)) = watches.next() => {
+                session.take_event(hold, event);
+                // Together, because all fire at one moment when the connection ends.
+                take_events(&session, &mut watches);
+            }
             () = sleep_until(due.wake) => {}
             () = session.registered() => {}
             _ = link.changed() => {}

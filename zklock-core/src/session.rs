@@ -15,8 +15,8 @@ mod undeletable;
 
 use crate::clock;
 use crate::ensemble::{
-    Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions, Watched,
-    Write, WriteFailure,
+    Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
+    Watched, Write, WriteFailure,
 };
 use crate::error::LossReason;
 use crate::machine::Moment;
@@ -39,7 +39,8 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
+use tokio::task::unconstrained;
 
 /// The connection state of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +56,11 @@ type Question<'a, T> = Request<'a, Result<T, ReadFailure>>;
 
 /// The least time to wait for a reply, however short the session timeout.
 const REPLY_AT_LEAST: Duration = Duration::from_secs(1);
+/// How many flights may be without a reply. Thousands of waiters send theirs at one moment, after a reconnect. The heartbeat
+/// must not be behind all of them, and is not counted.
+const FLIGHTS_AT_MOST: usize = 512;
+/// How many holders may look for strangers at a time. What users wait for should not be behind them.
+const GUARDS_AT_MOST: usize = 64;
 
 pub(crate) struct Session {
     id: i64,
@@ -68,6 +74,8 @@ pub(crate) struct Session {
     timeout: AtomicU64,
     marks: Mutex<Marks>,
     followers: Mutex<Followers>,
+    flights: Semaphore,
+    guards: Semaphore,
     /// The directories that attempts have left, the most recent last.
     left: Mutex<VecDeque<Arc<str>>>,
     /// Wakes the heartbeat when there is a new hold, or the lease has become shorter.
@@ -100,6 +108,8 @@ impl Session {
             kept: Mutex::new(Kept { keeper, holdings: BTreeMap::new() }),
             marks: Mutex::new(Marks::new(platform::uuid().session())),
             followers: Mutex::default(),
+            flights: Semaphore::new(FLIGHTS_AT_MOST),
+            guards: Semaphore::new(GUARDS_AT_MOST),
             left: Mutex::default(),
             registered: Notify::new(),
             trouble: Mutex::default(),
@@ -179,7 +189,9 @@ impl Session {
         let writes: Vec<bool> = flight.iter().map(Operation::is_quorum_write).collect();
         let deletions: Vec<bool> = flight.iter().map(Operation::is_deletion).collect();
         let over = Landing { sent: clock::now(), outcomes: vec![Outcome::SessionOver], watch: None };
+        let turn = turn(&self.flights).await;
         let mut landing = self.unless_over(over, |ensemble| ensemble.send(flight)).await;
+        drop(turn);
         let written = |(outcome, write): (&Outcome, &bool)| {
             *write && matches!(outcome, Outcome::Created(_) | Outcome::Done)
         };
@@ -191,6 +203,12 @@ impl Session {
         }
         self.see_refusals(&deletions, &mut landing.outcomes);
         landing
+    }
+
+    /// Lists the children of these directories, and watches them.
+    pub(crate) async fn guard(&self, directories: Vec<Arc<str>>) -> Guarded {
+        let _turn = turn(&self.guards).await;
+        self.unless_over(Guarded::default(), |ensemble| ensemble.guard(directories)).await
     }
 
     pub(crate) fn commit(
@@ -437,6 +455,12 @@ impl Session {
         }
         self.notice(connection);
     }
+}
+
+/// Waits until this is below its limit; `None` never happens. The first comes first. Unconstrained, because a flight that is
+/// polled must be sent if it can be: tokio would have it wait if its task has done much.
+async fn turn(limit: &Semaphore) -> Option<SemaphorePermit<'_>> {
+    unconstrained(limit.acquire()).await.ok()
 }
 
 fn in_millis(timeout: Duration) -> u64 {

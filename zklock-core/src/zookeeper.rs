@@ -13,7 +13,7 @@
 //! * A session that is attached again has forgotten how far it had read, so it would accept a server that is behind. So
 //!   the quorum answers the first request on each connection.
 //! * A watch may stay silent for ever if a server has lost what it should report. So we ask about silent ones. See
-//!   [`silence`].
+//!   [`silence`] and [`doubts`].
 //! * Persistent watches may miss events. Only one-shot watches are used.
 //! * It removes a watch that is dropped, or whose request is dropped, with a request on which servers of 3.4 close the
 //!   connection. So there, watches are kept.
@@ -23,6 +23,7 @@
 mod answers;
 mod checks;
 mod connecting;
+mod doubts;
 mod encryption;
 mod login;
 mod operations;
@@ -39,13 +40,13 @@ pub(crate) use serving::End;
 
 use crate::clock;
 use crate::ensemble::{
-    Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
-    Watch, Watched, Write, WriteFailure, either, text_of,
+    Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
+    Versions, Watch, Watched, Write, WriteFailure, either, text_of,
 };
 use crate::level::{Newer, ServerLevel};
 use crate::machine::protocol::{Operation, Outcome};
 use answers::{INVALID_LIST, TOO_OLD, is_answer, outcome, read_failure, source_of};
-use checks::{check_all, check_each, others, watch_each};
+use checks::{check_all, check_each, guard_each, others, watch_each};
 use operations::{join, start, version_of};
 use rights::NodeList;
 use servers::Servers;
@@ -170,6 +171,13 @@ impl Ensemble for ZooKeeper {
         self.connection
             .serving
             .see_through(Box::pin(async move { watch_each(&client, &serving, &nodes).await }))
+    }
+
+    fn guard(&self, directories: Vec<Arc<str>>) -> Pending<Guarded> {
+        let Connection { client, serving, .. } = self.connection.clone();
+        self.connection
+            .serving
+            .see_through(Box::pin(async move { guard_each(&client, &serving, &directories).await }))
     }
 
     fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, WriteFailure>> {

@@ -11,8 +11,8 @@ pub(super) const SEEDS: &[Seed] = &[
     ),
     seed(
         "tries",
-        "tries: a server that lags is believed",
-        &[edit(MEMORY, "is_watched && is_current &&", "is_watched &&")],
+        "tries: a server that does not tell is believed",
+        &[edit(MEMORY, "self.since + lease.heartbeat()", "self.since + lease.timeout()")],
     ),
     seed(
         "tries",

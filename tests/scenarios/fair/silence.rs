@@ -3,7 +3,7 @@
 use crate::support::kinds::{LockKind, MUTEX, PERMIT, READER, WRITER};
 use crate::support::queue::{acquire, granted, held, nodes};
 use crate::support::{SOON, client, operator, proxied_client, soon};
-use ground::{Action, Gate, Kind, Trigger};
+use ground::{Action, Gate, Kind, Trigger, until};
 use std::time::Duration;
 use zklock_core::{Client, Foreign, Lock, LockSpec};
 
@@ -43,6 +43,36 @@ async fn a_waiter_has_its_turn_though_the_notification_is_lost() {
         assert_eq!((proxy.accepted(), waiter.stats().sessions), (connections, 1), "{}", kind.name);
         soon(hold.release()).await.unwrap();
         kind.is_gone(&operator(), &path);
+    }
+}
+
+/// The quorum is asked about all of them at once, and its answer names only the first node that is gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_waits_each_that_can_have_its_turn_has_it_though_the_notifications_are_lost() {
+    let (rival, (waiter, proxy)) = (client().await, proxied_client().await);
+    let paths: Vec<_> = (0..40).map(|number| format!("/silence/many-{number}")).collect();
+    proxy.record();
+    let (mut freed, mut taken) = (Vec::new(), Vec::new());
+    for (number, path) in paths.iter().enumerate() {
+        let hold = held(&rival.mutex(path).unwrap()).await;
+        let waiting = acquire(&waiter.mutex(path).unwrap());
+        if number % 3 == 0 { freed.push((path, hold, waiting)) } else { taken.push((hold, waiting)) }
+    }
+    assert!(until(SOON, || proxy.counts().replies(Kind::GetData) == paths.len()), "they watch");
+    let mut lost = Vec::new();
+    for (path, hold, _) in &freed {
+        lost.push(proxy.on(Trigger::reply(Kind::Event).path(*path).then(Action::Swallow)));
+        soon(hold.release()).await.unwrap();
+    }
+    for (_, _, waiting) in freed {
+        soon(granted(waiting).await.release()).await.unwrap();
+    }
+    assert!(lost.iter().all(ground::Hook::fired), "no notification has come");
+    assert_eq!((waiter.stats().sessions, waiter.stats().reconnects), (1, 0));
+    for (hold, waiting) in taken {
+        assert!(!waiting.is_finished());
+        soon(hold.release()).await.unwrap();
+        soon(granted(waiting).await.release()).await.unwrap();
     }
 }
 

@@ -24,6 +24,28 @@ fn a_reply_that_does_not_come_ends_the_connection() {
     });
 }
 
+/// Thousands are sent at one moment after a reconnect.
+#[test]
+fn few_flights_are_without_a_reply_at_a_time_and_a_heartbeat_waits_for_none() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        ensemble.fall_silent();
+        let flights: Vec<_> =
+            (0..FLIGHTS_AT_MOST * 3).map(|_| tokio::spawn(session.clone().send(barrier()))).collect();
+        tokio::spawn(heartbeat::run(session.clone()));
+        clock::sleep(TIMEOUT / 10).await;
+        assert_eq!((ensemble.flights(), ensemble.checks().len()), (FLIGHTS_AT_MOST, 1));
+        // What still waits for its turn learns of the end too.
+        session.end(LossReason::SessionExpired);
+        for flight in flights {
+            assert_eq!(flight.await.unwrap().outcomes, [Outcome::SessionOver]);
+        }
+        drop(hold);
+    });
+}
+
 #[test]
 fn a_hold_is_valid_until_the_lease_ends_and_no_longer() {
     virtual_clock::run(async {

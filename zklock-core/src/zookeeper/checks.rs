@@ -2,7 +2,7 @@
 
 use super::answers::{outcome, source_of};
 use super::serving::{Serving, WatchKind};
-use crate::ensemble::{Check, HeldNode, Watch};
+use crate::ensemble::{Check, Guarded, HeldNode, Watch, either};
 use crate::machine::protocol::{Outcome, Refusal};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -53,6 +53,15 @@ fn check<'a>(
             Err(error) => Err((NONE_OF_THEM, outcome(&source_of(error)))),
         }
     }
+}
+
+/// Checks the nodes in one request, which is sent before this returns. The error contains the index of the first one whose
+/// check failed: those before it exist. If it is larger than all, there is no answer about any.
+pub(super) fn check_in_order<'a>(
+    client: &'a Client,
+    nodes: &[String],
+) -> impl Future<Output = Result<(), (usize, Outcome)>> + Send + use<'a> {
+    check(checks(client, nodes))
 }
 
 /// Finds out which of the nodes do not exist. The first request is sent before this returns.
@@ -147,4 +156,22 @@ pub(super) async fn watch_each(client: &Client, serving: &Arc<Serving>, nodes: &
         });
     }
     watches
+}
+
+/// Lists the children of the directories, and leaves a watch on each. The requests are sent together, when this is first polled.
+/// The silence of such a watch is not doubted: a question for each hold would cost more than its heartbeat.
+pub(super) async fn guard_each(client: &Client, serving: &Arc<Serving>, directories: &[Arc<str>]) -> Guarded {
+    let calls: Vec<_> =
+        directories.iter().map(|directory| client.list_and_watch_children(directory)).collect();
+    let mut guarded = Guarded::default();
+    for (directory, call) in directories.iter().zip(calls) {
+        let (children, watcher) = call.await.ok().unzip();
+        guarded.children.push(children);
+        let watch = watcher.map(|watcher| serving.watch(directory, WatchKind::Children, watcher));
+        guarded.watch = match (guarded.watch, watch) {
+            (Some(first), Some(second)) => Some(either(first, second)),
+            (first, second) => first.or(second),
+        };
+    }
+    guarded
 }

@@ -13,6 +13,7 @@
 //! When the session is about to be closed, no watch is removed on any connection, because each would cost a request.
 //! Neither is a holder's watch on its own node, which goes with the hold.
 
+use super::doubts::Doubts;
 use super::silence::Silences;
 use crate::ensemble::Pending;
 use crate::level::ServerLevel;
@@ -53,10 +54,11 @@ impl End {
 /// A connection, while the library serves it.
 pub(super) struct Serving {
     level: ServerLevel,
-    runtime: Handle,
+    pub(super) runtime: Handle,
     served: Mutex<Served>,
     end: watch::Sender<Option<End>>,
     pub(super) silences: Silences,
+    pub(super) doubts: Doubts,
 }
 
 struct Served {
@@ -96,8 +98,8 @@ impl Serving {
             last: None,
         };
         let (runtime, end) = (Handle::current(), watch::Sender::new(None));
-        let silences = Silences::default();
-        let serving = Arc::new(Self { level, runtime, served: Mutex::new(served), end, silences });
+        let (silences, doubts) = (Silences::default(), Doubts::default());
+        let serving = Arc::new(Self { level, runtime, served: Mutex::new(served), end, silences, doubts });
         let runs = Runs(serving.clone());
         tokio::spawn(async move { poll_fn(|context| runs.0.poll(context)).await });
         serving

@@ -16,28 +16,23 @@
 //! watches on the others. If each of those started the count again, a node that a server shows in error would never be doubted
 //! in a queue where others come and go.
 
-use super::checks::check_all;
-use super::operations::join;
+use super::doubts::{Answer, BYTES_AT_MOST, Doubts, Left};
 use super::serving::{Serving, WatchKind};
 use crate::clock;
 use crate::ensemble::Pending;
 use crate::machine::Moment;
-use crate::machine::protocol::{Outcome, WatchEvent};
+use crate::machine::protocol::WatchEvent;
 use crate::sync::lock_ignoring_poison;
 use futures_util::FutureExt;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use zookeeper_client::{Client, Error, OneshotWatcher, Stat};
+use zookeeper_client::OneshotWatcher;
 
 /// How many session timeouts a silence lasts before we doubt it.
 const TIMEOUTS: u32 = 2;
 /// The least such time, however short the session timeout: a question costs the ensemble a write.
 const SHORTEST: Duration = Duration::from_secs(5);
-/// The largest number of children to ask about, roughly: more than there are permits, and far fewer than fit into a request.
-const CHILDREN: usize = 1_000;
-/// How many nodes a connection remembers before it forgets those that nobody watches.
-const REMEMBERED: usize = 1_000;
 
 /// How long the watched nodes of one connection have not been asked about.
 #[derive(Default)]
@@ -56,7 +51,7 @@ impl Silences {
         let mut silences = lock_ignoring_poison(&self.0);
         // That is longer than any watch waits without a question, so nobody has watched it meanwhile.
         let is_forgotten = |silence: &Silence| now.since(silence.watched) > longest * 2;
-        if silences.len() >= REMEMBERED {
+        if silences.len() == silences.capacity() {
             silences.retain(|_, silence| !is_forgotten(silence));
         }
         let new = Silence { since: now, watched: now };
@@ -71,64 +66,6 @@ impl Silences {
     }
 }
 
-/// The state when the watch was set.
-pub(super) enum Left {
-    Node(Option<Version>),
-    /// The names of the children.
-    Children(Vec<String>),
-}
-
-/// The transactions that created a node and last wrote it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Version {
-    czxid: i64,
-    mzxid: i64,
-}
-
-impl Left {
-    fn kind(&self) -> WatchKind {
-        match self {
-            Self::Node(_) => WatchKind::Data,
-            Self::Children(_) => WatchKind::Children,
-        }
-    }
-}
-
-impl From<&Stat> for Version {
-    fn from(stat: &Stat) -> Self {
-        Self { czxid: stat.czxid, mzxid: stat.mzxid }
-    }
-}
-
-impl From<&Stat> for Left {
-    fn from(stat: &Stat) -> Self {
-        Self::Node(Some(stat.into()))
-    }
-}
-
-impl From<Option<&Stat>> for Left {
-    fn from(stat: Option<&Stat>) -> Self {
-        Self::Node(stat.map(Version::from))
-    }
-}
-
-impl From<&[String]> for Left {
-    fn from(children: &[String]) -> Self {
-        Self::Children(children.to_owned())
-    }
-}
-
-/// The servers' answer to a doubt.
-#[derive(PartialEq, Eq, Debug)]
-enum Answer {
-    /// Nothing has happened, as far as anybody can tell.
-    Same,
-    /// The watch should have reported this.
-    Missed(WatchEvent),
-    /// Our server shows a node that does not exist.
-    Astray,
-}
-
 /// Waits for what the watch reports, or should have reported. If the connection ends, that is a change.
 pub(super) fn attended(
     serving: &Arc<Serving>,
@@ -138,10 +75,11 @@ pub(super) fn attended(
 ) -> Pending<WatchEvent> {
     let left = left.into();
     let watch = serving.watch(path, left.kind(), watcher);
-    match &left {
-        Left::Children(names) if names.len() > CHILDREN => watch,
-        _ => Box::pin(heard(serving.clone(), path.to_owned(), left, watch)),
+    // More children than there are permits anywhere.
+    if left.bytes(path) > BYTES_AT_MOST {
+        return watch;
     }
+    Box::pin(heard(serving.clone(), path.to_owned(), left, watch))
 }
 
 async fn heard(
@@ -153,6 +91,7 @@ async fn heard(
     // The client must not be kept, or nobody could close its session.
     let timeout = serving.client().map_or(Duration::ZERO, |client| client.session_timeout());
     let longest = (timeout * TIMEOUTS).max(SHORTEST);
+    let soon = longest / 8;
     let since = serving.silences.since(&path, clock::now(), longest);
     tokio::select! {
         biased;
@@ -163,26 +102,26 @@ async fn heard(
             }
             return event;
         }
-        () = clock::sleep_until(since + longest) => {}
+        () = clock::sleep_until(since + (longest - soon)) => {}
     }
     serving.silences.end(&path);
-    let Some(client) = serving.client() else { return watch.await };
     let answer = tokio::select! {
         biased;
         event = &mut watch => return event,
-        answer = ask(&client, &path, &left) => answer,
+        answer = Doubts::raise(&serving, path.clone(), left, soon) => answer,
     };
     // The event may have come with the answer.
-    if let Some(event) = watch.now_or_never() {
+    if let Some(event) = (&mut watch).now_or_never() {
         return event;
     }
     match answer {
-        Answer::Same => WatchEvent::Changed,
-        Answer::Missed(event) => {
+        Ok(Answer::Same) => WatchEvent::Changed,
+        Err(_) => watch.await,
+        Ok(Answer::Missed(event)) => {
             tracing::warn!(path, "the server did not tell what has become of a node that is watched");
             event
         }
-        Answer::Astray => {
+        Ok(Answer::Astray) => {
             tracing::warn!(
                 path,
                 "the server shows a node that the quorum knows to be gone: it has lost transactions, so another is \
@@ -194,47 +133,9 @@ async fn heard(
     }
 }
 
-/// Asks the quorum, and then our server, which by then has seen everything that the quorum's answer is based on.
-async fn ask(client: &Client, path: &str, left: &Left) -> Answer {
-    match left {
-        Left::Node(left) => {
-            // Sent together, which takes one round trip.
-            let (quorum, shown) = (check_all(client, [path]), client.check_stat(path));
-            let quorum = quorum.await;
-            let Ok(shown) = shown.await else { return Answer::Same };
-            let shown = shown.as_ref().map(Version::from);
-            compare(left, &shown, &quorum, left.is_some(), shown.is_none())
-        }
-        Left::Children(names) => {
-            let all: Vec<String> = names.iter().map(|name| join(path, name)).collect();
-            let (quorum, shown) = (check_all(client, &all), client.list_children(path));
-            let quorum = quorum.await;
-            let mut shown = match shown.await {
-                Ok(shown) => shown,
-                Err(Error::NoNode) => return Answer::Missed(WatchEvent::Deleted),
-                Err(_) => return Answer::Same,
-            };
-            let mut names = names.clone();
-            shown.sort_unstable();
-            names.sort_unstable();
-            compare(&names, &shown, &quorum, !all.is_empty(), false)
-        }
-    }
-}
-
-/// `asked` says whether the quorum was asked about anything that existed when the watch was set.
-fn compare<T: PartialEq>(left: &T, shown: &T, quorum: &Outcome, asked: bool, is_gone: bool) -> Answer {
-    if left != shown {
-        return Answer::Missed(if is_gone { WatchEvent::Deleted } else { WatchEvent::Changed });
-    }
-    // A node that existed before was deleted before that answer. It does not matter which one: all belong to one transaction.
-    if asked && *quorum == Outcome::NoNode { Answer::Astray } else { Answer::Same }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::protocol::Refusal;
 
     #[test]
     fn silence_lasts_over_one_watch_after_the_other_until_the_servers_are_asked() {
@@ -253,34 +154,12 @@ mod tests {
     #[test]
     fn nodes_that_nobody_watches_are_forgotten() {
         let (silences, longest) = (Silences::default(), Duration::from_secs(5));
-        let watch = |number: usize, seconds| {
-            silences.since(&format!("/a/{number}"), Moment::at(Duration::from_secs(seconds)), longest);
-        };
-        (0..REMEMBERED).for_each(|number| watch(number, 100));
-        watch(REMEMBERED, 105);
-        assert_eq!(lock_ignoring_poison(&silences.0).len(), REMEMBERED + 1);
-        watch(REMEMBERED + 1, 112);
-        assert_eq!(lock_ignoring_poison(&silences.0).len(), 2);
-    }
-
-    #[test]
-    fn only_what_was_there_and_is_still_shown_leads_a_server_astray() {
-        let there = Some(Version { czxid: 1, mzxid: 1 });
-        let compared = |left, shown: Option<Version>, quorum: Outcome| {
-            compare(&left, &shown, &quorum, left.is_some(), shown.is_none())
-        };
-        let missed = Answer::Missed;
-        assert_eq!(compared(there, there, Outcome::Done), Answer::Same);
-        assert_eq!(compared(there, there, Outcome::NoNode), Answer::Astray);
-        assert_eq!(compared(None, None, Outcome::NoNode), Answer::Same);
-        for quorum in [Outcome::Unknown, Outcome::Refused(Refusal::Denied), Outcome::SessionOver] {
-            assert_eq!(compared(there, there, quorum), Answer::Same);
-        }
-        for quorum in [Outcome::Done, Outcome::NoNode] {
-            assert_eq!(compared(there, None, quorum.clone()), missed(WatchEvent::Deleted));
-            let written = Some(Version { czxid: 1, mzxid: 2 });
-            assert_eq!(compared(there, written, quorum.clone()), missed(WatchEvent::Changed));
-            assert_eq!(compared(None, there, quorum), missed(WatchEvent::Changed));
+        for second in 0..1_000 {
+            for number in 0..100 {
+                let path = format!("/{second}/{number}");
+                silences.since(&path, Moment::at(Duration::from_secs(second)), longest);
+            }
+            assert!(lock_ignoring_poison(&silences.0).len() < 4_000);
         }
     }
 }

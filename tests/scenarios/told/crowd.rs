@@ -1,0 +1,146 @@
+//! What many holds and waiters of one client cost. Whatever is done for each of them falls due at one moment after a
+//! reconnect. It must not be a write for each, and the heartbeat must not wait behind it.
+
+use crate::support::{SESSION, SOON, client_of, settled, soon};
+use ground::{Action, Gate, Kind, Message, Proxy, Side, Trigger, or_once_more, until};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+use zklock_core::{Client, Hold};
+use zklock_testkit::Server;
+
+/// After so long, the servers are asked about whatever is watched and silent.
+const SILENCE: Duration = Duration::from_secs(2 * SESSION.as_secs());
+const BEAT: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 12);
+
+struct Crowd {
+    server: Server,
+    proxy: Proxy,
+    /// Behind the proxy.
+    client: Client,
+    other: Client,
+}
+
+impl Crowd {
+    async fn new() -> Self {
+        let server = Server::start().unwrap();
+        let proxy = Proxy::start(server.address());
+        let client = client_of(&proxy.connect_string()).await;
+        let other = client_of(&server.connect_string()).await;
+        Self { server, proxy, client, other }
+    }
+
+    /// Waits until this many requests of this kind have been sent with a watch.
+    async fn watches(&self, kind: Kind, count: usize) {
+        let is_watch = |message: &&Message| is_sent(message, kind) && message.watch;
+        let watched = || self.proxy.messages().iter().filter(is_watch).count() >= count;
+        let start = Instant::now();
+        while !watched() {
+            assert!(start.elapsed() < SOON * 4, "fewer than {count} watches");
+            // Each look at the record takes a while.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// Waits until what is silent from now on has been asked about, and returns the requests that were sent meanwhile, and the
+    /// largest number of heartbeats that may be among them.
+    async fn silence(&self) -> (Vec<Message>, usize) {
+        let start = Instant::now();
+        tokio::time::sleep(SILENCE + SILENCE / 8).await;
+        let record = self.proxy.messages().into_iter().filter(|message| message.side == Side::Request);
+        // On a busy machine they come twice as often.
+        let beats = start.elapsed().as_millis() / BEAT.as_millis() * 2;
+        (record.collect(), beats as usize)
+    }
+}
+
+fn is_sent(message: &Message, kind: Kind) -> bool {
+    message.side == Side::Request && message.kind == kind
+}
+
+fn count(record: &[Message], kind: Kind) -> usize {
+    record.iter().filter(|message| is_sent(message, kind)).count()
+}
+
+fn paths(name: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("/{name}/{number}")).collect()
+}
+
+/// Acquires all of these, a few at a time.
+async fn held(client: &Client, paths: &[String]) -> Vec<Hold> {
+    let mut holds = Vec::new();
+    for some in paths.chunks(100) {
+        let mut acquired = JoinSet::new();
+        for path in some {
+            let lock = client.mutex(path).unwrap();
+            acquired.spawn(async move { soon(lock.acquire()).await.unwrap() });
+        }
+        holds.extend(acquired.join_all().await);
+    }
+    holds
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn holds_and_waits_in_which_nothing_happens_cost_a_heartbeat_and_no_more() {
+    let crowd = Crowd::new().await;
+    crowd.proxy.record();
+    let holds = held(&crowd.client, &paths("held", 500)).await;
+    crowd.watches(Kind::GetChildren, holds.len()).await;
+    let others = held(&crowd.other, &paths("wanted", 300)).await;
+    let locks: Vec<_> = others.iter().map(|hold| crowd.client.mutex(hold.path()).unwrap()).collect();
+    let any = crowd.client.any(&locks).unwrap();
+    let waits = tokio::spawn(async move { any.acquire().await });
+    // The holds watch their own nodes too.
+    crowd.watches(Kind::GetData, holds.len() - 8 + others.len()).await;
+    crowd.proxy.record();
+    let (record, beats) = crowd.silence().await;
+    let writes = count(&record, Kind::Multi);
+    assert!(writes > 0 && writes <= beats + 16, "{writes} writes, and not more than {beats} beats");
+    // Each waiter looks once, and watches again; no holder does.
+    let reads = record.len() - writes - count(&record, Kind::Ping);
+    assert!(reads <= 4 * others.len(), "{reads} reads");
+    waits.abort();
+    let _ = waits.await;
+    settled(&crowd.client).await;
+}
+
+/// 30,000 holds and 3,000 waiters in long runs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_breaks_once_takes_none_of_thousands_of_holds() {
+    let is_long = std::env::var_os("ZKLOCK_LONG").is_some();
+    let (crowd, held_here, wanted) = (Crowd::new().await, if is_long { 30_000 } else { 2_000 }, 2_000);
+    let others = held(&crowd.other, &paths("wanted", wanted)).await;
+    crowd.proxy.record();
+    let holds = held(&crowd.client, &paths("held", held_here)).await;
+    crowd.watches(Kind::GetChildren, holds.len()).await;
+    let mut waits = JoinSet::new();
+    for hold in &others {
+        let lock = crowd.client.mutex(hold.path()).unwrap();
+        waits.spawn(async move { lock.acquire().await });
+    }
+    crowd.watches(Kind::GetData, holds.len() - 8 + others.len()).await;
+    assert_eq!(crowd.client.stats().losses, 0);
+
+    // All of them watch again, a heartbeat later at most. What would they send if no answer came?
+    let gate = Gate::new();
+    let looks = crowd.proxy.on(Trigger::reply(Kind::GetChildren).then(Action::Pause(gate.clone())));
+    crowd.proxy.record();
+    crowd.proxy.reset();
+    assert!(until(SOON, || looks.fired()), "nobody looks");
+    tokio::time::sleep(SESSION / 10 + SESSION / 20).await;
+    let is_answer = |message: &&Message| message.side == Side::Reply && message.passed.is_some();
+    let record = crowd.proxy.messages();
+    let asked = record.iter().filter(|message| message.side == Side::Request).count();
+    let in_flight = asked - record.iter().filter(is_answer).count();
+    gate.open();
+    assert!(in_flight <= 1_700, "{in_flight} requests at once");
+
+    let (record, beats) = crowd.silence().await;
+    let writes = count(&record, Kind::Multi);
+    assert!(writes <= beats + 16, "{writes} writes, and not more than {beats} beats");
+    let lost = crowd.client.stats().losses;
+    or_once_more(lost == 0, &format!("{lost} holds were lost: {:?}", holds[0].state()));
+    waits.abort_all();
+    while waits.join_next().await.is_some() {}
+    // All at once, because a release of each takes long.
+    drop((crowd.server, holds, others));
+}
