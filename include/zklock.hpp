@@ -11,10 +11,13 @@
  *         write_the_report();
  *     }
  *
- * You can use a zklock::mutex wherever a std::timed_mutex fits: with std::unique_lock, std::scoped_lock (several at once)
- * and std::condition_variable_any. A zklock::shared_mutex fits wherever a std::shared_timed_mutex does, and a
- * zklock::semaphore works like a std::counting_semaphore. Unlike those, a zklock lock can be lost. To learn of a loss,
- * use the hold:
+ * You can use a zklock::mutex wherever a std::timed_mutex fits, such as with std::unique_lock and
+ * std::condition_variable_any. A zklock::shared_mutex fits wherever a std::shared_timed_mutex does, and a
+ * zklock::semaphore works like a std::counting_semaphore. To lock several mutexes at once, use a zklock::scoped_lock. The
+ * std::scoped_lock hardly gets anywhere if threads or processes contend: it tries one mutex while it holds another, and a
+ * try fails as long as anyone waits.
+ *
+ * Unlike those of the standard library, a zklock lock can be lost. To learn of a loss, use the hold:
  *
  *     zklock::hold hold = client.mutex("/locks/report").acquire_for(5s);
  *     hold.on_lost([&](zklock_reason) { stop = true; });
@@ -74,6 +77,7 @@
 #include "zklock/mutex.hpp"
 #include "zklock/observer.hpp"
 #include "zklock/options.hpp"
+#include "zklock/scoped_lock.hpp"
 #include "zklock/semaphore.hpp"
 #include "zklock/shared_mutex.hpp"
 #include "zklock/ticket.hpp"
