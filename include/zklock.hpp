@@ -46,10 +46,11 @@
  * Objects
  * -------
  *
- * Only lock_options can be copied. All classes except the mutexes and semaphores can be moved. An object that was moved
- * from can be assigned to or destroyed; anything else throws a misuse_error. Objects may be destroyed in any order. No
- * destructor waits for a server: a hold is released in the background, and a client is closed once everything that it
- * made is gone too. So static objects do no harm when the process ends. In a forked child, destructors do nothing.
+ * Only lock_options can be copied. All classes except the mutexes, semaphores and scoped_lock can be moved. An object that
+ * was moved from can be assigned to or destroyed; anything else throws a misuse_error. Objects may be destroyed in any
+ * order. No destructor waits for a server, except that scoped_lock unlocks: a hold is released in the background, and a
+ * client is closed once everything that it made is gone too. So static objects do no harm when the process ends. In a
+ * forked child, destructors do nothing.
  *
  * Several threads may call const member functions of one object at the same time, and all member functions of a mutex
  * or semaphore.
