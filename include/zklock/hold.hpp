@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -36,13 +37,13 @@ public:
     writes &create(std::string path, std::string data = {}) {
         return add({ZKLOCK_WRITE_CREATE, ZKLOCK_ANY_VERSION, std::move(path), std::move(data)});
     }
-    /** Adds a write that sets the data of a node, which must have this version. */
-    writes &set(std::string path, std::string data, std::int32_t version = ZKLOCK_ANY_VERSION) {
-        return add({ZKLOCK_WRITE_SET, version, std::move(path), std::move(data)});
+    /** Adds a write that sets the data of a node, which must have this version. Throws a misuse_error if no node can have it. */
+    writes &set(std::string path, std::string data, std::int64_t version = ZKLOCK_ANY_VERSION) {
+        return add({ZKLOCK_WRITE_SET, checked(version), std::move(path), std::move(data)});
     }
-    /** Adds a write that deletes a node, which must have this version. */
-    writes &remove(std::string path, std::int32_t version = ZKLOCK_ANY_VERSION) {
-        return add({ZKLOCK_WRITE_DELETE, version, std::move(path), {}});
+    /** Adds a write that deletes a node, which must have this version. Throws a misuse_error if no node can have it. */
+    writes &remove(std::string path, std::int64_t version = ZKLOCK_ANY_VERSION) {
+        return add({ZKLOCK_WRITE_DELETE, checked(version), std::move(path), {}});
     }
     /**
      * Does all the writes, in order, and returns the version of each node after its write: 0 for a node that was created,
@@ -74,6 +75,12 @@ private:
         std::int32_t kind, version;
         std::string path, data;
     };
+    /** Cut off to 32 bits, it could be the version of another write. */
+    static std::int32_t checked(std::int64_t version) {
+        if (version >= ZKLOCK_ANY_VERSION && version <= INT32_MAX) return static_cast<std::int32_t>(version);
+        detail::fail(ZKLOCK_INVALID_ARGUMENT, "no node has the version " + std::to_string(version) +
+                                                  ": pass the one that hold::read() gave, or ZKLOCK_ANY_VERSION");
+    }
     std::vector<zklock_write> listed() const {
         std::vector<zklock_write> all;
         for (const one &it : all_) {
@@ -129,7 +136,8 @@ public:
      * would wait throws a misuse_error there.
      *
      * An exception that leaves the callback ends the program (std::terminate), as in any thread: if it were swallowed,
-     * nobody would learn of the loss. A thread that destroys the hold while the callback runs waits for it, so that
+     * nobody would learn of the loss. A std::terminate_handler finds it in std::current_exception(), and the default one
+     * prints its what(). A thread that destroys the hold while the callback runs waits for it, so that
      * thread must not have a mutex locked that the callback locks.
      */
     void on_lost(std::function<void(zklock_reason)> callback) {
@@ -222,7 +230,12 @@ private:
     static void tell(void *context, News... news) {
         // The callback may destroy the hold, but must not destroy itself while it runs.
         const std::shared_ptr<void> callback = *static_cast<std::shared_ptr<void> *>(context);
-        (*static_cast<std::function<void(News...)> *>(callback.get()))(news...);
+        try {
+            (*static_cast<std::function<void(News...)> *>(callback.get()))(news...);
+        } catch (...) {
+            // A noexcept alone ends the program too, but some compilers then lose the exception on the way.
+            std::terminate();
+        }
     }
     static void tell_lost(zklock_hold *, zklock_reason reason, void *context) noexcept { tell(context, reason); }
     static void tell_wanted(zklock_hold *, void *context) noexcept { tell(context); }

@@ -35,7 +35,8 @@ bool try_until(Try try_for, const std::chrono::time_point<Clock, Duration> &time
 class locked {
 public:
     /** If it is personal, a thread can only unlock what it has locked itself. */
-    locked(zklock::lock of, bool is_personal) : lock_(std::move(of)), is_personal_(is_personal) {}
+    locked(zklock_client *maker, zklock::lock of, bool is_personal)
+        : maker_(maker), lock_(std::move(of)), is_personal_(is_personal) {}
 
     void lock() { keep(lock_.acquire()); }
     bool try_lock_for(span wait) {
@@ -48,30 +49,45 @@ public:
         if (is_forked()) return;
         if (const std::shared_ptr<hold> held = find(true)) zklock_release(held->get());
     }
+    /** Counts as locked by this thread, with a hold that is not of this lock alone. unlock() leaves it alone. */
+    void lend(std::shared_ptr<hold> held) { keep({std::this_thread::get_id(), std::move(held), true}); }
+    void take_back(const std::shared_ptr<hold> &held) noexcept {
+        if (is_forked()) return;
+        const std::lock_guard<std::mutex> guard(guard_);
+        entries_.erase(std::remove_if(entries_.begin(), entries_.end(), [&](const entry &it) { return it.held == held; }),
+                       entries_.end());
+    }
     /** The hold that unlock() would release, or nullptr. */
     std::shared_ptr<hold> current() const {
         if (is_forked()) check(ZKLOCK_FORKED);
         return find(false);
     }
     std::string path() const { return lock_.path(); }
+    zklock_lock *get() const noexcept { return lock_.get(); }
+    /** The client that made the lock. It may have been freed: a handle is not dereferenced. */
+    zklock_client *maker() const noexcept { return maker_; }
 private:
     struct entry {
         std::thread::id thread;
         std::shared_ptr<hold> held;
+        bool is_lent;
     };
     /** If there is no memory to store the hold, the exception releases it again. */
-    void keep(hold held) {
-        entry kept{std::this_thread::get_id(), std::make_shared<hold>(std::move(held))};
+    void keep(hold held) { keep({std::this_thread::get_id(), std::make_shared<hold>(std::move(held)), false}); }
+    void keep(entry kept) {
         const std::lock_guard<std::mutex> guard(guard_);
         entries_.push_back(std::move(kept));
     }
     /** The latest hold of this thread, otherwise the oldest hold of all. After a loss there may be several. */
     std::shared_ptr<hold> find(bool take) const {
         const std::lock_guard<std::mutex> guard(guard_);
-        const auto is_own = [](const entry &it) { return it.thread == std::this_thread::get_id(); };
-        const auto own = std::find_if(entries_.rbegin(), entries_.rend(), is_own);
-        if (own == entries_.rend() && (entries_.empty() || is_personal_)) return nullptr;
-        const auto at = own == entries_.rend() ? entries_.begin() : own.base() - 1;
+        auto at = entries_.end();
+        for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+            const bool is_own = it->thread == std::this_thread::get_id();
+            const bool is_oldest = at == entries_.end() && !is_personal_;
+            if ((is_own || is_oldest) && !(take && it->is_lent)) at = it;
+        }
+        if (at == entries_.end()) return nullptr;
         std::shared_ptr<hold> held = at->held;
         if (take) entries_.erase(at);
         return held;
@@ -81,6 +97,7 @@ private:
         return zklock_lock_path(lock_.get(), &path) == ZKLOCK_FORKED;
     }
 
+    zklock_client *maker_;
     zklock::lock lock_;
     bool is_personal_;
     mutable std::mutex guard_;

@@ -11,6 +11,7 @@
 #include "locked.hpp"
 
 namespace zklock {
+class scoped_lock;
 
 /**
  * A mutex for the locks of the standard library. It meets the requirements of TimedLockable. See mutex and
@@ -24,7 +25,7 @@ class basic_mutex {
 public:
     /** The option reentrant is ignored: the class decides. */
     basic_mutex(const client &maker, const std::string &path, lock_options how = lock_options())
-        : locked_(maker.mutex(path, how.reentrant(Reentrant)), Reentrant) {}
+        : locked_(maker.get(), maker.mutex(path, how.reentrant(Reentrant)), Reentrant) {}
 
     /** Waits until the mutex is held. As with a std::mutex, a thread must not lock it twice. The log has a warning if one does. */
     void lock() { locked_.lock(); }
@@ -64,6 +65,7 @@ public:
     /** The path of the lock. */
     std::string path() const { return locked_.path(); }
 private:
+    friend class scoped_lock;
     detail::locked locked_;
 };
 

@@ -26,7 +26,7 @@ class semaphore {
 public:
     /** Every program that uses the semaphore must give the same limit. */
     semaphore(const client &maker, const std::string &path, std::uint32_t limit, const lock_options &how = lock_options())
-        : locked_(maker.semaphore(path, limit, how), false) {}
+        : locked_(maker.get(), maker.semaphore(path, limit, how), false) {}
 
     /** Waits until a permit is held, or as many permits as lock_options::permits() says. */
     void acquire() { locked_.lock(); }

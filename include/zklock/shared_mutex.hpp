@@ -11,6 +11,7 @@
 #include "locked.hpp"
 
 namespace zklock {
+class scoped_lock;
 
 /**
  * Like std::shared_timed_mutex. It meets the requirements of SharedTimedLockable: std::shared_lock takes its read side, and
@@ -35,7 +36,7 @@ class shared_mutex {
 public:
     /** A shared_mutex is never reentrant, whatever the options say. */
     shared_mutex(const client &maker, const std::string &path, lock_options how = lock_options())
-        : write_(maker.write(path, how.reentrant(false)), false), read_(maker.read(path, how), false) {}
+        : write_(maker.get(), maker.write(path, how.reentrant(false)), false), read_(maker.get(), maker.read(path, how), false) {}
 
     /** Waits until the write side is held. */
     void lock() { write_.lock(); }
@@ -72,6 +73,7 @@ public:
     /** The path of the lock. */
     std::string path() const { return write_.path(); }
 private:
+    friend class scoped_lock;
     std::shared_ptr<hold> held(const detail::locked &side, const char *name) const {
         if (std::shared_ptr<hold> held = side.current()) return held;
         detail::fail(ZKLOCK_NOT_HELD, std::string("nobody has locked the ") + name + " side of " + path());

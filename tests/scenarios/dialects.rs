@@ -7,7 +7,7 @@ use ground::{Kind, Side};
 use std::time::Duration;
 use zklock_core::{Dialect, ErrorKind, LockSpec, Role};
 
-/// Whether the name matches the pattern: `U` is a UUID with its dashes, `H` its 32 digits alone, `N` a number with its
+/// Whether the name matches the pattern: `U` is a UUID of version 8 with its dashes, `H` its 32 digits alone, `N` a number with its
 /// sign, `S` the ten digits of a sequence number. Everything else is literal.
 fn is_like(name: &str, pattern: &str) -> bool {
     let Some(first) = pattern.chars().next() else { return name.is_empty() };
@@ -19,7 +19,7 @@ fn is_like(name: &str, pattern: &str) -> bool {
             let parts: Vec<_> = uuid.split('-').collect();
             parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12])
                 && parts.iter().all(|part| hex(part))
-                && parts[2].starts_with('4')
+                && parts[2].starts_with('8')
                 && is_like(after, rest)
         }),
         'H' => split(32).is_some_and(|(digits, after)| hex(digits) && is_like(after, rest)),

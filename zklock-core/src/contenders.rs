@@ -6,8 +6,8 @@ use crate::error::{Error, ErrorKind};
 use crate::hold::Token;
 use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
-use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, mark_of_companion};
-use crate::machine::protocol::{Operation, Outcome};
+use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, Uuid, mark_of_companion};
+use crate::machine::protocol::{Operation, Outcome, REVOKE};
 use crate::node_data::{self, Queue};
 use crate::session::Session;
 use crate::set;
@@ -25,7 +25,7 @@ pub struct QueuedContender {
     pub node: String,
     /// The name that it gives itself: the node's data. zklock writes `host/pid`, or the identity in the client's options.
     /// Bytes that are not UTF-8 are replaced, and what nodes of a set of locks contain about the set is left out. For a
-    /// holder that was [asked](Lock::revoke) to let go, it is `__REVOKE__`.
+    /// holder of Curator that was [asked](Lock::revoke) to let go, and for one that Curator has asked, it is `__REVOKE__`.
     pub identity: String,
     /// The session that owns it.
     pub session: i64,
@@ -176,10 +176,11 @@ impl Lock {
     /// request](crate::Hold::wanted), and holds the lock until it releases it.
     ///
     /// The request is the one of Curator's `Revoker`: the data of the holder's node becomes `__REVOKE__`. zklock's holders see
-    /// it, and so do those of Curator's `InterProcessMutex` that are `makeRevocable`. Other libraries do not look. From then on,
-    /// that word is the holder's [identity](QueuedContender::identity). (The nodes of a set keep what they contain about the
-    /// set, below that word.) Holders in this process are asked, too. If an [exclusive](crate::Client::exclusive) lock changes
-    /// hands meanwhile, the next holder may be asked in place of the one that is returned.
+    /// it, and so do those of Curator's `InterProcessMutex` that are `makeRevocable`. Other libraries do not look. The node of
+    /// a holder of zklock keeps its [identity](QueuedContender::identity) below that word. Another library would not
+    /// understand that, so there the word replaces the identity. Holders in this process are asked, too. On servers of version
+    /// 3.4, if an [exclusive](crate::Client::exclusive) lock changes hands at the last moment, the next holder may be asked in
+    /// place of the one that is returned.
     ///
     /// # Errors
     ///
@@ -212,11 +213,24 @@ impl Lock {
     /// Returns `false` if the node is gone.
     async fn ask_to_let_go(&self, holder: &QueuedContender) -> Result<bool, Error> {
         let (node, tried): (&Arc<str>, _) = (&holder.node.as_str().into(), &AtomicBool::new(false));
-        let data = &node_data::asking(&holder.queues);
+        let (directory, czxid) = (&self.claims()[0].directory, holder.token.czxid());
         self.ask("a holder could not be asked to let it go", |session| async move {
-            let (path, data) = (node.to_string(), data.clone());
-            let write = Write::SetData { path, data, version: None };
-            was_written(session.commit(vec![node.clone()], vec![write]).await.map(|_| ()), tried)
+            let mut companion = None;
+            if self.name_is_reused() {
+                // The next holder's node has the same path. So the companion of the one that was seen guards the write. On
+                // servers of version 3.4 there is none, and it is looked just before the write.
+                companion = companion_of(&session, directory, czxid).await?;
+                let found = session.look(node.clone()).await?;
+                if companion.is_none() && found.is_none_or(|found| found.czxid != czxid) {
+                    return Ok(tried.load(Ordering::Relaxed));
+                }
+            }
+            let is_ours = companion.is_some() || is_ours(&holder.name);
+            let data =
+                if is_ours { node_data::asking(&holder.identity, &holder.queues) } else { REVOKE.to_vec() };
+            let write = Write::SetData { path: node.to_string(), data, version: None };
+            let guards = [node.clone()].into_iter().chain(companion.map(Arc::from)).collect();
+            was_written(session.commit(guards, vec![write]).await.map(|_| ()), tried)
         })
         .await
     }
@@ -268,6 +282,12 @@ impl Lock {
     {
         ask(self.pool(), || format!("the lock {}: {problem}", self.path()), call).await
     }
+}
+
+/// Whether it is the name of a contender of zklock.
+fn is_ours(name: &str) -> bool {
+    let name = Name::parse(name).or_else(|| Name::parse_lease(name));
+    name.and_then(|name| name.uuid()).is_some_and(Uuid::is_ours)
 }
 
 /// Returns the path of the node that was created together with an exclusive lock's node, if there is one.

@@ -1,5 +1,8 @@
 //! The data of contenders' nodes: the contender's identity, and the queues of its set of locks.
 //!
+//! A holder is asked to let go by a word of Curator's in its node's data. A holder of Curator listens to that word alone, so
+//! its identity is overwritten. One of zklock's keeps it below the word, or nobody could tell any more who holds the lock.
+//!
 //! A set holds nothing until it is its turn in all of its queues, so a reader of one queue has to look at the others. The
 //! data of its nodes says, below the identity, where those are: each node names first its own queue and then the first
 //! queue of the set, and the first node names all of them. (If each named all, the data would grow with the square of
@@ -11,6 +14,8 @@ use std::sync::Arc;
 
 /// Separates the identity from the queues. An identity may contain it too, but a path cannot, so the last one counts.
 const MARK: &str = "\nin a set of locks with the queues\n";
+/// Stands between the word that asks a holder of zklock to let go, and its identity.
+const ASKED: &str = "\nasked of\n";
 /// Marks a queue that the set leaves when it holds. No path ends with it.
 const LEFT: char = '/';
 /// The bytes that a node needs for its set, besides the paths.
@@ -52,16 +57,17 @@ fn below<'a>(queues: impl Iterator<Item = &'a Queue>) -> String {
     format!("{MARK}{}", queues.map(Queue::line).collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the data of a node that names these queues, after its holder has been asked to let go. The queues stay, or a
-/// set that waits would look as if it held.
-pub(crate) fn asking(queues: &[Queue]) -> Vec<u8> {
+/// Returns the data of a node of zklock's after its holder has been asked to let go. The queues stay, or a set that waits
+/// would look as if it held.
+pub(crate) fn asking(identity: &str, queues: &[Queue]) -> Vec<u8> {
     let below = if queues.is_empty() { String::new() } else { below(queues.iter()) };
-    [REVOKE, below.as_bytes()].concat()
+    [REVOKE, ASKED.as_bytes(), identity.as_bytes(), below.as_bytes()].concat()
 }
 
 /// Whether the data says that the holder is asked to let go.
 pub(crate) fn asks(data: &[u8]) -> bool {
-    data.starts_with(REVOKE) && read(data).0.as_bytes() == REVOKE
+    let after = data.strip_prefix(REVOKE);
+    after.is_some_and(|after| after.is_empty() || after.starts_with(ASKED.as_bytes()))
 }
 
 /// Returns the most bytes that a set with these queues takes in the data of all its nodes, besides the identity.
@@ -74,7 +80,8 @@ pub(crate) fn bytes_of(claims: &[Claim]) -> usize {
 /// Returns the identity and the queues that a node's data names, its own queue first. There are no queues if it is not
 /// part of a set.
 pub(crate) fn read(data: &[u8]) -> (String, Vec<Queue>) {
-    let text = String::from_utf8_lossy(data);
+    let asked = data.strip_prefix(REVOKE).and_then(|after| after.strip_prefix(ASKED.as_bytes()));
+    let text = String::from_utf8_lossy(asked.unwrap_or(data));
     match text.rsplit_once(MARK) {
         Some((identity, queues)) if queues.split('\n').all(|line| line.starts_with('/')) => {
             (identity.to_owned(), queues.split('\n').map(Queue::parse).collect())
@@ -150,17 +157,18 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_is_asked_by_a_word_in_place_of_its_identity() {
+    fn a_holder_is_asked_by_a_word_above_its_identity() {
         for claims in [&set()[..1], &set()] {
             for data in said(claims, "db7/4711") {
-                let (_, queues) = read(data.as_bytes());
-                let asking = asking(&queues);
+                let (identity, queues) = read(data.as_bytes());
+                let asking = asking(&identity, &queues);
                 assert!(asks(&asking) && !asks(data.as_bytes()));
                 let (identity, kept) = read(&asking);
-                assert_eq!((&*identity, shown(&kept)), ("__REVOKE__", shown(&queues)));
+                assert_eq!((&*identity, shown(&kept)), ("db7/4711", shown(&queues)));
             }
         }
         assert!(asks(b"__REVOKE__") && !asks(b"__REVOKE__ not") && !asks(b"") && !asks(b"__REVOKE__\n/a"));
+        assert_eq!(read(b"__REVOKE__").0, "__REVOKE__");
     }
 
     #[test]

@@ -45,7 +45,7 @@ use crate::ensemble::{
 };
 use crate::level::{Newer, ServerLevel};
 use crate::machine::protocol::{Operation, Outcome};
-use answers::{INVALID_LIST, TOO_OLD, is_answer, outcome, read_failure, source_of};
+use answers::{is_answer, outcome, read_failure, refusal_of_write, source_of};
 use checks::{check_all, check_each, guard_each, others, watch_each};
 use operations::{join, start, version_of};
 use rights::NodeList;
@@ -188,13 +188,10 @@ impl Ensemble for ZooKeeper {
             let creates = writes.iter().any(|write| is_creation(&write));
             let mut writer = client.new_multi_writer();
             let refused = |index: usize, error: &Error| {
-                let path = writes.get(index).map_or_else(String::new, |write| write.path().to_owned());
-                let problem = match (error, writes.get(index)) {
-                    (Error::NoAuth, Some(write)) => rights::of_write(write),
-                    (Error::Unimplemented, _) => TOO_OLD.to_owned(),
-                    (Error::InvalidAcl, _) => INVALID_LIST.to_owned(),
-                    _ => error.to_string(),
-                };
+                let (path, problem) = writes.get(index).map_or_else(
+                    || (String::new(), error.to_string()),
+                    |write| (write.path().to_owned(), refusal_of_write(error, write)),
+                );
                 WriteFailure::Refused { index, path, problem }
             };
             if *level == ServerLevel::V3_4 && creates {

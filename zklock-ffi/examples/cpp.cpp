@@ -20,7 +20,7 @@ void under_standard_locks(const zklock::client &client) {
 
     if (std::unique_lock guard(accounts, 5s); guard) std::cout << "works under a unique_lock" << std::endl;
     // This cannot deadlock, whatever order other programs lock the two in.
-    std::scoped_lock both(accounts, orders);
+    zklock::scoped_lock both(accounts, orders);
     std::cout << "works under both locks" << std::endl;
 }
 

@@ -209,8 +209,9 @@ pub extern "C-unwind" fn zklock_break_lock(
 /// releases it.
 ///
 /// The request is written as Curator's Revoker writes it: the data of the holder's node becomes
-/// `__REVOKE__`, which replaces its identity. So it reaches holders of zklock, in this process too,
-/// and holders of a Curator InterProcessMutex that called makeRevocable. Other libraries ignore it.
+/// `__REVOKE__`. So it reaches holders of zklock, in this process too, and holders of a Curator
+/// InterProcessMutex that called makeRevocable. Other libraries ignore it. Below that word, the node
+/// of a holder of zklock keeps its identity. For a holder of another library, the word replaces it.
 ///
 /// @param lock the lock.
 /// @param visitor called on this thread for each holder, before zklock_revoke returns. It may make

@@ -223,7 +223,12 @@ impl<'a> Write<'a> {
         let version = match from.version {
             ANY_VERSION => None,
             version if version >= 0 => Some(version),
-            version => return Err(Failure::argument(format!("no node has the version {version}"))),
+            version => {
+                let message = format!(
+                    "no node has the version {version}: pass one that zklock_hold_read gave, or ZKLOCK_ANY_VERSION"
+                );
+                return Err(Failure::argument(message));
+            }
         };
         Ok(Self {
             kind,

@@ -207,9 +207,10 @@ impl Lock {
     ///
     /// Nothing is taken away: a holder that watches ``Hold.wanted`` learns of the request, and keeps the lock until it
     /// releases it. The request is written as Curator's ``Revoker`` writes it: the data of the holder's node becomes
-    /// ``__REVOKE__``, which replaces its identity. So it reaches holders of zklock, and holders of a Curator
-    /// ``InterProcessMutex`` that called ``makeRevocable``. Other libraries ignore it. Raises ``Refused`` if the access
-    /// list does not allow writing to a holder's node; all other holders are still asked.
+    /// ``__REVOKE__``. So it reaches holders of zklock, and holders of a Curator ``InterProcessMutex`` that called
+    /// ``makeRevocable``. Other libraries ignore it. Below that word, the node of a holder of zklock keeps its identity;
+    /// for a holder of another library, the word replaces it. Raises ``Refused`` if the access list does not allow
+    /// writing to a holder's node; all other holders are still asked.
     fn revoke(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let (py, core) = (slf.py(), Self::core(slf));
         if let Some(greenlet) = Greenlet::current(py)? {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -82,7 +83,14 @@ int exits_and_works_in_a_destructor(const orders &given) {
 }
 
 int throws_in_a_callback(const orders &given) {
-    std::set_terminate([] { _exit(42); });
+    std::set_terminate([] {
+        try {
+            if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+        } catch (const std::exception &thrown) {
+            say(thrown.what());
+        }
+        _exit(42);
+    });
     connect(given);
     the_hold.emplace(the_lock->acquire());
     the_hold->on_lost([](zklock_reason) { throw std::runtime_error("nobody can catch it"); });
@@ -172,10 +180,11 @@ TEST(a_static_destructor_may_lock_unlock_and_catch) {
     CHECK(process.end() == 0);
 }
 
-TEST(an_exception_that_leaves_a_callback_ends_the_program) {
+TEST(an_exception_that_leaves_a_callback_ends_the_program_and_says_what_it_was) {
     const std::string path = fresh_path();
     const child process("throws", path, path);
     delete_node(process.line());
+    CHECK(process.line() == "nobody can catch it");
     CHECK(process.end() == 42);
 }
 
@@ -195,6 +204,8 @@ TEST(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothin
         zklock::client client = new_cpp_client();
         zklock::mutex mutex{client, fresh_path()};
         std::unique_lock<zklock::mutex> guard{mutex};
+        zklock::mutex left{client, fresh_path()}, right{client, fresh_path()};
+        zklock::scoped_lock both{left, right};
         zklock::hold hold = client.mutex(fresh_path()).acquire();
         zklock::ticket ticket = client.mutex(fresh_path()).start();
     };
@@ -209,7 +220,8 @@ TEST(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothin
         const bool refused =
             forked([&] { (void)all->hold.token(); }) && forked([&] { all->hold.release(); }) &&
             forked([&] { all->mutex.lock(); }) && forked([&] { (void)all->mutex.try_lock(); }) &&
-            forked([&] { (void)all->mutex.current(); }) && forked([&] { (void)all->client.mutex("/x"); }) &&
+            forked([&] { (void)all->mutex.current(); }) && forked([&] { zklock::scoped_lock(all->right, all->left); }) &&
+            forked([&] { (void)all->client.mutex("/x"); }) &&
             forked([&] { all->client.close(); }) && forked([&] { (void)all->ticket.try_finish(); });
         all.reset();
         /* Objects that the child makes belong to the child. */
@@ -221,6 +233,7 @@ TEST(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothin
     CHECK(child::ended(id) == 0);
     CHECK(all->hold.confirm() > 0ms && all->mutex.current()->confirm() > 0ms);
     CHECK(!is_free(other, all->mutex.path()) && !is_free(other, all->hold.path()));
+    CHECK(all->both.current()->confirm() > 0ms && !is_free(other, all->left.path()) && !is_free(other, all->right.path()));
 }
 
 TEST(a_fork_in_the_middle_of_a_call_of_another_thread_does_not_hang_the_child) {
@@ -252,7 +265,7 @@ int main(int count, char **words) {
     static const test tests[] = {
         LISTED(a_program_may_exit_while_its_statics_hold_and_wait),
         LISTED(a_static_destructor_may_lock_unlock_and_catch),
-        LISTED(an_exception_that_leaves_a_callback_ends_the_program),
+        LISTED(an_exception_that_leaves_a_callback_ends_the_program_and_says_what_it_was),
         LISTED(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothing),
         LISTED(a_fork_in_the_middle_of_a_call_of_another_thread_does_not_hang_the_child),
     };

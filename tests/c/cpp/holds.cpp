@@ -312,6 +312,9 @@ TEST(guarded_writes_are_done_all_or_none_and_only_while_the_lock_is_held) {
         CHECK(error.index() == 1 && error.path() == second);
     }
     CHECK(data_of(node) == "two");
+    /* Cut off to 32 bits, it would be the version of the node. */
+    THROWS(hold.guarded().set(node, "three", (std::int64_t{1} << 40) + 2), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(hold.guarded().remove(node, ZKLOCK_NO_NODE), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(hold.guarded().set(node + std::string(1, '\0'), "").commit(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     CHECK(hold.guarded().remove(second).commit() == std::vector<std::int32_t>{ZKLOCK_NO_NODE});
     CHECK(std::string(ground("exists %s", second.c_str())) == "false");

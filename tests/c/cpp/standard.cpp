@@ -163,25 +163,6 @@ TEST(a_wait_for_ever_ends_with_the_grant) {
     }
 }
 
-TEST(several_in_any_order_do_not_deadlock) {
-    const auto client = new_cpp_client();
-    zklock::mutex left(client, fresh_path()), right(client, fresh_path());
-    std::atomic<int> inside{0}, rounds{0};
-    const auto work = [&](zklock::mutex &first, zklock::mutex &second) {
-        for (int round = 0; round < 15; round++) {
-            std::scoped_lock both(first, second);
-            CHECK(++inside == 1);
-            rounds++;
-            inside--;
-        }
-    };
-    auto one = in_background([&] { work(left, right); });
-    auto two = in_background([&] { work(right, left); });
-    soon(one);
-    soon(two);
-    CHECK(rounds == 30);
-}
-
 TEST(threads_exclude_each_other_through_one_object_and_through_several) {
     const auto client = new_cpp_client();
     const std::string path = fresh_path();
@@ -373,7 +354,6 @@ TEST_MAIN("standalone max-session=4000",
           LISTED(every_lock_of_the_standard_library_holds_and_releases),
           LISTED(a_wait_in_vain_is_false_when_its_time_is_over_and_not_before),
           LISTED(a_wait_for_ever_ends_with_the_grant),
-          LISTED(several_in_any_order_do_not_deadlock),
           LISTED(threads_exclude_each_other_through_one_object_and_through_several),
           LISTED(a_condition_variable_waits_with_the_lock_released),
           LISTED(a_thread_waits_for_itself_until_its_time_is_over_or_another_unlocks),

@@ -114,27 +114,48 @@ async fn a_guarded_write_is_done_whole_or_not_at_all() {
     let (hold, state) = held(&client, "whole").await;
     let other = format!("{state}-other");
     operator.create(&state, "before");
+    operator.create(&format!("{state}-above"), "");
+    let (above, below) = (&format!("{state}-above"), &format!("{state}-above/below"));
+    operator.create(below, "");
+    let lost = &format!("{other}/below");
     for (conflict, guarded, index, path) in [
         (
-            "a wrong version",
+            "does not have the version 7: it has been written to, or was created anew, so read it again",
             hold.guarded().create(&other, b"").set_data(&state, b"after", Some(7)),
             1,
             &state,
         ),
         (
-            "a node that exists",
+            "the node exists already: set its data, or delete it first",
             hold.guarded().set_data(&state, b"after", None).create(&state, b""),
             1,
             &state,
         ),
-        ("a wrong version to delete", hold.guarded().create(&other, b"").delete(&state, Some(7)), 1, &state),
         (
-            "a node that is not there",
+            "does not have the version 7",
+            hold.guarded().create(&other, b"").delete(&state, Some(7)),
+            1,
+            &state,
+        ),
+        (
+            "the node does not exist, so leave this write out",
             hold.guarded().set_data(&state, b"", None).delete(&other, None),
             1,
             &other,
         ),
-        ("the first of them", hold.guarded().delete(&other, None).set_data(&state, b"", None), 0, &other),
+        (
+            "the node does not exist: create it first",
+            hold.guarded().set_data(&other, b"", None).set_data(&state, b"", None),
+            0,
+            &other,
+        ),
+        (
+            &*format!("the node above it, {other}, does not exist: create that first"),
+            hold.guarded().create(lost, b""),
+            0,
+            lost,
+        ),
+        ("the node has children: delete those first", hold.guarded().delete(above, None), 0, above),
     ] {
         let error = soon(guarded.commit()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{conflict}: {error}");
@@ -144,6 +165,7 @@ async fn a_guarded_write_is_done_whole_or_not_at_all() {
             error.to_string().contains(&format!("number {}, of {path}", index + 1)),
             "{conflict}: {error}"
         );
+        assert!(error.to_string().contains(conflict), "{conflict}: {error}");
         assert!(operator.stat(&other).is_none(), "{conflict}");
         assert_eq!(operator.stat(&state).unwrap().version, 0, "{conflict}");
     }

@@ -1,9 +1,10 @@
 //! A holder learns that others wait.
 
 use crate::support::queue::{acquire, granted, held};
-use crate::support::strangers::{SPOKEN, in_dialect};
+use crate::support::strangers::{SPOKEN, in_dialect, put};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::Mode;
+use ground::{Action, Gate, Kind, Trigger};
 use std::time::Duration;
 use zklock_core::{Client, Hold, HoldState, Lock, LockSpec, Role};
 
@@ -112,6 +113,8 @@ async fn of_every_kind_by_those_who_ask_in_its_node() {
         assert!(!hold.is_wanted() && !is_told(&hold).await, "{kind}: nobody asks");
         let asked = soon(make(&theirs, &path).revoke()).await.unwrap();
         assert_eq!(asked[0].node, hold.node(), "{kind}");
+        let shown = soon(make(&theirs, &path).contenders()).await.unwrap();
+        assert_eq!(shown[0].identity, asked[0].identity, "{kind}: it keeps its name");
         assert!(soon(hold.wanted()).await && hold.is_wanted(), "{kind}");
         assert_eq!(hold.state(), HoldState::Held, "{kind}: it is only asked");
         soon(hold.release()).await.unwrap();
@@ -148,6 +151,34 @@ async fn all_who_hold_are_asked_and_nobody_who_waits() {
     let writer = granted(writer).await;
     assert!(!is_told(&writer).await);
     soon(writer.release()).await.unwrap();
+}
+
+/// It compares the whole data of its node with the word.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_of_curator_is_asked_by_the_word_alone() {
+    let (client, operator, path) = (client().await, operator(), "/wanted/curator");
+    let node = put(&operator, path, "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-");
+    assert_eq!(soon(client.mutex(path).unwrap().revoke()).await.unwrap()[0].identity, "stranger");
+    assert_eq!(operator.data(&node), b"__REVOKE__");
+    operator.delete(&node);
+}
+
+/// All nodes of an exclusive lock have one path.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_next_holder_of_an_exclusive_lock_is_not_asked_in_place_of_the_one_before() {
+    let (path, holder) = ("/wanted/exclusive", client().await);
+    let (asks, proxy) = proxied_client().await;
+    let (lock, revoked) = (holder.exclusive(path).unwrap(), asks.exclusive(path).unwrap());
+    let (hold, gate) = (held(&lock).await, Gate::new());
+    let paused = proxy.on(Trigger::request(Kind::Multi).path("-of-lock").then(Action::Pause(gate.clone())));
+    let asking = tokio::spawn(async move { revoked.revoke().await });
+    assert!(paused.wait(SOON));
+    soon(hold.release()).await.unwrap();
+    let next = held(&lock).await;
+    gate.open();
+    assert_eq!(soon(asking).await.unwrap().unwrap(), []);
+    assert!(!operator().data(next.node()).starts_with(b"__REVOKE__"));
+    soon(next.release()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

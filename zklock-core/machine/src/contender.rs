@@ -140,7 +140,7 @@ enum State {
 /// let flight = contender.poll_flight().unwrap();
 /// assert!(matches!(&flight[..], [Operation::Create(_), Operation::List { .. }]));
 ///
-/// let name = "_c_00000000-0000-4000-8000-000000000001-lock-0000000000".to_owned();
+/// let name = "_c_00000000-0000-8000-8000-000000000001-lock-0000000000".to_owned();
 /// let origin = Some(Origin { czxid: 42, session: 7 });
 /// let created = Outcome::Created(vec![Node { name: name.clone(), origin }]);
 /// contender.handle_replies(vec![created, Outcome::Children(vec![name])], now.moment, now);

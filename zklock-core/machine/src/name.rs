@@ -20,7 +20,7 @@ const COMPANION: (&str, &str) = ("holder-", "-of-lock");
 ///
 /// let mark = Uuid::from_random(7);
 /// let name = companion(mark);
-/// assert_eq!(name, "holder-00000000-0000-4000-8000-000000000007-of-lock");
+/// assert_eq!(name, "holder-00000000-0000-8000-8000-000000000007-of-lock");
 /// assert_eq!(mark_of_companion(&name), Some(mark));
 /// assert_eq!(mark_of_companion("lock"), None);
 /// ```
@@ -105,15 +105,22 @@ impl fmt::Display for Sequence {
 /// use zklock_machine::name::Uuid;
 ///
 /// let uuid = Uuid::from_random(u128::MAX);
-/// assert_eq!(uuid.to_string(), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+/// assert_eq!(uuid.to_string(), "ffffffff-ffff-8fff-bfff-ffffffffffff");
+/// assert!(uuid.is_ours());
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uuid(uuid::Uuid);
 
 impl Uuid {
-    /// Turns 128 random bits into a version 4 UUID.
+    /// Turns 128 random bits into a UUID of version 8, which is for forms of one's own. The libraries that share our names
+    /// take version 4.
     pub const fn from_random(bits: u128) -> Self {
-        Self(uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid())
+        Self(uuid::Builder::from_custom_bytes(bits.to_be_bytes()).into_uuid())
+    }
+
+    /// Whether zklock has made it. What depends on it must do no harm if somebody else has.
+    pub const fn is_ours(self) -> bool {
+        matches!(self.0.get_version(), Some(uuid::Version::Custom))
     }
 
     /// Returns the first mark of the attempt with this number, counted from 0, in the session with this random number.

@@ -2,7 +2,7 @@
 //! answer.
 
 use super::rights;
-use crate::ensemble::ReadFailure;
+use crate::ensemble::{ReadFailure, Write};
 use crate::machine::protocol::{Outcome, Refusal};
 use zookeeper_client::{Error, MultiWriteError};
 
@@ -20,30 +20,65 @@ pub(super) fn outcome(error: &Error) -> Outcome {
         Error::NotEmpty => Outcome::NotEmpty,
         Error::SessionExpired => Outcome::SessionOver,
         Error::NoAuth => Outcome::Refused(Refusal::Denied),
-        Error::InvalidAcl => Outcome::Refused(Refusal::Answer(INVALID_LIST.into())),
-        Error::NoChildrenForEphemerals => Outcome::Refused(Refusal::Answer(
-            "a node of this path is ephemeral, so it can have no children".into(),
-        )),
-        Error::UnexpectedErrorCode(EPHEMERAL_ON_LOCAL_SESSION) => Outcome::Refused(Refusal::Answer(
-            "the servers keep sessions to themselves (localSessionsEnabled), and such a session can have no lock: set \
-             localSessionsUpgradingEnabled=true there"
-                .into(),
-        )),
-        Error::Unimplemented => Outcome::Refused(Refusal::Answer(TOO_OLD.into())),
-        Error::QuotaExceeded | Error::BadArguments(_) | Error::MarshallingError => {
-            Outcome::Refused(Refusal::Answer(error.to_string()))
-        }
         // With any other error, the request may have been executed, or may yet be.
-        _ => Outcome::Unknown,
+        _ => refusal(error).map_or(Outcome::Unknown, |why| Outcome::Refused(Refusal::Answer(why))),
     }
 }
 
-/// The error text when a server does not know a request.
-pub(super) const TOO_OLD: &str = "it does not know the request, so it is older than 3.5: if the options state the servers' version, state 3.4";
+/// Returns what is wrong, and what to do, when a server refuses a request whatever the state of the nodes; `None` if it does
+/// not do that with this error.
+fn refusal(error: &Error) -> Option<String> {
+    let why = match error {
+        Error::InvalidAcl => {
+            "the servers do not take the access list that the client gives its nodes: they do not know a scheme of it, or its \
+             id, or nobody is logged in who could be the creator"
+        }
+        Error::NoChildrenForEphemerals => {
+            "a node of this path is ephemeral, so it can have no children: take another path"
+        }
+        Error::UnexpectedErrorCode(EPHEMERAL_ON_LOCAL_SESSION) => {
+            "the servers keep sessions to themselves (localSessionsEnabled), and such a session can have no lock: set \
+             localSessionsUpgradingEnabled=true there"
+        }
+        Error::Unimplemented => {
+            "it does not know the request, so it is older than 3.5: if the options state the servers' version, state 3.4"
+        }
+        Error::QuotaExceeded => {
+            "the quota of a node above it is used up: delete nodes there, or have the quota raised (setquota)"
+        }
+        Error::MarshallingError => {
+            "a server could not read the request: if it is older than 3.5, state its version in the options"
+        }
+        Error::BadArguments(problem) => {
+            return Some(format!("ZooKeeper takes no such request ({problem}): correct the path"));
+        }
+        _ => return None,
+    };
+    Some(why.to_owned())
+}
 
-/// The error text when a node is created with an access list that servers reject.
-pub(super) const INVALID_LIST: &str = "the servers do not take the access list that the client gives its nodes: they do \
-                                       not know a scheme of it, or its id, or nobody is logged in who could be the creator";
+/// Returns what is wrong with a write that was refused, and what to do.
+pub(super) fn refusal_of_write(error: &Error, write: &Write) -> String {
+    match (error, write) {
+        (Error::NoAuth, _) => rights::of_write(write),
+        (Error::NoNode, Write::Create { path, .. }) => {
+            format!("the node above it, {}, does not exist: create that first", rights::parent(path))
+        }
+        (Error::NoNode, Write::SetData { .. }) => "the node does not exist: create it first".to_owned(),
+        (Error::NoNode, Write::Delete { .. }) => {
+            "the node does not exist, so leave this write out: it may have been deleted before".to_owned()
+        }
+        (Error::NodeExists, _) => "the node exists already: set its data, or delete it first".to_owned(),
+        (Error::NotEmpty, _) => "the node has children: delete those first".to_owned(),
+        (
+            Error::BadVersion,
+            Write::SetData { version: Some(version), .. } | Write::Delete { version: Some(version), .. },
+        ) => format!(
+            "the node does not have the version {version}: it has been written to, or was created anew, so read it again"
+        ),
+        _ => refusal(error).unwrap_or_else(|| error.to_string()),
+    }
+}
 
 /// The answer of a server with local sessions, which the library does not know.
 const EPHEMERAL_ON_LOCAL_SESSION: i32 = -120;

@@ -100,7 +100,7 @@ pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened,
             }
             Failed::Library(Error::NoHosts) => NotOpened::Yet(hangs_up(&host)),
             Failed::Library(Error::AuthFailed) => NotOpened::Refused(not_let_in(options)),
-            Failed::Library(error) => NotOpened::Yet(error.to_string()),
+            Failed::Library(error) => NotOpened::Yet(fails(&without_chroot(options, &host), &error)),
         },
     )?;
     if !ensemble.is_logged_in(options, true).await {
@@ -206,7 +206,7 @@ fn not_attached(options: &ClientOptions, host: &str, failed: Failed) -> NotAttac
         Failed::Library(Error::SessionExpired) => NotAttached::SessionOver,
         Failed::Library(Error::AuthFailed) => NotAttached::Refused(not_let_in(options)),
         Failed::Library(Error::NoHosts) => NotAttached::Yet(hangs_up(host)),
-        Failed::Library(error) => NotAttached::Yet(error.to_string()),
+        Failed::Library(error) => NotAttached::Yet(fails(&without_chroot(options, host), &error)),
     }
 }
 
@@ -214,6 +214,15 @@ fn not_attached(options: &ClientOptions, host: &str, failed: Failed) -> NotAttac
 /// connection.
 fn hangs_up(host: &str) -> String {
     format!("{host} accepts connections but opens no session")
+}
+
+/// Returns which server did not open a session, and why.
+fn fails(server: &str, error: &Error) -> String {
+    match error {
+        Error::ConnectionLoss => format!("{server} broke off the connection before there was a session"),
+        Error::Timeout => format!("{server} did not answer in time"),
+        error => format!("{server} opened no session: {error}"),
+    }
 }
 
 /// Returns the meaning of a connection that was ended because of a breach of the protocol.

@@ -108,7 +108,7 @@ fn lack(right: &str, node: &str) -> String {
     format!("this client lacks the right {right} in the access list of {node}")
 }
 
-fn parent(path: &str) -> &str {
+pub(super) fn parent(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some(("", _)) | None => "/",
         Some((parent, _)) => parent,

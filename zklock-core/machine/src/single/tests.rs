@@ -22,8 +22,8 @@ fn in_session(patience: Patience) -> Single {
 }
 
 /// The companion with the first mark of the attempt, and with the second.
-const COMPANION: &str = "holder-00000000-0000-4000-8000-000000000001-of-lock";
-const SECOND: &str = "holder-00000000-0000-4000-8000-000000000002-of-lock";
+const COMPANION: &str = "holder-00000000-0000-8000-8000-000000000001-of-lock";
+const SECOND: &str = "holder-00000000-0000-8000-8000-000000000002-of-lock";
 
 fn origin(czxid: i64, session: i64) -> Option<Origin> {
     Some(Origin { czxid, session })

@@ -16,7 +16,7 @@ const LINGERS: Passing = Passing { linger: Duration::from_secs(60), turns: 1 };
 /// Another process queues.
 fn rival(ensemble: &FakeEnsemble, kind: &str) -> String {
     let number = ensemble.next_number();
-    let node = format!("/a/_c_00000000-0000-4000-8000-00000000abcd-{kind}{number:010}");
+    let node = format!("/a/_c_00000000-0000-8000-8000-00000000abcd-{kind}{number:010}");
     ensemble.create(&node);
     node
 }
