@@ -4,11 +4,15 @@ use crate::machine::protocol::Patience;
 use std::cell::Cell;
 use std::fmt;
 use std::future::{pending, poll_fn};
+use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// How long a question about the holder may take: a wait counts as nearly over this long before its deadline, at most.
 pub(crate) const QUESTION: Duration = Duration::from_millis(200);
+
+/// How much later than its deadline a call may return.
+pub(crate) const GRACE: Duration = Duration::from_millis(50);
 
 /// How long a call waits for others.
 ///
@@ -82,15 +86,15 @@ impl Wait {
 
     /// Waits until this wait is over, and returns the timeout that the caller gave.
     ///
-    /// On a thread that wakes by itself at the deadline, it only reads the clock when it is polled, and sets no timer:
-    /// timers belong to the I/O thread, which may be late.
+    /// Whoever polls it reads the clock: its timer belongs to the I/O thread, which may be late. A thread that wakes by itself
+    /// at the deadline needs no timer.
     pub(crate) async fn over(self) -> Duration {
         let Self::Until(Deadline { at, timeout }) = self else { return pending().await };
-        if WAKES_AT.get().is_some_and(|wakes_at| wakes_at <= at) {
-            poll_fn(|_| if Instant::now() >= at { Poll::Ready(()) } else { Poll::Pending }).await;
-        } else {
-            tokio::time::sleep_until(at.into()).await;
-        }
+        let wakes = WAKES_AT.get().is_some_and(|wakes_at| wakes_at <= at);
+        let timer = async { if wakes { pending().await } else { tokio::time::sleep_until(at.into()).await } };
+        let mut timer = pin!(timer);
+        poll_fn(|context| if Instant::now() >= at { Poll::Ready(()) } else { timer.as_mut().poll(context) })
+            .await;
         timeout
     }
 }

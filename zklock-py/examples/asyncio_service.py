@@ -24,18 +24,16 @@ async def work(hold: zklock.AsyncHold) -> None:
 
 
 async def work_while_held(hold: zklock.AsyncHold) -> None:
-    """Returns once the hold is lost and the work has stopped."""
+    """Works until the hold is lost, and returns when the work has really stopped."""
     working = asyncio.ensure_future(work(hold))
-    lost = asyncio.ensure_future(hold.lost)
+    loop = asyncio.get_running_loop()
+    hold.on_lost(lambda reason: loop.call_soon_threadsafe(working.cancel))
     try:
-        await asyncio.wait({working, lost}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        working.cancel()
-        lost.cancel()
-        # Do not release the lock before the work has really stopped.
-        await asyncio.wait({working, lost})
-    if not working.cancelled():
-        working.result()
+        # If this task is cancelled, this cancels the work, and waits for its end.
+        await working
+    except asyncio.CancelledError:
+        if not hold.lost:
+            raise
 
 
 async def main(hosts: str = "127.0.0.1:2181") -> None:

@@ -1,6 +1,7 @@
 //! Calls of a client and of what it makes. They connect first if necessary.
 
-use crate::coroutine::{Begun, Bell, Coroutine};
+use crate::bell::Bell;
+use crate::coroutine::{Begun, Coroutine};
 use crate::shared_client::SharedClient;
 use crate::wait::detached;
 use pyo3::prelude::*;

@@ -5,32 +5,76 @@
 //! drops it, which withdraws the attempt or releases the lock.
 
 use crate::anchor::{AnchoredCallbacks, CallbackAnchor};
+use crate::bell::{Bell, set_at};
 use crate::error::{raised, unpicklable};
-use crate::exit::{is_over, later};
+use crate::exit::is_over;
 use crate::sync::lock_ignoring_poison;
-use crate::wait::Doorbell;
 use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyStopIteration};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyWeakrefReference;
-use pyo3::{PyTraverseError, PyVisit, wrap_pyfunction};
+use pyo3::{PyTraverseError, PyVisit};
 use std::ffi::CString;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 use zklock_core::Error;
-use zklock_core::face::{Call, OfProcess, Park, Process, call_later};
+use zklock_core::blocking::{Hold, Ticket};
+use zklock_core::face::{Call, Process};
 
 /// The result that a coroutine waits for. Dropping it ends the wait.
 pub(crate) trait Pending: Send {
-    /// Returns the result, if it is there. If not, `bell` will ring.
-    fn fetch(&mut self, py: Python<'_>, bell: &Arc<Bell>) -> Option<PyResult<Py<PyAny>>>;
+    /// Returns the result, if it is there. If not, the bell will ring.
+    fn fetch(&mut self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>>;
+
+    /// When to fetch it, even if the bell has not rung. See [`Call::due`].
+    fn due(&self) -> Option<Instant>;
+}
+
+/// A call of the core that has been started.
+pub(crate) trait Started: Send {
+    type Answer;
+
+    fn fetch(&mut self) -> Option<Result<Self::Answer, Error>>;
+
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+}
+
+impl<T: Send> Started for Call<T> {
+    type Answer = T;
+
+    fn fetch(&mut self) -> Option<Result<T, Error>> {
+        Self::fetch(self)
+    }
+
+    fn due(&self) -> Option<Instant> {
+        Self::due(self)
+    }
+}
+
+impl Started for Ticket {
+    type Answer = Hold;
+
+    fn fetch(&mut self) -> Option<Result<Hold, Error>> {
+        Self::fetch(self)
+    }
+
+    fn due(&self) -> Option<Instant> {
+        Self::due(self)
+    }
 }
 
 /// A call that was started.
 pub(crate) enum Begun {
     Done(Py<PyAny>),
     Pending(Box<dyn Pending>),
+}
+
+/// The future that a task waits for, as its iterator, and the timer that sets it when the result is due.
+struct Future {
+    future: Py<PyAny>,
+    timer: Option<Py<PyAny>>,
 }
 
 type Begin = Box<dyn FnOnce(Python<'_>, &Arc<Bell>) -> PyResult<Begun> + Send>;
@@ -51,7 +95,7 @@ enum Stage {
     /// Started, whether or not anything waits for it yet.
     Waits {
         pending: Box<dyn Pending>,
-        future: Option<Py<PyAny>>,
+        future: Option<Future>,
     },
     Done(Py<PyAny>),
     Over,
@@ -128,6 +172,12 @@ impl Coroutine {
         drop(anchor);
     }
 
+    fn end(&self) -> Stage {
+        let stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
+        self.let_go();
+        stage
+    }
+
     fn go_on(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         // No Python code runs while the mutex is held.
         let stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
@@ -143,9 +193,12 @@ impl Coroutine {
             Stage::Waits { pending, future } => {
                 if let Some(future) = future {
                     // It is finished, or this raises the reason why not.
-                    match future.bind(py).call_method0(intern!(py, "__next__")) {
-                        Err(error) if error.is_instance_of::<PyStopIteration>(py) => {}
-                        Err(error) => return Err(error),
+                    match future.future.bind(py).call_method0(intern!(py, "__next__")) {
+                        Err(error) if error.is_instance_of::<PyStopIteration>(py) => future.cancel_timer(py),
+                        Err(error) => {
+                            future.cancel_timer(py);
+                            return Err(error);
+                        }
                         Ok(again) => {
                             *lock_ignoring_poison(&self.stage) =
                                 Stage::Waits { pending, future: Some(future) };
@@ -160,15 +213,17 @@ impl Coroutine {
         };
         loop {
             self.bell.listen_again();
-            if let Some(result) = pending.fetch(py, &self.bell) {
+            if let Some(result) = pending.fetch(py) {
                 return result.and_then(|value| Err(returned(value)));
             }
             let event_loop = running_loop(py)?;
             let future = event_loop.call_method0(intern!(py, "create_future"))?;
             if self.bell.wake(&event_loop, &future)? {
+                let timer = pending.due().map(|due| set_at(due, &event_loop, &future)).transpose()?;
                 let future = future.call_method0(intern!(py, "__await__"))?;
                 let waits_for = future.call_method0(intern!(py, "__next__"))?.unbind();
-                *lock_ignoring_poison(&self.stage) = Stage::Waits { pending, future: Some(future.unbind()) };
+                let future = Future { future: future.unbind(), timer };
+                *lock_ignoring_poison(&self.stage) = Stage::Waits { pending, future: Some(future) };
                 return Ok(waits_for);
             }
         }
@@ -202,7 +257,7 @@ impl Coroutine {
         traceback: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         drop(traceback);
-        self.close();
+        self.close(kind.py());
         let exception = match value {
             Some(value) if value.is_instance_of::<pyo3::exceptions::PyBaseException>() => value,
             Some(value) => kind.call1((value,))?,
@@ -212,9 +267,11 @@ impl Coroutine {
         Err(PyErr::from_value(exception))
     }
 
-    fn close(&self) {
-        let stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
-        self.let_go();
+    fn close(&self, py: Python<'_>) {
+        let stage = self.end();
+        if let Stage::Waits { future: Some(future), .. } = &stage {
+            future.cancel_timer(py);
+        }
         // Drop it after the mutex is released: dropping may run any Python code.
         drop(stage);
     }
@@ -248,14 +305,17 @@ impl Coroutine {
             visit.call(anchor)?;
         }
         match self.stage.try_lock().as_deref() {
-            Ok(Stage::Waits { future: Some(future), .. }) => visit.call(future),
+            Ok(Stage::Waits { future: Some(future), .. }) => {
+                visit.call(&future.timer)?;
+                visit.call(&future.future)
+            }
             Ok(Stage::Done(value)) => visit.call(value),
             _ => Ok(()),
         }
     }
 
     fn __clear__(&self) {
-        self.close();
+        drop(self.end());
     }
 }
 
@@ -301,100 +361,14 @@ fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// Lets the task that waits for the future continue. The future may have been cancelled meanwhile.
-#[pyfunction]
-#[pyo3(name = "_awaken")]
-fn awaken(future: &Bound<'_, PyAny>) -> PyResult<()> {
-    let py = future.py();
-    if !future.call_method0(intern!(py, "done"))?.is_truthy()? {
-        future.call_method1(intern!(py, "set_result"), (py.None(),))?;
-    }
-    Ok(())
-}
-
-/// Wakes a task from the I/O thread.
-#[derive(Default)]
-pub(crate) struct Bell(Mutex<Ear>);
-
-#[derive(Default)]
-enum Ear {
-    #[default]
-    Nobody,
-    Rung,
-    /// A weak reference, because the future is not ours to keep: if its task is forgotten, it must be collected.
-    Task {
-        event_loop: Py<PyAny>,
-        future: Py<PyWeakrefReference>,
-    },
-    Greenlet(Arc<Doorbell>),
-}
-
-impl Bell {
-    /// Returns the function to call when a call is ready.
-    pub(crate) fn ringer(self: &Arc<Self>) -> impl FnOnce() + Send + 'static {
-        let bell = self.clone();
-        move || bell.ring()
-    }
-
-    fn ring(&self) {
-        let ear = std::mem::replace(&mut *lock_ignoring_poison(&self.0), Ear::Rung);
-        if let Ear::Greenlet(doorbell) = &ear {
-            doorbell.unpark();
-        }
-        if let Ear::Task { event_loop, future } = ear {
-            // The thread was already started by `wake`.
-            let _ = later(move |py| {
-                if let Some(future) = future.bind(py).upgrade() {
-                    // This fails if the loop is closed, and nothing waits any longer.
-                    let _ = wrap_pyfunction!(awaken, py).and_then(|awaken| {
-                        event_loop.call_method1(py, intern!(py, "call_soon_threadsafe"), (awaken, future))
-                    });
-                }
-            });
+impl Future {
+    /// Otherwise the loop would keep the timer until its time, which may be long after the wait.
+    fn cancel_timer(&self, py: Python<'_>) {
+        if let Some(timer) = &self.timer {
+            // The loop may be closed.
+            let _ = timer.call_method0(py, intern!(py, "cancel"));
         }
     }
-
-    pub(crate) fn listen_again(&self) {
-        let before = std::mem::take(&mut *lock_ignoring_poison(&self.0));
-        drop(before);
-    }
-
-    /// Rings there too; `false` if it has already rung.
-    pub(crate) fn ring_at(&self, doorbell: &Arc<Doorbell>) -> bool {
-        let mut ear = lock_ignoring_poison(&self.0);
-        if let Ear::Rung = *ear {
-            return false;
-        }
-        *ear = Ear::Greenlet(doorbell.clone());
-        true
-    }
-
-    /// Sets the future when it rings; `false` if it has already rung.
-    fn wake(&self, event_loop: &Bound<'_, PyAny>, future: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let py = future.py();
-        start_thread().map_err(|error| raised(py, &error))?;
-        let task = Ear::Task {
-            event_loop: event_loop.clone().unbind(),
-            future: PyWeakrefReference::new(future)?.unbind(),
-        };
-        let mut ear = lock_ignoring_poison(&self.0);
-        if let Ear::Rung = *ear {
-            return Ok(false);
-        }
-        *ear = task;
-        Ok(true)
-    }
-}
-
-/// Starts the thread, before anything relies on it.
-fn start_thread() -> Result<(), Error> {
-    static HAS_STARTED: OfProcess<AtomicBool> = OfProcess::new();
-    let has_started = HAS_STARTED.here(|_| AtomicBool::new(false));
-    if !has_started.load(Ordering::Relaxed) {
-        call_later(|| ())?;
-        has_started.store(true, Ordering::Relaxed);
-    }
-    Ok(())
 }
 
 /// A call of the core, and the conversion of its result to an object.
@@ -404,32 +378,28 @@ struct Simple<C, F> {
 }
 
 impl Begun {
-    /// Waits for the result that `fetch` gives once.
-    pub(crate) fn pending<T, C, F>(fetch: C, convert: F) -> Self
-    where
-        C: FnMut() -> Option<Result<T, Error>> + Send + 'static,
-        F: FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
-    {
-        Self::Pending(Box::new(Simple { call: fetch, convert: Some(convert) }))
-    }
-
     /// Waits for a call.
-    pub(crate) fn call<T: Send + 'static>(
-        call: Call<T>,
-        convert: impl FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
-    ) -> Self {
-        Self::pending(move || call.fetch(), convert)
+    pub(crate) fn call<C, F>(call: C, convert: F) -> Self
+    where
+        C: Started + 'static,
+        F: FnOnce(Python<'_>, Result<C::Answer, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
+    {
+        Self::Pending(Box::new(Simple { call, convert: Some(convert) }))
     }
 }
 
-impl<T, C, F> Pending for Simple<C, F>
+impl<C, F> Pending for Simple<C, F>
 where
-    C: FnMut() -> Option<Result<T, Error>> + Send + 'static,
-    F: FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
+    C: Started,
+    F: FnOnce(Python<'_>, Result<C::Answer, Error>) -> PyResult<Py<PyAny>> + Send,
 {
-    fn fetch(&mut self, py: Python<'_>, _: &Arc<Bell>) -> Option<PyResult<Py<PyAny>>> {
-        let result = (self.call)()?;
+    fn fetch(&mut self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>> {
+        let result = self.call.fetch()?;
         self.convert.take().map(|convert| convert(py, result))
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.call.due()
     }
 }
 

@@ -41,6 +41,8 @@ impl SharedDoubleBarrier {
             return Ok(entered.bind(py).cast::<AsyncMember>()?.get().shared.clone());
         }
         let entered = self.shared.call(py, || self.barrier.enter_within(timeout, None))?;
+        // As with a lock: if a handler that is due raises, the member leaves.
+        py.check_signals()?;
         Ok(SharedMember::of(entered, &self.shared))
     }
 }
@@ -115,8 +117,6 @@ impl DoubleBarrier {
         let timeout = self.shared.timeout;
         let block = Block::of_caller(py);
         let shared = self.shared.enter(py, timeout)?;
-        // Like the default timeout of a lock.
-        py.check_signals()?;
         self.shared.keep(greenlet::owner(py)?, block, &shared);
         Member::of(py, shared, timeout)
     }

@@ -98,14 +98,17 @@ impl<'py> Greenlet<'py> {
         let mut in_time = true;
         loop {
             bell.listen_again();
-            if let Some(result) = pending.fetch(self.py, &bell) {
+            if let Some(result) = pending.fetch(self.py) {
                 return result.map(Some);
             }
             if !in_time {
                 return Ok(None);
             }
             if bell.ring_at(&doorbell) {
-                in_time = self.wait(&doorbell, deadline)?;
+                // The call may have a deadline of its own.
+                let due = pending.due().filter(|due| deadline.is_none_or(|deadline| *due < deadline));
+                let is_woken = self.wait(&doorbell, due.or(deadline))?;
+                in_time = is_woken || due.is_some();
             }
         }
     }

@@ -8,7 +8,7 @@
 //!  kept   block   patience                      what is held, by whom, by which `with` block; how long to wait
 //!  hosts   options   credentials   tls          how to connect, and as whom
 //!  connection   hold_callbacks   callback       functions of the user's that are called
-//!  greenlet   coroutine   task                  calls as coroutines; tasks and greenlets as owners, and how those wait
+//!  greenlet   coroutine   bell   task           calls as coroutines; tasks and greenlets as owners, and how those wait
 //!  testing                                      the embedded server, which uses none of these but the last row
 //!  wait   dispatch   log   patched   error   entrance   exit   value   number   mirror   sync    being a guest of the interpreter
 //! ```
@@ -22,6 +22,7 @@ mod anchor;
 mod barrier;
 mod base_hold;
 mod base_lock;
+mod bell;
 mod block;
 mod callback;
 mod client;

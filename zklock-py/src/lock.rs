@@ -243,9 +243,6 @@ impl Lock {
         let block = Block::of_caller(py);
         let held = core.wait(py, core.timeout)?.map_err(|error| raised(py, &error))?;
         let hold = Hold::of(py, held.clone(), false)?;
-        // CPython 3.14 runs signal handlers between this call and the block, which then is not left either. So run
-        // those that are due here, where the hold is released if they raise.
-        py.check_signals()?;
         core.kept.keep(&held, Some(block));
         Ok(hold)
     }
@@ -289,6 +286,19 @@ impl Lock {
 impl SharedLock {
     /// Waits until the lock is held. An error of its own means that the time ran out.
     pub(crate) fn wait(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        timeout: Option<Duration>,
+    ) -> PyResult<Result<Arc<SharedHold>, Error>> {
+        let held = self.wait_deaf(py, timeout)?;
+        // A signal may have come since the wait last looked. Its handler would run just after this call, where the
+        // caller has not entered its `try` or `with` block yet. So run it here: if it raises, the hold is released.
+        py.check_signals()?;
+        Ok(held)
+    }
+
+    /// Like [`wait`](Self::wait), but the handlers of signals that come with the grant run after it.
+    fn wait_deaf(
         self: &Arc<Self>,
         py: Python<'_>,
         timeout: Option<Duration>,

@@ -1,6 +1,7 @@
 //! The common part of blocking and asyncio observers.
 
-use crate::coroutine::{Begun, Bell, Coroutine};
+use crate::bell::Bell;
+use crate::coroutine::{Begun, Coroutine, Started};
 use crate::error::raised;
 use crate::shared_lock::SharedLock;
 use crate::sync::lock_ignoring_poison;
@@ -52,14 +53,10 @@ impl SharedObserver {
         Coroutine::new(what, move |py, bell| {
             shared.core.shared.prepare(py)?;
             let look = shared.look(bell).map_err(|error| raised(py, &error))?;
-            let mut waits = Waits { shared, look: Some(look) };
-            Ok(Begun::pending(
-                move || waits.fetch(),
-                |py, holder| {
-                    let holder = holder.map_err(|error| raised(py, &error))?;
-                    holder.map_or_else(|| Ok(py.None()), |holder| value::contender(py, holder))
-                },
-            ))
+            Ok(Begun::call(Waits { shared, look: Some(look) }, |py, holder| {
+                let holder = holder.map_err(|error| raised(py, &error))?;
+                holder.map_or_else(|| Ok(py.None()), |holder| value::contender(py, holder))
+            }))
         })
         .keeping(&self.core.shared.callbacks.anchored)
     }
@@ -80,7 +77,9 @@ impl SharedObserver {
     }
 }
 
-impl Waits {
+impl Started for Waits {
+    type Answer = Option<QueuedContender>;
+
     fn fetch(&mut self) -> Option<Result<Option<QueuedContender>, Error>> {
         let result = self.look.as_ref()?.call.fetch()?;
         self.look = None;

@@ -47,6 +47,75 @@ def test_example(text: str, run: typing.Callable[..., typing.Any], hosts: str, g
         ground.expect_free(path)
 
 
+# Examples that work while a lock is held, in asyncio: the blocks of these pages that have a ``work``.
+WORKING = [
+    pytest.param(text, id=page)
+    for page in ("zklock-py/README.md", "docs/getting-started/python.md")
+    for text in blocks(page)
+    if "async def work(" in text
+]
+
+
+def changed(text: str, work: str, start: str = "asyncio.run(main())") -> str:
+    """An example with other work, which may be started in another way."""
+    for before in ("    await asyncio.sleep(0.1)\n", "asyncio.run(main())"):
+        assert text.count(before) == 1, text
+    path = re.findall(r'"(/locks/[^"]*)"', text)[0]
+    work = work.replace("PATH", repr(path))
+    return text.replace("    await asyncio.sleep(0.1)\n", work).replace("asyncio.run(main())", start)
+
+
+@pytest.mark.parametrize("text", WORKING)
+def test_work_that_raises_is_not_passed_over(text: str, run: typing.Callable[..., typing.Any], hosts: str) -> None:
+    done = run(changed(text, "    raise ArithmeticError('of the work')\n").replace(ADDRESS, hosts))
+    assert done.status == 1 and done.err.splitlines()[-1] == "ArithmeticError: of the work", done.err
+
+
+STOPS_SLOWLY = """
+    begun.set()
+    try:
+        await asyncio.sleep(60)
+    finally:
+        await asyncio.sleep(0.1)
+        print("the work has stopped")
+"""
+CANCELLED = """
+async def cancelled():
+    global begun
+    begun = asyncio.Event()
+    task = asyncio.ensure_future(main())
+    await begun.wait()
+    task.cancel()
+    await asyncio.wait({task})
+    print("the block is left", task.cancelled())
+
+asyncio.run(cancelled())
+"""
+
+
+@pytest.mark.parametrize("text", WORKING)
+def test_block_is_not_left_while_work_goes_on(text: str, run: typing.Callable[..., typing.Any], hosts: str) -> None:
+    done = run(changed(text, STOPS_SLOWLY, CANCELLED).replace(ADDRESS, hosts))
+    assert done[:] == (0, "the work has stopped\nthe block is left True\n", "")
+
+
+IS_LOST = """
+    with zklock.Client("127.0.0.1:2181") as other:
+        other.mutex(PATH).break_lock()
+    try:
+        await asyncio.sleep(60)
+    finally:
+        print("the work has stopped")
+"""
+
+
+@pytest.mark.parametrize("text", WORKING)
+def test_work_stops_when_the_lock_is_lost(text: str, run: typing.Callable[..., typing.Any], hosts: str) -> None:
+    done = run(changed(text, IS_LOST).replace(ADDRESS, hosts))
+    assert (done.status, done.out) == (1, "the work has stopped\n")
+    assert done.err.splitlines()[-1].startswith("zklock.LockLost: "), done.err
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / page).read_text()):

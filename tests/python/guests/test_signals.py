@@ -252,6 +252,41 @@ def test_what_a_handler_raises_comes_as_it_is(zk: zklock.Client, other: zklock.C
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.parametrize("way", ["acquire", "acquire of a reentrant lock", "hold", "with"])
+def test_what_is_granted_when_a_handler_raises_is_released(
+    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, way: str
+) -> None:
+    class Ours(Exception):
+        pass
+
+    def handle(number: int, frame: object) -> None:
+        raise Ours
+
+    lock = other.mutex(path, reentrant="reentrant" in way)
+    wait = {"hold": lock.hold, "with": lock.__enter__}.get(way, lock.acquire)
+
+    def interrupt_and_grant() -> None:
+        ground.expect_children(path, 2)
+        # Another thread takes the signal. So it ends no sleep of the main thread, which hears of it with the grant.
+        signal.pthread_kill(threading.get_ident(), signal.SIGALRM)
+        hold.release()
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        # The main thread may also look for signals just before the grant, but not every time.
+        for _ in range(6):
+            hold = zk.mutex(path).hold(timeout=30)
+            granter = threading.Thread(target=interrupt_and_grant)
+            granter.start()
+            with pytest.raises(Ours):
+                wait()
+            granter.join()
+            assert not lock.locked()
+            ground.expect_children(path, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_a_handler_may_wait_itself(start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
     # While the handler waits, the lock is granted for which the main thread waits.
     text = """

@@ -134,8 +134,8 @@ impl Connector {
         }
     }
 
-    /// Starts a call of the client, and connects first if necessary, within `wait`. Every error comes with the result,
-    /// except that of a forked child.
+    /// Starts a call of the client, which ends with `wait`, and connects first if necessary. Every error comes with the
+    /// result, except that of a forked child.
     pub(super) fn start<R, F>(
         &self,
         ready: impl FnOnce() + Send + 'static,
@@ -156,7 +156,7 @@ impl Connector {
                     drop(connector);
                     call(client?).await
                 };
-                Call::start(&io, call, ready)
+                Ok(Call::start(&io, call, ready)?.until(wait))
             }
             Err(error) => Ok(Call::failed(error, ready)),
         }

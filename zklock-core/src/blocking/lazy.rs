@@ -74,8 +74,8 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         made.wait(how_long, interrupt, call)
     }
 
-    /// Starts a call, and returns at once. It connects first if necessary, in what is left of `connecting`. The I/O thread
-    /// calls `ready` when there is a result, so `ready` must not block.
+    /// Starts a call that ends with `wait`, and returns at once. It connects first if necessary. The I/O thread calls `ready`
+    /// when there is a result, so `ready` must not block.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl<T: Send + Sync + 'static> Lazy<T> {
     pub fn start<R, F>(
         &self,
         ready: impl FnOnce() + Send + 'static,
-        connecting: Wait,
+        wait: Wait,
         call: impl FnOnce(Arc<T>) -> F + Send + 'static,
     ) -> Result<Call<R>, Error>
     where
@@ -93,11 +93,11 @@ impl<T: Send + Sync + 'static> Lazy<T> {
     {
         self.0.connector.refuse_forked()?;
         match self.0.now() {
-            Ok(Some(made)) => made.start(ready, call),
+            Ok(Some(made)) => Ok(made.start(ready, call)?.until(wait)),
             Ok(None) => {
                 let lazy = self.clone();
                 let begun = |client| async move { call(lazy.0.of(&client)?.value()).await };
-                self.0.connector.start(ready, connecting, begun)
+                self.0.connector.start(ready, wait, begun)
             }
             Err(error) => Ok(Call::failed(error, ready)),
         }

@@ -10,7 +10,7 @@ use crate::threads::call::Call;
 use crate::threads::io::refuse_to_block;
 use crate::wait::Wait;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 /// A [`Lock`](crate::Lock) whose calls block the calling thread. The owner of a hold is that thread.
@@ -118,7 +118,7 @@ impl Lock {
     /// # Examples
     ///
     /// ```no_run
-    /// use std::time::Duration;
+    /// use std::time::{Duration, Instant};
     /// use zklock_core::{Owner, blocking::Lock};
     ///
     /// # fn example(lock: &Lock) -> Result<(), zklock_core::Error> {
@@ -226,7 +226,7 @@ impl Lock {
 pub struct Ticket(Call<Hold>);
 
 impl Ticket {
-    /// Returns the result, once. `None` means that the wait goes on.
+    /// Returns the result, once. `None` means that the wait goes on. It has ended 50 ms after its deadline.
     ///
     /// # Errors
     ///
@@ -237,6 +237,12 @@ impl Ticket {
     /// * [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the wait belongs to the parent process.
     pub fn fetch(&self) -> Option<Result<Hold, Error>> {
         self.0.fetch().map(|result| result.and_then(Hold::refuse_dead))
+    }
+
+    /// Returns when to fetch the result, at the latest: see [`Call::due`](crate::face::Call::due).
+    #[doc(hidden)]
+    pub fn due(&self) -> Option<Instant> {
+        self.0.due()
     }
 
     /// Ends the wait. From now on [`fetch`](Self::fetch) gives [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted),

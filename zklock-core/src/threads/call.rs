@@ -2,13 +2,17 @@
 
 use super::fork::Process;
 use super::io::Io;
+use super::wait::too_late;
 use crate::error::{Error, ErrorKind};
 use crate::sync::lock_ignoring_poison;
+use crate::wait::{GRACE, Wait, polled_until};
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 /// A call that goes on in the background. See [`ForkSafe::start`](super::fork_safe::ForkSafe::start).
@@ -18,16 +22,29 @@ use tokio::task::AbortHandle;
 pub struct Call<T> {
     state: Arc<Mutex<CallState<T>>>,
     /// `None` if there was a result from the beginning.
-    task: Option<AbortHandle>,
+    task: Option<Task>,
     process: Process,
+    deadline: Option<Instant>,
+}
+
+/// The task on the I/O thread that polls the call.
+struct Task {
+    handle: AbortHandle,
+    io: Io,
 }
 
 enum CallState<T> {
-    /// The future is kept here and not in the task, so that a cancel drops it at once. From then on,
-    /// what it owes is counted.
-    Waits(Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>),
+    Waits(Waits<T>),
     Ready(Result<T, Error>),
     Fetched,
+}
+
+struct Waits<T> {
+    /// The future is kept here and not in the task, so that a cancel drops it at once. From then on,
+    /// what it owes is counted.
+    call: Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>,
+    /// Wakes the task. Before the task has polled the call, that will come anyway.
+    waker: Waker,
 }
 
 impl<T: Send + 'static> Call<T> {
@@ -37,14 +54,22 @@ impl<T: Send + 'static> Call<T> {
         ready: impl FnOnce() + Send + 'static,
     ) -> Result<Self, Error> {
         io.refuse_forked()?;
-        let state = Arc::new(Mutex::new(CallState::Waits(Box::pin(call))));
+        let waits = Waits { call: Box::pin(call), waker: Waker::noop().clone() };
+        let state = Arc::new(Mutex::new(CallState::Waits(waits)));
         let waits = state.clone();
-        let task = io.spawn(async move {
+        let handle = io.spawn(async move {
             if poll_fn(|context| poll(&waits, context)).await {
                 ready();
             }
         });
-        Ok(Self { state, task: Some(task), process: io.process() })
+        let task = Task { handle, io: io.clone() };
+        Ok(Self { state, task: Some(task), process: io.process(), deadline: None })
+    }
+
+    /// Gives it a deadline, which is that of the future as well: see [`due`](Self::due).
+    pub(crate) fn until(mut self, wait: Wait) -> Self {
+        self.deadline = wait.deadline();
+        self
     }
 
     /// Makes a call that failed before it began. It is ready at once.
@@ -56,12 +81,12 @@ impl<T: Send + 'static> Call<T> {
     /// Makes a call that has its result from the beginning.
     pub(crate) fn over(result: Result<T, Error>) -> Self {
         let state = Arc::new(Mutex::new(CallState::Ready(result)));
-        Self { state, task: None, process: Process::current() }
+        Self { state, task: None, process: Process::current(), deadline: None }
     }
 }
 
 impl<T> Call<T> {
-    /// Returns the result, once. `None` means that the call goes on.
+    /// Returns the result, once. `None` means that the call goes on. It does not after its deadline: see [`due`](Self::due).
     ///
     /// # Errors
     ///
@@ -74,9 +99,10 @@ impl<T> Call<T> {
             return Some(Err(forked));
         }
         let mut state = lock_ignoring_poison(&self.state);
+        self.keep_deadline(&mut state);
         match std::mem::replace(&mut *state, CallState::Fetched) {
-            CallState::Waits(call) => {
-                *state = CallState::Waits(call);
+            CallState::Waits(waits) => {
+                *state = CallState::Waits(waits);
                 None
             }
             CallState::Ready(result) => Some(result),
@@ -84,6 +110,37 @@ impl<T> Call<T> {
                 Some(Err(Error::new(ErrorKind::NotHeld, "this result has been fetched before")))
             }
         }
+    }
+
+    /// Returns when to [`fetch`](Self::fetch), at the latest; `None` if the call has no deadline.
+    ///
+    /// The I/O thread keeps the deadline too, but it may be busy. A fetch at the deadline does its work, and one a little
+    /// later ends the call if that is not done by then. So ask for this time again after each fetch that gave no result.
+    pub fn due(&self) -> Option<Instant> {
+        let deadline = self.deadline?;
+        Some(if Instant::now() < deadline { deadline } else { deadline + GRACE })
+    }
+
+    /// Gets the result on this thread if it is late. Whatever is granted from then on is released.
+    fn keep_deadline(&self, state: &mut CallState<T>) {
+        let (Some(deadline), Some(task), CallState::Waits(waits)) = (self.deadline, &self.task, &mut *state)
+        else {
+            return;
+        };
+        let now = Instant::now();
+        if now < deadline {
+            return;
+        }
+        // A thread that is ending cannot enter the runtime.
+        let is_ending = Handle::try_current().is_err_and(|error| error.is_thread_local_destroyed());
+        let _runtime = (!is_ending).then(|| task.io.enter());
+        let mut context = Context::from_waker(&waits.waker);
+        let result = match polled_until(self.deadline, || waits.call.as_mut().poll(&mut context)) {
+            Poll::Ready(result) => result,
+            Poll::Pending if now < deadline + GRACE => return,
+            Poll::Pending => Err(too_late()),
+        };
+        *state = CallState::Ready(result);
     }
 
     /// Ends the wait. From now on [`fetch`](Self::fetch) gives [`ErrorKind::Interrupted`], unless
@@ -103,7 +160,7 @@ impl<T> Call<T> {
 
     fn abort(&self) {
         if let Some(task) = &self.task {
-            task.abort();
+            task.handle.abort();
         }
     }
 }
@@ -111,8 +168,9 @@ impl<T> Call<T> {
 /// Whether the result has just come; `false` if nobody waits any more.
 fn poll<T>(state: &Mutex<CallState<T>>, context: &mut Context<'_>) -> Poll<bool> {
     let mut state = lock_ignoring_poison(state);
-    let CallState::Waits(call) = &mut *state else { return Poll::Ready(false) };
-    call.as_mut().poll(context).map(|result| {
+    let CallState::Waits(waits) = &mut *state else { return Poll::Ready(false) };
+    waits.waker.clone_from(context.waker());
+    waits.call.as_mut().poll(context).map(|result| {
         *state = CallState::Ready(result);
         true
     })
@@ -141,5 +199,27 @@ impl<T> fmt::Debug for Call<T> {
             CallState::Ready(_) => "Call(ready)",
             CallState::Fetched => "Call(fetched)",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_call_that_does_not_end_at_its_deadline_is_ended_soon_after() {
+        let io = Io::start().unwrap();
+        let call = Call::<()>::start(&io, std::future::pending(), || panic!("it has no result")).unwrap();
+        assert_eq!(call.due(), None);
+        let call = call.until(Wait::from(Duration::from_millis(5)));
+        let ended = loop {
+            if let Some(result) = call.fetch() {
+                break result;
+            }
+            std::thread::sleep(call.due().unwrap().saturating_duration_since(Instant::now()));
+        };
+        assert_eq!(ended.unwrap_err().kind(), ErrorKind::Timeout);
+        assert_eq!(call.fetch().unwrap().unwrap_err().kind(), ErrorKind::NotHeld);
     }
 }

@@ -24,6 +24,11 @@ pub(crate) fn wait<T: Send>(
     result.ok_or_else(|| Error::new(ErrorKind::Refused, "the wait panicked: this is a bug in zklock"))
 }
 
+/// Returns the error of a wait whose future does not give one at the deadline.
+pub(super) fn too_late() -> Error {
+    Error::new(ErrorKind::Timeout, "the time is up")
+}
+
 /// It leaves its result elsewhere, so that the code below is compiled once, and not for each call.
 type Waited<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
@@ -73,7 +78,7 @@ fn poll(
             return Ok(());
         }
         if !in_time {
-            return Err(Error::new(ErrorKind::Timeout, "the time is up"));
+            return Err(too_late());
         }
         let parked = signal.wait(deadline);
         if let Err(forked) = io.refuse_forked() {

@@ -16,6 +16,8 @@ Callbacks of holds and clients, and log handlers, are then called in greenlets o
 
 import logging
 
+# The native module imports it, which PyInstaller and Nuitka cannot see.
+from . import _dispatch as _dispatch
 from ._errors import (
     Closed,
     Conflict,

@@ -1,7 +1,8 @@
 //! Barriers in asyncio.
 
 use crate::anchor::CallbackAnchor;
-use crate::coroutine::{Bell, Coroutine};
+use crate::bell::Bell;
+use crate::coroutine::Coroutine;
 use crate::error::{raised, unpicklable};
 use crate::number;
 use crate::shared_barrier::SharedBarrier;

@@ -3,8 +3,9 @@
 use super::barrier::AsyncBarrier;
 use super::double_barrier::AsyncDoubleBarrier;
 use super::lock::AsyncLock;
+use crate::bell::Bell;
 use crate::block::is_generator_exit;
-use crate::coroutine::{Begun, Bell, Coroutine, nothing};
+use crate::coroutine::{Begun, Coroutine, nothing};
 use crate::error::raised;
 use crate::guardian;
 use crate::kinds::{BaseClient, Face};

@@ -1,8 +1,9 @@
 //! Double barriers in asyncio.
 
 use crate::anchor::CallbackAnchor;
+use crate::bell::Bell;
 use crate::block::Block;
-use crate::coroutine::{Begun, Bell, Coroutine, nothing};
+use crate::coroutine::{Begun, Coroutine, nothing};
 use crate::error::{raised, unpicklable};
 use crate::patience::Given;
 use crate::shared_double_barrier::{SharedDoubleBarrier, SharedMember};

@@ -1,8 +1,9 @@
 //! A hold in asyncio.
 
 use crate::base_hold::{BaseHold, left, unless_over};
+use crate::bell::Bell;
 use crate::block::is_generator_exit;
-use crate::coroutine::{Begun, Bell, Coroutine, nothing};
+use crate::coroutine::{Begun, Coroutine, nothing};
 use crate::error::raised;
 use crate::guarded::AsyncGuarded;
 use crate::shared_hold::SharedHold;

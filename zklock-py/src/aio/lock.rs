@@ -3,8 +3,9 @@
 use super::hold::{AsyncHold, leave, release};
 use super::observer::AsyncObserver;
 use crate::base_lock::BaseLock;
+use crate::bell::Bell;
 use crate::block::{Block, is_generator_exit};
-use crate::coroutine::{Begun, Bell, Coroutine};
+use crate::coroutine::{Begun, Coroutine};
 use crate::error::{closed, invalid, raised};
 use crate::greenlet::Greenlet;
 use crate::log;
@@ -116,7 +117,7 @@ impl SharedLock {
         let wait = Wait::from(timeout);
         self.shared.prepare(py)?;
         match self.lock.start(owner, wait, bell.ringer()) {
-            Ok(ticket) => Ok(Begun::pending(move || ticket.fetch(), deliver)),
+            Ok(ticket) => Ok(Begun::call(ticket, deliver)),
             Err(error) => deliver(py, Err(error)).map(Begun::Done),
         }
     }

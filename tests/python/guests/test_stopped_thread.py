@@ -1,0 +1,113 @@
+"""Deadlines hold while the I/O thread does nothing. A client of very many locks keeps it busy for a while, for example.
+
+A signal stops the thread: of a fault, since it takes no others. The handler is ``sleep``, with the number of the signal as
+seconds. Another signal ends the sleep.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import typing
+
+import pytest
+from ground import Ground
+from guests.programs import Start
+
+import zklock
+
+BEGIN = """
+import asyncio, ctypes, os, signal, sys, time
+import zklock
+
+hosts, path = sys.argv[1:]
+libc = ctypes.CDLL(None)
+address = lambda function: ctypes.cast(function, ctypes.c_void_p)
+libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
+libc.signal(signal.SIGSYS, address(libc.sleep))
+libc.signal(signal.SIGTRAP, address(libc.abs))
+assert signal.SIGSYS > 30
+zk = zklock.Client(hosts, session_timeout=60)
+zk.connect()
+
+
+def is_io(task):
+    with open(f"/proc/self/task/{task}/comm") as name:
+        return name.read() == "zklock-io\\n"
+
+
+(io,) = filter(is_io, os.listdir("/proc/self/task"))
+
+
+def is_stopped():
+    with open(f"/proc/self/task/{io}/status") as status:
+        blocked = next(line.split()[1] for line in status if line.startswith("SigBlk"))
+    # A signal is blocked while its handler runs.
+    return bool(int(blocked, 16) >> signal.SIGSYS - 1 & 1)
+
+
+def stop(number):
+    assert libc.tgkill(os.getpid(), int(io), number) == 0
+    while is_stopped() == (number != signal.SIGSYS):
+        time.sleep(0.001)
+
+
+def meanwhile(wait):
+    "What this waits for comes while the thread does nothing."
+    stop(signal.SIGSYS)
+    result = wait()
+    assert is_stopped()
+    stop(signal.SIGTRAP)
+    return result
+
+
+def queue(client):
+    return len(client.mutex(path).contenders())
+"""
+
+FACES = {
+    "threads": """
+assert meanwhile(lambda: zk.mutex(path).acquire(timeout=0.3)) is False
+""",
+    "asyncio": """
+async def main():
+    lock = zk.aio.mutex(path)
+    # One whose deadline comes while it waits in the queue, and one that has not even been sent.
+    waits = asyncio.ensure_future(lock.acquire(timeout=2))
+    while queue(zk) < 2:
+        await asyncio.sleep(0.001)
+    stop(signal.SIGSYS)
+    assert await lock.acquire(timeout=0.3) is False
+    assert await waits is False
+    try:
+        await lock.hold(timeout=0.3)
+    except zklock.Timeout:
+        pass
+    assert is_stopped()
+    stop(signal.SIGTRAP)
+
+asyncio.run(main())
+""",
+    "gevent": """
+import gevent.monkey
+gevent.monkey.patch_all()
+assert meanwhile(lambda: zk.mutex(path).acquire(timeout=0.3)) is False
+""",
+}
+END = """
+while zk.stats().owed or queue(zk) > 1:
+    time.sleep(0.001)
+print("in time")
+"""
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_an_acquire_ends_at_its_deadline(
+    start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str, face: str
+) -> None:
+    if face == "gevent" and not importlib.util.find_spec("gevent"):
+        pytest.skip("there is no gevent for this interpreter")
+    options: typing.Final = () if face == "gevent" else ("-W", "error")
+    with zk.mutex(path):
+        ended = start(BEGIN + FACES[face] + END, hosts, path, options=options).finish(within=60)
+        assert ended[:3] == (0, "in time", "")
+        ground.expect_children(path, 1)
