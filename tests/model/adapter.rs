@@ -15,6 +15,7 @@ use super::machine::single::Single;
 use super::machine::status::LossReason;
 use super::machine::turns::{Passing, Turns};
 use super::subject::{self, Attempt, Keeping, Look, Machine, Passes, Reply, Sharing, Sort, Term, Told, Want};
+use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ pub(crate) const MACHINE: Machine = Machine {
     lease: |timeout, sent| Box::new(OwnLease(Lease::new(timeout, sent))),
     keeper: |timeout, opened, named_at_most| {
         let keeper = Keeper::new(timeout, opened, opened).naming_at_most(named_at_most);
-        Box::new(OwnKeeper { keeper, holds: Vec::new(), proof: None })
+        Box::new(OwnKeeper { keeper, holds: Vec::new(), proofs: VecDeque::new() })
     },
     turns: |passes: Passes, is_shared| {
         let linger = if passes.lingers { Duration::from_secs(5) } else { Duration::ZERO };
@@ -92,7 +93,8 @@ struct OwnTurns(Turns);
 struct OwnKeeper {
     keeper: Keeper,
     holds: Vec<HoldId>,
-    proof: Option<Proof>,
+    /// The checks on their way, in their order.
+    proofs: VecDeque<Proof>,
 }
 
 /// The differences between the machines.
@@ -324,7 +326,7 @@ impl Keeping for OwnKeeper {
             Reply::Unknown => Check::Unknown,
             Reply::SessionOver => Check::SessionOver,
         };
-        if let Some(proof) = self.proof.take() {
+        if let Some(proof) = self.proofs.pop_front() {
             self.keeper.handle_proof(&proof, &check, now);
         }
     }
@@ -360,7 +362,7 @@ impl Keeping for OwnKeeper {
         let proof = self.keeper.poll_beat(now, is_connected)?;
         let number = |path: &str| path[1..].parse().expect("the path of hold 7 is /7");
         let holds = proof.nodes.iter().map(|node| number(&node.path)).collect();
-        self.proof = Some(proof);
+        self.proofs.push_back(proof);
         Some(holds)
     }
 

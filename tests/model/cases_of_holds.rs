@@ -9,6 +9,7 @@ pub(crate) fn short() -> Vec<Case> {
     let two = Trouble { steps: 2, grants: 1, ..NONE };
     vec![
         kept("calm", 60, NONE),
+        kept("late answers", 120, Trouble { late: 4, ..NONE }),
         kept("deletion", 40, Trouble { steps: 2, deletions: 1, writes: 1, refusals: 1, ..NONE }),
         kept("refusals", 20, Trouble { steps: 4, refusals: 4, ..NONE }),
         kept("deletion, two holds", 24, Trouble { deletions: 1, stalls: 1, ..two }),
@@ -40,6 +41,7 @@ pub(crate) fn long() -> Vec<Case> {
         expiries: 1,
         grants: 1,
         lags: 1,
+        late: 0,
     };
     vec![
         kept("trouble", 30, all),

@@ -59,10 +59,16 @@ impl Follower {
         self.messages.push_back(Message::Seen(holds.iter().map(look).collect()));
     }
 
-    /// Drops the check, and its answer.
+    /// Drops the first check on its way, or its answer.
     pub(crate) fn forget_check(&mut self) {
-        self.requests.retain(|request| !matches!(request, Request::Check(_)));
-        self.messages.retain(|message| !matches!(message, Message::Checked(_)));
+        if let Some(answer) = self.messages.iter().position(|message| matches!(message, Message::Checked(_)))
+        {
+            self.messages.remove(answer);
+        } else if let Some(check) =
+            self.requests.iter().position(|request| matches!(request, Request::Check(_)))
+        {
+            self.requests.remove(check);
+        }
     }
 
     pub(crate) fn has_answered_check(&self) -> bool {

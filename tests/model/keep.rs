@@ -11,7 +11,7 @@ use super::machine::Moment;
 use super::machine::status::LossReason;
 use super::subject::{Keeping, Look, Machine, Reply};
 use super::trouble::Trouble;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// The session's timeout. A beat is due two units after the last proof.
@@ -20,9 +20,9 @@ const TIMEOUT: Duration = Duration::from_secs(24);
 const TOLD_WITHIN: u8 = 3;
 /// How long a sleep of the process lasts.
 const NIGHT: u8 = 16;
-/// A hold that has lapsed is checked twice in a row, and a check before that may have been too early for its watch. More
-/// checks at a time would be a flood.
-const BEATS_AT_MOST: u8 = 3;
+/// A hold that has lapsed is checked twice in a row. A check before that may have been too early for its watch, and one
+/// before that sent while another was on its way. More checks at a time would be a flood.
+const BEATS_AT_MOST: u8 = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
@@ -72,6 +72,9 @@ struct Held {
     lapsed: Option<u8>,
     /// The number of checks sent since then that have found its node.
     fresh: u8,
+    /// How many of them were sent after the answer to the one before, and when the latest of these was answered.
+    in_turn: u8,
+    answered: u8,
     /// Whether its holder knows that its node is watched.
     is_watched: bool,
 }
@@ -95,7 +98,8 @@ pub(crate) struct Keep {
     holds: Vec<Held>,
     link: Link,
     server: Follower,
-    flight: Option<Flight>,
+    /// The checks on their way, in their order.
+    flights: VecDeque<Flight>,
     /// The holds for which watches were asked for.
     asked: Vec<usize>,
     expired: Option<u8>,
@@ -120,7 +124,7 @@ impl Keep {
             holds: vec![Held::new(); holds.at_first],
             link: Link::Up,
             server: Follower::default(),
-            flight: None,
+            flights: VecDeque::new(),
             asked: Vec::new(),
             expired: None,
             disturbed: None,
@@ -156,7 +160,7 @@ impl Keep {
             self.judge_size(&named);
             self.server.requests.push_back(Request::Check(named.clone()));
             let watched = (0..self.holds.len()).filter(|hold| self.holds[*hold].is_watched).collect();
-            self.flight = Some(Flight { sent: self.now, named, watched });
+            self.flights.push_back(Flight { sent: self.now, named, watched });
         }
     }
 
@@ -175,7 +179,10 @@ impl Keep {
             let is_valid = self.is_valid(number);
             let held = &mut self.holds[number];
             match held.lapsed {
-                None if !is_valid => (held.lapsed, held.fresh) = (Some(self.now), 0),
+                None if !is_valid => {
+                    held.lapsed = Some(self.now);
+                    (held.fresh, held.in_turn, held.answered) = (0, 0, self.now);
+                }
                 Some(_) if is_valid => {
                     held.lapsed = None;
                     if held.fresh < 2 {
@@ -183,7 +190,7 @@ impl Keep {
                         self.violate("restored by its own", detail);
                     }
                 }
-                Some(_) if held.fresh >= 2 && held.lost.is_none() => {
+                Some(_) if held.in_turn >= 2 && held.lost.is_none() => {
                     let detail = format!("hold {number} has been found twice, and cannot be relied upon");
                     self.violate("restored", detail);
                 }
@@ -246,7 +253,7 @@ impl Keep {
     }
 
     fn answer(&mut self, reply: &Reply) {
-        let Some(flight) = self.flight.take() else { return };
+        let Some(flight) = self.flights.pop_front() else { return };
         let missing = if let Reply::Answered { missing } = reply { Some(missing) } else { None };
         // A check that has found nothing proves nothing.
         if let Some(missing) = missing.filter(|missing| missing.len() < flight.named.len()) {
@@ -256,6 +263,9 @@ impl Keep {
             for hold in proven {
                 let held = &mut self.holds[hold];
                 held.fresh += u8::from(held.lapsed.is_some_and(|since| flight.sent >= since));
+                if held.lapsed.is_some() && flight.sent >= held.answered {
+                    (held.in_turn, held.answered) = (held.in_turn + 1, self.now);
+                }
             }
         }
         self.keeper.handle_proof(reply, at(self.now));
@@ -265,7 +275,9 @@ impl Keep {
     fn disconnect(&mut self) {
         self.link = Link::Down;
         self.server.disconnect();
-        self.answer(&Reply::Unknown);
+        while !self.flights.is_empty() {
+            self.answer(&Reply::Unknown);
+        }
         let unseen: Vec<_> = self.asked.iter().map(|hold| (*hold, Look::Unknown)).collect();
         if !unseen.is_empty() {
             self.see(&unseen);
@@ -317,7 +329,7 @@ impl Keep {
 
 impl Held {
     fn new() -> Self {
-        Self { deleted: None, lost: None, lapsed: None, fresh: 0, is_watched: false }
+        Self { deleted: None, lost: None, lapsed: None, fresh: 0, in_turn: 0, answered: 0, is_watched: false }
     }
 }
 
@@ -334,7 +346,7 @@ impl World for Keep {
         let is_up = self.link == Link::Up;
         actions.progress.push(match &self.server {
             // The servers answer at once whatever they can.
-            server if is_up && !server.messages.is_empty() => A::Hear,
+            server if is_up && !server.messages.is_empty() && !self.is_late() => A::Hear,
             server if is_up && !server.requests.is_empty() => A::Execute,
             _ => A::Tick,
         });
@@ -350,7 +362,7 @@ impl World for Keep {
         let may = [
             (A::Stall, trouble.stalls > 0 && is_up),
             (A::Break, trouble.breaks > 0 && self.link != Link::Down),
-            (A::Refuse, trouble.refusals > 0 && is_up && self.flight.is_some()),
+            (A::Refuse, trouble.refusals > 0 && is_up && !self.flights.is_empty()),
             (A::Night, trouble.nights > 0 && self.now + NIGHT < self.end),
             (A::Write, trouble.writes > 0 && is_up && !self.has_written && self.expired.is_none()),
             // The servers' confirmations may still arrive.
@@ -463,6 +475,11 @@ impl World for Keep {
 }
 
 impl Keep {
+    /// Whether the next answer has still to come, because all answers are late.
+    fn is_late(&self) -> bool {
+        self.flights.front().is_some_and(|flight| flight.sent + self.trouble.late > self.now)
+    }
+
     fn lapses(&self) -> bool {
         self.keeper.lease_until() <= at(self.now)
     }

@@ -22,6 +22,8 @@ pub(crate) struct Trouble {
     pub(crate) grants: u8,
     /// The server does not learn of deletions before it has to execute a write.
     pub(crate) lags: u8,
+    /// How many units of time late every answer is, all the time.
+    pub(crate) late: u8,
 }
 
 impl Trouble {
@@ -36,5 +38,6 @@ impl Trouble {
         expiries: 0,
         grants: 0,
         lags: 0,
+        late: 0,
     };
 }

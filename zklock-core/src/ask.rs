@@ -99,11 +99,14 @@ pub(crate) async fn request(
     }
 }
 
-/// Returns why the ensemble does not answer.
+/// Returns why the ensemble does not answer, or not in time.
 pub(crate) fn silence(pool: &Pool) -> String {
     let (what, problem) = match pool.slot().state() {
         SlotState::Opening(problem) if problem.is_some() => ("no session could be opened", problem),
-        SlotState::Open(session) => ("no server answers", session.trouble().map(Into::into)),
+        SlotState::Open(session) => match session.lateness() {
+            Some(lateness) => return lateness.to_string(),
+            None => ("no server answers", session.trouble().map(Into::into)),
+        },
         _ => ("no server answers", None),
     };
     let problem = problem.map(|problem| format!(" ({problem})")).unwrap_or_default();

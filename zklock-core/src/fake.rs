@@ -1,4 +1,4 @@
-//! An ensemble for tests: one directory of nodes in memory. It answers at once, or not at all.
+//! An ensemble for tests: one directory of nodes in memory. It answers at once, late, or not at all.
 
 use crate::clock;
 use crate::ensemble::{
@@ -38,6 +38,8 @@ struct State {
     flights: Mutex<usize>,
     /// How many of the next checks get an unknown outcome.
     unsure: Mutex<usize>,
+    /// How late its answers are.
+    late: Mutex<Duration>,
     refuses_deletions: AtomicBool,
     is_old: AtomicBool,
     is_silent: watch::Sender<bool>,
@@ -53,6 +55,7 @@ impl FakeEnsemble {
             checks: Mutex::default(),
             flights: Mutex::default(),
             unsure: Mutex::default(),
+            late: Mutex::default(),
             refuses_deletions: AtomicBool::new(false),
             is_old: AtomicBool::new(false),
             is_silent: watch::Sender::new(false),
@@ -101,6 +104,11 @@ impl FakeEnsemble {
     /// Makes the outcome of this many checks unknown, or of the last watch of a request.
     pub(crate) fn be_unsure_of(&self, checks: usize) {
         *lock_ignoring_poison(&self.0.unsure) = checks;
+    }
+
+    /// From now on, does at once what it is asked to do, and answers this much later.
+    pub(crate) fn answer_late(&self, late: Duration) {
+        *lock_ignoring_poison(&self.0.late) = late;
     }
 
     /// Refuses all deletions, as access lists may.
@@ -266,7 +274,12 @@ impl FakeEnsemble {
                 let _ = this.0.is_given_up.subscribe().wait_for(|given_up| *given_up).await;
                 return unknown;
             }
-            act(&this)
+            let answer = act(&this);
+            let late = *lock_ignoring_poison(&this.0.late);
+            if !late.is_zero() {
+                clock::sleep(late).await;
+            }
+            answer
         })
     }
 }
@@ -298,7 +311,8 @@ impl Ensemble for FakeEnsemble {
         }
         self.answer(Check::Unknown, move |this| {
             let there = lock_ignoring_poison(&this.0.nodes);
-            let missing = nodes.iter().enumerate().filter(|(_, node)| !there.contains_key(&*node.path));
+            let is_there = |path: &str| path == "/" || there.contains_key(path);
+            let missing = nodes.iter().enumerate().filter(|(_, node)| !is_there(&node.path));
             Check::Answered { missing: missing.map(|(index, _)| index).collect() }
         })
     }

@@ -19,21 +19,19 @@ type Watches = FuturesUnordered<Pending<(HoldId, WatchEvent)>>;
 
 /// Runs as long as it is polled.
 pub(crate) async fn run(session: Arc<Session>) -> Infallible {
-    let mut watches = Watches::new();
-    let (mut beat, mut asking, mut begun) = (None, None, clock::now());
+    let (mut watches, mut beats, mut asking) = (Watches::new(), FuturesUnordered::new(), None);
     let mut link = session.link();
     loop {
         let due = session.look_after();
         if let Some(proof) = due.beat {
-            begun = clock::now();
-            beat = Some(Box::pin(session.clone().check(proof)));
+            let begun = clock::now();
+            beats.push(session.clone().check(proof).map(move |(proof, check)| (begun, proof, check)));
         }
         if !due.watches.is_empty() {
             asking = Some(Box::pin(session.clone().watch(due.watches)));
         }
         tokio::select! {
-            (proof, check) = poll(&mut beat) => {
-                beat = None;
+            Some((begun, proof, check)) = beats.next() => {
                 session.count_beat(begun, &check);
                 take_events(&session, &mut watches);
                 session.take_proof(&proof, &check);

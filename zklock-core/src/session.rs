@@ -10,6 +10,7 @@ mod beating;
 mod ending;
 mod healing;
 mod holding;
+mod late;
 mod neighbours;
 mod undeletable;
 
@@ -33,6 +34,7 @@ pub(crate) use beating::Looked;
 pub(crate) use ending::Nodes;
 pub(crate) use healing::{Looking, Marked};
 pub(crate) use holding::{Holding, Notice, Told};
+use late::Answered;
 use neighbours::Followers;
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::{Pin, pin};
@@ -78,9 +80,10 @@ pub(crate) struct Session {
     guards: Semaphore,
     /// The directories that attempts have left, the most recent last.
     left: Mutex<VecDeque<Arc<str>>>,
-    /// Wakes the heartbeat when there is a new hold, or the lease has become shorter.
+    /// Wakes the heartbeat when there is a new hold, the lease has become shorter, or an attempt's answer is late.
     registered: Notify,
     trouble: Mutex<Option<String>>,
+    answered: Mutex<Option<Answered>>,
     /// Why one of its nodes could not be deleted, so that the session was closed.
     undeletable: OnceLock<Arc<str>>,
     nodes: watch::Sender<Nodes>,
@@ -113,6 +116,7 @@ impl Session {
             left: Mutex::default(),
             registered: Notify::new(),
             trouble: Mutex::default(),
+            answered: Mutex::default(),
             undeletable: OnceLock::new(),
             nodes: watch::Sender::new(Nodes::Kept),
             counters,
@@ -171,8 +175,9 @@ impl Session {
     }
 
     pub(crate) fn now(&self) -> Now {
-        // The lease is read first, so that time passing in between makes it look shorter, never longer.
-        let lease_until = lock_ignoring_poison(&self.kept).keeper.lease().until();
+        let (late, moment) = (self.latest_wait(), clock::now());
+        let lease_until = lock_ignoring_poison(&self.kept).keeper.lease_to_grant(late, moment);
+        // The time is read last, so that what passes in between makes the lease look shorter, never longer.
         Now { moment: clock::now(), lease_until }
     }
 
@@ -190,13 +195,17 @@ impl Session {
         let deletions: Vec<bool> = flight.iter().map(Operation::is_deletion).collect();
         let over = Landing { sent: clock::now(), outcomes: vec![Outcome::SessionOver], watch: None };
         let turn = turn(&self.flights).await;
-        let mut landing = self.unless_over(over, |ensemble| ensemble.send(flight)).await;
+        let landing = self.unless_over(over, |ensemble| ensemble.send(flight));
+        let mut landing =
+            if deletions.contains(&false) { self.with_beats(landing).await } else { landing.await };
         drop(turn);
         let written = |(outcome, write): (&Outcome, &bool)| {
             *write && matches!(outcome, Outcome::Created(_) | Outcome::Done)
         };
         if landing.outcomes.contains(&Outcome::SessionOver) {
             self.end(LossReason::SessionExpired);
+        } else if !landing.outcomes.contains(&Outcome::Unknown) {
+            self.note_answer(landing.sent);
         }
         if landing.outcomes.iter().zip(&writes).any(written) {
             lock_ignoring_poison(&self.kept).keeper.handle_write(landing.sent, clock::now());
@@ -282,7 +291,7 @@ impl Session {
         holding
     }
 
-    /// Waits for a new hold, or for a shorter lease.
+    /// Waits for a new hold, a shorter lease, or an attempt whose answer is late.
     pub(crate) async fn registered(&self) {
         self.registered.notified().await;
     }

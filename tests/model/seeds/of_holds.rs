@@ -38,12 +38,13 @@ pub(super) const SEEDS: &[Seed] = &[
     ),
     seed(
         "holds",
-        "a beat while one is on its way",
-        &[edit(
-            KEEPER,
-            "if self.is_beating || !is_connected || now < due {",
-            "if !is_connected || now < due {",
-        )],
+        "beats without a pause while one is on its way",
+        &[edit(KEEPER, "due.max(self.earliest).max(self.next_to_others(beat))", "due.max(self.earliest)")],
+    ),
+    seed(
+        "holds",
+        "a beat waits for the answer to the last one",
+        &[edit(KEEPER, "self.under_way.len() < BEATS_AT_MOST", "self.under_way.is_empty()")],
     ),
     seed(
         "holds",
@@ -63,7 +64,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "holds",
         "a check restores nothing",
-        &[edit(KEEPER, "record.share.checked(&self.lease, proof.term);", "")],
+        &[edit(KEEPER, "record.share.checked(&self.lease, proof.term, now);", "")],
     ),
     seed(
         "holds",

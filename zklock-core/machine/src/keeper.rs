@@ -18,6 +18,23 @@
 //! watch ends with its connection. Then its node is named again, or watched anew.
 //!
 //! So the driver must pass on every event that came before the answer to a check, and only then the answer.
+//!
+//! # Late answers
+//!
+//! A beat does not wait for the answer to the last one. The next one is sent as if that had been answered, and when an
+//! answer takes longer than a twelfth of the timeout T, twice as often. Answers that are sooner cost no beat more than they
+//! would one after the other.
+//!
+//! How late may answers be? Say they take d, and beats are b apart. The [lease](crate::lease) that an answer gives runs from
+//! the sending of a write which had been answered T/4 before another one was sent, which had been answered when the beat was
+//! sent. So it was sent up to 2d + T/4 + 2b before the beat, and the lease runs for T from there, less a fiftieth. The answer
+//! comes after d, and must last until the next, which comes b later: 3d + T/4 + 3b ≤ T − T/50. With b = T/24, that is so for
+//! [any d up to T/5](reply_within). More beats would be of little use: with as many as there could be, d must still be less
+//! than 0.244 T. The three answers are those to three writes that must be sent one after the other, and T/4 is how seldom
+//! followers may hear from their leader.
+//!
+//! An attempt to acquire needs a lease too, and its own writes are one after the other. So while it waits for a late answer,
+//! there are beats even if nothing is held. They name the root.
 
 mod lapses;
 mod proof;
@@ -34,18 +51,25 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 use watching::{Proving, Watching};
 
+/// Returns how late every answer may be for holds to last: a fifth of the session timeout.
+pub const fn reply_within(timeout: Duration) -> Duration {
+    Duration::from_nanos(timeout.as_nanos() as u64 / 5)
+}
+
 /// The most bytes of paths in one request: a quarter of what servers take by default.
 const BYTES_AT_MOST: usize = 256 * 1024;
 /// The bytes that a check takes besides its path.
 const CHECK_BYTES: usize = 32;
+/// The most beats under way at a time. A server that has gone silent should not find a heap of them later.
+const BEATS_AT_MOST: usize = 6;
 
 /// The holds of one session, and its lease.
 ///
 /// Its driver reports events through the `handle_` methods, and polls in this order: [`poll_lost`](Self::poll_lost) until
 /// there is none, [`poll_watch`](Self::poll_watch), [`poll_beat`](Self::poll_beat), [`poll_timeout`](Self::poll_timeout).
 /// It polls when the time that the last one returned has come, and after everything that may bring something forward: a
-/// grant, a proof, watches that are set or fire, the end of the session, a server that is asked or has granted the
-/// session again. A write or a release can only put off what is due.
+/// grant, a proof, watches that are set or fire, an attempt that waits for a late answer, the end of the session, a server
+/// that is asked or has granted the session again. A write or a release can only put off what is due.
 ///
 /// # Examples
 ///
@@ -77,8 +101,11 @@ pub struct Keeper {
     watching: Watching,
     lapses: Lapses,
     next: HoldId,
-    /// Whether a beat is on its way.
-    is_beating: bool,
+    /// When the beats were sent that are on their way.
+    under_way: BTreeSet<Moment>,
+    /// How many attempts wait for a late answer, and when the latest of their requests, or the latest beat, was sent.
+    awaiting: usize,
+    awaited: Moment,
     /// There is no beat before this, because the last one failed.
     earliest: Moment,
     over: Option<LossReason>,
@@ -114,7 +141,9 @@ impl Keeper {
             watched: BTreeSet::new(),
             watching: Watching::new(),
             next: HoldId(0),
-            is_beating: false,
+            under_way: BTreeSet::new(),
+            awaiting: 0,
+            awaited: Moment::default(),
             earliest: Moment::default(),
             over: None,
             lost: VecDeque::new(),
@@ -146,6 +175,17 @@ impl Keeper {
     /// Returns the lease of the session.
     pub fn lease(&self) -> &Lease {
         &self.lease
+    }
+
+    /// Returns up to when a hold that is granted `now` could be relied on, if answers are late by `late`. If they are late and
+    /// the lease would lapse before beats could renew it, a grant had better wait, and this returns no time. If they are so
+    /// late that no hold lasts, it may be granted for as long as it lasts.
+    pub fn lease_to_grant(&self, late: Duration, now: Moment) -> Moment {
+        let timeout = self.lease.timeout();
+        let may_lapse = late > timeout / 20 && late <= reply_within(timeout);
+        let then = || self.under_way.iter().copied().chain([now]);
+        let waits = self.has_heartbeat && may_lapse && !self.lease.can_be_kept(late, then());
+        if waits { now } else { self.lease.until() }
     }
 
     /// Returns how long from `now` the hold can be relied on; zero if it is no longer kept.
@@ -192,6 +232,18 @@ impl Keeper {
         self.remove(hold);
     }
 
+    /// An attempt goes on waiting for the answer to what it sent at `sent`, which has not come within a [beat](Lease::beat).
+    /// Pass on the end of that with [`handle_awaited`](Self::handle_awaited).
+    pub fn handle_awaiting(&mut self, sent: Moment) {
+        self.awaiting += 1;
+        self.awaited = self.awaited.max(sent);
+    }
+
+    /// An attempt no longer waits for a late answer.
+    pub fn handle_awaited(&mut self) {
+        self.awaiting = self.awaiting.saturating_sub(1);
+    }
+
     /// A server is asked for the session, on a new connection.
     pub fn handle_asked(&mut self) {
         self.lease.ask();
@@ -226,7 +278,7 @@ impl Keeper {
     /// The outcome of a proof.
     pub fn handle_proof(&mut self, proof: &Proof, check: &Check, now: Moment) {
         if proof.is_beat {
-            self.is_beating = false;
+            self.under_way.remove(&proof.sent);
             if !matches!(check, Check::Answered { .. }) {
                 self.earliest = now + self.lease.heartbeat() / 4;
             }
@@ -257,13 +309,14 @@ impl Keeper {
         self.lost.pop_front()
     }
 
-    /// Returns the next check, if it is due. Only one is under way at a time.
+    /// Returns the next check, if it is due. Another may still be under way: see [above](self#late-answers).
     pub fn poll_beat(&mut self, now: Moment, is_connected: bool) -> Option<Proof> {
         let due = self.due(now)?;
-        if self.is_beating || !is_connected || now < due {
+        if !self.may_beat(is_connected) || now < due {
             return None;
         }
-        self.is_beating = true;
+        self.under_way.insert(now);
+        self.awaited = self.awaited.max(now);
         Some(self.proof_of(&self.most_urgent(now), now, true))
     }
 
@@ -271,19 +324,27 @@ impl Keeper {
     pub fn poll_timeout(&self, now: Moment, is_connected: bool) -> Option<Moment> {
         let Some(due) = self.due(now) else { return self.watch_due(is_connected) };
         let loss =
-            self.lapses.first().map_or(self.lease.until(), |(lapsed, _)| lapsed + self.lease.heartbeat());
-        let beat = (!self.is_beating && is_connected).then_some(due);
-        [Some(loss), beat, self.watch_due(is_connected)].into_iter().flatten().min()
+            || self.lapses.first().map_or(self.lease.until(), |(lapsed, _)| lapsed + self.lease.heartbeat());
+        let loss = (!self.holds.is_empty()).then(loss);
+        let beat = self.may_beat(is_connected).then_some(due);
+        [loss, beat, self.watch_due(is_connected)].into_iter().flatten().min()
     }
 
-    /// Returns when the next check is due; at once if it can restore a hold that has no lease. `None` without a hold or a
-    /// heartbeat.
+    fn may_beat(&self, is_connected: bool) -> bool {
+        is_connected && self.under_way.len() < BEATS_AT_MOST
+    }
+
+    /// Returns when the next check is due; at once if it can restore a hold that has no lease. `None` if nobody needs one, or
+    /// without a heartbeat.
     fn due(&self, now: Moment) -> Option<Moment> {
-        if self.holds.is_empty() || !self.has_heartbeat {
+        let is_needed = !self.holds.is_empty() || self.awaiting > 0;
+        if !is_needed || !self.has_heartbeat {
             return None;
         }
         let beat = self.lease.beat(now);
-        let due = if self.lapses.holds().any(|hold| self.is_provable(hold)) {
+        let due = if self.holds.is_empty() {
+            self.awaited + beat
+        } else if self.lapses.holds().any(|hold| self.is_provable(hold)) {
             now
         } else {
             let beaten = self.watching.beaten;
@@ -295,7 +356,16 @@ impl Keeper {
             let new = (!self.watching.is_all_covered()).then(|| beaten + beat / 2);
             [named, others, new].into_iter().flatten().min()?
         };
-        Some(due.max(self.earliest))
+        Some(due.max(self.earliest).max(self.next_to_others(beat)))
+    }
+
+    /// Returns when a beat may follow those that are under way.
+    fn next_to_others(&self, beat: Duration) -> Moment {
+        let (Some(first), Some(last)) = (self.under_way.first(), self.under_way.last()) else {
+            return Moment::default();
+        };
+        let short = self.lease.timeout() / 24;
+        (*last + beat).min((*last + short).max(*first + short * 2))
     }
 
     /// Whether a check that is made now can prove the hold.
@@ -330,8 +400,13 @@ impl Keeper {
 
     fn proof_of(&self, holds: &[HoldId], now: Moment, is_beat: bool) -> Proof {
         let records = || holds.iter().filter_map(|hold| Some((*hold, self.holds.get(hold)?)));
+        let root = || HeldNode { path: "/".into(), origin: None };
+        let root = holds.is_empty().then(root);
         Proof {
-            nodes: records().flat_map(|(_, record)| record.nodes.iter().cloned()).collect(),
+            nodes: root
+                .into_iter()
+                .chain(records().flat_map(|(_, record)| record.nodes.iter().cloned()))
+                .collect(),
             holds: records().map(|(hold, record)| (hold, record.nodes.len())).collect(),
             sent: now,
             is_beat,
@@ -372,7 +447,7 @@ impl Keeper {
             let Some(record) = self.holds.get_mut(&hold) else { continue };
             let is_watched = matches!(record.proving, Proving::Watched(number) if number <= proof.watches);
             if record.lapsed.is_some() && (is_watched || named.contains(&hold)) {
-                record.share.checked(&self.lease, proof.term);
+                record.share.checked(&self.lease, proof.term, now);
                 self.lapses.settle(hold, record, &self.lease, now);
             }
         }

@@ -139,6 +139,19 @@ impl Lease {
         !self.is_asked && sent >= self.opened
     }
 
+    /// Whether writes that were or will be sent at the times `then` keep the lease from lapsing, if their acknowledgements are
+    /// late by `late`. Nothing is proven by that.
+    ///
+    /// What one write proves, counted from its sending, ends before what the next one will prove is known, if the two are too
+    /// far apart. The opening of the session counts as a write.
+    pub fn can_be_kept(&self, late: Duration, then: impl Iterator<Item = Moment>) -> bool {
+        let lasts = self.timeout - self.timeout / 50;
+        let known = late * 3 + self.timeout / 4 + self.timeout / 24;
+        let sent = std::iter::once(self.opened).chain(self.writes.iter().map(|write| write.sent)).chain(then);
+        let sent: Vec<_> = sent.filter(|sent| *sent + lasts >= self.until()).collect();
+        sent.windows(2).all(|pair| pair[1].since(pair[0]) + known <= lasts)
+    }
+
     /// Returns when the latest write acknowledged on the current connection was sent, or one shortly before it.
     pub fn latest_write(&self) -> Option<Moment> {
         self.writes.back().map(|write| write.sent)
@@ -236,13 +249,14 @@ impl Lease {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Share {
     gaps: u64,
-    fresh: u8,
+    /// Whether a check that was sent after the lapse has found its node.
+    is_found: bool,
 }
 
 impl Share {
     /// Makes the share of a hold that is granted now.
     pub fn new(lease: &Lease) -> Self {
-        Self { gaps: lease.gaps, fresh: 0 }
+        Self { gaps: lease.gaps, is_found: false }
     }
 
     /// Returns how long from `now` the hold can be relied on.
@@ -255,17 +269,18 @@ impl Share {
         (self.gaps == lease.gaps).then(|| lease.until())
     }
 
-    /// Notes that a check of the hold's own node was acknowledged; `lease` already knows of it.
+    /// Notes that a check of the hold's own node was acknowledged by `now`; `lease` already knows of it.
     ///
     /// `term` is the lease's term when the check was sent. If it is the hold's own term, the hold could
-    /// still be relied on then.
-    pub fn checked(&mut self, lease: &Lease, term: Option<u64>) {
+    /// still be relied on then. If the lease has not begun again, because the check was sent before the one
+    /// before was acknowledged, the next one may restore the hold.
+    pub fn checked(&mut self, lease: &Lease, term: Option<u64>, now: Moment) {
         if self.gaps == lease.gaps || term == Some(self.gaps) {
-            self.fresh = 0;
-        } else if self.fresh == 0 {
-            self.fresh = 1;
-        } else {
+            self.is_found = false;
+        } else if self.is_found && lease.until() > now {
             *self = Self::new(lease);
+        } else {
+            self.is_found = true;
         }
     }
 }
@@ -406,12 +421,12 @@ mod tests {
         assert_eq!(share.valid_for(&lease, at(4_800)), Duration::ZERO);
         // Sent in time, acknowledged after the lapse: not fresh.
         lease.acknowledge(at(4_000), at(10_000));
-        share.checked(&lease, Some(0));
+        share.checked(&lease, Some(0), at(10_000));
         lease.acknowledge(at(10_100), at(10_101));
-        share.checked(&lease, None);
+        share.checked(&lease, None, at(10_101));
         assert_eq!(share.valid_for(&lease, at(10_101)), Duration::ZERO, "one check is not enough");
         lease.acknowledge(at(10_200), at(10_201));
-        share.checked(&lease, None);
+        share.checked(&lease, None, at(10_201));
         assert!(share.valid_for(&lease, at(10_201)) > Duration::from_secs(2));
     }
 
@@ -421,7 +436,7 @@ mod tests {
         let mut share = Share::new(&lease);
         for sent in [20_000, 21_000] {
             lease.acknowledge(at(sent), at(sent + 1));
-            share.checked(&lease, None);
+            share.checked(&lease, None, at(sent + 1));
         }
         assert_eq!(share.valid_for(&lease, at(21_001)), at(22_300).since(at(21_001)));
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::clock::{self, virtual_clock};
 use crate::error::{ErrorKind, LossReason};
-use crate::fake::FakeEnsemble;
+use crate::fake::{FakeEnsemble, TIMEOUT};
 use crate::machine::Moment;
 use crate::machine::name::Scheme;
 use crate::pool::{Slot, SlotState};
@@ -209,7 +209,7 @@ fn tries_of_a_lock_that_was_busy_ask_no_more_until_that_may_have_changed() {
             }
             assert_eq!(ensemble.watches(), 1);
             // It is no longer known that the server is up to date.
-            clock::sleep(crate::fake::TIMEOUT / 10).await;
+            clock::sleep(TIMEOUT / 10).await;
             assert!(asks(&ensemble, &queue).await);
             assert!(!asks(&ensemble, &queue).await);
             assert!(ensemble.delete_node(&rival));
@@ -217,4 +217,42 @@ fn tries_of_a_lock_that_was_busy_ask_no_more_until_that_may_have_changed() {
             assert!(hold.is_some(), "it is free");
         }
     });
+}
+
+/// Acquires a free lock when every answer is late by this much, in a session that has been idle for this long. Returns how long
+/// that took, if it took no longer than two session timeouts, and whether the hold can be relied on for the next five.
+fn acquire_late(late: Duration, idle: Duration) -> Option<(Duration, bool)> {
+    let outcome = Arc::new(Mutex::new(None));
+    let told = outcome.clone();
+    virtual_clock::run(async move {
+        let ensemble = FakeEnsemble::new();
+        let queue = mutex(&ensemble);
+        let SlotState::Open(session) = queue.shared.pool.slot().state() else { panic!("it is open") };
+        tokio::spawn(crate::heartbeat::run(session));
+        clock::sleep(idle).await;
+        ensemble.answer_late(late);
+        let start = clock::now();
+        let mut ticket = join(&queue, Patience::Waits);
+        let Ok(answer) = clock::timeout(TIMEOUT * 2, ticket.answer()).await else { return };
+        let (hold, took) = (answer.unwrap().expect("a hold"), clock::now().since(start));
+        let mut is_kept = true;
+        for _ in 0..500 {
+            is_kept &= !hold.valid_for().is_zero();
+            clock::sleep(TIMEOUT / 100).await;
+        }
+        *told.lock().unwrap() = Some((took, is_kept));
+    });
+    let told = outcome.lock().unwrap().take();
+    told
+}
+
+#[test]
+fn a_free_lock_is_granted_and_stays_held_where_every_answer_is_late_by_a_fifth_of_the_timeout() {
+    for idle in [Duration::ZERO, TIMEOUT / 50, TIMEOUT / 2, TIMEOUT * 10] {
+        for percent in [1, 5, 9, 12, 14, 16, 18, 19, 20] {
+            let (took, is_kept) = acquire_late(TIMEOUT * percent / 100, idle)
+                .unwrap_or_else(|| panic!("not granted with {percent} % after {idle:?}"));
+            assert!(is_kept, "{percent} % after {idle:?}: granted after {took:?}, and lost");
+        }
+    }
 }

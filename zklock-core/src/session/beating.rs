@@ -61,6 +61,7 @@ impl Session {
     pub(crate) fn count_beat(&self, since: Moment, check: &Check) {
         if matches!(check, Check::Answered { .. }) {
             self.counters.count_heartbeat(clock::now().since(since));
+            self.note_answer(since);
         }
     }
 

@@ -1,0 +1,198 @@
+//! Servers that answer late, always by the same time or by times that differ.
+
+use super::*;
+use std::collections::VecDeque;
+
+/// How late timers fire.
+const TIMER: Duration = Duration::from_millis(10);
+
+/// A keeper, and the beats that are on their way.
+struct Late {
+    keeper: Keeper,
+    now: Moment,
+    /// Each with the moment when its answer arrives.
+    beats: VecDeque<(Proof, Moment)>,
+    sent: u32,
+}
+
+impl Late {
+    /// A session of which something has been held for long, without any delay.
+    fn steady() -> (Self, HoldId) {
+        let mut keeper = keeper();
+        let hold = keeper.handle_grant(node("/a"), at(0));
+        let mut late = Self { keeper, now: at(0), beats: VecDeque::new(), sent: 0 };
+        assert!(late.keeps(hold, T * 3, |_| Duration::from_millis(1)));
+        (late, hold)
+    }
+
+    /// Goes on for this long. Returns whether the hold can be relied on all the time.
+    fn keeps(&mut self, hold: HoldId, span: Duration, lateness: impl Fn(u32) -> Duration) -> bool {
+        let end = self.now + span;
+        while self.now < end {
+            if self.keeper.poll_lost(self.now).is_some() || self.keeper.valid_for(hold, self.now).is_zero() {
+                return false;
+            }
+            if let Some(proof) = self.keeper.poll_beat(self.now, true) {
+                let arrives = self.now + lateness(self.sent);
+                // One connection keeps the order of the answers.
+                let arrives = self.beats.back().map_or(arrives, |(_, last)| arrives.max(*last));
+                self.beats.push_back((proof, arrives));
+                self.sent += 1;
+            }
+            let wake = self.keeper.poll_timeout(self.now, true).expect("something is held") + TIMER;
+            match self.beats.front().filter(|(_, arrives)| *arrives <= wake) {
+                Some((_, arrives)) => {
+                    let arrives = *arrives;
+                    // A moment before, it must still be valid.
+                    let before = arrives.before(Duration::from_nanos(1)).max(self.now);
+                    if self.keeper.valid_for(hold, before).is_zero() {
+                        return false;
+                    }
+                    self.now = arrives;
+                    let (proof, _) = self.beats.pop_front().expect("it is there");
+                    self.keeper.handle_proof(&proof, &all_there(), arrives);
+                }
+                None => self.now = wake,
+            }
+        }
+        true
+    }
+}
+
+/// Acquires a free lock in a session that has been idle for this long, with writes one after the other. Returns how long that
+/// took, if it took no longer than two timeouts, and whether the hold can be relied on from then on.
+fn acquires(late: Duration, idle: Duration) -> Option<(Duration, bool)> {
+    let keeper = Keeper::new(T, at(0), at(1));
+    let start = at(1) + idle;
+    let mut this = Late { keeper, now: start, beats: VecDeque::new(), sent: 0 };
+    let mut sent = start;
+    let mut is_awaiting = false;
+    while this.now.since(start) < T * 2 {
+        if let Some(proof) = this.keeper.poll_beat(this.now, true) {
+            this.beats.push_back((proof, this.now + late));
+        }
+        if this.now >= sent + late {
+            this.keeper.handle_write(sent, this.now);
+            if std::mem::take(&mut is_awaiting) {
+                this.keeper.handle_awaited();
+            }
+            let lease = this.keeper.lease_to_grant(late, this.now);
+            if lease.since(this.now) >= T / 10 || this.now.since(start) > late * 5 && lease > this.now {
+                let hold = this.keeper.handle_grant(node("/a"), sent);
+                let took = this.now.since(start);
+                return Some((took, this.keeps(hold, T * 5, |_| late)));
+            }
+            sent = this.now;
+        } else if !is_awaiting && this.now >= sent + T / 24 {
+            is_awaiting = true;
+            this.keeper.handle_awaiting(sent);
+        }
+        if this.beats.front().is_some_and(|(_, arrives)| *arrives <= this.now) {
+            let (proof, _) = this.beats.pop_front().expect("it is there");
+            this.keeper.handle_proof(&proof, &all_there(), this.now);
+        }
+        this.now = this.now + TIMER;
+    }
+    None
+}
+
+#[test]
+fn what_is_granted_can_be_kept_however_late_the_answers_are_up_to_a_fifth_of_the_timeout() {
+    let mut longest = Duration::ZERO;
+    for late in (10..=4_800).step_by(130).map(Duration::from_millis) {
+        for idle in
+            [0, 5, 100, 300, 500, 700, 900, 990, 1_100, 5_000].map(|thousandths| T * thousandths / 1_000)
+        {
+            match acquires(late, idle) {
+                Some((took, true)) => longest = longest.max(took),
+                other => panic!("late by {late:?} after {idle:?}: {other:?}"),
+            }
+        }
+    }
+    assert!(longest < T * 3 / 2, "{longest:?}");
+}
+
+/// Whether a hold survives answers that are late by this much, from one moment on and for ten timeouts.
+fn survives(lateness: impl Fn(u32) -> Duration) -> bool {
+    let (mut late, hold) = Late::steady();
+    late.keeps(hold, T * 10, lateness)
+}
+
+/// How many beats there are in ten timeouts whose answers are late by this much.
+fn beats(lateness: Duration) -> u32 {
+    let (mut late, hold) = Late::steady();
+    let before = late.sent;
+    assert!(late.keeps(hold, T * 10, |_| lateness));
+    late.sent - before
+}
+
+#[test]
+fn a_hold_survives_answers_that_are_late_by_a_fifth_of_the_timeout() {
+    let within = reply_within(T);
+    assert_eq!(within, T / 5);
+    for millis in (0..=within.as_millis()).step_by(25) {
+        let late = Duration::from_millis(millis as u64);
+        assert!(survives(|_| late), "late by {late:?}");
+    }
+    // Now one, now the other. The steps have no common divisor with the number of different answers.
+    for step in [7, 31, 57, 91] {
+        assert!(survives(|number| within * (number * step % 101) / 100), "in steps of {step}");
+    }
+    // The lease does not claim more than it proves.
+    assert!(!survives(|_| T / 4));
+}
+
+#[test]
+fn answers_that_come_within_a_beat_cost_no_more_beats_and_later_ones_twice_as_many_at_most() {
+    let usual = beats(Duration::from_millis(1));
+    assert!((115..=120).contains(&usual), "{usual}");
+    for late in [T / 48, T / 24, T / 13] {
+        assert!(beats(late) <= usual, "late by {late:?}");
+    }
+    assert!(beats(T / 5) <= usual * 2);
+}
+
+#[test]
+fn some_beats_at_most_are_under_way_and_none_is_after_the_connection_has_ended() {
+    let mut keeper = keeper();
+    let hold = keeper.handle_grant(node("/a"), at(0));
+    let mut under_way = Vec::new();
+    for millis in (0..12_000).step_by(10) {
+        under_way.extend(keeper.poll_beat(at(millis), true).map(|proof| (millis, proof)));
+    }
+    let sent: Vec<_> = under_way.iter().map(|(millis, _)| *millis).collect();
+    assert_eq!(sent, [2_000, 4_000, 5_000, 6_000, 7_000, 8_000]);
+    assert_eq!(keeper.poll_timeout(at(8_000), true), Some(keeper.lease().until()));
+    for (_, proof) in under_way {
+        keeper.handle_proof(&proof, &Check::Unknown, at(8_000));
+    }
+    assert!(!keeper.valid_for(hold, at(8_000)).is_zero());
+    keeper.handle_asked();
+    keeper.handle_granted(at(8_000), T, at(8_010));
+    assert_eq!(beat(&mut keeper, at(8_600)).nodes, node("/a"));
+    assert!(keeper.poll_beat(at(9_599), true).is_none());
+}
+
+#[test]
+fn an_attempt_whose_answer_is_late_makes_beats_though_nothing_is_held() {
+    let mut keeper = keeper();
+    keeper.handle_awaiting(at(60_000));
+    assert_eq!(keeper.poll_timeout(at(61_000), true), Some(at(61_000)));
+    let first = beat(&mut keeper, at(61_000));
+    assert_eq!(first.nodes, node("/"));
+    assert_eq!(keeper.poll_timeout(at(61_000), true), Some(at(62_000)));
+    keeper.handle_proof(&first, &all_there(), at(61_500));
+    beat(&mut keeper, at(62_000));
+    // Another one has just sent a write, which is as good as a beat.
+    keeper.handle_awaiting(at(62_900));
+    assert_eq!(keeper.poll_timeout(at(63_000), true), Some(at(63_900)));
+    keeper.handle_awaited();
+    assert!(keeper.poll_timeout(at(63_000), true).is_some());
+    keeper.handle_awaited();
+    assert_eq!(keeper.poll_timeout(at(63_000), true), None);
+
+    let mut without = super::keeper().without_heartbeat();
+    without.handle_awaiting(at(60_000));
+    assert_eq!(without.poll_timeout(at(70_000), true), None);
+    assert!(without.poll_beat(at(70_000), true).is_none());
+}
