@@ -210,11 +210,6 @@ pub(super) const SEEDS: &[Seed] = &[
     ),
     seed(
         "lease",
-        "half of T takes back what was named",
-        &[edit(LEASE, "timeout < self.timeout / 2", "timeout <= self.timeout / 2")],
-    ),
-    seed(
-        "lease",
         "an answer counts without a write",
         &[edit(
             LEASE,
