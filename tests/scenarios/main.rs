@@ -81,6 +81,7 @@ mod owners {
 
 /// How a client comes to a session, and keeps it.
 mod connection {
+    mod late;
     mod lazy;
     mod listener;
     mod local_sessions;

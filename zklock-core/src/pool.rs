@@ -429,11 +429,12 @@ async fn attached(
     let mut turn = platform::random_bits() as usize;
     let mut say = Say::of(&options);
     let since = clock::now();
+    let mut patience = 1;
     loop {
         if clock::now().since(since) > session.timeout() * 2 {
             return Err(Over::GivenUp);
         }
-        let bound = (session.timeout() / 4).max(ATTACH_AT_LEAST);
+        let bound = (session.timeout() / 4 * patience).max(ATTACH_AT_LEAST);
         let attach = zookeeper::attach(&options, &session, info.clone(), turn);
         let problem = match clock::timeout(bound, attach).await {
             Ok(Ok(Attached { ensemble, sent })) => {
@@ -465,6 +466,8 @@ async fn attached(
             }
             Err(_) => {
                 say = Say::of(&options);
+                // It takes several replies, which may be slow to come from every server.
+                patience = (patience * 2).min(4);
                 "no server answers in time".to_owned()
             }
         };
