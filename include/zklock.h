@@ -1328,7 +1328,7 @@ zklock_status zklock_options_set_heartbeat(zklock_options *options, int beats);
 
 /**
  * Sets the name under which others see this client in a queue. It is the data of the nodes that
- * the client creates. Default: "host/pid".
+ * the client creates. Default: "host/pid" of the process that connects.
  *
  * @param options the options.
  * @param identity 1024 bytes at most.
