@@ -358,9 +358,10 @@
  * ----------------------
  *
  * A process may end while it holds or waits for locks: nothing hangs. The servers free its locks when
- * its session has timed out. zklock_client_close frees them at once. (If main ends with pthread_exit,
- * the library's threads keep the process alive: call exit instead.) Every function may be called in
- * atexit handlers and in destructors of static objects. The library stays loaded after dlclose.
+ * its session has timed out. zklock_client_close frees them at once. A wait that has failed leaves
+ * nothing. (If main ends with pthread_exit, the library's threads keep the process alive: call exit
+ * instead.) Every function may be called in atexit handlers and in destructors of static objects. The
+ * library stays loaded after dlclose.
  */
 
 #ifndef ZKLOCK_H
@@ -1328,7 +1329,7 @@ zklock_status zklock_options_set_heartbeat(zklock_options *options, int beats);
 
 /**
  * Sets the name under which others see this client in a queue. It is the data of the nodes that
- * the client creates. Default: "host/pid".
+ * the client creates. Default: "host/pid" of the process that connects.
  *
  * @param options the options.
  * @param identity 1024 bytes at most.
@@ -1927,6 +1928,9 @@ zklock_status zklock_lock_options_set_local_turns(zklock_lock_options *options,
  * After ZKLOCK_TIMEOUT, the message of zklock_last_error names the holder, if the servers say who
  * that is. For that a wait asks them shortly before its end, and a try at most once a second.
  *
+ * A call that fails leaves no node in the queue, so the process may end right after it. It waits
+ * until the servers have confirmed that, for 30 ms at most.
+ *
  * @param lock the lock.
  * @param timeout in milliseconds. 0 tries once, and takes the try timeout if no server answers.
  *         ZKLOCK_FOREVER waits as long as it takes. With any other timeout the call returns in
@@ -1981,7 +1985,8 @@ zklock_status zklock_acquire_finish(zklock_ticket *ticket, zklock_hold **hold);
 /**
  * Cancels a wait, and returns at once. The ticket's descriptor becomes readable, its event comes,
  * and zklock_acquire_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
- * Nothing is left behind in the queue.
+ * Nothing is left behind in the queue: the node is deleted in the background. Before the process
+ * ends, close the client, which waits for that.
  *
  * @param ticket the ticket. You must still free it.
  * @return ZKLOCK_OK.

@@ -35,7 +35,7 @@ public:
      * servers report it, which may be late.
      */
     options &heartbeat(bool beats) { return set(zklock_options_set_heartbeat, beats ? 1 : 0); }
-    /** The name under which others see this client in a queue. Default: "host/pid". */
+    /** The name under which others see this client in a queue. Default: "host/pid" of the process that connects. */
     options &identity(const std::string &name) { return set(zklock_options_set_identity, detail::text(name)); }
     /** The version of the servers, 3.4 or later. If it is not set, the client asks them. */
     options &server_version(std::uint32_t major, std::uint32_t minor) {

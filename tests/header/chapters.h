@@ -278,9 +278,10 @@
  * ----------------------
  *
  * A process may end while it holds or waits for locks: nothing hangs. The servers free its locks when
- * its session has timed out. zklock_client_close frees them at once. (If main ends with pthread_exit,
- * the library's threads keep the process alive: call exit instead.) Every function may be called in
- * atexit handlers and in destructors of static objects. The library stays loaded after dlclose.
+ * its session has timed out. zklock_client_close frees them at once. A wait that has failed leaves
+ * nothing. (If main ends with pthread_exit, the library's threads keep the process alive: call exit
+ * instead.) Every function may be called in atexit handlers and in destructors of static objects. The
+ * library stays loaded after dlclose.
  */
 
 #ifndef ZKLOCK_H

@@ -41,6 +41,7 @@ mod nothing_left_behind {
     mod all;
     mod barrier;
     mod exclusive_lock;
+    mod exits;
     mod mutex;
     mod rwlock;
     mod semaphore;

@@ -52,15 +52,16 @@ use park::Signal;
 use progress::Progress;
 use stats::Counters;
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Context, Waker};
 use sync::atomic::{AtomicBool, Ordering};
 
 fn main() {
-    let tried: [(&str, fn()); 5] = [
+    let tried: [(&str, fn()); 6] = [
         ("a thread that waits for a future wakes", a_thread_that_waits_for_a_future_wakes),
         ("an interrupt ends a wait whenever it comes", an_interrupt_ends_a_wait_whenever_it_comes),
         ("what an attempt owes is settled once", what_an_attempt_owes_is_settled_once),
         ("no attempt begins that nobody wants", no_attempt_begins_that_nobody_wants),
+        ("a caller wakes when nothing is owed", a_caller_wakes_when_nothing_is_owed),
         ("what is passed on owes nothing", what_is_passed_on_owes_nothing),
     ];
     for (name, meet) in tried {
@@ -128,6 +129,21 @@ fn no_attempt_begins_that_nobody_wants() {
     assert_eq!(counters.attempts.owed(), u64::from(has_begun));
     progress.settle();
     assert_eq!(counters.attempts.owed(), 0);
+}
+
+/// As in `leaving.rs`: the caller waits while the task cleans up.
+fn a_caller_wakes_when_nothing_is_owed() {
+    let progress = Progress::new(&Arc::default());
+    assert!(progress.begin());
+    progress.owe();
+    let of_task = progress.clone();
+    let task = spawn(move || of_task.settle());
+    let signal = Signal::of_this_thread();
+    let waker = Waker::from(signal.clone());
+    while progress.poll_settled(&mut Context::from_waker(&waker)).is_pending() {
+        signal.wait(None);
+    }
+    task.join().unwrap();
 }
 
 /// The grant settles the attempt's debts. Then its caller goes away.

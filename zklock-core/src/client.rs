@@ -248,7 +248,7 @@ impl Client {
     /// [`ErrorKind::InvalidInput`] if a lock of this kind does not support these options, or wants more permits
     /// than fit into one request.
     pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
-        let wanted = (spec.claims_of(self.shared.pool.options())?, spec.passing);
+        let wanted = (spec.claims_of(self.pool().options(), self.pool().identity())?, spec.passing);
         if let Some(members) = spec.alternatives() {
             let locks = members.iter().map(|member| self.lock(member)).collect::<Result<Vec<_>, _>>()?;
             let held_at = wanted.0.iter().map(|claim| self.held_at(&claim.directory)).collect();

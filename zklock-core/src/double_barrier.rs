@@ -10,6 +10,7 @@ use crate::ask::silence;
 use crate::barrier::{failure, trouble};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind, LossReason};
+use crate::leaving::Leaving;
 use crate::machine::protocol::Patience;
 use crate::path::check_lock_path;
 use crate::pool::Pool;
@@ -149,20 +150,22 @@ impl DoubleBarrier {
     pub async fn enter_within(&self, wait: Wait) -> Result<Member, Error> {
         let path = &self.path;
         let mut entering = self.begin_to_enter(wait.patience())?;
-        match self.client.answered(wait, &mut entering).await {
-            Some(Ok(Some(member))) => Ok(member),
+        let failed = match self.client.answered(wait, &mut entering).await {
+            Some(Ok(Some(member))) => return Ok(member),
             Some(Ok(None)) => {
                 let message = format!("the barrier {path} is not open: it takes {} members", self.members);
-                Err(Error::new(ErrorKind::Timeout, message))
+                Error::new(ErrorKind::Timeout, message)
             }
-            Some(Err(error)) => Err(error),
+            Some(Err(error)) => error,
             None => {
                 let reason = format!("it takes {} members", self.members);
                 let trouble = reason_of(self.client.pool(), wait, &reason);
                 let message = format!("the barrier {path} did not open {wait}: {trouble}");
-                Err(Error::new(late(self.client.pool(), wait), message))
+                Error::new(late(self.client.pool(), wait), message)
             }
-        }
+        };
+        entering.leave().await;
+        Err(failed)
     }
 
     /// Starts a task that enters. It withdraws if nobody waits for it any more.
@@ -325,22 +328,24 @@ impl Member {
         let _ = leave_tx.send(LeaveRequest { answer, patience: wait.patience() });
         let (client, session) = (self.client.clone(), self.session.clone());
         Ok(async move {
-            match client.answered(wait, &mut leaving).await {
-                Some(Ok(true)) => Ok(()),
+            let failed = match client.answered(wait, &mut leaving).await {
+                Some(Ok(true)) => return Ok(()),
                 Some(Ok(false)) => {
                     let message = format!("others are still within the barrier {path}");
-                    Err(Error::new(ErrorKind::Timeout, message))
+                    Error::new(ErrorKind::Timeout, message)
                 }
                 Some(Err(error)) => match session.loss() {
-                    Some(reason) if error.kind() == ErrorKind::Closed => Err(lost(reason, &path)),
-                    _ => Err(error),
+                    Some(reason) if error.kind() == ErrorKind::Closed => lost(reason, &path),
+                    _ => error,
                 },
                 None => {
                     let trouble = reason_of(client.pool(), wait, "others are still within");
                     let message = format!("not all have left the barrier {path} {wait}: {trouble}");
-                    Err(Error::new(late(client.pool(), wait), message))
+                    Error::new(late(client.pool(), wait), message)
                 }
-            }
+            };
+            leaving.leave().await;
+            Err(failed)
         })
     }
 }
@@ -373,6 +378,14 @@ impl<T> Waiting<T> {
         self.answered = true;
         // Without an answer the member has been dropped, because the client is closed.
         answer.unwrap_or_else(|_| Err(Error::closed()))
+    }
+
+    /// Waits until the member's node is deleted, but not for long.
+    async fn leave(self) {
+        let mut leaving = Leaving::default();
+        leaving.add(&self.progress);
+        drop(self);
+        leaving.seen_through().await;
     }
 }
 

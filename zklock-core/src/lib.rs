@@ -89,6 +89,7 @@
 //!  credentials   kerberos   access                   who we log in as, and who may use what we create
 //!  level                                             what servers of each version can do
 //!  prometheus -> stats -> histogram                  the counters, and their text format
+//!  leaving                                           what a call that fails leaves at the servers
 //!  progress   owner   wait   error                   the progress of attempts, owners of locks, waits and errors
 //!  clock   platform   sync   files   parts           time, randomness, mutexes, files that may change, rows of bytes
 //!  zklock_machine                                    the algorithm, pure: a crate of its own
@@ -135,6 +136,7 @@ mod histogram;
 mod hold;
 #[cfg(feature = "kerberos")]
 mod kerberos;
+mod leaving;
 mod level;
 mod local_queue;
 mod lock;

@@ -6,6 +6,7 @@ mod choice;
 use crate::ask::silence;
 use crate::error::{Error, ErrorKind};
 use crate::hold::Hold;
+use crate::leaving::Leaving;
 use crate::local_queue::{Answer, Handle, LocalQueue, Own, Shared, Ticket};
 use crate::machine::claim::Claim;
 use crate::machine::protocol::Patience;
@@ -113,6 +114,10 @@ impl Lock {
     /// Like [`acquire`](Self::acquire), but waits no longer than `timeout`. Zero tries once, like
     /// [`try_acquire`](Self::try_acquire).
     ///
+    /// A call that fails has left the queue: it returns when the servers have confirmed that its node is deleted, or 30 ms
+    /// later at most. So a program may end right after it. (If the future is dropped instead, the node is deleted in the
+    /// background.)
+    ///
     /// An error of kind [`ErrorKind::Timeout`] names the holder, if the servers say who that is. For that this lock and its
     /// clones ask them shortly before the end of a wait, and after a try at most once a second.
     ///
@@ -158,18 +163,29 @@ impl Lock {
         if let Some(hold) = self.acquire_at_once(owner)? {
             return Ok(Some(hold));
         }
-        AcquireCall::begin(self).run(self.try_once(owner), Option::as_ref).await
-    }
-
-    async fn try_once(&self, owner: Owner) -> Result<Option<Hold>, Error> {
-        if let Some(choice) = &self.choice {
-            return choice.try_acquire_as(owner).await;
+        let mut leaving = Leaving::default();
+        let tried = AcquireCall::begin(self).run(self.try_once(owner, &mut leaving), Option::as_ref).await;
+        if !matches!(tried, Ok(Some(_))) {
+            leaving.seen_through().await;
         }
-        self.try_until(owner, Wait::at_most(Some(self.pool().options().try_timeout))).await
+        tried
     }
 
-    /// Tries until `wait` is over.
-    async fn try_until(&self, owner: Owner, wait: Wait) -> Result<Option<Hold>, Error> {
+    async fn try_once(&self, owner: Owner, leaving: &mut Leaving) -> Result<Option<Hold>, Error> {
+        if let Some(choice) = &self.choice {
+            return choice.try_acquire_as(owner, leaving).await;
+        }
+        let wait = Wait::at_most(Some(self.pool().options().try_timeout));
+        self.try_until(owner, wait, leaving).await
+    }
+
+    /// Tries until `wait` is over. If it returns no hold, `leaving` has what is left of the try.
+    async fn try_until(
+        &self,
+        owner: Owner,
+        wait: Wait,
+        leaving: &mut Leaving,
+    ) -> Result<Option<Hold>, Error> {
         let patience = self.pool().options().try_timeout;
         let mut deadline = pin!(wait.over());
         loop {
@@ -179,9 +195,14 @@ impl Lock {
             // The deadline ends the try, so the queue need not know it: nobody asks for the holder's name shortly before.
             let mut ticket =
                 self.queue.join(owner, self.spec.is_reentrant(), Patience::TriesOnce, Wait::Forever)?;
-            match answered(&mut ticket, deadline.as_mut()).await {
+            let answer = match answered(&mut ticket, deadline.as_mut()).await {
+                Some(Ok(Some(hold))) if !hold.valid_for().is_zero() => return Ok(Some(hold)),
+                answer => answer,
+            };
+            leaving.add(ticket.progress());
+            match answer {
                 // The process slept past the lease; see `acquire_within`.
-                Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
+                Some(Ok(Some(_))) => {}
                 Some(Ok(None)) if self.queue.is_unanswered_for(patience) => {
                     let (path, silence) = (self.path(), silence(self.pool()));
                     let message = format!(
@@ -208,7 +229,13 @@ impl Lock {
             if let Some(hold) = self.acquire_at_once(owner)? {
                 return Ok(hold);
             }
-            return AcquireCall::begin(self).run(self.acquire_within(owner, wait), |hold| Some(hold)).await;
+            let mut leaving = Leaving::default();
+            let acquires = self.acquire_within(owner, wait, &mut leaving);
+            let acquired = AcquireCall::begin(self).run(acquires, |hold| Some(hold)).await;
+            if acquired.is_err() {
+                leaving.seen_through().await;
+            }
+            return acquired;
         }
         let wait = Wait::at_most(Some(self.pool().options().try_timeout));
         match self.try_acquire_as(owner).await? {
@@ -253,9 +280,10 @@ impl Lock {
         Ok(again.or_else(|| self.queue.take(owner, reentrant)))
     }
 
-    async fn acquire_within(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
+    /// If it fails, `leaving` has what is left of the attempt.
+    async fn acquire_within(&self, owner: Owner, wait: Wait, leaving: &mut Leaving) -> Result<Hold, Error> {
         if let Some(choice) = &self.choice {
-            return choice.acquire_within(owner, wait).await;
+            return choice.acquire_within(owner, wait, leaving).await;
         }
         let mut deadline = pin!(wait.over());
         loop {
@@ -263,11 +291,14 @@ impl Lock {
                 return Ok(hold);
             }
             let mut ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::Waits, wait)?;
-            match answered(&mut ticket, deadline.as_mut()).await {
+            let answer = match answered(&mut ticket, deadline.as_mut()).await {
+                Some(Ok(Some(hold))) if !hold.valid_for().is_zero() => return Ok(hold),
+                answer => answer,
+            };
+            leaving.add(ticket.progress());
+            match answer {
                 // The process slept past the lease between the grant and now: queue again.
-                Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
-                Some(Ok(Some(hold))) => return Ok(hold),
-                Some(Ok(None)) => {}
+                Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(error),
                 None => {
                     let (path, trouble) = (self.path(), self.trouble(owner, &ticket));

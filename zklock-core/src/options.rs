@@ -7,7 +7,6 @@ use crate::credentials::Credentials;
 use crate::error::{Error, ErrorKind};
 use crate::level::ServerLevel;
 use crate::path::{Hosts, check_path};
-use crate::platform;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
 use std::time::Duration;
@@ -43,7 +42,8 @@ pub struct ClientOptions {
     pub(crate) session_timeout: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) try_timeout: Duration,
-    pub(crate) identity: String,
+    /// `None` means that it is made when the client connects, by the process that connects.
+    pub(crate) identity: Option<String>,
     pub(crate) credentials: Vec<Credentials>,
     pub(crate) access: Access,
     pub(crate) create_chroot: bool,
@@ -80,7 +80,7 @@ impl ClientOptions {
             session_timeout: Self::DEFAULT_SESSION_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
             try_timeout: TRY_TIMEOUT,
-            identity: platform::identity(),
+            identity: None,
             credentials: Vec::new(),
             access: Access::default(),
             create_chroot: false,
@@ -174,7 +174,8 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// Sets the name that others see: the data of the client's nodes. Default: `host/pid`.
+    /// Sets the name that others see: the data of the client's nodes. Default: `host/pid`, of the process
+    /// that connects.
     ///
     /// # Errors
     ///
@@ -185,7 +186,7 @@ impl ClientOptions {
                 format!("the identity has {} bytes: at most {LONGEST_IDENTITY} are allowed", identity.len());
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
-        identity.clone_into(&mut self.identity);
+        self.identity = Some(identity.to_owned());
         Ok(self)
     }
 

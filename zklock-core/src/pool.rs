@@ -36,6 +36,8 @@ const GOOD_BYE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Pool {
     options: Arc<ClientOptions>,
+    /// The name that others see. It stays as it was when the client connected, or equal locks would have unequal claims.
+    identity: String,
     runtime: Handle,
     slot: Arc<Slot>,
     closing: Arc<watch::Sender<bool>>,
@@ -48,6 +50,7 @@ pub(crate) struct Pool {
 impl Pool {
     pub(crate) fn new(options: ClientOptions, runtime: Handle, counters: Arc<Counters>) -> Self {
         let options = Arc::new(options);
+        let identity = options.identity.clone().unwrap_or_else(platform::identity);
         let slot = Arc::new(Slot::new(SlotState::Opening(None)));
         let closing = Arc::new(watch::Sender::new(false));
         let (keeps, kept) = watch::channel(true);
@@ -59,7 +62,7 @@ impl Pool {
             counters,
         };
         runtime.spawn(keeper.run());
-        Self { options, runtime, slot, closing, kept, guarded: Arc::default() }
+        Self { options, identity, runtime, slot, closing, kept, guarded: Arc::default() }
     }
 
     /// Returns a pool whose sessions a test opens.
@@ -68,11 +71,15 @@ impl Pool {
         let (_, kept) = watch::channel(true);
         let options = Arc::new(ClientOptions::new("none:1").unwrap());
         let (runtime, closing) = (Handle::current(), Arc::new(watch::Sender::new(false)));
-        Self { options, runtime, slot, closing, kept, guarded: Arc::default() }
+        Self { options, identity: String::new(), runtime, slot, closing, kept, guarded: Arc::default() }
     }
 
     pub(crate) fn options(&self) -> &ClientOptions {
         &self.options
+    }
+
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
     }
 
     pub(crate) fn runtime(&self) -> &Handle {

@@ -6,6 +6,7 @@ use crate::stats::Counters;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Mutex, lock_ignoring_poison};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// The number of a client's attempts that still owe something, and whether its holds are handed over.
@@ -52,6 +53,8 @@ pub(crate) struct Progress {
     own: Mutex<Option<Arc<str>>>,
     /// The names of its nodes, if it may have to wait.
     nodes: Mutex<Vec<String>>,
+    /// Woken when nothing is owed any more.
+    debtor: Mutex<Option<Waker>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,7 +71,8 @@ enum AttemptState {
 impl Progress {
     pub(crate) fn new(counters: &Arc<Counters>) -> Arc<Self> {
         let (state, asks, own) = (Mutex::new(AttemptState::Waits), Mutex::default(), Mutex::default());
-        Arc::new(Self { counters: counters.clone(), state, asks, own, nodes: Mutex::default() })
+        let (nodes, debtor) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { counters: counters.clone(), state, asks, own, nodes, debtor })
     }
 
     /// Notes that its owner already holds this lock, together with others. Only if the attempt has to wait can it be
@@ -115,7 +119,20 @@ impl Progress {
             == AttemptState::Owed
         {
             self.counters.attempts.owed.fetch_sub(1, Ordering::AcqRel);
+            let debtor = lock_ignoring_poison(&self.debtor).take();
+            debtor.into_iter().for_each(Waker::wake);
         }
+    }
+
+    /// Waits until nothing is owed. One task or thread can wait.
+    pub(crate) fn poll_settled(&self, context: &mut Context<'_>) -> Poll<()> {
+        let state = lock_ignoring_poison(&self.state);
+        if *state != AttemptState::Owed {
+            return Poll::Ready(());
+        }
+        // Before the state can change.
+        *lock_ignoring_poison(&self.debtor) = Some(context.waker().clone());
+        Poll::Pending
     }
 
     pub(crate) fn is_wanted(&self) -> bool {

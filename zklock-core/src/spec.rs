@@ -289,8 +289,8 @@ impl LockSpec {
         }
     }
 
-    /// Returns the claims of this lock for a client with these options.
-    pub(crate) fn claims_of(&self, client: &ClientOptions) -> Result<Vec<Claim>, Error> {
+    /// Returns the claims of this lock for a client with these options, which others see under this name.
+    pub(crate) fn claims_of(&self, client: &ClientOptions, identity: &str) -> Result<Vec<Claim>, Error> {
         if let Kind::Any(members) = &self.kind {
             let claims = self.claims()?;
             check_choice(&self.path, members, &claims, client.hosts.chroot.len())?;
@@ -298,7 +298,7 @@ impl LockSpec {
         }
         let mut claims = self.claims()?;
         // Done here, because a set may contain sets, and its nodes name the queues of all.
-        node_data::write(&mut claims, &client.identity);
+        node_data::write(&mut claims, identity);
         let mut permits = claims.iter().filter_map(|claim| claim.permits.as_ref());
         permits.try_for_each(|permits| check_permits_fit(permits, client))?;
         check_set_fits(&self.path, &claims, client)?;
@@ -416,8 +416,8 @@ mod tests {
             let list: Vec<_> = (0..entries).map(|number| format!("ip:10.0.0.{number}:r")).collect();
             ClientOptions::new("zk").unwrap().access(list.join(",").parse().unwrap())
         };
-        assert!(set.claims_of(&client(1)).is_ok());
-        let error = set.claims_of(&client(120)).unwrap_err();
+        assert!(set.claims_of(&client(1), "db7").is_ok());
+        let error = set.claims_of(&client(120), "db7").unwrap_err();
         assert!(error.to_string().contains("the access list"), "{error}");
     }
 
@@ -482,8 +482,8 @@ mod tests {
     fn a_set_within_a_set_is_named_with_all_its_queues() {
         let mutex = |path| LockSpec::mutex(path).unwrap();
         let inner = LockSpec::all([mutex("/a"), mutex("/b")]).unwrap();
-        let client = ClientOptions::new("nowhere:1").unwrap().identity("db7").unwrap();
-        let claims = LockSpec::all([inner, mutex("/c")]).unwrap().claims_of(&client).unwrap();
+        let client = ClientOptions::new("nowhere:1").unwrap();
+        let claims = LockSpec::all([inner, mutex("/c")]).unwrap().claims_of(&client, "db7").unwrap();
         let (identity, queues) = node_data::read(&claims[0].data);
         assert_eq!((&*identity, queues.len()), ("db7", 3));
     }

@@ -84,36 +84,86 @@ impl Wait {
         self.deadline().is_some_and(|at| at <= Instant::now())
     }
 
-    /// Waits until this wait is over, and returns the timeout that the caller gave.
-    ///
-    /// Whoever polls it reads the clock: its timer belongs to the I/O thread, which may be late. A thread that wakes by itself
-    /// at the deadline needs no timer.
+    /// Waits until this wait is over, and returns the timeout that the caller gave. A wait that is [cut short](cut_short) is
+    /// over.
     pub(crate) async fn over(self) -> Duration {
-        let Self::Until(Deadline { at, timeout }) = self else { return pending().await };
-        let wakes = WAKES_AT.get().is_some_and(|wakes_at| wakes_at <= at);
-        let timer = async { if wakes { pending().await } else { tokio::time::sleep_until(at.into()).await } };
-        let mut timer = pin!(timer);
-        poll_fn(|context| if Instant::now() >= at { Poll::Ready(()) } else { timer.as_mut().poll(context) })
-            .await;
+        let (at, timeout) = match self {
+            Self::Until(Deadline { at, timeout }) => (Some(at), timeout),
+            Self::Once | Self::Forever => (None, Duration::MAX),
+        };
+        let is_cut_short =
+            poll_fn(|_| if THREAD.get().is_cut_short { Poll::Ready(()) } else { Poll::Pending });
+        let until_then = async {
+            match at {
+                Some(at) => until(at).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = is_cut_short => {}
+            () = until_then => {}
+        }
         timeout
     }
 }
 
-thread_local! {
-    /// When this thread polls again by itself. It has no destructor, so it still exists while the thread ends.
-    static WAKES_AT: Cell<Option<Instant>> = const { Cell::new(None) };
+/// Waits until this moment.
+///
+/// Whoever polls it reads the clock: its timer belongs to the I/O thread, which may be late. A thread that wakes by itself
+/// needs no timer.
+pub(crate) async fn until(at: Instant) {
+    let wakes = THREAD.get().wakes;
+    let timer = async { if wakes { pending().await } else { tokio::time::sleep_until(at.into()).await } };
+    let mut timer = pin!(timer);
+    poll_fn(|context| {
+        if Instant::now() >= at {
+            return Poll::Ready(());
+        }
+        let mut thread = THREAD.get();
+        if thread.wakes {
+            thread.wakes_at = Some(thread.wakes_at.map_or(at, |other| other.min(at)));
+            THREAD.set(thread);
+        }
+        timer.as_mut().poll(context)
+    })
+    .await;
 }
 
-/// Calls `poll` on a thread that polls again at the deadline, whatever the I/O thread does.
-pub(crate) fn polled_until<T>(deadline: Option<Instant>, poll: impl FnOnce() -> T) -> T {
-    struct Before(Option<Instant>);
+/// What a thread that polls a future does for it.
+#[derive(Clone, Copy, Default)]
+struct Thread {
+    /// Whether it polls again at the time that the future wants.
+    wakes: bool,
+    wakes_at: Option<Instant>,
+    is_cut_short: bool,
+}
+
+thread_local! {
+    /// It has no destructor, so it still exists while the thread ends.
+    static THREAD: Cell<Thread> = const { Cell::new(Thread { wakes: false, wakes_at: None, is_cut_short: false }) };
+}
+
+/// Polls on a thread that polls again by itself, at the moment that this returns, whatever the I/O thread does.
+pub(crate) fn polled<T>(poll: impl FnOnce() -> T) -> (T, Option<Instant>) {
+    within(Thread { wakes: true, ..Thread::default() }, poll)
+}
+
+/// The same, but all waits are over, as if their time had come.
+pub(crate) fn cut_short<T>(poll: impl FnOnce() -> T) -> (T, Option<Instant>) {
+    within(Thread { wakes: true, is_cut_short: true, wakes_at: None }, poll)
+}
+
+fn within<T>(thread: Thread, poll: impl FnOnce() -> T) -> (T, Option<Instant>) {
+    struct Before(Thread);
     impl Drop for Before {
         fn drop(&mut self) {
-            WAKES_AT.set(self.0);
+            THREAD.set(self.0);
         }
     }
-    let _before = Before(WAKES_AT.replace(deadline));
-    poll()
+    let _before = Before(THREAD.replace(thread));
+    let polled = poll();
+    (polled, THREAD.get().wakes_at)
 }
 
 impl From<Duration> for Wait {
@@ -144,7 +194,6 @@ impl fmt::Display for Wait {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::pin::pin;
     use std::task::{Context, Waker};
 
     const LONG: Duration = Duration::from_secs(600);
@@ -163,22 +212,28 @@ mod tests {
         // There is no runtime here, so a timer would panic.
         let mut context = Context::from_waker(Waker::noop());
         let (long, over) = (Wait::from(LONG), Wait::at_most(Some(Duration::ZERO)));
-        for (wait, is_over) in [(long, false), (over, true)] {
+        for (wait, is_over) in [(long, false), (over, true), (Wait::Forever, false)] {
             let mut future = pin!(wait.over());
-            let polled = polled_until(wait.deadline(), || future.as_mut().poll(&mut context));
-            assert_eq!(polled.is_ready(), is_over);
+            let (now, wakes_at) = polled(|| future.as_mut().poll(&mut context));
+            assert_eq!(now.is_ready(), is_over);
+            assert_eq!(wakes_at, wait.deadline().filter(|_| !is_over));
         }
-        assert_eq!(WAKES_AT.get(), None);
+        assert!(!THREAD.get().wakes);
     }
 
     #[test]
-    fn one_that_wakes_too_late_has_a_timer() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let _within = runtime.enter();
-        let (soon, later) = (Wait::from(Duration::from_millis(5)), Wait::from(LONG));
-        let mut future = pin!(soon.over());
+    fn a_wait_may_be_cut_short_and_what_follows_it_is_not() {
         let mut context = Context::from_waker(Waker::noop());
-        assert!(polled_until(later.deadline(), || future.as_mut().poll(&mut context)).is_pending());
-        runtime.block_on(future);
+        for wait in [Wait::from(LONG), Wait::Forever] {
+            let at = Instant::now() + LONG;
+            let mut future = pin!(async {
+                wait.over().await;
+                until(at).await;
+            });
+            assert!(polled(|| future.as_mut().poll(&mut context)).0.is_pending());
+            let (now, wakes_at) = cut_short(|| future.as_mut().poll(&mut context));
+            assert!(now.is_pending());
+            assert_eq!(wakes_at, Some(at), "the wait is over, and what follows has its time");
+        }
     }
 }

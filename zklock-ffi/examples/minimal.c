@@ -15,6 +15,7 @@ int main(int count, char **words) {
         status = zklock_release(hold);
     }
     if (status != ZKLOCK_OK) fprintf(stderr, "%s: %s\n", zklock_status_name(status), zklock_last_error());
+    zklock_client_close(client);
     zklock_hold_free(hold);
     zklock_lock_free(lock);
     zklock_client_free(client);

@@ -94,6 +94,9 @@ pub extern "C-unwind" fn zklock_lock_path(
 /// After ZKLOCK_TIMEOUT, the message of zklock_last_error names the holder, if the servers say who
 /// that is. For that a wait asks them shortly before its end, and a try at most once a second.
 ///
+/// A call that fails leaves no node in the queue, so the process may end right after it. It waits
+/// until the servers have confirmed that, for 30 ms at most.
+///
 /// @param lock the lock.
 /// @param timeout in milliseconds. 0 tries once, and takes the try timeout if no server answers.
 ///         ZKLOCK_FOREVER waits as long as it takes. With any other timeout the call returns in

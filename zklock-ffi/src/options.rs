@@ -224,7 +224,7 @@ pub extern "C-unwind" fn zklock_options_set_heartbeat(
 }
 
 /// Sets the name under which others see this client in a queue. It is the data of the nodes that
-/// the client creates. Default: "host/pid".
+/// the client creates. Default: "host/pid" of the process that connects.
 ///
 /// @param options the options.
 /// @param identity 1024 bytes at most.

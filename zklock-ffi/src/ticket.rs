@@ -130,7 +130,8 @@ pub extern "C-unwind" fn zklock_acquire_finish(
 
 /// Cancels a wait, and returns at once. The ticket's descriptor becomes readable, its event comes,
 /// and zklock_acquire_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
-/// Nothing is left behind in the queue.
+/// Nothing is left behind in the queue: the node is deleted in the background. Before the process
+/// ends, close the client, which waits for that.
 ///
 /// @param ticket the ticket. You must still free it.
 /// @return ZKLOCK_OK.

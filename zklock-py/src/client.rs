@@ -43,9 +43,9 @@ use zklock_core::{ErrorKind, Wait};
 /// ``Unreachable``. If such a call is the first to use the client, it connects first, for up to ``connect_timeout``.
 ///
 /// ``chroot`` puts all paths below that node, which must exist unless ``create_chroot`` is set. ``identity`` is the
-/// name under which others see this client in a queue, by default ``host/pid``. ``tls`` is a ``Tls``. ``auth`` is a
-/// ``Digest``, ``Sasl`` or ``Kerberos`` to log in as, or a list of these. ``server_version`` is the version of the
-/// servers, such as ``(3, 4)``. If it is not given, the client asks them.
+/// name under which others see this client in a queue, by default ``host/pid`` of the process that connects. ``tls``
+/// is a ``Tls``. ``auth`` is a ``Digest``, ``Sasl`` or ``Kerberos`` to log in as, or a list of these.
+/// ``server_version`` is the version of the servers, such as ``(3, 4)``. If it is not given, the client asks them.
 ///
 /// Normally the client has the servers confirm its holds every twelfth of the session timeout. That adds up if
 /// thousands of clients hold something all day, for example as leaders of thousands of elections. ``heartbeat=False``

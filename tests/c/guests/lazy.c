@@ -25,8 +25,19 @@ static void free_lazy(lazy made) {
     zklock_client_free(made.client);
 }
 
+static void shows_this_process(const zklock_contender *contender, void *token) {
+    const char *pid = strrchr(contender->identity, '/');
+    if (contender->token != *(uint64_t *)token) return;
+    CHECK(pid && atoi(pid + 1) == getpid());
+    *(uint64_t *)token = 0;
+}
+
 static void use(lazy made) {
-    give_back(acquire(made.lock, SOON_MS));
+    zklock_hold *hold = acquire(made.lock, SOON_MS);
+    uint64_t token = token_of(hold);
+    OK(zklock_contenders(made.lock, shows_this_process, &token));
+    CHECK(!token);
+    give_back(hold);
     CHECK(stat_of(made.client, ZKLOCK_STAT_SESSIONS) == 1);
 }
 

@@ -315,3 +315,19 @@ assert states.get(timeout=50) is zklock.ConnectionState.CLOSED
 print("well")
 """
     program(start, text, hosts, path)
+
+
+def test_a_client_that_connects_after_the_fork_shows_each_process_by_its_own_number(
+    start: Start, hosts: str, path: str
+) -> None:
+    text = """
+pid = os.fork()
+with zk.mutex(path, timeout=50) as hold:
+    shown = [contender.identity for contender in zk.mutex(path).contenders() if contender.token == hold.token]
+    assert [name.rpartition("/")[2] for name in shown] == [str(os.getpid())], shown
+if not pid:
+    os._exit(0)
+assert ends(pid) == 0
+print("well")
+"""
+    program(start, text, hosts, path)

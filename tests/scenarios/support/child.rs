@@ -4,9 +4,11 @@
 //! its standard input does.
 
 use crate::support::{SOON, options};
+use ground::until;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -94,6 +96,17 @@ impl Process {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Whether it ends by killing itself.
+    pub(crate) fn is_killed(&mut self) -> bool {
+        // `wait` would close its standard input, which ends it.
+        let mut status = None;
+        until(SOON, || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.and_then(|status| status.signal()) == Some(Signal::KILL.as_raw())
     }
 
     /// Returns when it is gone.

@@ -179,7 +179,7 @@ impl DoubleBarrier {
     /// Fails like [`enter`](Self::enter) does. When the time is up it fails with
     /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if the barrier has not opened, and with
     /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer. The
-    /// member then leaves in the background.
+    /// member has left by then, or leaves in the background if the servers take longer than 30 ms.
     pub fn enter_timeout(&self, timeout: Duration) -> Result<Member, Error> {
         self.enter_within(timeout, None)
     }
@@ -197,7 +197,7 @@ impl DoubleBarrier {
         interrupt: Option<&Interrupt>,
     ) -> Result<Member, Error> {
         let wait = wait.into();
-        self.core.wait(wait, interrupt, |barrier| barrier.enter_within(wait)).and_then(Member::here)
+        self.core.wait_and_leave(wait, interrupt, |barrier| barrier.enter_within(wait)).and_then(Member::here)
     }
 
     /// Like [`enter_timeout`](Self::enter_timeout), but returns at once. The I/O thread calls `ready`
@@ -321,6 +321,7 @@ impl Member {
         let wait = wait.into();
         // A thread that must not wait must not change anything.
         let leaving = self.core.get_to_wait()?.begin_to_leave(wait)?;
-        self.core.wait(wait, interrupt, |_| leaving)
+        // It keeps the deadline by itself.
+        self.core.wait(Wait::Forever, interrupt, |_| leaving)
     }
 }

@@ -67,11 +67,28 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         R: Send,
         F: Future<Output = Result<R, Error>> + Send,
     {
-        let made = match self.0.now()? {
-            Some(made) => made,
-            None => self.0.of(&self.0.connector.connect(how_long, interrupt)?)?,
-        };
-        made.wait(how_long, interrupt, call)
+        self.made(how_long, interrupt)?.wait(how_long, interrupt, call)
+    }
+
+    /// The same for a call that keeps the deadline by itself, and then needs a moment to leave.
+    pub(super) fn wait_and_leave<'a, R, F>(
+        &'a self,
+        connecting: Wait,
+        interrupt: Option<&Interrupt>,
+        call: impl FnOnce(&'a T) -> F,
+    ) -> Result<R, Error>
+    where
+        R: Send,
+        F: Future<Output = Result<R, Error>> + Send,
+    {
+        self.made(connecting, interrupt)?.wait(Wait::Forever, interrupt, call)
+    }
+
+    fn made(&self, connecting: Wait, interrupt: Option<&Interrupt>) -> Result<&ForkSafe<T>, Error> {
+        match self.0.now()? {
+            Some(made) => Ok(made),
+            None => self.0.of(&self.0.connector.connect(connecting, interrupt)?),
+        }
     }
 
     /// Starts a call that ends with `wait`, and returns at once. It connects first if necessary. The I/O thread calls `ready`

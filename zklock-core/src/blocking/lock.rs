@@ -68,7 +68,7 @@ impl Lock {
     }
 
     /// Like [`acquire_timeout`](Self::acquire_timeout), but also ends when the interrupt is triggered. Without a time it
-    /// waits for ever.
+    /// waits for ever. After an interrupt it leaves the queue as a wait does that has timed out.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Lock {
         if let Some(hold) = self.at_once(owner)? {
             return Ok(hold);
         }
-        self.core.wait(wait, interrupt, |lock| lock.acquire_as(owner, wait)).and_then(Hold::here)
+        self.core.wait_and_leave(wait, interrupt, |lock| lock.acquire_as(owner, wait)).and_then(Hold::here)
     }
 
     /// Acquires the lock if it is free, and returns `None` if somebody else holds it or is in the queue. It blocks until

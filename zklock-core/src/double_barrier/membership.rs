@@ -42,7 +42,7 @@ impl Membership {
         progress: Arc<Progress>,
     ) -> Self {
         let members = usize::try_from(members).unwrap_or(usize::MAX);
-        let data = node_data::of(&client.pool().options().identity);
+        let data = node_data::of(client.pool().identity());
         let machine = Box::new(member::Member::new(&path, members, data, patience));
         let source = SessionSource::Slot(client.pool().slot().clone());
         // The session does not heal what a member leaves behind, because the name does not show whose it is.

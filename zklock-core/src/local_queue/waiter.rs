@@ -74,7 +74,7 @@ impl Ticket {
         Poll::Ready(answer.unwrap_or_else(|_| Err(Error::closed())))
     }
 
-    pub(super) fn progress(&self) -> &Arc<Progress> {
+    pub(crate) fn progress(&self) -> &Arc<Progress> {
         &self.progress
     }
 

@@ -14,6 +14,7 @@ use crate::ask::{ask_for_ever, silence};
 use crate::ensemble::ReadFailure;
 use crate::error::{Error, ErrorKind};
 use crate::hold::Hold;
+use crate::leaving::Leaving;
 use crate::local_queue::{Answer, Ticket};
 use crate::machine::claim::Claim;
 use crate::machine::protocol::{Operation, Outcome, Patience};
@@ -57,16 +58,25 @@ impl Choice {
     }
 
     /// Like [`Lock::try_acquire_as`].
-    pub(super) fn try_acquire_as(&self, owner: Owner) -> Acquiring<'_, Option<Hold>> {
+    pub(super) fn try_acquire_as<'a>(
+        &'a self,
+        owner: Owner,
+        leaving: &'a mut Leaving,
+    ) -> Acquiring<'a, Option<Hold>> {
         let patience = self.pool().options().try_timeout;
-        Box::pin(self.try_until(owner, Wait::at_most(Some(patience))))
+        Box::pin(self.try_until(owner, Wait::at_most(Some(patience)), leaving))
     }
 
     /// Like [`Lock::acquire_as`], with a wait.
-    pub(super) fn acquire_within(&self, owner: Owner, wait: Wait) -> Acquiring<'_, Hold> {
+    pub(super) fn acquire_within<'a>(
+        &'a self,
+        owner: Owner,
+        wait: Wait,
+        leaving: &'a mut Leaving,
+    ) -> Acquiring<'a, Hold> {
         Box::pin(async move {
             let soon = wait.no_longer_than(self.pool().options().try_timeout);
-            let is_unheard = match self.try_until(owner, soon).await {
+            let is_unheard = match self.try_until(owner, soon, leaving).await {
                 Ok(Some(hold)) => return Ok(hold),
                 Ok(None) => false,
                 // It waits for the servers too.
@@ -77,22 +87,40 @@ impl Choice {
                 return Ok(hold);
             }
             let mut places = self.join(owner, wait)?;
-            let mut over = pin!(wait.over());
-            loop {
-                let (lock, answer) = tokio::select! {
-                    biased;
-                    first = first_answer(&mut places) => first,
-                    _ = &mut over => return Err(self.in_vain(&places, wait, is_unheard)),
-                };
-                match answer {
-                    Ok(Some(hold)) if !hold.valid_for().is_zero() => return Ok(hold),
-                    // The process slept past the lease between the grant and now: queue again.
-                    Ok(_) => places.push(self.locks[lock].place(lock, owner, wait)?),
-                    Err(error) => return Err(error),
-                }
-                places.sort_unstable_by_key(|place| place.lock);
-            }
+            let waited = self.wait_in(&mut places, owner, wait, is_unheard).await;
+            places.iter().for_each(|place| leaving.add(place.ticket.progress()));
+            waited
         })
+    }
+
+    /// Waits in all of these places.
+    async fn wait_in(
+        &self,
+        places: &mut Vec<Place>,
+        owner: Owner,
+        wait: Wait,
+        is_unheard: bool,
+    ) -> Result<Hold, Error> {
+        let mut over = pin!(wait.over());
+        loop {
+            let (index, answer) = tokio::select! {
+                biased;
+                first = first_answer(places) => first,
+                _ = &mut over => return Err(self.in_vain(places, wait, is_unheard)),
+            };
+            match answer {
+                Ok(Some(hold)) if !hold.valid_for().is_zero() => {
+                    places.remove(index);
+                    return Ok(hold);
+                }
+                // The process slept past the lease between the grant and now: queue again.
+                Ok(_) => {
+                    let lock = places[index].lock;
+                    places[index] = self.locks[lock].place(lock, owner, wait)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Says that no lock is free. It names the holder of the first one only: hundreds of questions would be a flood.
@@ -104,7 +132,12 @@ impl Choice {
     }
 
     /// Acquires a free lock; `None` if there is none.
-    async fn try_until(&self, owner: Owner, wait: Wait) -> Result<Option<Hold>, Error> {
+    async fn try_until(
+        &self,
+        owner: Owner,
+        wait: Wait,
+        leaving: &mut Leaving,
+    ) -> Result<Option<Hold>, Error> {
         if let Some(hold) = self.at_once(owner)? {
             return Ok(Some(hold));
         }
@@ -117,7 +150,7 @@ impl Choice {
         let mut next = 0;
         while !free.is_empty() && !wait.is_over() {
             let lock = &self.locks[free.remove(next)];
-            if let Some(hold) = lock.try_until(owner, wait).await? {
+            if let Some(hold) = lock.try_until(owner, wait, leaving).await? {
                 return Ok(Some(hold));
             }
             next = random_bits().checked_rem(free.len() as u128).map_or(0, |next| next as usize);
@@ -204,13 +237,13 @@ impl Lock {
     }
 }
 
-/// Takes the first place that has an answer off the list, and returns both. Locks that are granted as well are released
-/// when their places are dropped.
-async fn first_answer(places: &mut Vec<Place>) -> (usize, Answer) {
+/// Returns the index of the first place that has an answer, and the answer. Locks that are granted as well are released when
+/// their places are dropped.
+async fn first_answer(places: &mut [Place]) -> (usize, Answer) {
     poll_fn(|context| {
-        for index in 0..places.len() {
-            if let Poll::Ready(answer) = places[index].ticket.poll_answer(context) {
-                return Poll::Ready((places.remove(index).lock, answer));
+        for (index, place) in places.iter_mut().enumerate() {
+            if let Poll::Ready(answer) = place.ticket.poll_answer(context) {
+                return Poll::Ready((index, answer));
             }
         }
         Poll::Pending

@@ -5,7 +5,7 @@ use super::io::Io;
 use super::wait::too_late;
 use crate::error::{Error, ErrorKind};
 use crate::sync::lock_ignoring_poison;
-use crate::wait::{GRACE, Wait, polled_until};
+use crate::wait::{GRACE, Wait};
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -135,7 +135,7 @@ impl<T> Call<T> {
         let is_ending = Handle::try_current().is_err_and(|error| error.is_thread_local_destroyed());
         let _runtime = (!is_ending).then(|| task.io.enter());
         let mut context = Context::from_waker(&waits.waker);
-        let result = match polled_until(self.deadline, || waits.call.as_mut().poll(&mut context)) {
+        let result = match waits.call.as_mut().poll(&mut context) {
             Poll::Ready(result) => result,
             Poll::Pending if now < deadline + GRACE => return,
             Poll::Pending => Err(too_late()),

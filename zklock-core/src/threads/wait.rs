@@ -4,14 +4,15 @@ use super::interrupt::Interrupt;
 use super::io::{self, Io};
 use super::park::{Parked, Signal};
 use crate::error::{Error, ErrorKind};
-use crate::wait::polled_until;
+use crate::wait::{cut_short, polled};
 use std::pin::Pin;
 use std::task::{Context, Waker};
 use std::time::Instant;
 use tokio::runtime::Handle;
 
 /// Polls the future on this thread until it is ready, the deadline has come, or the interrupt is
-/// triggered. At the deadline it is polled once more.
+/// triggered. At the deadline it is polled once more. After an interrupt, what it waits for is over,
+/// and it may take a moment to leave.
 pub(crate) fn wait<T: Send>(
     io: &Io,
     future: impl Future<Output = T> + Send,
@@ -68,28 +69,35 @@ fn poll(
     let interrupt = interrupt.map(|interrupt| (interrupt, interrupt.register(&signal)));
     let waker = Waker::from(signal.clone());
     let mut context = Context::from_waker(&waker);
-    let mut in_time = true;
-    let interrupted = || Error::new(ErrorKind::Interrupted, "the wait was interrupted");
-    loop {
-        if interrupt.is_some_and(|(interrupt, registered)| interrupt.has_ended(registered)) {
-            return Err(interrupted());
-        }
-        if polled_until(deadline, || future.as_mut().poll(&mut context)).is_ready() {
-            return Ok(());
-        }
-        if !in_time {
+    let interrupted = || interrupt.is_some_and(|(interrupt, registered)| interrupt.has_ended(registered));
+    if interrupted() {
+        return Err(interruption());
+    }
+    let (mut is_late, mut is_interrupted) = (false, false);
+    let (mut now, mut wakes_at) = polled(|| future.as_mut().poll(&mut context));
+    while now.is_pending() {
+        if is_late {
             return Err(too_late());
         }
-        let parked = signal.wait(deadline);
+        if is_interrupted && wakes_at.is_none() {
+            break;
+        }
+        let until = [deadline, wakes_at].into_iter().flatten().min();
+        let parked = signal.wait(until);
         if let Err(forked) = io.refuse_forked() {
             // A signal handler has forked, and returned in the child. The wait belongs to the parent.
             std::mem::forget(future);
             return Err(forked);
         }
-        in_time = match parked {
-            Parked::Woken => true,
-            Parked::Late => false,
-            Parked::Interrupted => return Err(interrupted()),
-        };
+        is_late = parked == Parked::Late && until == deadline;
+        let first = !is_interrupted;
+        is_interrupted |= parked == Parked::Interrupted || interrupted();
+        let polls = || future.as_mut().poll(&mut context);
+        (now, wakes_at) = if is_interrupted && first { cut_short(polls) } else { polled(polls) };
     }
+    if is_interrupted { Err(interruption()) } else { Ok(()) }
+}
+
+fn interruption() -> Error {
+    Error::new(ErrorKind::Interrupted, "the wait was interrupted")
 }

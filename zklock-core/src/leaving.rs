@@ -1,0 +1,41 @@
+//! What a call that fails leaves at the servers.
+//!
+//! A program may end as soon as its call has returned. A deletion that is not sent by then is never sent: the node stays in
+//! the queue, and the dead program is granted the lock. So the call waits until the servers have confirmed the deletion. To
+//! wait until it is written to the socket would be less: a server that was stopped first answers what it was asked before,
+//! and if nobody is there any more to take that, it drops the connection with what it has not read.
+
+use crate::progress::Progress;
+use crate::wait::until;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a call waits. It may be late by 50 ms, so this leaves its thread some time to wake.
+const PATIENCE: Duration = Duration::from_millis(30);
+
+/// The attempts of a call that nobody wants any more.
+#[derive(Default)]
+pub(crate) struct Leaving(Vec<Arc<Progress>>);
+
+impl Leaving {
+    /// Adds an attempt. The caller drops its ticket next.
+    pub(crate) fn add(&mut self, progress: &Arc<Progress>) {
+        progress.owe();
+        self.0.push(progress.clone());
+    }
+
+    /// Waits until nothing is left of them, but not for long.
+    pub(crate) async fn seen_through(self) {
+        let settled = async {
+            for progress in &self.0 {
+                poll_fn(|context| progress.poll_settled(context)).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = settled => {}
+            () = until(Instant::now() + PATIENCE) => {}
+        }
+    }
+}
