@@ -3,6 +3,7 @@
 
 pub use crate::guardian::command as guardian_command;
 pub use crate::hold::{Loss, Wanted};
+pub use crate::sockets::above_streams;
 pub use crate::threads::{
     call::Call,
     fork::{OfProcess, Process, has_forked, mark_processes},

@@ -89,7 +89,7 @@
 //!  level                                             what servers of each version can do
 //!  prometheus -> stats -> histogram                  the counters, and their text format
 //!  progress   owner   wait   error                   the progress of attempts, owners of locks, waits and errors
-//!  clock   platform   sync   files   parts           time, randomness, mutexes, files that may change, rows of bytes
+//!  clock   platform   sync   files   parts   sockets time, randomness, mutexes, files that may change, rows of bytes, sockets
 //!  zklock_machine                                    the algorithm, pure: a crate of its own
 //! ```
 
@@ -156,6 +156,7 @@ mod semaphore;
 mod session;
 mod session_key;
 mod set;
+mod sockets;
 mod spec;
 mod stats;
 mod sync;
