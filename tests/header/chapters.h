@@ -227,6 +227,23 @@
  * set up once and then fork its workers. If another thread was making or freeing such objects at the
  * moment of the fork, they may return ZKLOCK_FORKED in the child.
  *
+ * Descriptors
+ * -----------
+ *
+ * Close only descriptors that you have opened. Some programs close all others when they become
+ * daemons. With those of this library, they close every client: its holds are lost at once
+ * (ZKLOCK_REASON_CLIENT_CLOSED), and calls return ZKLOCK_CLOSED, with a message that says so. _free
+ * still frees. A new client works, but the locks of the old one are only free once its session has
+ * timed out. So become a daemon first and then connect, or close the client before.
+ *
+ * The library notices in the next call, and by itself in the next heartbeat or, without a hold, within
+ * a third of the session timeout. It looks before it uses a descriptor, so it does not write to a file
+ * of yours that has got the number. It may do so if you close its descriptors while it is busy (another
+ * thread is in a call, or something goes on that a _start has begun), or close a few of them only.
+ *
+ * A program may run without standard streams. The library keeps nothing on the numbers 0 to 2, except
+ * for a moment while the first client of a process connects, so you may open them at any other time.
+ *
  * Constructors
  * ------------
  *

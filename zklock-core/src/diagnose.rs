@@ -6,6 +6,7 @@ use crate::options::ClientOptions;
 use crate::path::{Hosts, written};
 use crate::pool::Slot;
 use crate::probe;
+use crate::sockets;
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
@@ -119,7 +120,7 @@ fn time_to_look(options: &ClientOptions) -> Duration {
 }
 
 async fn look(options: &ClientOptions, host: &str, port: u16, deadline: Instant) -> String {
-    match timeout_at(deadline, TcpStream::connect((host, port))).await {
+    match timeout_at(deadline, sockets::connect((host, port))).await {
         Ok(Ok(stream)) => accepted(options, host, stream, deadline).await,
         Ok(Err(error)) => error.to_string(),
         Err(_) => "does not answer".to_owned(),

@@ -38,7 +38,7 @@ zklock_machine::listed! {
         /// The access list or the server's rules forbid it, or the servers are too old for it: correct the
         /// rights or the setup.
         Refused,
-        /// The client is closed: make a new one.
+        /// The client is closed, or the program has closed its descriptors: make a new one.
         Closed,
         /// The wait was interrupted from outside.
         Interrupted,

@@ -3,11 +3,13 @@
 
 pub use crate::guardian::command as guardian_command;
 pub use crate::hold::{Loss, Wanted};
+pub use crate::sockets::above_streams;
 pub use crate::threads::{
     call::Call,
+    descriptors::Opened,
     fork::{OfProcess, Process, has_forked, mark_processes},
     fork_safe::ForkSafe,
-    io::call_later,
+    io::{call_later, check_descriptors, log_panics},
     log::{TakeLine, log_to},
     park::{Park, Parked, park_by},
 };

@@ -19,6 +19,7 @@ use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::pool::{Pool, Slot};
 use crate::session::{Link, Session};
+use crate::sockets::above_streams;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmsg};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use std::ffi::OsStr;
@@ -82,8 +83,9 @@ impl Guardian {
             return Err(Error::closed());
         }
         let place = Place::take(pool.guarded())?;
-        let (ours, theirs) = std::os::unix::net::UnixStream::pair()
-            .map_err(|error| failed(format_args!("it cannot be spoken to: {error}")))?;
+        let pair = std::os::unix::net::UnixStream::pair()
+            .and_then(|(ours, theirs)| Ok((above_streams(ours.into())?.into(), theirs)));
+        let (ours, theirs) = pair.map_err(|error| failed(format_args!("it cannot be spoken to: {error}")))?;
         let ourselves = pidfd_open(getpid(), PidfdFlags::empty()).map_err(|error| {
             failed(format_args!("it cannot watch this process, as on Linux before 5.3: {error}"))
         })?;

@@ -91,7 +91,7 @@
 //!  prometheus -> stats -> histogram                  the counters, and their text format
 //!  leaving                                           what a call that fails leaves at the servers
 //!  progress   owner   wait   error                   the progress of attempts, owners of locks, waits and errors
-//!  clock   platform   sync   files   parts           time, randomness, mutexes, files that may change, rows of bytes
+//!  clock   platform   sync   files   parts   sockets time, randomness, mutexes, files that may change, rows of bytes, sockets
 //!  zklock_machine                                    the algorithm, pure: a crate of its own
 //! ```
 
@@ -159,6 +159,7 @@ mod semaphore;
 mod session;
 mod session_key;
 mod set;
+mod sockets;
 mod spec;
 mod stats;
 mod sync;

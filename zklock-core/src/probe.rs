@@ -1,8 +1,8 @@
 //! Whether a port uses TLS, if that is certain. A client that expects the other kind can wait for ever.
 
+use crate::sockets;
 use std::io;
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// How long a port may take to answer one question.
@@ -53,7 +53,7 @@ pub(crate) async fn is_for_others(is_tls: bool, host: &str, port: u16) -> bool {
 /// Whether the answer is certainly of that kind.
 async fn answers(host: &str, port: u16, question: &[u8], is_so: fn(&[u8]) -> Option<bool>) -> bool {
     let answer = async {
-        let stream = TcpStream::connect((host, port)).await?;
+        let stream = sockets::connect((host, port)).await?;
         stream.writable().await?;
         // The buffer of a new connection has room for it.
         stream.try_write(question)?;

@@ -4,8 +4,9 @@ use crate::failure::Failure;
 use crate::raw::uncancelled;
 use crate::status::zklock_status::{self, ZKLOCK_INTERNAL, ZKLOCK_OK};
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use zklock_core::face::log_panics;
 
 // Nothing before or after `uncancelled` may have a destructor: see its comment.
 
@@ -58,7 +59,7 @@ fn caught<T>(call: &str, body: impl FnOnce() -> T) -> Result<T, String> {
 #[cold]
 #[inline(never)]
 fn silence() {
-    set_hook(Box::new(|panic| tracing::error!("zklock panicked: {panic}")));
+    log_panics();
 }
 
 #[cold]

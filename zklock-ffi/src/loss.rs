@@ -18,7 +18,7 @@ c_enum! {
         /// The client did not hear from the servers in time, so others may hold the lock by now.
         #[from(LeaseLapsed)]
         ZKLOCK_REASON_LEASE_LAPSED = 3,
-        /// The client was closed.
+        /// The client was closed, or the program has closed descriptors of the library.
         #[from(ClientClosed)]
         ZKLOCK_REASON_CLIENT_CLOSED = 4,
         /// A reason that has no number: the message of ZKLOCK_LOST names it.

@@ -3,8 +3,11 @@
 use crate::failure::Failure;
 use crate::status::zklock_status::ZKLOCK_REFUSED;
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use zklock_core::face::{Opened, above_streams, check_descriptors};
 
 /// Whether something is ready, with a descriptor that is readable then. The descriptor is created
 /// when it is first asked for, because a process has few descriptors and may have thousands of
@@ -15,14 +18,51 @@ pub(crate) struct Readiness(Mutex<State>);
 #[derive(Default)]
 struct State {
     is_ready: bool,
-    descriptor: Option<EventFd>,
+    descriptor: Option<Bell>,
+}
+
+/// A descriptor. If the program closes it, its number may be that of something else, which must not be touched.
+struct Bell {
+    file: Arc<File>,
+    opened: Opened,
+}
+
+impl Bell {
+    fn new() -> io::Result<Self> {
+        // Not inherited by programs that the host starts, and non-blocking.
+        let made = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        Ok(Self { file: Arc::new(above_streams(made.into())?.into()), opened: Opened::now() })
+    }
+
+    fn ring(&self) {
+        if self.opened.are_ours() {
+            // This only fails if it is already readable.
+            let _ = (&*self.file).write(&1_u64.to_ne_bytes());
+        }
+    }
+
+    fn hush(&self) {
+        if self.opened.are_ours() {
+            // This only fails if it is not readable.
+            let _ = (&*self.file).read(&mut [0; 8]);
+        }
+    }
+}
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        check_descriptors();
+        if !self.opened.are_ours() {
+            std::mem::forget(self.file.clone());
+        }
+    }
 }
 
 impl Readiness {
     pub(crate) fn raise(&self) {
         let mut state = self.state();
         if !std::mem::replace(&mut state.is_ready, true) {
-            state.descriptor.as_ref().map(raise);
+            state.descriptor.as_ref().map(Bell::ring);
         }
     }
 
@@ -30,8 +70,7 @@ impl Readiness {
     pub(crate) fn lower(&self) {
         let mut state = self.state();
         if std::mem::replace(&mut state.is_ready, false) {
-            // This only fails if it is not readable.
-            state.descriptor.as_ref().map(EventFd::read);
+            state.descriptor.as_ref().map(Bell::hush);
         }
     }
 
@@ -39,18 +78,17 @@ impl Readiness {
     pub(crate) fn number(&self) -> Result<RawFd, Failure> {
         let mut state = self.state();
         if let Some(made) = &state.descriptor {
-            return Ok(made.as_raw_fd());
+            return Ok(made.file.as_raw_fd());
         }
-        // Not inherited by programs that the host starts, and non-blocking.
-        let made = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map_err(|error| {
+        let made = Bell::new().map_err(|error| {
             let message =
                 format!("the system has no descriptor left ({error}): raise the limit of open files");
             Failure::new(ZKLOCK_REFUSED, message)
         })?;
         if state.is_ready {
-            raise(&made);
+            made.ring();
         }
-        Ok(state.descriptor.insert(made).as_raw_fd())
+        Ok(state.descriptor.insert(made).file.as_raw_fd())
     }
 
     #[cfg(test)]
@@ -70,20 +108,15 @@ impl Readiness {
     }
 }
 
-fn raise(descriptor: &EventFd) {
-    // This only fails if it is already readable.
-    let _ = descriptor.write(1);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{Arc, Barrier};
+    use std::sync::Barrier;
 
     /// Whether its descriptor is readable. This check lowers it.
     fn is_readable(of: &Readiness) -> bool {
         of.number().unwrap();
-        of.state().descriptor.as_ref().unwrap().read().is_ok()
+        of.state().descriptor.as_ref().is_some_and(|bell| (&*bell.file).read(&mut [0; 8]).is_ok())
     }
 
     #[test]

@@ -12,15 +12,19 @@ use crate::error::refused;
 use crate::exit::{is_over, later};
 use crate::patched;
 use crate::sync::lock_ignoring_poison;
+use crate::wait::Doorbell;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::Timespec;
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use zklock_core::face::Process;
+
+/// How long the thread that stays sleeps at most.
+const SLICE: Duration = Duration::from_secs(10);
 
 /// A function, and its arguments.
 pub(crate) type Call = (Py<PyAny>, Py<PyTuple>);
@@ -52,7 +56,7 @@ struct State {
     /// How many threads or greenlets run strands.
     running: usize,
     /// Wakes the thread that stays, or the greenlet that starts others.
-    bell: Option<Arc<OwnedFd>>,
+    bell: Option<Arc<Doorbell>>,
     is_for_greenlets: bool,
 }
 
@@ -168,8 +172,7 @@ impl State {
 
     fn ring(&self) {
         if let Some(bell) = &self.bell {
-            // This only fails if it was rung very often without being heard.
-            let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
+            bell.ring();
         }
     }
 
@@ -202,10 +205,10 @@ impl Hand {
 impl Hand {
     /// Makes it a queue for greenlets. Returns the descriptor that is readable when there is something to start.
     fn listen(&self, py: Python<'_>) -> PyResult<i32> {
-        let bell = new_bell().map_err(|error| {
+        let bell = Doorbell::new().map(Arc::new).map_err(|error| {
             refused(py, format!("the system has no descriptor left ({error}): raise the limit of open files"))
         })?;
-        let descriptor = bell.as_raw_fd();
+        let descriptor = bell.descriptor();
         let mut state = lock_ignoring_poison(&self.queue.state);
         state.is_for_greenlets = true;
         // A waiting thread ends.
@@ -222,7 +225,7 @@ impl Hand {
         }
         let state = lock_ignoring_poison(&self.queue.state);
         if let Some(bell) = &state.bell {
-            hush(bell);
+            bell.hush();
         }
         state.is_for_greenlets
     }
@@ -260,8 +263,8 @@ impl Hand {
             let bell = {
                 let mut state = lock_ignoring_poison(&self.queue.state);
                 let waits = self.queue.stays && !state.is_for_greenlets && state.ready.is_empty();
-                if waits && state.bell.is_none() {
-                    state.bell = new_bell().ok();
+                if waits && state.bell.as_ref().is_none_or(|bell| bell.is_lost()) {
+                    state.bell = Doorbell::new().map(Arc::new).ok();
                 }
                 match &state.bell {
                     Some(bell) if waits => bell.clone(),
@@ -295,17 +298,11 @@ impl Hand {
     }
 }
 
-fn new_bell() -> rustix::io::Result<Arc<OwnedFd>> {
-    eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map(Arc::new)
-}
-
-fn hush(bell: &OwnedFd) {
-    let _ = rustix::io::read(bell, &mut [0; 8]);
-}
-
-fn sleep_until_it_rings(bell: &OwnedFd) {
-    while poll(&mut [PollFd::new(bell, PollFlags::IN)], None).is_err() {}
-    hush(bell);
+fn sleep_until_it_rings(bell: &Doorbell) {
+    let slice = Timespec { tv_sec: SLICE.as_secs() as i64, tv_nsec: 0 };
+    // In each slice it looks whether the program has closed the bell.
+    while bell.listen(Some(&slice)).is_some_and(|heard| heard.unwrap_or(0) == 0) {}
+    bell.hush();
     while is_over() {
         // It must not enter the interpreter again.
         std::thread::park();

@@ -97,6 +97,7 @@ mod _zklock {
     fn prepare(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         crate::exit::refuse_subinterpreter(module.py())?;
+        zklock_core::face::log_panics();
         // Load them now, so that raising an error later runs no Python code.
         crate::error::prepare(module.py())?;
         crate::value::prepare(module.py())?;

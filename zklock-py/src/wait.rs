@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zklock_core::Error;
-use zklock_core::face::{Park, Parked, Process, park_by};
+use zklock_core::face::{Opened, Park, Parked, above_streams, check_descriptors, park_by};
 
 const FIRST_SLEEP: Duration = Duration::from_millis(20);
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -72,17 +72,18 @@ fn run_handlers(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Wakes the main thread, or a greenlet. A forked child has a copy: it must not hear what is meant for the parent, and
-/// must not close a descriptor whose number it may be using for something else by then.
+/// must not close a descriptor whose number it may be using for something else by then. Neither must a program that has closed
+/// our descriptors.
 #[derive(Debug)]
 pub(crate) struct Doorbell {
     descriptor: Arc<OwnedFd>,
-    process: Process,
+    opened: Opened,
 }
 
 impl Doorbell {
-    pub(crate) fn new() -> rustix::io::Result<Self> {
-        let descriptor = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        Ok(Self { descriptor, process: Process::current() })
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let made = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { descriptor: Arc::new(above_streams(made)?), opened: Opened::now() })
     }
 
     /// Readable once it has rung.
@@ -90,21 +91,35 @@ impl Doorbell {
         self.descriptor.as_raw_fd()
     }
 
-    pub(crate) fn is_forked(&self) -> bool {
-        self.process.is_forked()
+    /// Whether it is of no use here.
+    pub(crate) fn is_lost(&self) -> bool {
+        !self.opened.are_ours()
+    }
+
+    pub(crate) fn ring(&self) {
+        if !self.is_lost() {
+            // This only fails if it was rung very often without being heard.
+            let _ = rustix::io::write(&self.descriptor, &1_u64.to_ne_bytes());
+        }
     }
 
     pub(crate) fn hush(&self) {
-        if !self.is_forked() {
+        if !self.is_lost() {
             let _ = rustix::io::read(&self.descriptor, &mut [0; 8]);
         }
+    }
+
+    /// Sleeps until it rings, or until this time has passed. `None` if it is of no use here.
+    pub(crate) fn listen(&self, time: Option<&Timespec>) -> Option<rustix::io::Result<usize>> {
+        check_descriptors();
+        (!self.is_lost()).then(|| poll(&mut [PollFd::new(&self.descriptor, PollFlags::IN)], time))
     }
 
     /// `None` if the system has no descriptor left. Then a wait does not notice signals, but still works.
     fn of_this_thread() -> Option<Arc<Self>> {
         DOORBELL.with_borrow_mut(|doorbell| {
             // A signal handler may wait while its thread waits: it must not hear what is meant for the outer wait.
-            let free = |doorbell: &&Arc<Self>| Arc::strong_count(doorbell) == 1 && !doorbell.is_forked();
+            let free = |doorbell: &&Arc<Self>| Arc::strong_count(doorbell) == 1 && !doorbell.is_lost();
             if doorbell.as_ref().filter(free).is_none() {
                 *doorbell = Some(Arc::new(Self::new().ok()?));
             }
@@ -115,7 +130,8 @@ impl Doorbell {
 
 impl Drop for Doorbell {
     fn drop(&mut self) {
-        if self.is_forked() {
+        check_descriptors();
+        if self.is_lost() {
             std::mem::forget(self.descriptor.clone());
         }
     }
@@ -125,15 +141,13 @@ impl Park for Doorbell {
     fn park(&self, deadline: Option<Instant>) -> Parked {
         let mut longest = FIRST_SLEEP;
         loop {
-            if self.is_forked() {
-                // The caller checks that next, and refuses.
-                return Parked::Woken;
-            }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let sleep = left.map_or(longest, |left| left.min(longest));
             // It is at most a second.
             let sleep = Timespec::try_from(sleep).ok();
-            match poll(&mut [PollFd::new(&self.descriptor, PollFlags::IN)], sleep.as_ref()) {
+            // If it is of no use, the caller checks that next, and refuses.
+            let Some(heard) = self.listen(sleep.as_ref()) else { return Parked::Woken };
+            match heard {
                 Ok(0) if left.is_some_and(|left| left <= longest) => return Parked::Late,
                 Ok(0) | Err(Errno::INTR) => {
                     if let Some(Err(exception)) = Python::try_attach(run_handlers) {
@@ -152,7 +166,6 @@ impl Park for Doorbell {
     }
 
     fn unpark(&self) {
-        // This only fails if it was rung very often without being heard.
-        let _ = rustix::io::write(&self.descriptor, &1_u64.to_ne_bytes());
+        self.ring();
     }
 }

@@ -32,7 +32,7 @@ crate::listed! {
         NodeDeleted,
         /// The ensemble could not confirm the hold in time, so others may hold the lock by now.
         LeaseLapsed,
-        /// The client was closed.
+        /// The client was closed, or the program has closed its descriptors.
         ClientClosed,
         /// The client closed the session to get rid of a node that it may not delete. Give the client that right.
         SessionClosed,

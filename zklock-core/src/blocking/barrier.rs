@@ -263,7 +263,7 @@ impl Member {
     /// Returns why the member is lost; `None` if it is not. It does not wait. See
     /// [`Member::loss`](crate::Member::loss).
     pub fn loss(&self) -> Option<LossReason> {
-        self.core.look(Some(LossReason::Forked), crate::Member::loss)
+        self.core.look(Some(self.core.io().opened().loss()), crate::Member::loss)
     }
 
     /// Blocks until the member is lost, but no longer than `timeout`, and returns the reason. Without a

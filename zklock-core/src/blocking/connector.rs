@@ -7,12 +7,13 @@ use crate::options::ClientOptions;
 use crate::stats::Stats;
 use crate::sync::lock_ignoring_poison;
 use crate::threads::call::Call;
-use crate::threads::fork::Home;
+use crate::threads::descriptors::{Listener, Opened, Told};
 use crate::threads::fork_safe::ForkSafe;
 use crate::threads::interrupt::Interrupt;
-use crate::threads::io::{Io, check_resources, refuse_to_block};
+use crate::threads::io::{Io, check_descriptors, check_resources, refuse_to_block};
 use crate::threads::wait::wait;
 use crate::wait::Wait;
+use once_cell::race::OnceBox;
 use std::fmt;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -30,8 +31,8 @@ pub(super) struct Connector(Arc<Shared>);
 struct Shared {
     options: ClientOptions,
     state: Mutex<ConnectorState>,
-    /// The process in which it was first needed. No other process reads the state.
-    home: Home,
+    /// When it was first needed. No other process reads the state.
+    opened: OnceBox<Opened>,
     /// Notified when it is connected or closed, and when its last owner drops it.
     settled: Arc<Notify>,
     listener: Option<StateListener>,
@@ -58,7 +59,7 @@ impl Connector {
     /// Makes a connector that does nothing yet.
     pub(super) fn new(options: ClientOptions, listener: Option<StateListener>) -> Self {
         let state = Mutex::new(ConnectorState::Unconnected);
-        Self(Arc::new(Shared { options, state, home: Home::new(), settled: Arc::default(), listener }))
+        Self(Arc::new(Shared { options, state, opened: OnceBox::new(), settled: Arc::default(), listener }))
     }
 
     /// Makes the same connector with a listener. Call it before anybody has used the connector.
@@ -71,12 +72,13 @@ impl Connector {
     }
 
     pub(super) fn refuse_forked(&self) -> Result<(), Error> {
-        self.0.home.refuse_forked()
+        self.0.opened.get().map_or(Ok(()), |opened| opened.check())
     }
 
     /// Returns how the client is connected; `None` if it has not connected yet, or belongs to another process.
     pub(super) fn connection_state(&self) -> Option<ConnectionState> {
         match &*self.state()? {
+            _ if self.refuse_forked().is_err() => Some(ConnectionState::Closed),
             ConnectorState::Connected(client) => Some(client.fixed().connection_state()),
             ConnectorState::Closed(_) => Some(ConnectionState::Closed),
             ConnectorState::Unconnected | ConnectorState::Connecting { .. } => None,
@@ -85,13 +87,13 @@ impl Connector {
 
     /// Whether it was used by a process from which this one was forked. It is useless here then.
     pub(super) fn is_forked(&self) -> bool {
-        self.0.home.is_forked()
+        self.0.opened.get().is_some_and(|opened| opened.process().is_forked())
     }
 
     /// Returns the client, if it is connected.
     pub(super) fn connected(&self) -> Option<Connected> {
         match &*self.state()? {
-            ConnectorState::Connected(client) => Some(client.clone()),
+            ConnectorState::Connected(client) if !client.io().is_lost() => Some(client.clone()),
             _ => None,
         }
     }
@@ -118,6 +120,7 @@ impl Connector {
         refuse_to_block()?;
         self.refuse_forked()?;
         if let Some(client) = self.connected() {
+            client.get()?;
             return Ok(client);
         }
         let io = Io::start()?;
@@ -179,12 +182,14 @@ impl Connector {
     /// this process.
     pub(super) fn follow(
         &self,
-        mut listener: impl FnMut(ConnectionState) + Send + 'static,
+        listener: impl FnMut(ConnectionState) + Send + 'static,
     ) -> Result<Watch, Error> {
-        self.0.home.settle()?;
         let io = Io::start()?;
+        self.settle()?;
+        let listener = Listener::new(ConnectionState::Closed, listener);
         let (shared, settled) = (Arc::downgrade(&self.0), self.0.settled.clone());
-        let following = async move {
+        Ok(Watch::start(&io, listener, |listener| async move {
+            let listener = |state| Listener::call(&listener, state);
             loop {
                 let mut change = pin!(settled.notified());
                 // Registered before the state is read, so that no later change is missed.
@@ -197,8 +202,7 @@ impl Connector {
                     None => return,
                 }
             }
-        };
-        Ok(Watch::new(io.spawn(following), io.process()))
+        }))
     }
 
     /// Closes the client, if there is one, for good.
@@ -219,7 +223,8 @@ impl Connector {
 
     /// Forgets the client for good, and returns what was connected, for the caller to close.
     fn shut(&self) -> Result<Option<Connected>, Error> {
-        self.0.home.settle()?;
+        check_descriptors();
+        self.settle()?;
         let mut state = lock_ignoring_poison(&self.0.state);
         let before = std::mem::replace(&mut *state, ConnectorState::Closed(None));
         // If a client was connected, `follow` reports the end.
@@ -243,7 +248,7 @@ impl Connector {
 
     /// Waits for the outcome of connecting, which is started unless it is already under way.
     fn outcome(&self, io: &Io) -> Result<impl Future<Output = ConnectResult> + Send + use<>, Error> {
-        self.0.home.settle()?;
+        self.settle()?;
         let (sender, receiver) = oneshot::channel();
         let mut connecting = lock_ignoring_poison(&self.0.state);
         match &mut *connecting {
@@ -262,15 +267,33 @@ impl Connector {
 
     /// `None` in a process that has not used it.
     fn state(&self) -> Option<MutexGuard<'_, ConnectorState>> {
-        self.0.home.is_here().then(|| lock_ignoring_poison(&self.0.state))
+        let is_here = self.0.opened.get().is_some_and(|opened| !opened.process().is_forked());
+        is_here.then(|| lock_ignoring_poison(&self.0.state))
+    }
+
+    /// Notes that it is needed here. Fails if that was before a fork, or before the program closed our descriptors.
+    fn settle(&self) -> Result<(), Error> {
+        self.0.opened.get_or_init(|| Box::new(Opened::now())).check()
     }
 }
 
 impl Drop for Connector {
     fn drop(&mut self) {
-        if self.is_forked() {
-            // The parent owns it, and another of its threads may have been changing it.
+        if Arc::strong_count(&self.0) == 1 {
+            check_descriptors();
+        }
+        if self.refuse_forked().is_err() {
+            // The parent owns it, and another of its threads may have been changing it. Or it would wake the I/O thread.
             std::mem::forget(self.0.clone());
+        }
+    }
+}
+
+impl Told for Shared {
+    fn end(&self) {
+        let was_closed = matches!(*lock_ignoring_poison(&self.state), ConnectorState::Closed(_));
+        if let (false, Some(listener)) = (was_closed, &self.listener) {
+            listener(ConnectionState::Closed);
         }
     }
 }
@@ -345,6 +368,9 @@ impl Opening {
             return;
         }
         if let (Ok(client), Some(listener)) = (&outcome, listener) {
+            if let Some(shared) = self.shared.upgrade() {
+                io.tell(Arc::downgrade(&shared) as Weak<dyn Told>);
+            }
             // It ends when the client is closed, which also happens when the client is dropped everywhere.
             io.spawn(follow(client.fixed().connection(), move |state| listener(state)));
         }

@@ -6,9 +6,13 @@ use crate::error::{Error, LossReason};
 use crate::guarded::{Committed, Guarded};
 use crate::hold::{HoldState, Token};
 use crate::owner::Owner;
+use crate::threads::descriptors::{Listener, Opened, Told};
 use crate::threads::fork::Process;
 use crate::threads::fork_safe::ForkSafe;
+use crate::threads::io::{Io, check_descriptors};
 use crate::wait::Wait;
+use std::fmt;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::task::AbortHandle;
 
@@ -51,9 +55,10 @@ impl Hold {
         self.core.fixed().node()
     }
 
-    /// Returns the state of the hold. In a forked child it is [lost](LossReason::Forked).
+    /// Returns the state of the hold. In a forked child it is [lost](LossReason::Forked), and so it is [after the program has
+    /// closed descriptors of zklock](super#descriptors).
     pub fn state(&self) -> HoldState {
-        self.core.look(HoldState::Lost(LossReason::Forked), crate::Hold::state)
+        self.core.look(HoldState::Lost(self.core.io().opened().loss()), crate::Hold::state)
     }
 
     /// Returns how long the lock is certain to be held, even if the ensemble is not heard from again. Zero means that
@@ -89,12 +94,12 @@ impl Hold {
     /// ```
     pub fn on_lost(&self, callback: impl FnOnce(LossReason) + Send + 'static) -> Result<Watch, Error> {
         let loss = self.core.get()?.loss();
-        let task = self.core.io().spawn(async move {
+        let listener = Listener::once(LossReason::ClientClosed, callback);
+        Ok(Watch::start(self.core.io(), listener, |listener| async move {
             if let Some(reason) = loss.come().await {
-                callback(reason);
+                Listener::call(&listener, reason);
             }
-        });
-        Ok(Watch::new(task, self.process()))
+        }))
     }
 
     /// Calls `callback` when others want what this hold has. It is not called if the hold ends, or the [`Watch`] is
@@ -114,12 +119,15 @@ impl Hold {
     /// ```
     pub fn on_wanted(&self, callback: impl FnOnce() + Send + 'static) -> Result<Watch, Error> {
         let wanted = self.core.get()?.notice();
-        let task = self.core.io().spawn(async move {
-            if wanted.come().await {
+        // At the end there is nothing left that others could want.
+        let listener = Listener::once(false, |is_wanted| {
+            if is_wanted {
                 callback();
             }
         });
-        Ok(Watch::new(task, self.process()))
+        Ok(Watch::start(self.core.io(), listener, |listener| async move {
+            Listener::call(&listener, wanted.come().await);
+        }))
     }
 
     /// Returns whether others are known to want what this hold has. It does not wait. See
@@ -150,7 +158,9 @@ impl Hold {
     /// hold looks out for them; see [`Hold::wanted`](crate::Hold::wanted) for what that costs.
     pub fn wanted(&self) -> Wanted {
         // Not in a forked child, where its mutexes may be locked for ever.
-        self.core.look((), crate::Hold::look_out);
+        if let Ok(hold) = self.core.get() {
+            hold.look_out();
+        }
         Wanted::new(self.core.adopt(self.core.fixed().unasked_notice()))
     }
 
@@ -231,7 +241,9 @@ impl Hold {
     /// Releases the lock in the background, like dropping the hold does, but without checking the owner, and even while
     /// other code still has the hold.
     pub fn let_go(&self) {
-        self.core.look((), crate::Hold::let_go);
+        if let Ok(hold) = self.core.get() {
+            hold.let_go();
+        }
     }
 
     /// This hold, or an error if it has been lost since it was granted.
@@ -272,7 +284,7 @@ impl Loss {
 
     /// Returns why the hold was lost; `None` if it is not. It does not wait.
     pub fn reason(&self) -> Option<LossReason> {
-        self.core.look(Some(LossReason::Forked), crate::hold::Loss::now)
+        self.core.look(Some(self.core.io().opened().loss()), crate::hold::Loss::now)
     }
 
     /// Blocks until the hold is lost, but no longer than `timeout`, and returns the reason; `None` if the hold is
@@ -295,23 +307,44 @@ impl Loss {
 
 /// Keeps a callback registered. Dropping it ends that. See [`Hold::on_lost`] and
 /// [`Client::on_connection`](super::Client::on_connection).
-#[derive(Debug)]
 #[must_use = "dropping it ends the watch"]
 pub struct Watch {
     task: AbortHandle,
-    process: Process,
+    opened: Opened,
+    listener: Arc<dyn Told>,
 }
 
 impl Watch {
-    pub(super) fn new(task: AbortHandle, process: Process) -> Self {
-        Self { task, process }
+    /// Runs `watching` on the I/O thread, which calls the listener.
+    pub(super) fn start<V, F>(
+        io: &Io,
+        listener: Arc<Listener<V>>,
+        watching: impl FnOnce(Weak<Listener<V>>) -> F,
+    ) -> Self
+    where
+        V: Clone + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        io.tell(Arc::downgrade(&listener) as Weak<dyn Told>);
+        let task = io.spawn(watching(Arc::downgrade(&listener)));
+        Self { task, opened: io.opened(), listener }
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if !self.process.is_forked() {
+        check_descriptors();
+        if self.opened.are_ours() {
             self.task.abort();
+        } else {
+            // What the function has belongs to the parent.
+            std::mem::forget(self.listener.clone());
         }
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").finish_non_exhaustive()
     }
 }

@@ -10,8 +10,24 @@
 //! A call fails like the asynchronous call of the same name does. It can also fail with:
 //!
 //! * [`ErrorKind::Forked`] in a child process, if the parent has used the client;
+//! * [`ErrorKind::Closed`] if the program has closed [descriptors](self#descriptors) of this crate;
 //! * [`ErrorKind::Interrupted`] when its [`Interrupt`] is triggered;
 //! * [`ErrorKind::Deadlock`] in a callback of this crate, which must not wait.
+//!
+//! # Descriptors
+//!
+//! A program that closes all descriptors that it does not know, as some do when they become daemons, closes those of the I/O
+//! thread too. Then all clients of this module are closed: calls on what they made fail with [`ErrorKind::Closed`], and holds
+//! are [lost](crate::LossReason::ClientClosed). A new client works. Locks that were held are free for others once the session
+//! has timed out. So become a daemon first and then connect, or close the client before.
+//!
+//! This is noticed in the next call, and without one in the next heartbeat or, without a hold, within a third of the session
+//! timeout. It is checked before a descriptor is used, so that no file of the program is written to which has got its number.
+//! Such a file may be written to if the program closes descriptors while another thread is in a call, or a started one goes
+//! on, or if it closes only a few of these.
+//!
+//! The numbers 0 to 2 are left to the program even if nothing is open there, except for a moment while the first client of a
+//! process connects.
 //!
 //! # Fork
 //!

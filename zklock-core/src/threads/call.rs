@@ -1,7 +1,7 @@
 //! A call that runs in the background, for event loops.
 
-use super::fork::Process;
-use super::io::Io;
+use super::descriptors::{Listener, Opened};
+use super::io::{Io, check_descriptors};
 use super::wait::too_late;
 use crate::error::{Error, ErrorKind};
 use crate::sync::lock_ignoring_poison;
@@ -23,7 +23,9 @@ pub struct Call<T> {
     state: Arc<Mutex<CallState<T>>>,
     /// `None` if there was a result from the beginning.
     task: Option<Task>,
-    process: Process,
+    /// What is called when there is a result.
+    ready: Option<Arc<Listener<()>>>,
+    opened: Opened,
     deadline: Option<Instant>,
 }
 
@@ -53,17 +55,20 @@ impl<T: Send + 'static> Call<T> {
         call: impl Future<Output = Result<T, Error>> + Send + 'static,
         ready: impl FnOnce() + Send + 'static,
     ) -> Result<Self, Error> {
-        io.refuse_forked()?;
+        io.check()?;
         let waits = Waits { call: Box::pin(call), waker: Waker::noop().clone() };
         let state = Arc::new(Mutex::new(CallState::Waits(waits)));
         let waits = state.clone();
+        let listener = Listener::once((), |()| ready());
+        let ready = Arc::downgrade(&listener);
+        io.tell(ready.clone());
         let handle = io.spawn(async move {
             if poll_fn(|context| poll(&waits, context)).await {
-                ready();
+                Listener::call(&ready, ());
             }
         });
         let task = Task { handle, io: io.clone() };
-        Ok(Self { state, task: Some(task), process: io.process(), deadline: None })
+        Ok(Self { state, task: Some(task), ready: Some(listener), opened: io.opened(), deadline: None })
     }
 
     /// Gives it a deadline, which is that of the future as well: see [`due`](Self::due).
@@ -81,7 +86,7 @@ impl<T: Send + 'static> Call<T> {
     /// Makes a call that has its result from the beginning.
     pub(crate) fn over(result: Result<T, Error>) -> Self {
         let state = Arc::new(Mutex::new(CallState::Ready(result)));
-        Self { state, task: None, process: Process::current(), deadline: None }
+        Self { state, task: None, ready: None, opened: Opened::now(), deadline: None }
     }
 }
 
@@ -93,10 +98,11 @@ impl<T> Call<T> {
     /// * Fails like the call does;
     /// * [`ErrorKind::Interrupted`] after [`cancel`](Self::cancel);
     /// * [`ErrorKind::NotHeld`] if the result was already fetched;
-    /// * [`ErrorKind::Forked`] if the call belongs to the parent process.
+    /// * [`ErrorKind::Forked`] if the call belongs to the parent process; [`ErrorKind::Closed`] if the program has closed our
+    ///   descriptors.
     pub fn fetch(&self) -> Option<Result<T, Error>> {
-        if let Err(forked) = self.process.refuse_forked() {
-            return Some(Err(forked));
+        if let Err(lost) = self.opened.check() {
+            return Some(Err(lost));
         }
         let mut state = lock_ignoring_poison(&self.state);
         self.keep_deadline(&mut state);
@@ -146,7 +152,8 @@ impl<T> Call<T> {
     /// Ends the wait. From now on [`fetch`](Self::fetch) gives [`ErrorKind::Interrupted`], unless
     /// there was a result already. The function `ready` is not called any more.
     pub fn cancel(&self) {
-        if self.process.is_forked() {
+        check_descriptors();
+        if !self.opened.are_ours() {
             return;
         }
         let cancelled = Error::new(ErrorKind::Interrupted, "the wait was cancelled");
@@ -158,6 +165,7 @@ impl<T> Call<T> {
         self.abort();
     }
 
+    /// It wakes the I/O thread, so check its descriptors first.
     fn abort(&self) {
         if let Some(task) = &self.task {
             task.handle.abort();
@@ -178,9 +186,10 @@ fn poll<T>(state: &Mutex<CallState<T>>, context: &mut Context<'_>) -> Poll<bool>
 
 impl<T> Drop for Call<T> {
     fn drop(&mut self) {
-        if self.process.is_forked() {
-            // The call belongs to the parent.
-            std::mem::forget(self.state.clone());
+        check_descriptors();
+        if !self.opened.are_ours() {
+            // The call belongs to the parent, or would wake the I/O thread.
+            std::mem::forget((self.state.clone(), self.ready.clone()));
             return;
         }
         let unfetched = std::mem::replace(&mut *lock_ignoring_poison(&self.state), CallState::Fetched);
@@ -191,7 +200,7 @@ impl<T> Drop for Call<T> {
 
 impl<T> fmt::Debug for Call<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.process.is_forked() {
+        if !self.opened.are_ours() {
             return f.write_str("Call(of the parent)");
         }
         f.write_str(match &*lock_ignoring_poison(&self.state) {

@@ -125,39 +125,6 @@ fn forked() -> Error {
     Error::new(ErrorKind::Forked, message)
 }
 
-/// The process that used something first.
-#[derive(Debug, Default)]
-pub(crate) struct Home(AtomicU32);
-
-impl Home {
-    pub(crate) const fn new() -> Self {
-        Self(AtomicU32::new(0))
-    }
-
-    /// Makes this process the home, unless another one already is.
-    pub(crate) fn settle(&self) -> Result<(), Error> {
-        let here = Process::current();
-        match self.0.compare_exchange(0, here.0, Ordering::Relaxed, Ordering::Relaxed) {
-            Err(home) => Process(home).refuse_forked(),
-            Ok(_) => Ok(()),
-        }
-    }
-
-    pub(crate) fn refuse_forked(&self) -> Result<(), Error> {
-        if self.is_forked() { Err(forked()) } else { Ok(()) }
-    }
-
-    pub(crate) fn is_forked(&self) -> bool {
-        let home = self.0.load(Ordering::Relaxed);
-        home != 0 && Process(home).is_forked()
-    }
-
-    /// Whether it was used, and in this process.
-    pub(crate) fn is_here(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == Process::current().0
-    }
-}
-
 /// A value that each process has for itself, for a `static`. A child makes its own, and does not touch the parent's.
 ///
 /// # Examples
@@ -239,17 +206,6 @@ mod tests {
         assert_eq!(child, Process::by_mark(&mark));
         mark.store(0, Ordering::Relaxed);
         assert!(![parent, child].contains(&Process::by_mark(&mark)));
-    }
-
-    #[test]
-    fn a_home_is_where_it_was_used_first() {
-        let home = Home::new();
-        assert!(!home.is_here() && !home.is_forked());
-        home.settle().unwrap();
-        assert!(home.is_here() && !home.is_forked());
-        let abroad = Home(AtomicU32::new(u32::MAX));
-        assert!(!abroad.is_here() && abroad.is_forked());
-        assert_eq!(abroad.settle().unwrap_err().kind(), ErrorKind::Forked);
     }
 
     #[test]

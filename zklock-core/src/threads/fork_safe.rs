@@ -39,9 +39,10 @@ impl<T> ForkSafe<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a child.
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a child; [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the
+    /// program has closed our descriptors.
     pub fn get(&self) -> Result<&T, Error> {
-        self.io.refuse_forked()?;
+        self.io.check()?;
         Ok(&self.value)
     }
 
@@ -61,9 +62,9 @@ impl<T> ForkSafe<T> {
         self.value.clone()
     }
 
-    /// Asks the value for something; in a child, returns `in_a_child`.
-    pub(crate) fn look<R>(&self, in_a_child: R, look: impl FnOnce(&T) -> R) -> R {
-        if self.io.is_forked() { in_a_child } else { look(&self.value) }
+    /// Asks the value for something; returns `otherwise` if it must be left alone, as in a child.
+    pub(crate) fn look<R>(&self, otherwise: R, look: impl FnOnce(&T) -> R) -> R {
+        if self.io.is_lost() { otherwise } else { look(&self.value) }
     }
 
     /// Waits for a call. The caller's thread polls it. So that thread is the owner, its clock keeps the deadline, and the
@@ -92,7 +93,8 @@ impl<T> ForkSafe<T> {
     ///
     /// # Errors
     ///
-    /// [`Forked`](crate::ErrorKind::Forked) in a child. All other errors come with the result.
+    /// [`Forked`](crate::ErrorKind::Forked) in a child, and [`Closed`](crate::ErrorKind::Closed) if the program has closed our
+    /// descriptors. All other errors come with the result.
     pub fn start<R, F>(
         &self,
         ready: impl FnOnce() + Send + 'static,
@@ -115,8 +117,9 @@ impl<T> Clone for ForkSafe<T> {
 
 impl<T> Drop for ForkSafe<T> {
     fn drop(&mut self) {
-        if self.io.is_forked() {
-            // The parent owns it, and its mutexes may be locked for ever.
+        let is_last = Arc::strong_count(&self.value) == 1;
+        if self.io.is_lost() || (is_last && self.io.check().is_err()) {
+            // The parent owns it, and its mutexes may be locked for ever. Or it would wake the I/O thread.
             std::mem::forget(self.value.clone());
         }
     }
@@ -124,6 +127,6 @@ impl<T> Drop for ForkSafe<T> {
 
 impl<T: fmt::Debug> fmt::Debug for ForkSafe<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.io.is_forked() { f.write_str("(of the parent)") } else { self.value.fmt(f) }
+        if self.io.is_lost() { f.write_str("(of the parent)") } else { self.value.fmt(f) }
     }
 }

@@ -4,61 +4,73 @@
 //! crash handler sees ours too. And a write to a closed connection, which happens on the I/O thread, raises no SIGPIPE that
 //! anybody would see.
 
-use super::fork::{Home, OfProcess, Process};
+use super::descriptors::{Descriptors, Opened, Told};
+use super::fork::{OfProcess, Process};
 use crate::error::{Error, ErrorKind};
 use crate::sync::lock_ignoring_poison;
 use crate::wait::Wait;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use once_cell::race::OnceBox;
+use std::cell::{Cell, OnceCell};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
-use tokio::runtime::{EnterGuard, Handle};
+use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 use tokio::task::AbortHandle;
 
-/// The runtime of the I/O thread. The first client of a process starts the thread, and it never ends.
+/// The runtime of the I/O thread. The first client of a process starts the thread, and it never ends. If the program closes its
+/// descriptors, it stops where it is, and the next client starts another one.
 #[derive(Clone, Debug)]
 pub(crate) struct Io {
     runtime: Handle,
-    process: Process,
+    descriptors: Arc<Descriptors>,
     has_begun: Arc<AtomicBool>,
 }
 
 type Job = Box<dyn FnOnce() + Send>;
 
+static IO: OfProcess<Mutex<Option<Io>>> = OfProcess::new();
+
 thread_local! {
     /// The process in which this thread was started, if it is one of ours. In a child that is forked on it, it is the main
     /// thread.
     static OURS: Cell<Option<Process>> = const { Cell::new(None) };
+    /// On the I/O thread: what it depends on.
+    static DESCRIPTORS: OnceCell<Arc<Descriptors>> = const { OnceCell::new() };
 }
 
 impl Io {
     pub(crate) fn start() -> Result<Self, Error> {
-        static STARTED: OfProcess<Mutex<Option<Io>>> = OfProcess::new();
         refuse_second_process()?;
-        let mut started = lock_ignoring_poison(STARTED.here(|_| Mutex::default()));
-        if let Some(io) = &*started {
+        let mut started = lock_ignoring_poison(IO.here(|_| Mutex::default()));
+        if let Some(io) = started.as_ref().filter(|io| io.check().is_ok()) {
             return Ok(io.clone());
         }
-        let mut builder = tokio::runtime::Builder::new_current_thread();
-        // The resolver's threads are started when needed, and end soon.
-        builder.enable_all().thread_name("zklock-names").thread_keep_alive(Duration::from_millis(100));
-        let runtime = builder.build().map_err(|error| not_started(&error))?;
+        let (runtime, descriptors) = open_runtime().map_err(|error| not_started(&error))?;
         let has_begun = Arc::new(AtomicBool::new(false));
         let io = Self {
             runtime: runtime.handle().clone(),
-            process: Process::current(),
+            descriptors: descriptors.clone(),
             has_begun: has_begun.clone(),
         };
         start_thread("zklock-io", move || {
-            runtime.block_on(async {
-                has_begun.store(true, Ordering::Relaxed);
-                std::future::pending::<()>().await;
-            });
+            let _ = DESCRIPTORS.with(|here| here.set(descriptors.clone()));
+            let run = || {
+                runtime.block_on(async {
+                    has_begun.store(true, Ordering::Relaxed);
+                    std::future::pending::<()>().await;
+                });
+            };
+            // It panics if the program closes its descriptors after they were checked.
+            let _ = catch_unwind(AssertUnwindSafe(run));
+            descriptors.end();
+            stop();
         })?;
         *started = Some(io.clone());
         Ok(io)
@@ -75,15 +87,26 @@ impl Io {
     }
 
     pub(crate) fn process(&self) -> Process {
-        self.process
+        self.opened().process()
     }
 
-    pub(crate) fn is_forked(&self) -> bool {
-        self.process.is_forked()
+    pub(crate) fn opened(&self) -> Opened {
+        self.descriptors.opened()
     }
 
-    pub(crate) fn refuse_forked(&self) -> Result<(), Error> {
-        self.process.refuse_forked()
+    /// Whether it must be left alone: in a forked child, or because the program has closed its descriptors.
+    pub(crate) fn is_lost(&self) -> bool {
+        !self.opened().are_ours()
+    }
+
+    /// Fails if it must be left alone. Unlike [`is_lost`](Self::is_lost) it asks the system whether its descriptors are closed.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.descriptors.check()
+    }
+
+    /// Lets `told` know if the program closes our descriptors.
+    pub(crate) fn tell(&self, told: Weak<dyn Told>) {
+        self.descriptors.tell(told);
     }
 
     /// Returns the error for a session that was not opened in time, as far as the waiting thread can know the reason. While
@@ -97,6 +120,74 @@ impl Io {
         let message = format!("no session with {hosts} was opened {wait}: {advice}");
         Error::new(ErrorKind::Unreachable, message)
     }
+}
+
+/// Opens the descriptors of the I/O thread, with numbers above those of the standard streams.
+fn open_runtime() -> io::Result<(Runtime, Arc<Descriptors>)> {
+    // Its numbers are the lowest that are free, so those of streams that are closed are taken meanwhile. If another thread
+    // opens one of these streams in this moment, it gets another number, or what it has put there is closed.
+    let mut taken = Vec::new();
+    loop {
+        let next = OwnedFd::from(descriptor()?);
+        if next.as_raw_fd() > 2 {
+            break;
+        }
+        taken.push(next);
+    }
+    let descriptors = Arc::new(Descriptors::new()?);
+    let mut builder = Builder::new_current_thread();
+    // The resolver's threads are started when needed, and end soon.
+    builder.enable_all().thread_name("zklock-names").thread_keep_alive(Duration::from_millis(100));
+    builder.on_thread_park(stop_if_closed).on_thread_unpark(stop_if_closed);
+    Ok((builder.build()?, descriptors))
+}
+
+/// Stops the I/O thread if the program has closed its descriptors.
+fn stop_if_closed() {
+    DESCRIPTORS.with(|here| {
+        // A child that is forked on this thread has the same descriptors.
+        if let Some(descriptors) = here.get().filter(|descriptors| !descriptors.are_ours()) {
+            descriptors.end();
+            stop();
+        }
+    });
+}
+
+/// It drops nothing: that would close what has the same numbers by now.
+fn stop() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Lets panics be logged, and not printed. It is for a face that is a library of its own, and so has its own copy of the
+/// standard library: the host's panics are not affected.
+///
+/// # Examples
+///
+/// ```no_run
+/// zklock_core::face::log_panics();
+/// ```
+pub fn log_panics() {
+    set_hook(Box::new(|panic| {
+        // The runtime panics on a closed descriptor. To unwind would close it again, although it may be another one by now.
+        stop_if_closed();
+        tracing::error!("zklock panicked: {panic}");
+    }));
+}
+
+/// Notices whether the program has closed our descriptors since. Call it before you use a descriptor of your own that it would
+/// have closed together with these.
+///
+/// # Examples
+///
+/// ```
+/// zklock_core::face::check_descriptors();
+/// ```
+pub fn check_descriptors() {
+    let io = lock_ignoring_poison(IO.here(|_| Mutex::default())).clone();
+    // From now on, `Opened::are_ours` says so.
+    let _ = io.map(|io| io.check());
 }
 
 /// Runs `job` on the thread for callbacks, after the jobs that were handed over before it. A panic in it is caught.
@@ -144,18 +235,26 @@ pub fn call_later(job: impl FnOnce() + Send + 'static) -> Result<(), Error> {
 /// does not start a thread to see whether that works: while a shared object is being loaded, that would wait until it is.
 pub(crate) fn check_resources() -> Result<(), Error> {
     const DESCRIPTORS: usize = 10;
-    let one = |_| EventFd::from_flags(EfdFlags::EFD_CLOEXEC);
-    (0..DESCRIPTORS).map(one).collect::<Result<Vec<_>, _>>().map(drop).map_err(|error| {
+    (0..DESCRIPTORS).map(|_| descriptor()).collect::<Result<Vec<_>, _>>().map(drop).map_err(|error| {
         let message = format!("the system has no more descriptors ({error}): raise the limit of open files");
         Error::new(ErrorKind::Refused, message)
     })
 }
 
+/// Some descriptor, of no use.
+fn descriptor() -> nix::Result<EventFd> {
+    EventFd::from_flags(EfdFlags::EFD_CLOEXEC)
+}
+
 /// Without the feature `fork`, only one process among those forked from one another can use the client library: its threads
 /// do not exist in the others.
 fn refuse_second_process() -> Result<(), Error> {
-    static HOME: Home = Home::new();
-    if cfg!(feature = "fork") { Ok(()) } else { HOME.settle() }
+    static HOME: OnceBox<Process> = OnceBox::new();
+    if cfg!(feature = "fork") {
+        Ok(())
+    } else {
+        HOME.get_or_init(|| Box::new(Process::current())).refuse_forked()
+    }
 }
 
 /// Returns an error if this thread must not wait, because it would wait for itself.
@@ -167,7 +266,7 @@ pub(crate) fn refuse_to_block() -> Result<(), Error> {
     Ok(())
 }
 
-fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+pub(super) fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Error> {
     let builder = std::thread::Builder::new().name(name.into());
     let started = without_signals(|| {
         builder.spawn(|| {
@@ -195,7 +294,7 @@ pub(crate) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     started
 }
 
-pub(crate) fn not_started(error: &std::io::Error) -> Error {
+pub(crate) fn not_started(error: &io::Error) -> Error {
     Error::new(ErrorKind::Refused, format!("a thread cannot be started ({error}): raise the limits"))
 }
 

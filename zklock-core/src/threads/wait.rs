@@ -1,11 +1,13 @@
 //! Waiting for a future on a thread that has no runtime.
 
+use super::descriptors::Told;
 use super::interrupt::Interrupt;
 use super::io::{self, Io};
 use super::park::{Parked, Signal};
 use crate::error::{Error, ErrorKind};
 use crate::wait::{cut_short, polled};
 use std::pin::Pin;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
 use std::time::Instant;
 use tokio::runtime::Handle;
@@ -39,7 +41,8 @@ fn wait_for(
     deadline: Option<Instant>,
     interrupt: Option<&Interrupt>,
 ) -> Result<(), Error> {
-    io.refuse_forked()?;
+    // The caller has just asked the system.
+    io.opened().check()?;
     io::refuse_to_block()?;
     match Handle::try_current() {
         // The thread is ending (in a handler of `atexit`, or a destructor of a static), and the data
@@ -66,6 +69,7 @@ fn poll(
     // Moved here, so that it is dropped inside the runtime.
     let mut future = future;
     let signal = Signal::of_this_thread();
+    io.tell(Arc::downgrade(&signal) as Weak<dyn Told>);
     let interrupt = interrupt.map(|interrupt| (interrupt, interrupt.register(&signal)));
     let waker = Waker::from(signal.clone());
     let mut context = Context::from_waker(&waker);
@@ -84,10 +88,11 @@ fn poll(
         }
         let until = [deadline, wakes_at].into_iter().flatten().min();
         let parked = signal.wait(until);
-        if let Err(forked) = io.refuse_forked() {
-            // A signal handler has forked, and returned in the child. The wait belongs to the parent.
+        if let Err(other_process) = io.check() {
+            // A signal handler has forked, and returned in the child, so the wait belongs to the parent; or the program has
+            // closed the descriptors of the I/O thread, which must not be woken any more.
             std::mem::forget(future);
-            return Err(forked);
+            return Err(other_process);
         }
         is_late = parked == Parked::Late && until == deadline;
         let first = !is_interrupted;

@@ -12,6 +12,7 @@ use crate::machine::Moment;
 use crate::options::{ClientOptions, SHORTEST_SESSION_TIMEOUT};
 use crate::path::{Hosts, written};
 use crate::session::Session;
+use crate::sockets;
 use crate::sync::lock_ignoring_poison;
 use spawns_core::{Spawn, Task};
 use std::future::poll_fn;
@@ -303,7 +304,7 @@ async fn accepting(hosts: &Hosts, turn: usize) -> Result<(String, TcpStream), St
         let is_last = next.is_none();
         if let Some((host, port)) = next.cloned() {
             tries.spawn(async move {
-                TcpStream::connect((host.as_str(), port)).await.map(|stream| (written(&host, port), stream))
+                sockets::connect((host.as_str(), port)).await.map(|stream| (written(&host, port), stream))
             });
         }
         let accepted = tokio::select! {

@@ -1,16 +1,19 @@
 //! What zookeeper-client uses of async-net, on tokio: see `README.md` beside `async-io`.
 
 use futures_io::{AsyncRead, AsyncWrite};
-use std::io::{Error, IoSlice};
+use std::io::{Error, ErrorKind, IoSlice};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use tokio::net::{TcpSocket, lookup_host};
 use zklock_frames::Guard;
 
 /// A connection. It must be used in the tokio runtime in which it was made.
 #[derive(Debug)]
 pub struct TcpStream {
-    stream: tokio::net::TcpStream,
+    stream: Socket,
     guard: Option<Guard>,
 }
 
@@ -21,7 +24,7 @@ impl TcpStream {
     ///
     /// Those of the system.
     pub async fn connect(address: (&str, u16)) -> Result<Self, Error> {
-        let stream = match tokio::net::TcpStream::connect(address).await {
+        let stream = match connect(address).await {
             Ok(stream) => stream,
             Err(error) => {
                 // The library tries the next server in the same poll, and the time that it gives itself is looked at only in another.
@@ -32,16 +35,71 @@ impl TcpStream {
         };
         // A short request must not wait until what was sent before it is acknowledged.
         stream.set_nodelay(true)?;
-        Ok(Self { stream, guard: Some(Guard::default()) })
+        Ok(Self { stream: Socket::new(stream)?, guard: Some(Guard::default()) })
     }
 
     /// The same for what is encrypted: it is looked at where it is not.
     pub fn without_guard(self) -> Self {
         Self { guard: None, ..self }
     }
+}
 
-    fn inner(self: Pin<&mut Self>) -> Pin<&mut tokio::net::TcpStream> {
-        Pin::new(&mut self.get_mut().stream)
+async fn connect(address: (&str, u16)) -> Result<tokio::net::TcpStream, Error> {
+    let mut last = Error::new(ErrorKind::InvalidInput, "the host has no address");
+    for address in lookup_host(address).await? {
+        match new_socket(address)?.connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Makes a socket with a number above those of the standard streams. Otherwise, what a program writes to a stream that it has
+/// closed would go to the server.
+fn new_socket(address: SocketAddr) -> Result<TcpSocket, Error> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    if socket.as_raw_fd() > 2 {
+        return Ok(socket);
+    }
+    // The standard library gives a duplicate no number below 3.
+    Ok(TcpSocket::from_std_stream(socket.as_fd().try_clone_to_owned()?.into()))
+}
+
+/// A socket, as long as its number is its own. A program that closes descriptors which it does not know may use the number for
+/// something else, which must not get what is for the server, and must not be closed.
+#[derive(Debug)]
+struct Socket {
+    /// `None` once the program is known to have closed it.
+    stream: Option<tokio::net::TcpStream>,
+    /// Its own address. No other socket has the same, unless it belongs to a server on that port.
+    address: SocketAddr,
+}
+
+impl Socket {
+    fn new(stream: tokio::net::TcpStream) -> Result<Self, Error> {
+        let address = stream.local_addr()?;
+        Ok(Self { stream: Some(stream), address })
+    }
+
+    fn get(&mut self) -> Result<Pin<&mut tokio::net::TcpStream>, Error> {
+        self.stream.as_mut().map(Pin::new).ok_or_else(|| ErrorKind::NotConnected.into())
+    }
+
+    /// The same, for what must not happen to anything else.
+    fn checked(&mut self) -> Result<Pin<&mut tokio::net::TcpStream>, Error> {
+        let is_ours =
+            |stream: &tokio::net::TcpStream| stream.local_addr().is_ok_and(|now| now == self.address);
+        if self.stream.as_ref().is_some_and(|stream| !is_ours(stream)) {
+            std::mem::forget(self.stream.take());
+        }
+        self.get()
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = self.checked();
     }
 }
 
@@ -54,7 +112,7 @@ impl AsyncRead for TcpStream {
         let Self { stream, guard } = self.get_mut();
         let Some(guard) = guard else {
             let mut into = ReadBuf::new(into);
-            ready!(Pin::new(stream).poll_read(context, &mut into))?;
+            ready!(stream.get()?.poll_read(context, &mut into))?;
             return Poll::Ready(Ok(into.filled().len()));
         };
         loop {
@@ -64,7 +122,7 @@ impl AsyncRead for TcpStream {
             }
             let mut chunk = [0; CHUNK];
             let mut chunk = ReadBuf::new(&mut chunk);
-            ready!(Pin::new(&mut *stream).poll_read(context, &mut chunk))?;
+            ready!(stream.get()?.poll_read(context, &mut chunk))?;
             if chunk.filled().is_empty() {
                 return Poll::Ready(Ok(0));
             }
@@ -91,7 +149,7 @@ impl AsyncWrite for TcpStream {
         from: &[IoSlice<'_>],
     ) -> Poll<Result<usize, Error>> {
         let Self { stream, guard } = self.get_mut();
-        let count = ready!(Pin::new(stream).poll_write_vectored(context, from))?;
+        let count = ready!(stream.checked()?.poll_write_vectored(context, from))?;
         if let Some(guard) = guard {
             guard.sent_of(from, count);
         }
@@ -99,11 +157,11 @@ impl AsyncWrite for TcpStream {
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.inner().poll_flush(context)
+        self.get_mut().stream.get()?.poll_flush(context)
     }
 
     fn poll_close(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.inner().poll_shutdown(context)
+        self.get_mut().stream.checked()?.poll_shutdown(context)
     }
 }
 
@@ -118,7 +176,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let near = TcpStream::connect(("localhost", port)).await.unwrap();
-        (near, TcpStream { stream: listener.accept().await.unwrap().0, guard: None })
+        (near, TcpStream { stream: Socket::new(listener.accept().await.unwrap().0).unwrap(), guard: None })
     }
 
     #[tokio::test]
@@ -134,7 +192,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_written_is_read_until_the_end() {
         let (mut near, mut far) = pair().await;
-        assert!(near.stream.nodelay().unwrap());
+        assert!(near.stream.get().unwrap().nodelay().unwrap());
         near.write_all(b"ruok").await.unwrap();
         near.write_vectored(&[IoSlice::new(b"!")]).await.unwrap();
         near.flush().await.unwrap();
@@ -170,6 +228,25 @@ mod tests {
         let mut read = [0; 4];
         near.without_guard().read_exact(&mut read).await.unwrap();
         assert_eq!(read, [0x16, 3, 3, 0xff]);
+    }
+
+    #[tokio::test]
+    async fn a_number_that_is_used_for_something_else_is_left_alone() {
+        let (mut near, mut far) = pair().await;
+        // As if the program had closed the number, and had got it for another socket.
+        near.stream.address.set_port(1);
+        assert_eq!(
+            near.write_vectored(&[IoSlice::new(b"ruok")]).await.unwrap_err().kind(),
+            ErrorKind::NotConnected
+        );
+        assert_eq!(near.close().await.unwrap_err().kind(), ErrorKind::NotConnected);
+        drop(near);
+        // It is neither written to nor closed.
+        let mut read = [0; 4];
+        let nothing = std::future::poll_fn(|context| {
+            Poll::Ready(Pin::new(&mut far).poll_read(context, &mut read).is_pending())
+        });
+        assert!(nothing.await);
     }
 
     #[tokio::test]

@@ -1,0 +1,327 @@
+/*
+ * Promise 8: a program that closes the library's descriptors, to become a daemon for example, learns of it from every call,
+ * at once. Nothing of it hangs, and what has the numbers by then is neither written to nor closed. A new client works. The
+ * descriptors of the standard streams are left to the program, even if they are closed.
+ */
+
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define FILES 40
+/* The time limit for a call that is refused at once. */
+#define AT_ONCE_MS 50
+
+static zklock_client *client;
+static zklock_lock *lock;
+static zklock_hold *hold;
+
+static void begin(char **words) {
+    client = connect_to(words[0]);
+    lock = new_mutex(client, words[1], 0);
+}
+
+/* Files of the program, which get the numbers of what it has closed. */
+static int files[FILES];
+static ino_t inodes[FILES];
+
+static ino_t inode_of(int file) {
+    struct stat now;
+    CHECK(!fstat(file, &now));
+    return now.st_ino;
+}
+
+static void close_all(void) {
+    for (int number = 3; number < 1024; number++) close(number);
+}
+
+static void close_all_and_reuse(void) {
+    close_all();
+    for (size_t at = 0; at < FILES; at++) {
+        CHECK((files[at] = memfd_create("file", MFD_CLOEXEC)) == (int)at + 3);
+        inodes[at] = inode_of(files[at]);
+    }
+}
+
+static void check_files(void) {
+    for (size_t at = 0; at < FILES; at++) {
+        struct stat now;
+        CHECK(!fstat(files[at], &now) && now.st_ino == inodes[at]);
+        CHECK(now.st_size == 0);
+        CHECK(lseek(files[at], 0, SEEK_CUR) == 0);
+    }
+}
+
+/* A call that is refused at once, and says why and what to do. */
+#define REFUSED(call)                                           \
+    do {                                                        \
+        int64_t begun_ = now_ms();                              \
+        IS(call, ZKLOCK_CLOSED);                                \
+        NOT_LATER(now_ms() - begun_, AT_ONCE_MS + grace_ms());  \
+        SAYS("the program has closed descriptors of zklock");   \
+        SAYS("make a new client");                              \
+    } while (0)
+
+/* What is left does no harm, and a new client works. */
+static void end_and_begin_again(char **words) {
+    zklock_hold *never;
+    REFUSED(zklock_acquire(lock, 3000, &never));
+    REFUSED(zklock_acquire(lock, 0, &never));
+    REFUSED(zklock_client_close(client));
+    free_all(hold, lock, client);
+    hold = NULL;
+    for (int round = 0; round < 2; round++) {
+        begin(words);
+        hold = acquire(lock, SOON_MS);
+        OK(zklock_hold_confirm(hold, NULL));
+        OK(zklock_release(hold));
+        free_all(hold, lock, client);
+    }
+}
+
+static int idle_mode(char **words) {
+    begin(words);
+    close_all_and_reuse();
+    end_and_begin_again(words);
+    check_files();
+    return 0;
+}
+
+static int unused_mode(char **words) {
+    begin(words);
+    close_all();
+    end_and_begin_again(words);
+    return 0;
+}
+
+static void note_loss(zklock_hold *lost, zklock_reason reason, void *context) {
+    (void)lost;
+    __atomic_store_n((int *)context, (int)reason, __ATOMIC_RELEASE);
+}
+
+static int holding_mode(char **words) {
+    int reason = 0, descriptor;
+    zklock_state state;
+    zklock_reason why;
+    begin(words);
+    hold = acquire(lock, SOON_MS);
+    OK(zklock_hold_fd(hold, &descriptor));
+    OK(zklock_hold_on_lost(hold, note_loss, &reason));
+    close_all_and_reuse();
+    /* It is told without asking, in the next heartbeat. */
+    EVENTUALLY(__atomic_load_n(&reason, __ATOMIC_ACQUIRE) == ZKLOCK_REASON_CLIENT_CLOSED);
+    (void)!zklock_hold_state(hold, &state, &why);
+    CHECK(state == ZKLOCK_STATE_LOST && why == ZKLOCK_REASON_CLIENT_CLOSED);
+    CHECK(valid_for(hold) == 0);
+    REFUSED(zklock_hold_confirm(hold, NULL));
+    REFUSED(zklock_hold_wait_lost(hold, ZKLOCK_FOREVER, &why));
+    REFUSED(zklock_release(hold));
+    end_and_begin_again(words);
+    check_files();
+    return 0;
+}
+
+static int calling_mode(char **words) {
+    begin(words);
+    hold = acquire(lock, SOON_MS);
+    close_all_and_reuse();
+    /* A call may come before the heartbeat. */
+    REFUSED(zklock_release(hold));
+    CHECK(valid_for(hold) == 0);
+    end_and_begin_again(words);
+    check_files();
+    return 0;
+}
+
+static void count_contender(const zklock_contender *contender, void *context) {
+    (void)contender;
+    ++*(int *)context;
+}
+
+static int queue(void) {
+    int count = 0;
+    OK(zklock_contenders(lock, count_contender, &count));
+    return count;
+}
+
+static int freeing_mode(char **words) {
+    begin(words);
+    hold = acquire(lock, SOON_MS);
+    zklock_ticket *ticket;
+    OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &ticket));
+    EVENTUALLY(queue() == 2);
+    close_all_and_reuse();
+    /* These would wake the I/O thread. */
+    zklock_ticket_free(ticket);
+    zklock_hold_free(hold);
+    zklock_lock_free(lock);
+    zklock_client_free(client);
+    check_files();
+    return 0;
+}
+
+static void *waits(void *given) {
+    zklock_hold *never;
+    (void)given;
+    IS(zklock_acquire(lock, ZKLOCK_FOREVER, &never), ZKLOCK_CLOSED);
+    SAYS("the program has closed descriptors of zklock");
+    return NULL;
+}
+
+/* The lock is held by another process. */
+static int waiting_mode(char **words) {
+    zklock_ticket *ticket;
+    zklock_hold *never;
+    begin(words);
+    pthread_t waiting = host_thread(waits, NULL);
+    OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &ticket));
+    go_ahead("waits");
+    close_all_and_reuse();
+    /* Nothing is asked, so the I/O thread has to notice. */
+    thread_end(waiting);
+    REFUSED(zklock_acquire_finish(ticket, &never));
+    zklock_ticket_free(ticket);
+    go_ahead("has ended");
+    end_and_begin_again(words);
+    check_files();
+    return 0;
+}
+
+static int ending_mode(char **words) {
+    begin(words);
+    hold = acquire(lock, SOON_MS);
+    close_all_and_reuse();
+    return 0;
+}
+
+/* Standard streams that are closed, and copies of those that the test has made. */
+static int streams[3];
+
+static void close_streams(void) {
+    for (int number = 0; number < 3; number++) {
+        CHECK((streams[number] = fcntl(number, F_DUPFD_CLOEXEC, 500)) >= 500);
+        close(number);
+    }
+}
+
+static int are_closed(void) {
+    int count = 0;
+    for (int number = 0; number < 3; number++) count += fcntl(number, F_GETFD) < 0;
+    return count == 3;
+}
+
+static void open_streams(const int *from) {
+    for (int number = 0; number < 3; number++) CHECK(dup2(from[number], number) == number);
+}
+
+static int streamless_mode(char **words) {
+    int descriptor, taken[4] = {0}, events;
+    zklock_ticket *ticket;
+    close_streams();
+    begin(words);
+    hold = acquire(lock, SOON_MS);
+    taken[0] = are_closed();
+    (void)!zklock_hold_fd(hold, &descriptor);
+    (void)!zklock_client_fd(client, &events);
+    taken[1] = are_closed();
+    (void)!zklock_acquire_start(lock, ZKLOCK_FOREVER, &ticket);
+    /* As a daemon does. */
+    int null = open("/dev/null", O_RDWR);
+    open_streams((int[]){null, null, null});
+    taken[2] = zklock_hold_confirm(hold, NULL) == ZKLOCK_OK && zklock_release(hold) == ZKLOCK_OK;
+    zklock_hold_free(hold);
+    zklock_status finished;
+    for (int64_t until = now_ms() + SOON_MS; now_ms() < until; sleep_ms(5)) {
+        if ((finished = zklock_acquire_finish(ticket, &hold)) != ZKLOCK_PENDING) break;
+    }
+    taken[3] = finished == ZKLOCK_OK;
+    open_streams(streams);
+    CHECK(taken[0] && taken[1] && taken[2] && taken[3]);
+    CHECK(null == 0 && descriptor > 2 && events > 2);
+    OK(zklock_release(hold));
+    zklock_ticket_free(ticket);
+    free_all(hold, lock, client);
+    return 0;
+}
+
+/* It closes its streams later, and its connection breaks. */
+static int reconnecting_mode(char **words) {
+    begin(words);
+    hold = acquire(lock, SOON_MS);
+    go_ahead("holds");
+    close_streams();
+    CHECK(dprintf(streams[1], "closed\n") > 0);
+    uint64_t number = 0;
+    for (int64_t until = now_ms() + SOON_MS; !number && now_ms() < until; sleep_ms(5)) {
+        (void)!zklock_client_stat(client, ZKLOCK_STAT_RECONNECTS, &number);
+    }
+    int left_alone = are_closed();
+    open_streams(streams);
+    CHECK(number && left_alone);
+    OK(zklock_release(hold));
+    free_all(hold, lock, client);
+    return 0;
+}
+
+TEST(a_program_that_closes_the_descriptors_of_an_idle_client_is_told) {
+    run_program("idle", servers(), fresh_path(), EXITED(0));
+    run_program("unused", servers(), fresh_path(), EXITED(0));
+}
+
+TEST(a_hold_is_lost_when_its_descriptors_are_closed) {
+    run_program("holding", servers(), fresh_path(), EXITED(0));
+    run_program("calling", servers(), fresh_path(), EXITED(0));
+}
+
+TEST(waits_end_when_their_descriptors_are_closed) {
+    char path[64];
+    snprintf(path, sizeof path, "%s", fresh_path());
+    zklock_client *of_test = new_client();
+    zklock_lock *same = new_mutex(of_test, path, 0);
+    zklock_hold *held = acquire(same, SOON_MS);
+    program waiting = start_program("waiting", servers(), path);
+    hear(&waiting, "waits");
+    wait_for_contenders(path, 2);
+    let(&waiting);
+    hear(&waiting, "has ended");
+    OK(zklock_release(held));
+    let(&waiting);
+    expect_end(&waiting, 3 * ENDS_MS, EXITED(0));
+    free_all(held, same, of_test);
+}
+
+TEST(what_is_freed_or_left_then_harms_nothing) {
+    run_program("freeing", servers(), fresh_path(), EXITED(0));
+    run_program("ending", servers(), fresh_path(), EXITED(0));
+}
+
+TEST(a_program_without_standard_streams_may_open_them) {
+    run_program("streamless", servers(), fresh_path(), EXITED(0));
+}
+
+TEST(a_later_connection_leaves_closed_streams_alone) {
+    char hosts[128];
+    int proxy = new_proxy(hosts, sizeof hosts);
+    program holding = start_program("reconnecting", hosts, fresh_path());
+    hear(&holding, "holds");
+    let(&holding);
+    hear(&holding, "closed");
+    ground("cut %d", proxy);
+    expect_end(&holding, ENDS_MS, EXITED(0));
+}
+
+static const mode modes[] = {
+    {"idle", idle_mode},       {"unused", unused_mode},         {"holding", holding_mode},
+    {"calling", calling_mode}, {"freeing", freeing_mode},       {"waiting", waiting_mode},
+    {"ending", ending_mode},   {"streamless", streamless_mode}, {"reconnecting", reconnecting_mode},
+};
+
+TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
+                   LISTED(a_program_that_closes_the_descriptors_of_an_idle_client_is_told),
+                   LISTED(a_hold_is_lost_when_its_descriptors_are_closed),
+                   LISTED(waits_end_when_their_descriptors_are_closed),
+                   LISTED(what_is_freed_or_left_then_harms_nothing),
+                   LISTED(a_program_without_standard_streams_may_open_them),
+                   LISTED(a_later_connection_leaves_closed_streams_alone))

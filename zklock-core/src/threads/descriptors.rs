@@ -1,0 +1,191 @@
+//! Whether our descriptors are still ours.
+//!
+//! Some programs close all descriptors that they do not know, for example to become a daemon, and then reuse the numbers. The
+//! runtime of the I/O thread would panic on a closed descriptor. On one whose number belongs to the program by then, it would
+//! write into a file of the program, or take the events of another event loop. Its descriptors cannot be looked at from
+//! outside. So a witness is opened just before them: a program that closes what it does not know closes this one too. Nothing
+//! else has its inode, so the witness shows when its number is used for something else.
+//!
+//! The witness is checked when a call begins, before and after each sleep of a thread, and before anything is dropped. In the
+//! moments between such a check and what follows there is no protection. Connections check themselves (see `async-net`).
+
+use super::fork::Process;
+use super::io::start_thread;
+use super::park::Signal;
+use crate::error::{Error, ErrorKind, LossReason};
+use crate::sync::lock_ignoring_poison;
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+/// How often the program has closed our descriptors, in this process and in those from which it was forked.
+static CLOSED: AtomicU32 = AtomicU32::new(0);
+
+/// When descriptors of ours were opened. They are not to be used, nor closed, in a forked child, nor after the program has
+/// closed our descriptors.
+///
+/// # Examples
+///
+/// ```
+/// assert!(zklock_core::face::Opened::now().are_ours());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opened {
+    process: Process,
+    closed: u32,
+}
+
+impl Opened {
+    /// Returns the mark for descriptors that are opened now.
+    pub fn now() -> Self {
+        Self { process: Process::current(), closed: CLOSED.load(Ordering::Relaxed) }
+    }
+
+    /// Returns whether they still are what they were, as far as is known. See [`check_descriptors`](super::io::check_descriptors).
+    pub fn are_ours(self) -> bool {
+        self == Self::now()
+    }
+
+    pub(crate) fn process(self) -> Process {
+        self.process
+    }
+
+    /// Returns why a hold is lost that depends on them.
+    pub(crate) fn loss(self) -> LossReason {
+        if self.process.is_forked() { LossReason::Forked } else { LossReason::ClientClosed }
+    }
+
+    pub(crate) fn check(self) -> Result<(), Error> {
+        self.process.refuse_forked()?;
+        if self.are_ours() { Ok(()) } else { Err(closed()) }
+    }
+
+    /// The program has closed them. Returns whether that is news.
+    fn end(self) -> bool {
+        let Self { process, closed } = self;
+        let relaxed = Ordering::Relaxed;
+        !process.is_forked() && CLOSED.compare_exchange(closed, closed + 1, relaxed, relaxed).is_ok()
+    }
+}
+
+fn closed() -> Error {
+    let message = "the program has closed descriptors of zklock, and with them all clients: make a new client, and close only \
+                   descriptors that you opened, or connect after that";
+    Error::new(ErrorKind::Closed, message)
+}
+
+/// The descriptors of one I/O thread.
+pub(crate) struct Descriptors {
+    opened: Opened,
+    witness: File,
+    /// Its device and inode.
+    identity: (u64, u64),
+    told: Mutex<Vec<Weak<dyn Told>>>,
+}
+
+/// Something that must learn that the program has closed our descriptors.
+pub(crate) trait Told: Send + Sync {
+    /// The program has closed our descriptors. Any thread may call it.
+    fn end(&self);
+}
+
+impl Descriptors {
+    /// Opens the witness, before the others are opened.
+    pub(super) fn new() -> io::Result<Self> {
+        // The other end is not needed: nothing is sent.
+        let witness = File::from(pipe_with(PipeFlags::CLOEXEC)?.0);
+        let opened = witness.metadata()?;
+        let identity = (opened.dev(), opened.ino());
+        Ok(Self { opened: Opened::now(), witness, identity, told: Mutex::default() })
+    }
+
+    pub(super) fn opened(&self) -> Opened {
+        self.opened
+    }
+
+    /// Whether the program has left them alone.
+    pub(super) fn are_ours(&self) -> bool {
+        self.witness.metadata().is_ok_and(|now| (now.dev(), now.ino()) == self.identity)
+    }
+
+    /// Fails in a forked child, and if the program has closed them.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if self.opened.are_ours() && !self.are_ours() {
+            self.end();
+        }
+        self.opened.check()
+    }
+
+    /// The program has closed them, so nothing works any more that depends on them.
+    pub(super) fn end(&self) {
+        if self.opened.end() {
+            tracing::error!(
+                "the program has closed descriptors of zklock: all clients are closed, and their holds are lost"
+            );
+            let told = std::mem::take(&mut *lock_ignoring_poison(&self.told));
+            // On a thread of its own, because the caller may have locked something that they need.
+            let tell = move || told.iter().filter_map(Weak::upgrade).for_each(|told| told.end());
+            let _ = start_thread("zklock-end", tell);
+        }
+    }
+
+    /// Lets `told` know when the program has closed them, unless it is dropped before.
+    pub(super) fn tell(&self, told: Weak<dyn Told>) {
+        let mut all = lock_ignoring_poison(&self.told);
+        if all.len() == all.capacity() {
+            all.retain(|told| told.strong_count() > 0);
+        }
+        all.push(told);
+    }
+}
+
+/// A thread that waits looks again.
+impl Told for Signal {
+    fn end(&self) {
+        self.raise();
+    }
+}
+
+/// A function that the I/O thread calls with news, until this is dropped. If the program closes our descriptors, it gets the
+/// last news from another thread.
+pub(crate) struct Listener<V> {
+    function: Mutex<Box<dyn FnMut(V) + Send>>,
+    last: V,
+}
+
+impl<V: Clone + Send + Sync + 'static> Listener<V> {
+    pub(crate) fn new(last: V, function: impl FnMut(V) + Send + 'static) -> Arc<Self> {
+        Arc::new(Self { function: Mutex::new(Box::new(function)), last })
+    }
+
+    /// Makes one that is called at most once.
+    pub(crate) fn once(last: V, function: impl FnOnce(V) + Send + 'static) -> Arc<Self> {
+        let mut function = Some(function);
+        Self::new(last, move |news| {
+            if let Some(function) = function.take() {
+                function(news);
+            }
+        })
+    }
+
+    pub(crate) fn call(listener: &Weak<Self>, news: V) {
+        if let Some(listener) = listener.upgrade() {
+            lock_ignoring_poison(&listener.function)(news);
+        }
+    }
+}
+
+impl<V: Clone + Send + Sync + 'static> Told for Listener<V> {
+    fn end(&self) {
+        lock_ignoring_poison(&self.function)(self.last.clone());
+    }
+}
+
+impl std::fmt::Debug for Descriptors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Descriptors").field("opened", &self.opened).finish_non_exhaustive()
+    }
+}
