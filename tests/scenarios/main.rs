@@ -165,6 +165,7 @@ mod semaphore {
 
 /// Nodes that stay for the next holder in their process, and holders that learn that others wait.
 mod kept {
+    mod deleted;
     mod faults;
     mod frozen;
     mod linger;

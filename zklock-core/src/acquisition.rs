@@ -111,7 +111,7 @@ impl Acquisition {
                     self.driver.send_next().await;
                     return Err(self.not_granted(refusal));
                 }
-                Some(Verdict::Wanted) | None => {}
+                Some(Verdict::Wanted | Verdict::Deleted) | None => {}
             }
             tokio::select! {
                 biased;
@@ -202,11 +202,15 @@ impl Acquisition {
             if notice == Notice::Asked {
                 self.driver.machine.handle_notice();
             }
-            if self.driver.machine.poll_verdict() == Some(Verdict::Wanted) {
-                // Done first, or a holder that passes the node on would say that nobody waits.
-                wanted();
-                holding.set_wanted(true);
-                continue;
+            match self.driver.machine.poll_verdict() {
+                Some(Verdict::Wanted) => {
+                    // Done first, or a holder that passes the node on would say that nobody waits.
+                    wanted();
+                    holding.set_wanted(true);
+                    continue;
+                }
+                Some(Verdict::Deleted) => session.lose(holding, LossReason::NodeDeleted),
+                _ => {}
             }
             tokio::select! {
                 _ = told.changed() => {}

@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
-    Watch, Watched, Write, WriteFailure,
+    Watch, Watched, Write, WriteFailure, either,
 };
 use crate::hold::{Footing, Grant, Hold, Returns, Token};
 use crate::machine::Moment;
@@ -156,6 +156,7 @@ impl FakeEnsemble {
         let is_there = lock_ignoring_poison(&self.0.nodes).remove(path).is_some();
         if is_there {
             self.tell(path, WatchEvent::Deleted);
+            self.tell(path.rsplit_once('/').map_or("", |(directory, _)| directory), WatchEvent::Changed);
         }
         is_there
     }
@@ -283,7 +284,10 @@ impl Ensemble for FakeEnsemble {
             let mut watch = None;
             let mut execute = |operation| {
                 let (outcome, watched) = this.execute(operation);
-                watch = watch.take().or(watched);
+                watch = match (watch.take(), watched) {
+                    (Some(first), Some(second)) => Some(either(first, second)),
+                    (first, second) => first.or(second),
+                };
                 outcome
             };
             let outcomes = flight.iter().map(&mut execute).collect();

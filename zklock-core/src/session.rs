@@ -11,6 +11,7 @@ mod ending;
 mod healing;
 mod holding;
 mod neighbours;
+mod seeing;
 mod undeletable;
 
 use crate::clock;
@@ -34,6 +35,7 @@ pub(crate) use ending::Nodes;
 pub(crate) use healing::{Looking, Marked};
 pub(crate) use holding::{Holding, Notice, Told};
 use neighbours::Followers;
+use seeing::deleted_by;
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -178,6 +180,7 @@ impl Session {
     async fn sent(self: Arc<Self>, flight: Vec<Operation>) -> Landing {
         let writes: Vec<bool> = flight.iter().map(Operation::is_quorum_write).collect();
         let deletions: Vec<bool> = flight.iter().map(Operation::is_deletion).collect();
+        let seeing = self.seeing(&flight);
         let over = Landing { sent: clock::now(), outcomes: vec![Outcome::SessionOver], watch: None };
         let mut landing = self.unless_over(over, |ensemble| ensemble.send(flight)).await;
         let written = |(outcome, write): (&Outcome, &bool)| {
@@ -190,6 +193,7 @@ impl Session {
             lock_ignoring_poison(&self.kept).keeper.handle_write(landing.sent, clock::now());
         }
         self.see_refusals(&deletions, &mut landing.outcomes);
+        self.see_flight(&seeing, &landing.outcomes);
         landing
     }
 
@@ -204,7 +208,13 @@ impl Session {
             if clock::timeout(self.patience(), self.connected()).await.is_err() {
                 return Err(WriteFailure::Unknown);
             }
-            self.unless_over(Err(WriteFailure::SessionOver), |ensemble| ensemble.commit(guards, writes)).await
+            let (seeing, deleted) = (self.seeing(&[]), deleted_by(&writes));
+            let over = Err(WriteFailure::SessionOver);
+            let written = self.unless_over(over, |ensemble| ensemble.commit(guards, writes)).await;
+            if written.is_ok() {
+                deleted.iter().for_each(|path| self.see_deleted(&seeing, path));
+            }
+            written
         })
     }
 
@@ -220,7 +230,13 @@ impl Session {
     }
 
     pub(crate) fn children(&self, directory: Arc<str>) -> Question<'_, Vec<Child>> {
-        self.question(|ensemble| ensemble.children(directory))
+        Box::pin(async move {
+            let (seeing, asked) = (self.seeing(&[]), directory.clone());
+            let children = self.question(|ensemble| ensemble.children(asked)).await?;
+            let names: Vec<_> = children.iter().map(|child| child.name.clone()).collect();
+            self.see(&seeing, &directory, &names);
+            Ok(children)
+        })
     }
 
     pub(crate) fn shown(&self, directory: Arc<str>, name: String) -> Question<'_, Option<Child>> {
@@ -233,7 +249,14 @@ impl Session {
 
     /// Deletes a node of any session. If that is not allowed, this session goes on.
     pub(crate) fn delete(&self, path: Arc<str>, version: Option<i32>) -> Question<'_, Deletion> {
-        self.question(move |ensemble| ensemble.delete(path, version))
+        Box::pin(async move {
+            let (seeing, asked) = (self.seeing(&[]), path.clone());
+            let deletion = self.question(move |ensemble| ensemble.delete(asked, version)).await?;
+            if deletion != Deletion::Changed {
+                self.see_deleted(&seeing, &path);
+            }
+            Ok(deletion)
+        })
     }
 
     pub(crate) fn child(&self, directory: Arc<str>, name: String) -> Question<'_, Option<Watched>> {

@@ -33,6 +33,7 @@ use super::retry::{Failures, Parents};
 use busy::Busy;
 use nodes::Nodes;
 use notice::Notice;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A flight that the contender is about to send, or waits for replies to. Numbers are indexes of claims.
@@ -116,7 +117,7 @@ enum State {
         look: Step,
     },
     Held,
-    /// Held, with a watch that fires when others come.
+    /// Held, with a watch that fires when others come or a node of ours is deleted.
     Noticing,
     Gone,
 }
@@ -297,7 +298,7 @@ impl Contender {
         };
     }
 
-    fn directory(&self, claim: usize) -> std::sync::Arc<str> {
+    fn directory(&self, claim: usize) -> Arc<str> {
         self.claims[claim].directory.clone()
     }
 }
@@ -422,7 +423,7 @@ impl Machine for Contender {
                 (WatchEvent::Deleted, Some(claim)) => self.our_turn(*claim, now),
                 _ => self.state = State::Ready(look.clone()),
             },
-            State::Noticing => self.state = State::Ready(Step::Notice),
+            State::Noticing | State::Paused(Step::Notice, _) => self.on_notice(event),
             _ => {}
         }
     }

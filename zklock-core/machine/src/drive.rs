@@ -56,7 +56,7 @@ pub trait Machine {
     /// The nodes are no longer wanted: the caller gave up, its time is up, or what it had was released or lost.
     fn handle_end(&mut self);
 
-    /// The holder wants to be told when others wait for what it holds, or ask for it.
+    /// The holder wants to be told when others wait for what it holds, or ask for it, and when a node of it is deleted.
     fn handle_notice(&mut self) {}
 
     /// The caller has tried to get the same before, and found it busy.
