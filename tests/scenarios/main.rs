@@ -125,6 +125,7 @@ mod hostile {
 mod children;
 mod dialects;
 mod dropped;
+mod homemade;
 mod spans;
 mod stats;
 mod strangers;

@@ -294,6 +294,15 @@ impl Acquisition {
                      tell the lock to go ahead if those contenders have nothing to do with it"
                 ),
             ),
+            Refusal::ForeignContender(name) if Name::is_unknown(&name) => (
+                ErrorKind::ForeignContender,
+                format!(
+                    "the lock {path} has the contender {name}: it ends with a sequence number, as the contenders of home-made \
+                     locks do, and is of no library that zklock knows; neither side sees the other, so both could hold at \
+                     once; give the lock a path of its own for all its users, or tell the lock to go ahead, without waiting \
+                     for {name}, if that has nothing to do with it"
+                ),
+            ),
             Refusal::ForeignContender(name) => (
                 ErrorKind::ForeignContender,
                 format!(

@@ -22,6 +22,7 @@ use crate::ensemble::{
 use crate::error::LossReason;
 use crate::machine::Moment;
 use crate::machine::keeper::{HoldId, Keeper};
+use crate::machine::lasting::Lasting;
 use crate::machine::marks::Marks;
 use crate::machine::memory::Memory;
 use crate::machine::protocol::{Now, Operation, Outcome};
@@ -70,6 +71,7 @@ pub(crate) struct Session {
     timeout: AtomicU64,
     marks: Mutex<Marks>,
     followers: Mutex<Followers>,
+    lasting: Mutex<Arc<Lasting>>,
     /// The directories that attempts have left, the most recent last.
     left: Mutex<VecDeque<Arc<str>>>,
     /// Wakes the heartbeat when there is a new hold, or the lease has become shorter.
@@ -102,6 +104,7 @@ impl Session {
             kept: Mutex::new(Kept { keeper, holdings: BTreeMap::new() }),
             marks: Mutex::new(Marks::new(platform::uuid().session())),
             followers: Mutex::default(),
+            lasting: Mutex::default(),
             left: Mutex::default(),
             registered: Notify::new(),
             trouble: Mutex::default(),

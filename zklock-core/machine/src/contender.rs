@@ -9,6 +9,7 @@
 //!
 //! * `enter`: how an attempt gets its nodes, and finds them again
 //! * `turn`: how it waits for its turn in each queue, takes permits, and is granted
+//! * `examine`: how it finds out whether an unknown child is a contender
 //! * `nodes`: which nodes exist, may exist, or should exist
 //! * `notice`: how a holder learns that others wait or ask
 //! * `busy`: what a try that found the lock busy leaves behind
@@ -16,6 +17,7 @@
 
 mod busy;
 mod enter;
+mod examine;
 mod nodes;
 mod notice;
 mod renew;
@@ -26,6 +28,7 @@ mod turn;
 use super::Moment;
 use super::claim::Claim;
 use super::drive::Machine;
+use super::lasting::{Lasting, looks};
 use super::name::Uuid;
 use super::protocol::{Now, Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use super::readiness::Readiness;
@@ -46,6 +49,12 @@ enum Step {
     /// Ask who owns the nodes that were found again, and where they stand.
     Adopt(Phase),
     Look(usize),
+    /// Look whether children of this directory may be contenders of an unknown kind.
+    Examine {
+        claim: usize,
+        directory: Arc<str>,
+        unclear: Vec<String>,
+    },
     /// The second before us is gone: see whether the nearest is the last one, and watch it in the same flight.
     LookAhead {
         claim: usize,
@@ -171,6 +180,7 @@ pub struct Contender {
     /// The claim whose directory has no numbers left for us.
     used_up: Option<usize>,
     busy: Busy,
+    lasting: Arc<Lasting>,
     verdict: Option<Verdict>,
     answered: bool,
     notice: Notice,
@@ -197,6 +207,7 @@ impl Contender {
             counted: Vec::new(),
             used_up: None,
             busy: Busy::default(),
+            lasting: Arc::default(),
             verdict: None,
             answered: false,
             notice: Notice::default(),
@@ -342,6 +353,7 @@ impl Machine for Contender {
             Step::LookAndWatch(claim) | Step::Drain(claim) => {
                 vec![Operation::ListAndWatch { directory: self.directory(*claim) }]
             }
+            Step::Examine { directory, unclear, .. } => looks(directory, unclear),
             Step::Renew(claim) => vec![Operation::DeleteDirectory { directory: self.directory(*claim) }],
             Step::Peek(claim) => self.peek(*claim),
             Step::Take => self.taking(),
@@ -374,6 +386,10 @@ impl Machine for Contender {
             self.mark_with(uuid);
             self.state = State::Ready(Step::Enter);
         }
+    }
+
+    fn handle_lasting(&mut self, lasting: &Arc<Lasting>) {
+        self.lasting = lasting.clone();
     }
 
     fn handle_session_over(&mut self) {
@@ -447,6 +463,9 @@ impl Machine for Contender {
             }
             Step::Watch { claim, alone, .. } => self.watched(claim, alone, first(), now),
             Step::LookAndWatch(claim) => self.on_watched_listing(claim, first(), now),
+            Step::Examine { claim, directory, unclear } => {
+                self.examined(claim, directory, unclear, rest.as_slice(), now);
+            }
             Step::Renew(claim) => self.renewed(claim, &first(), now),
             Step::Drain(claim) => self.drained(claim, first(), now),
             Step::Peek(claim) => self.peeked(claim, rest.collect(), now),

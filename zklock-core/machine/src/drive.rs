@@ -1,8 +1,10 @@
 //! The interface of a machine: an algorithm that sends requests and gets their outcomes.
 
 use crate::Moment;
+use crate::lasting::Lasting;
 use crate::name::Uuid;
 use crate::protocol::{Now, Operation, Outcome, WatchEvent};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An algorithm as a state machine. One loop runs them all.
@@ -46,6 +48,9 @@ pub trait Machine {
     ///
     /// `heartbeat` is the interval at which holders prove their nodes; `uuid` must be new.
     fn handle_session(&mut self, session: i64, heartbeat: Duration, uuid: Uuid);
+
+    /// These children are known not to be contenders. This comes before a session, and is about its servers.
+    fn handle_lasting(&mut self, _: &Arc<Lasting>) {}
 
     /// The servers cannot create nodes in one transaction with others. This may become known at any time.
     fn handle_old_servers(&mut self) {}

@@ -1,35 +1,62 @@
-//! What the answers to any requests of the session show of the nodes of its holds. See
-//! [`Keeper::handle_children`](crate::machine::keeper::Keeper::handle_children).
+//! What the answers to any requests of the session show of the nodes of its holds, and of children that are no contenders. See
+//! [`Keeper::handle_children`](crate::machine::keeper::Keeper::handle_children) and [`Lasting`].
 
 use super::Session;
 use crate::ensemble::Write;
 use crate::machine::keeper::HoldId;
-use crate::machine::protocol::{Operation, Outcome};
+use crate::machine::lasting::Lasting;
+use crate::machine::protocol::{Node, Operation, Outcome};
 use crate::sync::lock_ignoring_poison;
 use std::sync::Arc;
 
-/// A request whose answer may show that nodes are deleted. Make it before the request is sent.
+/// A request whose answer may show something. Make it before the request is sent.
 pub(super) struct Seeing {
     before: HoldId,
-    /// The directory that each operation lists.
-    listed: Vec<Option<Arc<str>>>,
+    looks: Vec<Look>,
+}
+
+/// What an operation looks at.
+enum Look {
+    Children(Arc<str>),
+    Node(String),
+    Nothing,
+}
+
+impl From<&Operation> for Look {
+    fn from(operation: &Operation) -> Self {
+        match operation {
+            Operation::Inspect { path } => Self::Node(path.clone()),
+            _ => operation.listed().map_or(Self::Nothing, |directory| Self::Children(directory.clone())),
+        }
+    }
 }
 
 impl Session {
     pub(super) fn seeing(&self, flight: &[Operation]) -> Seeing {
-        let listed = flight.iter().map(|operation| operation.listed().cloned()).collect();
-        Seeing { before: lock_ignoring_poison(&self.kept).keeper.next_hold(), listed }
+        let looks = flight.iter().map(Look::from).collect();
+        Seeing { before: lock_ignoring_poison(&self.kept).keeper.next_hold(), looks }
     }
 
     /// Takes note of what a flight has shown.
     pub(super) fn see_flight(&self, seeing: &Seeing, outcomes: &[Outcome]) {
-        for (directory, outcome) in seeing.listed.iter().zip(outcomes) {
-            match (directory, outcome) {
-                (Some(directory), Outcome::Children(children)) => self.see(seeing, directory, children),
-                (Some(directory), Outcome::NoNode) => self.see(seeing, directory, &[]),
+        for (look, outcome) in seeing.looks.iter().zip(outcomes) {
+            match (look, outcome) {
+                (Look::Children(directory), Outcome::Children(children)) => {
+                    self.see(seeing, directory, children);
+                    Lasting::forget_absent(&mut lock_ignoring_poison(&self.lasting), directory, children);
+                }
+                (Look::Children(directory), Outcome::NoNode) => self.see(seeing, directory, &[]),
+                (Look::Node(path), Outcome::Found(Node { origin: None, .. })) => {
+                    Arc::make_mut(&mut lock_ignoring_poison(&self.lasting)).note(path);
+                }
                 _ => {}
             }
         }
+    }
+
+    /// Returns the children that are known to be no contenders.
+    pub(crate) fn lasting(&self) -> Arc<Lasting> {
+        lock_ignoring_poison(&self.lasting).clone()
     }
 
     /// Ends the holds whose nodes are missing among the children of a directory.

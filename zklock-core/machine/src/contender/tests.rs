@@ -1,6 +1,7 @@
 //! Behaviour that is easier to see in a single attempt than in the model check: leases, pauses, long lives.
 
 mod answers;
+mod examined;
 mod steps;
 
 use super::Contender;
