@@ -187,6 +187,9 @@ impl Scene {
         if verdict == Verdict::Wanted {
             return self.hear_wanted(number);
         }
+        if verdict == Verdict::Deleted {
+            return self.hear_deleted(number);
+        }
         let client = &mut self.clients[number];
         if client.caller != Caller::Wants {
             return self.violate("one answer", format!("{verdict:?} to a caller that has its answer"));
@@ -199,7 +202,7 @@ impl Scene {
                 self.violate("busy", format!("client {number} is told so, and nobody had what it wants"));
             }
             Verdict::Failed(_) => client.caller = Caller::Ended,
-            Verdict::Wanted => {}
+            Verdict::Wanted | Verdict::Deleted => {}
             Verdict::Granted { nodes, czxid, proven } => {
                 client.caller = Caller::Holds(nodes.clone());
                 client.was_granted = true;

@@ -163,6 +163,19 @@ impl Scene {
         }
     }
 
+    /// A client is told that a node which it holds or keeps has been deleted.
+    pub(super) fn hear_deleted(&mut self, number: usize) {
+        // The end of its session may have deleted it, too.
+        let is_there = |node: &String| self.own_child(number, node).is_some();
+        if self.clients[number].kept().is_none_or(|nodes| nodes.iter().all(is_there)) {
+            self.violate(
+                "told",
+                format!("client {number} is told that its node is deleted, and it is there"),
+            );
+        }
+        self.clients[number].end();
+    }
+
     /// Notes the clients that may be told that others wait.
     pub(super) fn note_who_is_wanted(&mut self) {
         for number in 0..self.clients.len() {
@@ -183,6 +196,17 @@ impl Scene {
             let holds = matches!(client.caller, Caller::Holds(_)) && client.removed.is_empty();
             is_asked && holds && (self.has_rivals_behind(*number) || may_read && self.is_revoked(client))
         };
+        // One that asked learns of the end of its node, too, before any heartbeat.
+        let keeps_nothing = |number: &usize| {
+            let client = &self.clients[*number];
+            // One that pauses looks again after that.
+            let has_asked = client.passed.is_some() && client.contender.poll_timeout().is_none();
+            has_asked && may_read && self.lost_nodes(*number).next().is_some()
+        };
+        if let Some(number) = (0..self.clients.len()).find(keeps_nothing) {
+            let detail = format!("client {number} is not told that its node is deleted");
+            return Err(Violation { property: "told", detail });
+        }
         match (0..self.clients.len()).find(is_untold) {
             Some(number) => {
                 let detail = format!("client {number} is not told that others wait");

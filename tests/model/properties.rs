@@ -88,7 +88,7 @@ impl Scene {
         }
     }
 
-    fn own_child(&self, number: usize, path: &str) -> Option<&Child> {
+    pub(crate) fn own_child(&self, number: usize, path: &str) -> Option<&Child> {
         let attempt = self.clients[number].attempt;
         let is_own = |child: &&Child| child.owner.client == number && child.owner.attempt == attempt;
         self.ensemble.head().find(path).filter(is_own)

@@ -128,6 +128,7 @@ mod hostile {
 mod children;
 mod dialects;
 mod dropped;
+mod homemade;
 mod spans;
 mod stats;
 mod strangers;
@@ -168,6 +169,7 @@ mod semaphore {
 
 /// Nodes that stay for the next holder in their process, and holders that learn that others wait.
 mod kept {
+    mod deleted;
     mod faults;
     mod frozen;
     mod linger;

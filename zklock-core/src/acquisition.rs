@@ -112,7 +112,7 @@ impl Acquisition {
                     self.driver.send_next().await;
                     return Err(self.not_granted(refusal));
                 }
-                Some(Verdict::Wanted) | None => {}
+                Some(Verdict::Wanted | Verdict::Deleted) | None => {}
             }
             tokio::select! {
                 biased;
@@ -203,11 +203,15 @@ impl Acquisition {
             if notice == Notice::Asked {
                 self.driver.machine.handle_notice();
             }
-            if self.driver.machine.poll_verdict() == Some(Verdict::Wanted) {
-                // Done first, or a holder that passes the node on would say that nobody waits.
-                wanted();
-                holding.set_wanted(true);
-                continue;
+            match self.driver.machine.poll_verdict() {
+                Some(Verdict::Wanted) => {
+                    // Done first, or a holder that passes the node on would say that nobody waits.
+                    wanted();
+                    holding.set_wanted(true);
+                    continue;
+                }
+                Some(Verdict::Deleted) => session.lose(holding, LossReason::NodeDeleted),
+                _ => {}
             }
             tokio::select! {
                 _ = told.changed() => {}
@@ -309,6 +313,15 @@ impl Acquisition {
                      that want the same one having the same name; it cannot see contenders like ours, nor ours which of \
                      them are its rivals: both could hold at once; give the lock a node of its own for all its users, or \
                      tell the lock to go ahead if those contenders have nothing to do with it"
+                ),
+            ),
+            Refusal::ForeignContender(name) if Name::is_unknown(&name) => (
+                ErrorKind::ForeignContender,
+                format!(
+                    "the lock {path} has the contender {name}: it ends with a sequence number, as the contenders of home-made \
+                     locks do, and is of no library that zklock knows; neither side sees the other, so both could hold at \
+                     once; give the lock a path of its own for all its users, or tell the lock to go ahead, without waiting \
+                     for {name}, if that has nothing to do with it"
                 ),
             ),
             Refusal::ForeignContender(name) => (

@@ -107,6 +107,7 @@ impl<M: Machine + ?Sized> Driver<M> {
             SessionSource::Session(session) => session.clone(),
         };
         let marked = session.begin_attempt(self.directories.clone());
+        self.machine.handle_lasting(&session.lasting());
         self.machine.handle_session(session.id(), session.heartbeat(), marked.mark());
         self.work = Some(InSession {
             link: session.link(),

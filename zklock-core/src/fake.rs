@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
-    Versions, Watch, Watched, Write, WriteFailure,
+    Versions, Watch, Watched, Write, WriteFailure, either,
 };
 use crate::hold::{Footing, Grant, Hold, Returns, Token};
 use crate::machine::Moment;
@@ -164,6 +164,7 @@ impl FakeEnsemble {
         let is_there = lock_ignoring_poison(&self.0.nodes).remove(path).is_some();
         if is_there {
             self.tell(path, WatchEvent::Deleted);
+            self.tell(path.rsplit_once('/').map_or("", |(directory, _)| directory), WatchEvent::Changed);
         }
         is_there
     }
@@ -296,7 +297,10 @@ impl Ensemble for FakeEnsemble {
             let mut watch = None;
             let mut execute = |operation| {
                 let (outcome, watched) = this.execute(operation);
-                watch = watch.take().or(watched);
+                watch = match (watch.take(), watched) {
+                    (Some(first), Some(second)) => Some(either(first, second)),
+                    (first, second) => first.or(second),
+                };
                 outcome
             };
             let outcomes = flight.iter().map(&mut execute).collect();

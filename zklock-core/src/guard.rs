@@ -2,7 +2,8 @@
 //!
 //! An acquire refuses to hold the lock beside one. But one may come later: kazoo's `Lock` does not see our node, and
 //! is granted while we hold. So after a heartbeat, a holder watches the children of the lock's node. That costs one
-//! listing, and one more per heartbeat while others come and go. A short hold costs nothing.
+//! listing, and one more per heartbeat while others come and go. A short hold costs nothing. Each child whose name does not
+//! say what it is costs one look.
 //!
 //! A client may have thousands of holds. So the silence of such a watch is not doubted, as a waiter's is: that would cost a
 //! question for each. And few guards list at a time, because all must after a reconnect: neither the heartbeat nor what users
@@ -11,6 +12,8 @@
 use crate::clock;
 use crate::ensemble::Guarded;
 use crate::machine::claim::{Claim, Foreign};
+use crate::machine::lasting::looks;
+use crate::machine::protocol::{Node, Outcome};
 use crate::machine::queue::{Standing, standing};
 use crate::session::{Holding, Session};
 use std::sync::Arc;
@@ -28,10 +31,14 @@ pub(crate) async fn stranger(session: Arc<Session>, claims: Arc<[Claim]>, holdin
         let Guarded { children, watch } = session.guard(directories).await;
         let mut looks = queues.iter().zip(&children);
         let found = looks.find_map(|((claim, own), children)| stranger_in(claim, own, children.as_deref()?));
+        let found = match found {
+            None => unknown_contender(&session, &queues, &children).await,
+            found => found.map(str::to_owned),
+        };
         match (found, watch) {
             // A contender of ours with another dialect may be there for a moment, until it has been refused.
-            (Some(name), _) if suspect.as_deref() == Some(name) => return name.to_owned(),
-            (Some(name), _) => suspect = Some(name.to_owned()),
+            (Some(name), _) if suspect.as_ref() == Some(&name) => return name,
+            (Some(name), _) => suspect = Some(name),
             // It also reports the end of its connection.
             (None, Some(watch)) => drop(watch.await),
             (None, None) => {}
@@ -53,4 +60,26 @@ fn stranger_in<'a>(claim: &Claim, own: &str, children: &'a [String]) -> Option<&
         Standing::Foreign { name } => Some(name),
         _ => None,
     }
+}
+
+/// Looks at the children whose names do not say what they are, and returns the first one that is ephemeral.
+async fn unknown_contender(
+    session: &Arc<Session>,
+    queues: &[(&Claim, &str)],
+    children: &[Option<Vec<String>>],
+) -> Option<String> {
+    for ((claim, _), children) in queues.iter().zip(children) {
+        let Some(children) = children else { continue };
+        let mut unclear = session.lasting().unclear(&claim.directory, children);
+        while !unclear.is_empty() {
+            let looks = looks(&claim.directory, &unclear);
+            let seen = session.clone().send(looks).await.outcomes;
+            let is_ephemeral = |seen: &Outcome| matches!(seen, Outcome::Found(Node { origin: Some(_), .. }));
+            if let Some(number) = seen.iter().position(is_ephemeral) {
+                return Some(unclear.swap_remove(number));
+            }
+            unclear.drain(..seen.len().clamp(1, unclear.len()));
+        }
+    }
+    None
 }

@@ -12,16 +12,18 @@ mod healing;
 mod holding;
 mod late;
 mod neighbours;
+mod seeing;
 mod undeletable;
 
 use crate::clock;
 use crate::ensemble::{
-    Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
-    Watched, Write, WriteFailure,
+    Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions, Watched,
+    Write, WriteFailure,
 };
 use crate::error::LossReason;
 use crate::machine::Moment;
 use crate::machine::keeper::{HoldId, Keeper};
+use crate::machine::lasting::Lasting;
 use crate::machine::marks::Marks;
 use crate::machine::memory::Memory;
 use crate::machine::protocol::{Now, Operation, Outcome};
@@ -36,6 +38,7 @@ pub(crate) use healing::{Looking, Marked};
 pub(crate) use holding::{Holding, Notice, Told};
 use late::Answered;
 use neighbours::Followers;
+use seeing::deleted_by;
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,6 +81,7 @@ pub(crate) struct Session {
     followers: Mutex<Followers>,
     flights: Semaphore,
     guards: Semaphore,
+    lasting: Mutex<Arc<Lasting>>,
     /// The directories that attempts have left, the most recent last.
     left: Mutex<VecDeque<Arc<str>>>,
     /// Wakes the heartbeat when there is a new hold, the lease has become shorter, or an attempt's answer is late.
@@ -113,6 +117,7 @@ impl Session {
             followers: Mutex::default(),
             flights: Semaphore::new(FLIGHTS_AT_MOST),
             guards: Semaphore::new(GUARDS_AT_MOST),
+            lasting: Mutex::default(),
             left: Mutex::default(),
             registered: Notify::new(),
             trouble: Mutex::default(),
@@ -193,6 +198,7 @@ impl Session {
     async fn sent(self: Arc<Self>, flight: Vec<Operation>) -> Landing {
         let writes: Vec<bool> = flight.iter().map(Operation::is_quorum_write).collect();
         let deletions: Vec<bool> = flight.iter().map(Operation::is_deletion).collect();
+        let seeing = self.seeing(&flight);
         let over = Landing { sent: clock::now(), outcomes: vec![Outcome::SessionOver], watch: None };
         let turn = turn(&self.flights).await;
         let landing = self.unless_over(over, |ensemble| ensemble.send(flight));
@@ -211,13 +217,8 @@ impl Session {
             lock_ignoring_poison(&self.kept).keeper.handle_write(landing.sent, clock::now());
         }
         self.see_refusals(&deletions, &mut landing.outcomes);
+        self.see_flight(&seeing, &landing.outcomes);
         landing
-    }
-
-    /// Lists the children of these directories, and watches them.
-    pub(crate) async fn guard(&self, directories: Vec<Arc<str>>) -> Guarded {
-        let _turn = turn(&self.guards).await;
-        self.unless_over(Guarded::default(), |ensemble| ensemble.guard(directories)).await
     }
 
     pub(crate) fn commit(
@@ -231,7 +232,13 @@ impl Session {
             if clock::timeout(self.patience(), self.connected()).await.is_err() {
                 return Err(WriteFailure::Unknown);
             }
-            self.unless_over(Err(WriteFailure::SessionOver), |ensemble| ensemble.commit(guards, writes)).await
+            let (seeing, deleted) = (self.seeing(&[]), deleted_by(&writes));
+            let over = Err(WriteFailure::SessionOver);
+            let written = self.unless_over(over, |ensemble| ensemble.commit(guards, writes)).await;
+            if written.is_ok() {
+                deleted.iter().for_each(|path| self.see_deleted(&seeing, path));
+            }
+            written
         })
     }
 
@@ -247,7 +254,13 @@ impl Session {
     }
 
     pub(crate) fn children(&self, directory: Arc<str>) -> Question<'_, Vec<Child>> {
-        self.question(|ensemble| ensemble.children(directory))
+        Box::pin(async move {
+            let (seeing, asked) = (self.seeing(&[]), directory.clone());
+            let children = self.question(|ensemble| ensemble.children(asked)).await?;
+            let names: Vec<_> = children.iter().map(|child| child.name.clone()).collect();
+            self.see(&seeing, &directory, &names);
+            Ok(children)
+        })
     }
 
     pub(crate) fn shown(&self, directory: Arc<str>, name: String) -> Question<'_, Option<Child>> {
@@ -260,7 +273,14 @@ impl Session {
 
     /// Deletes a node of any session. If that is not allowed, this session goes on.
     pub(crate) fn delete(&self, path: Arc<str>, version: Option<i32>) -> Question<'_, Deletion> {
-        self.question(move |ensemble| ensemble.delete(path, version))
+        Box::pin(async move {
+            let (seeing, asked) = (self.seeing(&[]), path.clone());
+            let deletion = self.question(move |ensemble| ensemble.delete(asked, version)).await?;
+            if deletion != Deletion::Changed {
+                self.see_deleted(&seeing, &path);
+            }
+            Ok(deletion)
+        })
     }
 
     pub(crate) fn child(&self, directory: Arc<str>, name: String) -> Question<'_, Option<Watched>> {

@@ -135,7 +135,7 @@ impl LockSpec {
     /// at once.
     ///
     /// While the node stays, nobody holds the lock. The client's next acquire takes the node over without a request, or
-    /// after one check if its lease has lapsed. When any other contender queues, whatever its library, the node is deleted:
+    /// after one check if its lease has lapsed or the client is disconnected. When any other contender queues, whatever its library, the node is deleted:
     /// at once, or with the release if the lock is held. So a lock that one process takes again and again costs that
     /// process nothing, and costs others no more than one deletion. The readers of a client share one node until a writer
     /// queues.

@@ -218,10 +218,11 @@ pub extern "C-unwind" fn zklock_lock_options_set_limit_at(
 /// Default: 0, not at all. For mutexes and the sides of a read/write lock.
 ///
 /// While the node lingers, nobody holds the lock. The client's next acquire takes the node over
-/// without a request, or after one check if its lease has run out. When anyone else queues, with
-/// any library, the node is deleted: at once, or on release if the lock is held. So a lock that
-/// only one process uses again and again costs nothing, and other processes that want it wait for
-/// no more than a deletion. All readers of a client share one node, until a writer queues.
+/// without a request, or after one check if its lease has run out or the client is disconnected.
+/// When anyone else queues, with any library, the node is deleted: at once, or on release if the
+/// lock is held. So a lock that only one process uses again and again costs nothing, and other
+/// processes that want it wait for no more than a deletion. All readers of a client share one
+/// node, until a writer queues.
 ///
 /// All grants on one node have the same token, so the resource that the lock guards must accept a
 /// token equal to the largest that it has seen. If another client tries the lock once while the

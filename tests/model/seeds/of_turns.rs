@@ -11,11 +11,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "lingers",
         "lingers: not asked again",
-        &[edit(
-            CONTENDER,
-            "State::Noticing => self.state = State::Ready(Step::Notice),",
-            "State::Noticing => {}",
-        )],
+        &[edit(CONTENDER, "State::Noticing | State::Paused(Step::Notice, _) => self.on_notice(event),", "")],
     ),
     seed(
         "lingers",
@@ -89,11 +85,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "lingers",
         "lingers: told again and again",
-        &[edit(
-            NOTICE,
-            "self.verdict = Some(Verdict::Wanted);\n            self.state = State::Held;",
-            "self.verdict = Some(Verdict::Wanted);\n            self.state = State::Noticing;",
-        )],
+        &[edit(NOTICE, "is_awaited && self.notice != Notice::Given", "is_awaited")],
     ),
     seed(
         "lingers",
@@ -153,6 +145,20 @@ pub(super) const SEEDS: &[Seed] = &[
         "lingers",
         "turns: left to one who does not come",
         &[edit(TURNS, "self.end_if(self.holders == 0 && !self.may_linger())", "self.end_if(false)")],
+    ),
+    seed(
+        "told",
+        "told: not of the end of its node",
+        &[edit(NOTICE, "if read.contains(&Outcome::NoNode) {", "if false {")],
+    ),
+    seed(
+        "told",
+        "told: nothing more once others wait",
+        &[edit(
+            NOTICE,
+            "self.failures.clear();\n            self.state = State::Noticing;",
+            "self.failures.clear();\n            self.state = if self.notice == Notice::Given { State::Held } else { State::Noticing };",
+        )],
     ),
     seed("told", "told: never while it has permits", &[edit(QUEUE, "None => true,", "None => false,")]),
     seed(

@@ -59,7 +59,8 @@ crate::listed! {
         #[default]
         Refuse,
         /// Wait for it like for any other. That is right only if it is certain to see ours all the
-        /// same.
+        /// same. One that is in no queue of ours is ignored: a holder of kazoo's semaphore, or a
+        /// contender of a home-made lock.
         GoAhead,
     }
 }

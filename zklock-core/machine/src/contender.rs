@@ -9,6 +9,7 @@
 //!
 //! * `enter`: how an attempt gets its nodes, and finds them again
 //! * `turn`: how it waits for its turn in each queue, takes permits, and is granted
+//! * `examine`: how it finds out whether an unknown child is a contender
 //! * `nodes`: which nodes exist, may exist, or should exist
 //! * `notice`: how a holder learns that others wait or ask
 //! * `busy`: what a try that found the lock busy leaves behind
@@ -16,6 +17,7 @@
 
 mod busy;
 mod enter;
+mod examine;
 mod nodes;
 mod notice;
 mod renew;
@@ -26,6 +28,7 @@ mod turn;
 use super::Moment;
 use super::claim::Claim;
 use super::drive::Machine;
+use super::lasting::{Lasting, looks};
 use super::name::Uuid;
 use super::protocol::{Now, Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use super::readiness::Readiness;
@@ -33,6 +36,7 @@ use super::retry::{Failures, Parents};
 use busy::Busy;
 use nodes::Nodes;
 use notice::Notice;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A flight that the contender is about to send, or waits for replies to. Numbers are indexes of claims.
@@ -45,6 +49,12 @@ enum Step {
     /// Ask who owns the nodes that were found again, and where they stand.
     Adopt(Phase),
     Look(usize),
+    /// Look whether children of this directory may be contenders of an unknown kind.
+    Examine {
+        claim: usize,
+        directory: Arc<str>,
+        unclear: Vec<String>,
+    },
     /// The second before us is gone: see whether the nearest is the last one, and watch it in the same flight.
     LookAhead {
         claim: usize,
@@ -116,7 +126,7 @@ enum State {
         look: Step,
     },
     Held,
-    /// Held, with a watch that fires when others come.
+    /// Held, with a watch that fires when others come or a node of ours is deleted.
     Noticing,
     Gone,
 }
@@ -170,6 +180,7 @@ pub struct Contender {
     /// The claim whose directory has no numbers left for us.
     used_up: Option<usize>,
     busy: Busy,
+    lasting: Arc<Lasting>,
     verdict: Option<Verdict>,
     answered: bool,
     notice: Notice,
@@ -196,6 +207,7 @@ impl Contender {
             counted: Vec::new(),
             used_up: None,
             busy: Busy::default(),
+            lasting: Arc::default(),
             verdict: None,
             answered: false,
             notice: Notice::default(),
@@ -297,7 +309,7 @@ impl Contender {
         };
     }
 
-    fn directory(&self, claim: usize) -> std::sync::Arc<str> {
+    fn directory(&self, claim: usize) -> Arc<str> {
         self.claims[claim].directory.clone()
     }
 }
@@ -341,6 +353,7 @@ impl Machine for Contender {
             Step::LookAndWatch(claim) | Step::Drain(claim) => {
                 vec![Operation::ListAndWatch { directory: self.directory(*claim) }]
             }
+            Step::Examine { directory, unclear, .. } => looks(directory, unclear),
             Step::Renew(claim) => vec![Operation::DeleteDirectory { directory: self.directory(*claim) }],
             Step::Peek(claim) => self.peek(*claim),
             Step::Take => self.taking(),
@@ -373,6 +386,10 @@ impl Machine for Contender {
             self.mark_with(uuid);
             self.state = State::Ready(Step::Enter);
         }
+    }
+
+    fn handle_lasting(&mut self, lasting: &Arc<Lasting>) {
+        self.lasting = lasting.clone();
     }
 
     fn handle_session_over(&mut self) {
@@ -422,7 +439,7 @@ impl Machine for Contender {
                 (WatchEvent::Deleted, Some(claim)) => self.our_turn(*claim, now),
                 _ => self.state = State::Ready(look.clone()),
             },
-            State::Noticing => self.state = State::Ready(Step::Notice),
+            State::Noticing | State::Paused(Step::Notice, _) => self.on_notice(event),
             _ => {}
         }
     }
@@ -446,6 +463,9 @@ impl Machine for Contender {
             }
             Step::Watch { claim, alone, .. } => self.watched(claim, alone, first(), now),
             Step::LookAndWatch(claim) => self.on_watched_listing(claim, first(), now),
+            Step::Examine { claim, directory, unclear } => {
+                self.examined(claim, directory, unclear, rest.as_slice(), now);
+            }
             Step::Renew(claim) => self.renewed(claim, &first(), now),
             Step::Drain(claim) => self.drained(claim, first(), now),
             Step::Peek(claim) => self.peeked(claim, rest.collect(), now),

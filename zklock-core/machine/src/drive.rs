@@ -1,8 +1,10 @@
 //! The interface of a machine: an algorithm that sends requests and gets their outcomes.
 
 use crate::Moment;
+use crate::lasting::Lasting;
 use crate::name::Uuid;
 use crate::protocol::{Now, Operation, Outcome, WatchEvent};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An algorithm as a state machine. One loop runs them all.
@@ -47,6 +49,9 @@ pub trait Machine {
     /// `heartbeat` is the interval at which holders prove their nodes; `uuid` must be new.
     fn handle_session(&mut self, session: i64, heartbeat: Duration, uuid: Uuid);
 
+    /// These children are known not to be contenders. This comes before a session, and is about its servers.
+    fn handle_lasting(&mut self, _: &Arc<Lasting>) {}
+
     /// The servers cannot create nodes in one transaction with others. This may become known at any time.
     fn handle_old_servers(&mut self) {}
 
@@ -56,7 +61,7 @@ pub trait Machine {
     /// The nodes are no longer wanted: the caller gave up, its time is up, or what it had was released or lost.
     fn handle_end(&mut self);
 
-    /// The holder wants to be told when others wait for what it holds, or ask for it.
+    /// The holder wants to be told when others wait for what it holds, or ask for it, and when a node of it is deleted.
     fn handle_notice(&mut self) {}
 
     /// The caller has tried to get the same before, and found it busy.

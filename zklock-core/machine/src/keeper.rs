@@ -38,6 +38,7 @@
 
 mod lapses;
 mod proof;
+mod seen;
 mod watching;
 
 pub use proof::{Check, HeldNode, HoldId, Proof};
@@ -48,6 +49,7 @@ use crate::lease::{Lease, Share};
 use crate::status::LossReason;
 use lapses::Lapses;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 use watching::{Proving, Watching};
 
@@ -94,6 +96,8 @@ pub struct Keeper {
     lease: Lease,
     has_heartbeat: bool,
     holds: BTreeMap<HoldId, Record>,
+    /// Their nodes.
+    nodes: BTreeMap<Arc<str>, HoldId>,
     /// The holds that are named in checks, by when they were proven.
     named: BTreeSet<(Moment, HoldId)>,
     /// The holds that are watched, by when they were last named.
@@ -137,6 +141,7 @@ impl Keeper {
             lease,
             has_heartbeat: true,
             holds: BTreeMap::new(),
+            nodes: BTreeMap::new(),
             named: BTreeSet::new(),
             watched: BTreeSet::new(),
             watching: Watching::new(),
@@ -206,6 +211,7 @@ impl Keeper {
         let hold = self.next;
         self.next = HoldId(hold.0 + 1);
         let (share, proving) = (Share::new(&self.lease), Proving::Named);
+        self.nodes.extend(nodes.iter().map(|node| (node.path.clone(), hold)));
         self.holds.insert(hold, Record { nodes, share, proven, proving, lapsed: None });
         self.named.insert((proven, hold));
         self.lapses.add(hold);
@@ -473,6 +479,12 @@ impl Keeper {
 
     fn remove(&mut self, hold: HoldId) -> bool {
         let Some(record) = self.holds.remove(&hold) else { return false };
+        for node in &record.nodes {
+            // A later hold may have a node of this name.
+            if self.nodes.get(&node.path) == Some(&hold) {
+                self.nodes.remove(&node.path);
+            }
+        }
         self.named.remove(&(record.proven, hold));
         self.watched.remove(&(record.proven, hold));
         self.lapses.remove(hold, &record);

@@ -9,6 +9,7 @@
 //! * [`name`]: the names of the children of a lock's node, and their order
 //! * [`claim`]: what an attempt wants: the places in which it queues, and how
 //! * [`queue`]: who holds, and which node to watch: a pure function of the children
+//! * [`lasting`]: which children are no contenders although their names end with a number
 //! * [`drive`]: the interface of every machine, so that one loop can run them all
 //! * [`contender`]: one attempt to hold a lock that has a queue, from the creation of its node to its deletion
 //! * [`single`]: one attempt to hold a lock that is one node
@@ -51,6 +52,7 @@ pub mod claim;
 pub mod contender;
 pub mod drive;
 pub mod keeper;
+pub mod lasting;
 pub mod lease;
 pub mod marks;
 pub mod member;

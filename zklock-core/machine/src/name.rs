@@ -387,6 +387,21 @@ impl<'a> Name<'a> {
         with_number(text).any(|(front, _)| front.strip_suffix("_lock_").is_some_and(|name| !name.is_empty()))
     }
 
+    /// Whether this child ends with a sequence number, and its name is not of any library that we know. It may be a
+    /// contender of a program with a lock of its own making. What such a contender sees and wants, nobody can tell.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_machine::name::Name;
+    ///
+    /// assert!(Name::is_unknown("lock-0000000001"));
+    /// assert!(!Name::is_unknown("_c_a-lock-0000000001") && !Name::is_unknown("lock-1"));
+    /// ```
+    pub fn is_unknown(text: &str) -> bool {
+        with_number(text).next().is_some() && Name::parse(text).is_none()
+    }
+
     /// Recognises a permit of a semaphore.
     pub fn parse_lease(text: &'a str) -> Option<Self> {
         Self::parse_as(text, &[Scheme::Lease])

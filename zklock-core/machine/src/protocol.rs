@@ -148,6 +148,14 @@ impl Operation {
         matches!(self, Self::Delete { .. } | Self::DeletePair { .. })
     }
 
+    /// Returns the directory whose children it lists.
+    pub const fn listed(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::List { directory } | Self::ListAndWatch { directory } => Some(directory),
+            _ => None,
+        }
+    }
+
     /// Whether success means that the quorum has committed it.
     pub const fn is_quorum_write(&self) -> bool {
         match self {
@@ -289,6 +297,8 @@ pub enum Verdict {
     /// Others wait for the lock or ask for it, or it cannot be seen whether they do. This is reported only if it was [asked
     /// for](crate::drive::Machine::handle_notice).
     Wanted,
+    /// A node of the hold has been deleted. This is reported only under the same condition.
+    Deleted,
 }
 
 /// The report of the first watch that fired.

@@ -212,17 +212,16 @@ pub fn is_taken(children: &[String], claim: &Claim) -> bool {
     let mut rivals = contenders.filter(|other| role.excludes(other.scheme.role())).peekable();
     let is_any = rivals.peek().is_some();
     let is_seen = claim.foreign == Foreign::GoAhead
-        || rivals.all(|name| name.scheme.sees(claim.scheme)) && stranger_without_a_queue(children).is_none();
+        || rivals.all(|name| name.scheme.sees(claim.scheme))
+            && stranger_without_a_queue(children).is_none()
+            && !children.iter().any(|child| Name::is_unknown(child));
     is_any && is_seen
 }
 
-/// Returns a child of a lock's path that holds or wants something at that path, but is not part of any of our queues: a
-/// holder of kazoo's semaphore, or a contender for one of several locks that share this node.
+/// Returns a child of a lock's path that holds something at that path, but is not part of any of our queues: a holder of
+/// kazoo's semaphore.
 pub(crate) fn stranger_without_a_queue(children: &[String]) -> Option<&str> {
-    children
-        .iter()
-        .map(String::as_str)
-        .find(|child| Name::is_holder_of_kazoos_semaphore(child) || Name::is_of_several_locks(child))
+    children.iter().map(String::as_str).find(|child| Name::is_holder_of_kazoos_semaphore(child))
 }
 
 #[cfg(test)]
@@ -328,15 +327,12 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_in_no_queue_of_ours_is_named_and_nobody_can_wait_for_it() {
-        // A holder of kazoo's semaphore, and a contender for one of several locks under one node.
-        for stranger in ["0123456789abcdef0123456789abcdef", "report_lock_0000000001"].map(String::from) {
-            let children = [node("a", 2), stranger.clone()];
-            assert_eq!(stands(&children, &children[0]), Standing::Foreign { name: &stranger });
-            let mut claim = Claim::new("/a", Scheme::Mutex);
-            claim.foreign = Foreign::GoAhead;
-            assert_eq!(standing(&children, &children[0], &claim), Standing::Holds);
-        }
+    fn a_holder_of_kazoos_semaphore_is_named_and_nobody_can_wait_for_it() {
+        let children = [node("a", 2), "0123456789abcdef0123456789abcdef".to_owned()];
+        assert_eq!(stands(&children, &children[0]), Standing::Foreign { name: &children[1] });
+        let mut claim = Claim::new("/a", Scheme::Mutex);
+        claim.foreign = Foreign::GoAhead;
+        assert_eq!(standing(&children, &children[0], &claim), Standing::Holds);
     }
 
     #[test]
@@ -346,6 +342,7 @@ mod tests {
         assert!(is_taken(&[node("a", 2)], &claim));
         assert!(!is_taken(&[node("a", 2), kazoo.clone()], &claim));
         assert!(!is_taken(&["config".into()], &claim));
+        assert!(!is_taken(&[node("a", 2), "lock-0000000001".into()], &claim), "it may be a contender");
         claim.foreign = Foreign::GoAhead;
         assert!(is_taken(&[kazoo], &claim));
     }

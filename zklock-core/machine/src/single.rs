@@ -291,13 +291,19 @@ impl Single {
                 self.verdict = Some(Verdict::Wanted);
                 self.state = State::Held;
             }
+            Outcome::NoNode => self.deleted(),
             Outcome::Unknown => self.retry(Step::Notice, now),
-            // Nobody has asked. Or the node is gone, or we may not read it, and then we cannot be asked.
+            // Nobody has asked. Or we may not read the node, and then we cannot be asked.
             _ => {
                 self.failures.clear();
                 self.state = State::Noticing;
             }
         }
+    }
+
+    fn deleted(&mut self) {
+        self.verdict = Some(Verdict::Deleted);
+        self.state = State::Held;
     }
 
     fn fail(&mut self, refusal: Refusal) {
@@ -456,9 +462,10 @@ impl Machine for Single {
         }
     }
 
-    fn handle_watch(&mut self, _: WatchEvent, _: Now) {
+    fn handle_watch(&mut self, event: WatchEvent, _: Now) {
         match self.state {
             State::Waiting => self.state = State::Ready(Step::Create),
+            State::Noticing if event == WatchEvent::Deleted => self.deleted(),
             State::Noticing => self.state = State::Ready(Step::Notice),
             _ => {}
         }

@@ -2,6 +2,10 @@
 //!
 //! The attempt that created it looks after it, and gives it up when [`Turns`] says so. A caller that takes it gets its own
 //! grant on it, without a request, while its lease runs. So every report of its loss reaches the caller that has it.
+//!
+//! Such a grant rests on memory, so everything that the client knows must agree with it. The node is watched, and it is lost
+//! as soon as the watch reports its deletion, or any listing of the session does not show it. Without a connection nothing
+//! would be reported, so nobody takes it then before the quorum has answered for it.
 
 use super::{LocalQueue, State};
 use crate::ask::MOMENT;
@@ -45,8 +49,10 @@ impl Kept {
         self.footing.holding.status() == Status::Held
     }
 
-    fn is_valid(&self) -> bool {
-        !self.footing.session.valid_for(&self.footing.holding).is_zero()
+    /// Whether it is known well enough to be taken without a request.
+    fn is_known(&self) -> bool {
+        let session = &self.footing.session;
+        session.is_connected() && !session.valid_for(&self.footing.holding).is_zero()
     }
 
     /// Returns a grant on the node. The caller has taken a turn for it.
@@ -56,13 +62,13 @@ impl Kept {
 
     /// Returns a grant for the next caller, if it may take the node without a request.
     pub(super) fn take(self: &Arc<Self>, owner: Owner, bound: bool) -> Option<Arc<Grant>> {
-        let takes = self.is_held() && self.is_valid() && self.turns().take();
+        let takes = self.is_held() && self.is_known() && self.turns().take();
         takes.then(|| self.grant(owner, bound))
     }
 
     /// Whether a waiter could take it, once the quorum has confirmed that it exists.
     fn needs_a_check(&self) -> bool {
-        self.is_held() && !self.is_valid() && self.turns().may_take()
+        self.is_held() && !self.is_known() && self.turns().may_take()
     }
 
     /// Notes that others wait for the lock.

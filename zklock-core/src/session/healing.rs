@@ -35,11 +35,7 @@ impl Session {
 
     /// Begins to look for orphans in the listings of a flight. Call this before the flight is sent.
     pub(crate) fn look_for_orphans(self: &Arc<Self>, flight: &[Operation]) -> Option<Looking> {
-        let listed = |operation: &Operation| match operation {
-            Operation::List { directory } | Operation::ListAndWatch { directory } => Some(directory.clone()),
-            _ => None,
-        };
-        let directories: Vec<_> = flight.iter().map(listed).collect();
+        let directories: Vec<_> = flight.iter().map(|operation| operation.listed().cloned()).collect();
         directories.iter().any(Option::is_some).then(|| {
             let listing = lock_ignoring_poison(&self.marks).begin_listing();
             Looking { session: self.clone(), listing, directories }

@@ -305,10 +305,10 @@ fn node_of_any(path: &str, stat: &Stat) -> Node {
     Node { origin: Some(origin), ..node(path, stat) }
 }
 
-/// Returns the origin in a stat. Servers before 3.5 send no stat with a creation, those before 3.8.2 none within a
-/// transaction.
+/// Returns the origin in the stat of an ephemeral node. Servers before 3.5 send no stat with a creation, those before 3.8.2
+/// none within a transaction.
 fn origin(stat: &Stat) -> Option<Origin> {
-    (stat.czxid > 0 && stat.ephemeral_owner != 0)
+    (stat.czxid > 0 && ![0, CONTAINER].contains(&stat.ephemeral_owner))
         .then_some(Origin { czxid: stat.czxid, session: stat.ephemeral_owner })
 }
 

@@ -1,6 +1,7 @@
 //! Behaviour that is easier to see in a single attempt than in the model check: leases, pauses, long lives.
 
 mod answers;
+mod examined;
 mod steps;
 
 use super::Contender;
@@ -436,17 +437,24 @@ fn a_try_leaves_a_watch_if_its_caller_has_tried_before() {
 fn a_holder_that_asks_for_it_is_told_when_others_come() {
     let (mut contender, path) = holder();
     contender.handle_notice();
-    let looks =
-        vec![Operation::ListAndWatch { directory: "/a".into() }, Operation::WatchOwn { path: path.clone() }];
+    let own = Operation::WatchOwn { path: path.clone() };
+    let looks = vec![own.clone(), Operation::ListAndWatch { directory: "/a".into() }];
     assert_eq!(contender.poll_flight(), Some(looks.clone()));
-    let own = path.rsplit('/').next().unwrap().to_owned();
-    contender.handle_replies(vec![Outcome::Children(vec![own.clone()]), Outcome::Done], at(0), NOW);
+    let name = path.rsplit('/').next().unwrap().to_owned();
+    contender.handle_replies(vec![Outcome::Done, Outcome::Children(vec![name.clone()])], at(0), NOW);
     assert_eq!((contender.poll_verdict(), contender.poll_flight()), (None, None));
     contender.handle_watch(WatchEvent::Changed, NOW);
     assert_eq!(contender.poll_flight(), Some(looks));
-    let children = vec![own, "_c_other-lock-0000000009".to_owned()];
-    contender.handle_replies(vec![Outcome::Children(children), Outcome::Done], at(0), NOW);
+    let children = vec![name, "_c_other-lock-0000000009".to_owned()];
+    contender.handle_replies(vec![Outcome::Done, Outcome::Children(children)], at(0), NOW);
     assert_eq!((contender.poll_verdict(), contender.poll_flight()), (Some(Verdict::Wanted), None));
+    // From now on only its own node matters.
+    contender.handle_watch(WatchEvent::Changed, NOW);
+    assert_eq!(contender.poll_flight(), Some(vec![own]));
+    contender.handle_replies(vec![Outcome::Done], at(0), NOW);
+    assert_eq!((contender.poll_verdict(), contender.poll_flight()), (None, None));
+    contender.handle_watch(WatchEvent::Deleted, NOW);
+    assert_eq!((contender.poll_verdict(), contender.poll_flight()), (Some(Verdict::Deleted), None));
 }
 
 #[test]

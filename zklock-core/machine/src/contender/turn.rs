@@ -57,7 +57,7 @@ impl Contender {
                         return false;
                     }
                 };
-                return true;
+                return !self.must_examine(claim, &self.directory(claim), &children);
             }
             // An operator deleted the whole directory.
             Outcome::NoNode => {
@@ -295,10 +295,13 @@ impl Contender {
     }
 
     pub(super) fn counted(&mut self, claim: usize, mut outcomes: Vec<Outcome>, now: Now) {
-        if self.path_for_strangers(claim).is_some() && !outcomes.is_empty() {
+        if let Some(path) = self.path_for_strangers(claim).filter(|_| !outcomes.is_empty()) {
             if let Outcome::Children(children) = outcomes.remove(0) {
                 if let Some(name) = stranger_without_a_queue(&children) {
                     return self.fail(Refusal::ForeignContender(name.to_owned()));
+                }
+                if self.must_examine(claim, &path, &children) {
+                    return;
                 }
             }
         }

@@ -199,20 +199,36 @@ fn readers_have_one_node_until_a_writer_waits() {
 }
 
 #[test]
-fn a_node_that_is_deleted_while_nobody_has_it_is_taken_by_nobody() {
+fn a_node_that_is_deleted_is_taken_by_nobody() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
         let queue = queue(&ensemble, Scheme::Mutex, LINGERS);
         let hold = acquired(&queue).await;
-        with_heartbeat(&queue);
         hold.release().await.unwrap();
+        a_moment().await;
         assert!(ensemble.delete_node(hold.node()));
-        clock::sleep(Duration::from_secs(2)).await;
+        a_moment().await;
         assert!(taken(&queue).is_none());
         assert!(hold.state() == crate::HoldState::Released, "it is not concerned");
         let next = acquired(&queue).await;
         assert!(ensemble.delete_node(next.node()));
-        assert_eq!(next.lost().await, Some(LossReason::NodeDeleted));
+        a_moment().await;
+        assert_eq!(next.state(), crate::HoldState::Lost(LossReason::NodeDeleted));
+    });
+}
+
+#[test]
+fn a_node_is_taken_by_nobody_while_no_deletion_could_be_reported() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = idle(&ensemble, LINGERS).await;
+        let session = queue.shared.pool.slot().current().unwrap();
+        session.set_connected(false);
+        let mut waits = join(&queue, Patience::Waits);
+        assert!(taken(&queue).is_none() && answer_at_once(&mut waits).await.is_none());
+        session.set_connected(true);
+        assert!(answer_at_once(&mut waits).await.flatten().is_some());
+        assert!(!ensemble.checks().is_empty(), "the quorum has answered for it");
     });
 }
 

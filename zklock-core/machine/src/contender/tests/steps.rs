@@ -283,10 +283,31 @@ fn a_holder_that_cannot_see_who_waits_takes_it_that_others_do_and_asks_again_if_
     let (mut contender, _) = holder();
     contender.handle_notice();
     let mut refused = contender.clone();
-    let asks = answer(&mut contender, vec![Outcome::Unknown, Outcome::Done]);
+    let asks = answer(&mut contender, vec![Outcome::Done, Outcome::Unknown]);
     assert_eq!((contender.poll_verdict(), next(&contender)), (None, asks));
-    answer(&mut refused, vec![Outcome::Refused(Refusal::Denied), Outcome::Done]);
+    answer(&mut refused, vec![Outcome::Done, Outcome::Refused(Refusal::Denied)]);
     assert_eq!(refused.poll_verdict(), Some(Verdict::Wanted));
+}
+
+#[test]
+fn the_end_of_a_semaphores_queue_is_not_that_of_a_permit() {
+    let mut contender = after_two_permits();
+    contender.handle_notice();
+    // It leaves the queue.
+    while next(&contender).iter().any(|it| matches!(it, Operation::Delete { .. })) {
+        answer(&mut contender, vec![Outcome::Done]);
+    }
+    let looks = next(&contender);
+    assert!(matches!(looks[..], [Operation::WatchOwn { .. }, Operation::WatchOwn { .. }, _]), "{looks:?}");
+    let all_there = vec![Outcome::Done, Outcome::Done, children(&[])];
+    answer(&mut contender, all_there.clone());
+    let _ = contender.poll_verdict();
+    contender.handle_watch(WatchEvent::Deleted, NOW);
+    assert_eq!((contender.poll_verdict(), next(&contender)), (None, looks));
+    answer(&mut contender, all_there);
+    contender.handle_watch(WatchEvent::Changed, NOW);
+    answer(&mut contender, vec![Outcome::Done, Outcome::NoNode, children(&[])]);
+    assert_eq!(contender.poll_verdict(), Some(Verdict::Deleted));
 }
 
 /// An attempt whose number is used up and that has left the directory.

@@ -1,0 +1,126 @@
+//! Contenders of locks that programs have made themselves: their names end with a number, and no library has them.
+
+use crate::support::queue::held;
+use crate::support::strangers::{in_dialect, put};
+use crate::support::{client, operator, proxied_client, says, settled, soon};
+use ground::wire::Mode;
+use ground::{Kind, Side};
+use zklock_core::{Dialect, ErrorKind, Foreign, Lock, LockSpec, LossReason, Role};
+
+/// What such programs put before the number. The first is what ZooKeeper's page of recipes says.
+const NAMES: [&str; 9] = [
+    "7ce1b6a0-1111-4222-8333-123456789abc-lock-",
+    "lock-",
+    "lock-144115188075855872",
+    "192.168.0.1-W-",
+    "192.168.0.1-R-",
+    "report_lock_",
+    "x-",
+    "n_",
+    "",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_is_there_is_refused_by_every_kind_and_named() {
+    let (client, operator) = (client().await, operator());
+    for (number, prefix) in NAMES.into_iter().enumerate() {
+        let path = &format!("/homemade/there/{number}");
+        let node = put(&operator, path, prefix);
+        let name = node.rsplit_once('/').unwrap().1;
+        let beside = put(&operator, &format!("{path}/s/locks"), prefix);
+        let one_of_two = [client.mutex(&format!("{path}/free")).unwrap(), client.mutex(path).unwrap()];
+        let locks: Vec<Lock> = vec![
+            client.mutex(path).unwrap(),
+            client.read(path).unwrap(),
+            client.write(path).unwrap(),
+            client.election(path).unwrap(),
+            client.semaphore(path, 5).unwrap(),
+            client.all(&one_of_two).unwrap(),
+            in_dialect(&client, path, Dialect::Kazoo, Role::Exclusive),
+            in_dialect(&client, path, Dialect::WriteLock, Role::Exclusive),
+        ];
+        for lock in &locks {
+            for error in
+                [soon(lock.acquire()).await.unwrap_err(), soon(lock.try_acquire()).await.unwrap_err()]
+            {
+                says(&error, ErrorKind::ForeignContender, &[name, path, "of its own", "go ahead"]);
+            }
+            settled(&client).await;
+        }
+        let in_the_queue = client.semaphore(&format!("{path}/s"), 5).unwrap();
+        let error = soon(in_the_queue.acquire()).await.unwrap_err();
+        says(&error, ErrorKind::ForeignContender, &[beside.rsplit_once('/').unwrap().1]);
+        settled(&client).await;
+        let left: Vec<_> =
+            operator.children(path).into_iter().filter(|child| child.ends_with(char::is_numeric)).collect();
+        assert_eq!(left, [name], "nothing is left");
+        for spec in [LockSpec::mutex(path).unwrap(), LockSpec::semaphore(path, 5).unwrap()] {
+            soon(held(&client.lock(&spec.foreign(Foreign::GoAhead)).unwrap()).await.release()).await.unwrap();
+        }
+        operator.delete(&node);
+        operator.delete(&beside);
+        soon(held(&locks[0]).await.release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_is_told_of_one_that_comes() {
+    let (client, operator) = (client().await, operator());
+    for (number, prefix) in ["lock-", "192.168.0.1-W-"].into_iter().enumerate() {
+        let path = &format!("/homemade/comes/{number}");
+        for lock in [client.mutex(path).unwrap(), client.read(path).unwrap(), client.election(path).unwrap()]
+        {
+            let hold = held(&lock).await;
+            let node = put(&operator, path, prefix);
+            assert_eq!(soon(hold.lost()).await, Some(LossReason::ForeignContender));
+            soon(hold.release()).await.unwrap_err();
+            settled(&client).await;
+            operator.delete(&node);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_look_shows_that_what_stays_is_none() {
+    let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/homemade/orders");
+    operator.create_all(path, "");
+    let order = |mode| operator.create_mode(&format!("{path}/order-"), "", mode);
+    // More than are looked at in one flight.
+    let orders: Vec<_> = (0..600).map(|_| order(Mode::PersistentSequential)).collect();
+    operator.create_mode(&format!("{path}/0000000123"), "", Mode::Container);
+    for name in ["config", "worker-7", "worker-00000007"] {
+        operator.create_mode(&format!("{path}/{name}"), "", Mode::Ephemeral);
+    }
+    proxy.record();
+    // How many looks an acquire takes.
+    let looks = async |lock: Lock| {
+        let hold = held(&lock).await;
+        let record = proxy.take_record();
+        soon(hold.release()).await.unwrap();
+        let is_look = |message: &&ground::Message| {
+            message.side == Side::Request && message.kind == Kind::Exists && message.path.contains(path)
+        };
+        record.iter().filter(is_look).count()
+    };
+    assert_eq!(looks(client.mutex(path).unwrap()).await, orders.len() + 1);
+    // Any lock at that path knows it from then on.
+    assert_eq!(looks(client.mutex(path).unwrap()).await, 0);
+    assert_eq!(looks(client.write(path).unwrap()).await, 0);
+    assert_eq!(looks(client.semaphore(path, 3).unwrap()).await, 0);
+    // A holder looks at those that come, and goes on.
+    let hold = held(&client.mutex(path).unwrap()).await;
+    let more = [1, 2].map(|_| order(Mode::PersistentSequential));
+    soon(async {
+        while !more.iter().all(|node| proxy.messages().iter().any(|it| it.path == *node)) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert!(soon(hold.confirm()).await.is_ok());
+    soon(hold.release()).await.unwrap();
+    orders.iter().for_each(|node| operator.delete(node));
+    let contender = order(Mode::EphemeralSequential);
+    let error = soon(client.mutex(path).unwrap().acquire()).await.unwrap_err();
+    says(&error, ErrorKind::ForeignContender, &[contender.rsplit_once('/').unwrap().1]);
+    operator.delete(&contender);
+}

@@ -1,0 +1,149 @@
+//! A node that another has deleted: it is passed on to nobody, as soon as the client can know.
+//!
+//! No client here has a heartbeat that would find out as well.
+
+use crate::support::queue::{acquire, granted, held, join};
+use crate::support::strangers::{FOREIGN, put};
+use crate::support::{SOON, client, operator, options, soon};
+use ground::wire::Admin;
+use ground::{Action, Ensemble, Hook, Kind, Proxy, Trigger, shared, until};
+use std::time::Duration;
+use zklock_core::{Client, Hold, HoldState, Lock, LockSpec, LossReason};
+
+/// Longer than any test.
+const LONG: Duration = Duration::from_secs(3600);
+
+const DELETED: HoldState = HoldState::Lost(LossReason::NodeDeleted);
+
+async fn without_heartbeat() -> (Client, Proxy) {
+    let proxy = Proxy::before(shared().server(0));
+    let options = options(&proxy.connect_string()).heartbeat(false);
+    (soon(Client::connect(options)).await.unwrap(), proxy)
+}
+
+fn lingering(client: &Client, path: &str) -> Lock {
+    client.lock(&LockSpec::mutex(path).unwrap().linger(LONG)).unwrap()
+}
+
+/// Reports that the first holder of a lock watches its node and its queue.
+fn watches(proxy: &Proxy, path: &str) -> [Hook; 2] {
+    let replies = [Trigger::reply(Kind::GetData), Trigger::reply(Kind::GetChildren).nth(2)];
+    replies.map(|reply| proxy.on(reply.path(path)))
+}
+
+/// Keeps from the client what its watches in this queue report next.
+fn deafen(proxy: &Proxy, path: &str) -> [Hook; 2] {
+    [1, 2].map(|nth| proxy.on(Trigger::reply(Kind::Event).path(path).nth(nth).then(Action::Swallow)))
+}
+
+/// Takes the lock away from those who have it, and holds it.
+async fn usurp(client: &Client, path: &str) -> Hold {
+    let lock = client.mutex(path).unwrap();
+    assert_eq!(soon(lock.break_lock()).await.unwrap().len(), 1);
+    held(&lock).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_ends_with_the_event_whether_it_is_held_or_not() {
+    // A heartbeat comes long after the test.
+    let ensemble = Ensemble::builder().max_session_timeout(LONG).start();
+    let operator = Admin::connect(ensemble.server(0).address());
+    let options = options(&ensemble.connect_string()).session_timeout(LONG).unwrap();
+    let ours = soon(Client::connect(options.clone())).await.unwrap();
+    let theirs = soon(Client::connect(options)).await.unwrap();
+    let lock = lingering(&ours, "/deleted/idle");
+    let before = held(&lock).await;
+    soon(before.release()).await.unwrap();
+    assert_eq!(soon(theirs.mutex("/deleted/idle").unwrap().break_lock()).await.unwrap().len(), 1);
+    let losses = || ours.stats().losses_by(LossReason::NodeDeleted);
+    assert!(until(SOON, || losses() == 1), "nobody knows");
+    let after = held(&theirs.mutex("/deleted/idle").unwrap()).await;
+    assert!(before.token() < after.token() && soon(lock.try_acquire()).await.unwrap().is_none());
+
+    let path = "/deleted/held";
+    let lock = ours.lock(&LockSpec::mutex(path).unwrap().local_turns(64)).unwrap();
+    for is_wanted in [false, true] {
+        let hold = held(&lock).await;
+        let next = join(&lock).await;
+        let other = theirs.mutex(path).unwrap();
+        let rival = is_wanted.then(|| acquire(&other));
+        if is_wanted {
+            operator.wait_for_children(path, 2, SOON);
+            // That the queue changes again does not matter to the holder.
+            let brief = put(&operator, path, FOREIGN[0].0);
+            operator.wait_for_children(path, 3, SOON);
+            operator.delete(&brief);
+        }
+        operator.delete(hold.node());
+        assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+        let next = tokio::spawn(next);
+        if let Some(rival) = rival {
+            let rival = granted(rival).await;
+            operator.wait_for_children(path, 2, SOON);
+            soon(hold.release()).await.unwrap_err();
+            assert!(!next.is_finished(), "it would have it beside the other");
+            soon(rival.release()).await.unwrap();
+        } else {
+            soon(hold.release()).await.unwrap_err();
+        }
+        let next = granted(next).await;
+        assert!(hold.token() < next.token());
+        soon(next.release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_ends_if_any_listing_of_its_client_does_not_show_it() {
+    let ((ours, proxy), theirs) = (without_heartbeat().await, client().await);
+    for is_held in [false, true] {
+        for look in ["contenders", "children", "observe"] {
+            let path = format!("/deleted/{look}-{is_held}");
+            let lock = lingering(&ours, &path);
+            let watches = watches(&proxy, &path);
+            let hold = held(&lock).await;
+            let hold = if is_held {
+                Some(hold)
+            } else {
+                soon(hold.release()).await.unwrap();
+                None
+            };
+            watches.iter().for_each(|hook| assert!(hook.wait(SOON)));
+            let deaf = deafen(&proxy, &path);
+            let usurper = usurp(&theirs, &path).await;
+            deaf.iter().for_each(|hook| assert!(hook.wait(SOON)));
+            match look {
+                "contenders" => assert_eq!(soon(lock.contenders()).await.unwrap().len(), 1),
+                "children" => assert_eq!(soon(ours.children(&path)).await.unwrap().len(), 1),
+                _ => assert!(soon(lock.observe().unwrap().next()).await.unwrap().is_some()),
+            }
+            if let Some(hold) = &hold {
+                assert_eq!((hold.state(), hold.valid_for()), (DELETED, Duration::ZERO), "{look}");
+            }
+            assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "{look}: granted from memory");
+            soon(usurper.release()).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_takes_away_its_own_lock_knows_it_at_once() {
+    let ((ours, proxy), path) = (without_heartbeat().await, "/deleted/own");
+    let lock = lingering(&ours, path);
+    let ready = watches(&proxy, path);
+    let first = held(&lock).await;
+    ready.iter().for_each(|hook| assert!(hook.wait(SOON)));
+    let _deaf = deafen(&proxy, path);
+    assert_eq!(soon(lock.break_lock()).await.unwrap().len(), 1);
+    assert_eq!((first.state(), first.valid_for()), (DELETED, Duration::ZERO));
+    let second = held(&lock).await;
+    let token = second.token();
+    soon(second.release()).await.unwrap();
+    let node = format!("{path}/{}", operator().children(path)[0]);
+    let _deaf = deafen(&proxy, path);
+    assert!(soon(lock.evict(&node)).await.unwrap());
+    assert!(soon(lock.try_acquire()).await.unwrap().expect("free").token() > token);
+    let exclusive = ours.exclusive("/deleted/exclusive").unwrap();
+    let hold = held(&exclusive).await;
+    assert_eq!(soon(exclusive.break_lock()).await.unwrap().len(), 1);
+    assert_eq!(hold.state(), DELETED);
+}
