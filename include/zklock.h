@@ -1262,7 +1262,7 @@ zklock_status zklock_options_set_session_timeout(zklock_options *options,
  * before they fail. Default: 10 s.
  *
  * @param options the options.
- * @param milliseconds not negative.
+ * @param milliseconds positive; zklock_client_new refuses 0.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD

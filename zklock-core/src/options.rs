@@ -111,7 +111,7 @@ impl ClientOptions {
     }
 
     /// Sets how long to try to reach a server before [`connect`](crate::Client::connect), or a question like
-    /// [`contenders`](crate::Lock::contenders), fails. Default: 10 s.
+    /// [`contenders`](crate::Lock::contenders), fails. Default: 10 s. [`check`](Self::check) refuses zero.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -307,8 +307,8 @@ impl ClientOptions {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidInput`] if the access list gives rights to the creator but there are neither
-    /// [credentials](Self::credentials) nor a client certificate, if several credentials are for SASL, or if TLS is used
-    /// with a host that no certificate can name.
+    /// [credentials](Self::credentials) nor a client certificate, if several credentials are for SASL, if TLS is used
+    /// with a host that no certificate can name, or if the [connect timeout](Self::connect_timeout) is zero.
     ///
     /// # Examples
     ///
@@ -332,6 +332,10 @@ impl ClientOptions {
         if self.credentials.iter().filter(|credentials| credentials.is_sasl()).count() > 1 {
             let message =
                 "several credentials are for SASL, and by SASL a client logs in as one user: leave one";
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        if self.connect_timeout.is_zero() {
+            let message = "a connect timeout of zero leaves no time to connect: choose one such as 10 s";
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         #[cfg(feature = "tls")]
@@ -370,6 +374,8 @@ mod tests {
             let error = options().server_version(major, minor).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
         }
+        let error = options().connect_timeout(Duration::ZERO).check().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert_eq!(options().identity(&"x".repeat(1025)).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(options().chroot("/").unwrap().hosts.chroot, "");
         let sasl = || Credentials::sasl("user", "secret").unwrap();

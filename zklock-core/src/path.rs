@@ -72,11 +72,22 @@ pub(crate) struct Hosts {
 
 impl Hosts {
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        if let Some((scheme, _)) = text.split_once("://") {
+            let scheme = scheme.rsplit(',').next().unwrap_or_default().trim();
+            return Err(wrong(text, &format!("leave out {scheme}://")));
+        }
         let (list, chroot) = match text.find('/') {
             Some(at) => text.split_at(at),
             None => (text, ""),
         };
         let chroot = if chroot == "/" { "" } else { chroot };
+        if chroot.contains(',') {
+            let message = format!(
+                "the hosts {text:?}: a chroot comes once, after the last host, such as zk1:2181,zk2:2181/apps; one with a \
+                 comma in its name is set as an option of its own"
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
         if !chroot.is_empty() {
             check_path(chroot).map_err(|error| error.within(&format!("the chroot of the hosts {text:?}")))?;
         }
@@ -97,13 +108,18 @@ pub(crate) fn written(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
+fn wrong(text: &str, problem: &str) -> Error {
+    let message =
+        format!("the hosts {text:?}: {problem}; write host:port,host:port, such as zk1:2181,zk2:2181");
+    Error::new(ErrorKind::InvalidInput, message)
+}
+
 fn parse_server(server: &str, text: &str) -> Result<(String, u16), Error> {
-    let wrong = |problem: &str| {
-        let message =
-            format!("the hosts {text:?}: {problem}; write host:port,host:port, such as zk1:2181,zk2:2181");
-        Error::new(ErrorKind::InvalidInput, message)
-    };
-    // An IPv6 address is in brackets if a port follows.
+    let wrong = |problem: &str| wrong(text, problem);
+    if !server.starts_with('[') && server.matches(':').count() > 1 {
+        let problem = "has several colons: put an IPv6 address in brackets, such as [::1]:2181";
+        return Err(wrong(&format!("{server:?} {problem}")));
+    }
     let (host, port) = match server.strip_prefix('[') {
         Some(rest) => {
             let (host, rest) = rest.split_once(']').ok_or_else(|| wrong("a [ without its ]"))?;
@@ -179,6 +195,24 @@ mod tests {
             "zk1//",
         ] {
             assert_eq!(Hosts::parse(text).unwrap_err().kind(), ErrorKind::InvalidInput, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_others_call_hosts_is_told_what_to_write() {
+        for (text, says) in [
+            ("http://zk1:2181", "leave out http://;"),
+            ("zk://zk1:2181,zk2:2181/apps", "leave out zk://;"),
+            ("zk1:2181, zk://zk2:2181", "leave out zk://;"),
+            ("::1", "in brackets, such as [::1]:2181"),
+            ("zk1,fe80::1%eth0", "in brackets"),
+            ("zk1:2181:2182", "has several colons"),
+            ("a:1/x,b:2/y", "after the last host, such as"),
+            ("a:1/x,b:2", "after the last host, such as"),
+        ] {
+            let error = Hosts::parse(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{text:?}");
+            assert!(error.to_string().contains(says) && error.to_string().contains(text), "{error}");
         }
     }
 }

@@ -126,7 +126,7 @@ pub extern "C-unwind" fn zklock_options_set_session_timeout(
 /// before they fail. Default: 10 s.
 ///
 /// @param options the options.
-/// @param milliseconds not negative.
+/// @param milliseconds positive; zklock_client_new refuses 0.
 /// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]

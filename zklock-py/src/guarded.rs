@@ -2,9 +2,10 @@
 
 use crate::anchor::CallbackAnchor;
 use crate::coroutine::{Begun, Coroutine, warn};
-use crate::error::{invalid, raised, unpicklable};
+use crate::error::{raised, unpicklable};
 use crate::exit::is_over;
 use crate::greenlet::Greenlet;
+use crate::number;
 use crate::shared_hold::SharedHold;
 use crate::sync::lock_ignoring_poison;
 use crate::value::versions;
@@ -87,25 +88,29 @@ impl BaseGuarded {
 
     /// Adds a write that sets the data of a node, which must have this version. ``None`` means any version.
     ///
-    /// Raises ``TypeError`` if ``data`` is not bytes, and ``InvalidInput`` if ``version`` is negative.
+    /// Raises ``TypeError`` if ``data`` is not bytes, and ``InvalidInput`` if no node can have this ``version``.
     #[pyo3(signature = (path, data, version=None))]
     fn set_data<'py>(
         slf: Bound<'py, Self>,
         path: String,
         data: &Bound<'py, PyAny>,
-        version: Option<i32>,
+        version: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
-        let (data, version) = (bytes(data)?, checked(slf.py(), version)?);
+        let (data, version) = (bytes(data)?, version.map(number::version).transpose()?);
         lock_ignoring_poison(&slf.get().writes).push(Write::SetData { path, data, version });
         Ok(slf)
     }
 
     /// Adds a write that deletes a node, which must have this version. ``None`` means any version.
     ///
-    /// Raises ``InvalidInput`` if ``version`` is negative.
+    /// Raises ``InvalidInput`` if no node can have this ``version``.
     #[pyo3(signature = (path, version=None))]
-    fn delete<'py>(slf: Bound<'py, Self>, path: String, version: Option<i32>) -> PyResult<Bound<'py, Self>> {
-        let version = checked(slf.py(), version)?;
+    fn delete<'py>(
+        slf: Bound<'py, Self>,
+        path: String,
+        version: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let version = version.map(number::version).transpose()?;
         lock_ignoring_poison(&slf.get().writes).push(Write::Delete { path, version });
         Ok(slf)
     }
@@ -191,18 +196,6 @@ fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     }
     let message = format!("data is bytes, not {}: encode it first", data.get_type().name()?);
     Err(PyTypeError::new_err(message))
-}
-
-/// To ZooKeeper, any negative version means no check.
-fn checked(py: Python<'_>, version: Option<i32>) -> PyResult<Option<i32>> {
-    match version {
-        Some(version) if version < 0 => {
-            let message =
-                format!("version={version}: versions are not negative; leave it out if any version will do");
-            Err(invalid(py, message))
-        }
-        version => Ok(version),
-    }
 }
 
 fn fill<'a>(guarded: zklock_core::Guarded<'a>, writes: &[Write]) -> zklock_core::Guarded<'a> {

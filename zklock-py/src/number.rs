@@ -1,6 +1,7 @@
 //! Numbers that users give: times in seconds, and counts.
 
 use crate::error::invalid;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use std::time::Duration;
 
@@ -22,6 +23,18 @@ pub(crate) fn patience(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<
 pub(crate) fn count(py: Python<'_>, name: &str, count: i64) -> PyResult<u32> {
     u32::try_from(count)
         .map_err(|_| invalid(py, format!("{name}={count}: it is a number from 0 to {}", u32::MAX)))
+}
+
+/// Reads the version of a node. To ZooKeeper, any negative version means no check.
+pub(crate) fn version(version: &Bound<'_, PyAny>) -> PyResult<i32> {
+    match version.extract() {
+        Ok(version) if version >= 0 => Ok(version),
+        Err(error) if !error.is_instance_of::<PyOverflowError>(version.py()) => Err(error),
+        _ => {
+            let range = format!("it is a number from 0 to {}; leave it out if any version will do", i32::MAX);
+            Err(invalid(version.py(), format!("version={version}: {range}")))
+        }
+    }
 }
 
 /// Reads a time that must be a number of seconds.

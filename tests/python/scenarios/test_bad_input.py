@@ -116,7 +116,7 @@ def test_a_path_that_is_long_or_foreign_but_allowed_works(zk: zklock.Client, gro
 
 @pytest.mark.parametrize(
     "hosts",
-    ["", ",", "zk1:0", "zk1:x", "zk1:70000", "zk1:-1", ":2181", "zk 1:2181", "[::1", "zk1,,zk2", "zk\0:2181"],
+    ["", ",", "zk1:0", "zk1:x", "zk1:70000", "zk1:-1", ":2181", "zk 1:2181", "[::1", "zk1,,zk2", "zk\0:2181", "http://zk1", "::1"],
 )
 def test_hosts_that_are_none_are_named(hosts: str) -> None:
     said = raises(zklock.InvalidInput, lambda: zklock.Client(hosts)).says("write host:port,host:port")
@@ -197,6 +197,7 @@ def test_bad_options_are_named_one_by_one(hosts: str) -> None:
         is_type_error(lambda: make(hosts, connect_timeout=wrong), "number")
         is_type_error(lambda: make(hosts, try_timeout=wrong), "number")
     for seconds in (0, 1e-10):
+        raises(zklock.InvalidInput, lambda: make(hosts, connect_timeout=seconds)).says("no time to connect")
         raises(zklock.InvalidInput, lambda: make(hosts, try_timeout=seconds)).says("no time to answer")
     for version in ((3, 3), (0, 4), (2, 9)):
         raises(zklock.InvalidInput, lambda: make(hosts, server_version=version)).says("3.4 is the oldest")

@@ -11,7 +11,7 @@ from scenes import SOON, Attempt, ConnectFar, Far, Stat, expire, hook, lose, rai
 import zklock
 
 # In ZooKeeper's protocol -1 means any version. No node has these versions.
-NO_VERSIONS = [-1, -2, -(2**31)]
+NO_VERSIONS = [-1, -2, -(2**31), -(2**31) - 1, 2**31, 2**40, 2**70]
 
 
 @pytest.fixture
@@ -265,9 +265,6 @@ def test_an_argument_of_the_wrong_type_adds_no_write(zk: zklock.Client, ground: 
         for version in ("1", 1.0, b"1"):
             with pytest.raises(TypeError, match="integer"):
                 guarded.delete(state, version)  # type: ignore[arg-type]
-        for version in (2**31, -(2**31) - 1, 2**70):
-            with pytest.raises(OverflowError):
-                guarded.set_data(state, b"", version)
         with pytest.raises(TypeError, match="data is bytes"):
             guarded.set_data(state, None)  # type: ignore[arg-type]
         assert "0 writes" in repr(guarded)

@@ -48,7 +48,11 @@ impl ClientOptions {
             Some(((HOSTS, hosts), rest)) => (std::str::from_utf8(hosts).map_err(|_| unknown())?, rest),
             _ => return Err(unknown()),
         };
-        let mut options = Self::new(hosts)?;
+        let (servers, chroot) = hosts.split_at(hosts.find('/').unwrap_or(hosts.len()));
+        let mut options = Self::new(servers)?;
+        if !chroot.is_empty() {
+            options = options.chroot(chroot)?;
+        }
         #[cfg(feature = "tls")]
         let mut tls = crate::tls::PassedOn::default();
         for (letter, text) in rest {
@@ -94,6 +98,8 @@ mod tests {
         assert_eq!(other.server_level, options.server_level);
         // Only these bytes show the passwords.
         assert_eq!(other.to_bytes(), options.to_bytes());
+        let chrooted = options.clone().chroot("/with,comma").unwrap();
+        assert_eq!(again(&chrooted).hosts, chrooted.hosts);
         fs::remove_file(&file).unwrap();
         let error = ClientOptions::from_bytes(&options.to_bytes()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);

@@ -1141,12 +1141,12 @@ class BaseGuarded:
     def set_data(self, path: str, data: bytes | bytearray, version: int | None = None) -> Self:
         """Adds a write that sets the data of a node, which must have this version. ``None`` means any version.
 
-        Raises ``TypeError`` if ``data`` is not bytes, and ``InvalidInput`` if ``version`` is negative.
+        Raises ``TypeError`` if ``data`` is not bytes, and ``InvalidInput`` if no node can have this ``version``.
         """
     def delete(self, path: str, version: int | None = None) -> Self:
         """Adds a write that deletes a node, which must have this version. ``None`` means any version.
 
-        Raises ``InvalidInput`` if ``version`` is negative.
+        Raises ``InvalidInput`` if no node can have this ``version``.
         """
 
 @final
