@@ -45,14 +45,14 @@ CONTROLS = (
     Control(
         "a watch that is silent for ever is believed",
         "zklock-core/src/zookeeper/silence.rs",
-        "() = clock::sleep_until(since + longest) => {}",
-        "() = { drop(clock::sleep_until(since + longest)); std::future::pending() } => {}",
+        "() = clock::sleep_until(since + (longest - soon)) => {}",
+        "() = { drop(clock::sleep_until(since + (longest - soon))); std::future::pending() } => {}",
     ),
     Control(
         "a silence in which all seems well is believed",
         "zklock-core/src/zookeeper/silence.rs",
-        "Answer::Same => WatchEvent::Changed,",
-        "Answer::Same => std::future::pending().await,",
+        "Ok(Answer::Same) => WatchEvent::Changed,",
+        "Ok(Answer::Same) => std::future::pending().await,",
     ),
 )
 COPY = ROOT / "target/simulation-copy"
