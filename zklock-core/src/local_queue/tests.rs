@@ -242,8 +242,7 @@ fn acquire_late(late: Duration, idle: Duration) -> Option<(Duration, bool)> {
         }
         *told.lock().unwrap() = Some((took, is_kept));
     });
-    let told = outcome.lock().unwrap().take();
-    told
+    outcome.lock().unwrap().take()
 }
 
 #[test]
