@@ -168,6 +168,9 @@ async fn settle_all(serving: Arc<Serving>, soon: Duration) {
 async fn settle(client: &Client, mut doubts: Vec<Doubt>) -> Vec<Doubt> {
     // What has been reported meanwhile may well be gone, and each node that is gone costs a request.
     doubts.retain(|doubt| !doubt.answer.is_closed());
+    if doubts.is_empty() {
+        return doubts;
+    }
     let (mut nodes, mut ends) = (Vec::new(), Vec::with_capacity(doubts.len()));
     for doubt in &doubts {
         nodes.extend(doubt.nodes());
