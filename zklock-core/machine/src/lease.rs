@@ -152,11 +152,6 @@ impl Lease {
         sent.windows(2).all(|pair| pair[1].since(pair[0]) + known <= lasts)
     }
 
-    /// Returns when the latest write acknowledged on the current connection was sent, or one shortly before it.
-    pub fn latest_write(&self) -> Option<Moment> {
-        self.writes.back().map(|write| write.sent)
-    }
-
     /// Returns the term of the lease that is running `now`; `None` if it has lapsed. After a lapse, a new term
     /// begins.
     pub fn term(&self, now: Moment) -> Option<u64> {
@@ -450,14 +445,18 @@ mod tests {
         assert_eq!(lease.beat(at(60_000)), TIMEOUT / 24);
     }
 
+    fn latest_write(lease: &Lease) -> Option<Moment> {
+        lease.writes.back().map(|write| write.sent)
+    }
+
     #[test]
     fn a_write_that_was_sent_as_the_session_was_asked_for_counts() {
         let mut lease = Lease::new(TIMEOUT, at(0));
         lease.attach(at(5_000), TIMEOUT, at(5_010));
         lease.acknowledge(at(4_999), at(5_020));
-        assert_eq!(lease.latest_write(), None);
+        assert_eq!(latest_write(&lease), None);
         lease.acknowledge(at(5_000), at(5_020));
-        assert_eq!(lease.latest_write(), Some(at(5_000)));
+        assert_eq!(latest_write(&lease), Some(at(5_000)));
     }
 
     #[test]
@@ -466,7 +465,7 @@ mod tests {
         let mut lease = Lease::new(timeout, at(0));
         for (sent, latest) in [(1_000, 1_000), (1_099, 1_000), (1_100, 1_100), (1_199, 1_100)] {
             lease.acknowledge(at(sent), at(sent + 1));
-            assert_eq!(lease.latest_write(), Some(at(latest)));
+            assert_eq!(latest_write(&lease), Some(at(latest)));
         }
     }
 
