@@ -106,7 +106,7 @@ async fn a_hundred_thousand_children_are_listed_once_for_each_acquire() {
     Admin::connect(address).create_all(path, "");
     let mut stranger = Connection::open(address, Duration::from_secs(40)).unwrap();
     stranger.set_patience(SOON);
-    let name = |number: usize| format!("{path}/{MARK}nobody-{number:0>30}");
+    let name = |number: usize| format!("{path}/{MARK}nobody-{number:0>30}-");
     tokio::task::block_in_place(|| {
         for begin in (0..CHILDREN).step_by(TOGETHER) {
             let names: Vec<_> = (begin..begin + TOGETHER).map(name).collect();
