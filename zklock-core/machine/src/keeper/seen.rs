@@ -61,8 +61,7 @@ mod tests {
         let before = keeper.next_hold();
         let late = keeper.handle_grant(vec![HeldNode { path: "/a/3".into(), origin: None }], NOW);
         let children = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-        let mut lost =
-            |keeper: &mut Keeper| -> Vec<_> { std::iter::from_fn(|| keeper.poll_lost(NOW)).collect() };
+        let lost = |keeper: &mut Keeper| -> Vec<_> { std::iter::from_fn(|| keeper.poll_lost(NOW)).collect() };
 
         keeper.handle_children(before, "/a", &children(&["0", "2", "1x"]));
         assert_eq!(lost(&mut keeper), [(one, LossReason::NodeDeleted)]);
