@@ -67,8 +67,8 @@ const MODULES: [(&str, &[&str]); 14] = [
 
 /// The submodules of these modules.
 const ROOMS: [(&str, &[&str]); 4] = [
-    ("contender", &["busy", "enter", "nodes", "notice", "renew", "turn"]),
-    ("keeper", &["lapses", "proof", "watching"]),
+    ("contender", &["busy", "enter", "examine", "nodes", "notice", "renew", "turn"]),
+    ("keeper", &["lapses", "proof", "seen", "watching"]),
     ("member", &["enter", "leave"]),
     ("single", &["doubt"]),
 ];
@@ -139,7 +139,7 @@ fn publish(from: &Path, to: &Path, root: &str) -> io::Result<()> {
 fn plant(seed: &Seed, number: usize, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder.join("machine"))?;
     let own = format!("crate::seed_{number}::machine::");
-    let mut modules = "pub use crate::machine::{Moment, protocol, status};\n".to_owned();
+    let mut modules = "pub use crate::machine::{Moment, lasting, protocol, status};\n".to_owned();
     for (module, _) in MODULES {
         if !MODULES.iter().any(|(changed, with)| with.contains(&module) && seed.changes(changed)) {
             let _ = writeln!(modules, "pub use crate::machine::{module};");

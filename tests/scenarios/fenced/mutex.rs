@@ -225,7 +225,7 @@ async fn a_guarded_write_that_was_late_is_refused_after_the_next_has_the_lock() 
         proxy.thaw();
         next
     };
-    let (written, next) = soon(async { tokio::join!(write, late) }).await;
+    let (written, next) = soon(async { tokio::join!(Box::pin(write), Box::pin(late)) }).await;
     let kind = written.unwrap_err().kind();
     assert!(matches!(kind, ErrorKind::Lost(_) | ErrorKind::Uncertain), "{kind:?}");
     assert!(soon(hold.lost()).await.is_some());

@@ -17,6 +17,9 @@ use crate::support::{Process, SOON, path, zklock_at};
 const TIMEOUTS: [u64; 5] = [6, 10, 15, 20, 30];
 const RESTARTS: usize = 20;
 
+/// Ends a server.
+type End = fn(&Server);
+
 /// A hold of a program, and a job of `zklock run`, with one session timeout.
 struct Subject {
     timeout: Duration,
@@ -92,8 +95,7 @@ fn what_survives_a_restart_of_the_leader() {
     for is_busy in [false, true] {
         let cores = if is_busy { thread::available_parallelism().map_or(1, usize::from) } else { 0 };
         let loops: Vec<Loop> = (0..cores).map(|_| Loop::start()).collect();
-        let ends: [(&str, fn(&Server)); 2] = [("TERM", Server::stop), ("KILL", Server::kill)];
-        for (name, end) in ends {
+        for (name, end) in [("TERM", Server::stop as End), ("KILL", Server::kill)] {
             for subject in restarted(end) {
                 let mut left = subject.left;
                 left.sort();
@@ -113,7 +115,7 @@ fn what_survives_a_restart_of_the_leader() {
 }
 
 /// Restarts the leader of an ensemble with ZooKeeper's default timing again and again.
-fn restarted(end: fn(&Server)) -> Vec<Subject> {
+fn restarted(end: End) -> Vec<Subject> {
     let ensemble = Ensemble::builder().servers(3).tick(Duration::from_secs(2)).start();
     let hosts = ensemble.connect_string();
     let mut subjects: Vec<_> = TIMEOUTS.into_iter().map(|seconds| Subject::new(&hosts, seconds)).collect();

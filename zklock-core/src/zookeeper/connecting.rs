@@ -101,7 +101,7 @@ pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened,
             }
             Failed::Library(Error::NoHosts) => NotOpened::Yet(hangs_up(&host)),
             Failed::Library(Error::AuthFailed) => NotOpened::Refused(not_let_in(options)),
-            Failed::Library(error) => NotOpened::Yet(fails(&without_chroot(options, &host), &error)),
+            Failed::Library(error) => NotOpened::Yet(fails(without_chroot(options, &host), &error)),
         },
     )?;
     if !ensemble.is_logged_in(options, true).await {
@@ -207,7 +207,7 @@ fn not_attached(options: &ClientOptions, host: &str, failed: Failed) -> NotAttac
         Failed::Library(Error::SessionExpired) => NotAttached::SessionOver,
         Failed::Library(Error::AuthFailed) => NotAttached::Refused(not_let_in(options)),
         Failed::Library(Error::NoHosts) => NotAttached::Yet(hangs_up(host)),
-        Failed::Library(error) => NotAttached::Yet(fails(&without_chroot(options, host), &error)),
+        Failed::Library(error) => NotAttached::Yet(fails(without_chroot(options, host), &error)),
     }
 }
 
