@@ -18,8 +18,8 @@ pub(super) const SEEDS: &[Seed] = &[
         "lingers: only the first of several is listed",
         &[edit(
             NOTICE,
-            "self.claims.iter().map(|claim| list(claim.directory.clone()))",
-            "self.claims.iter().map(|_| list(self.claims[0].directory.clone()))",
+            "lists.map(|claim| list(claim.directory.clone()))",
+            "lists.map(|_| list(self.claims[0].directory.clone()))",
         )],
     ),
     seed(
