@@ -6,10 +6,10 @@
 //! and if nobody is there any more to take that, it drops the connection with what it has not read.
 
 use crate::progress::Progress;
-use crate::wait::until;
+use crate::wait::moment;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a call waits. It may be late by 50 ms, so this leaves its thread some time to wake.
 const PATIENCE: Duration = Duration::from_millis(30);
@@ -35,7 +35,7 @@ impl Leaving {
         tokio::select! {
             biased;
             () = settled => {}
-            () = until(Instant::now() + PATIENCE) => {}
+            () = moment(PATIENCE) => {}
         }
     }
 }

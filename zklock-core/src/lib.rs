@@ -136,7 +136,6 @@ mod histogram;
 mod hold;
 #[cfg(feature = "kerberos")]
 mod kerberos;
-#[allow(clippy::disallowed_methods, reason = "it prolongs the callers' deadlines")]
 mod leaving;
 mod level;
 mod local_queue;

@@ -166,7 +166,8 @@ impl Lock {
         let mut leaving = Leaving::default();
         let tried = AcquireCall::begin(self).run(self.try_once(owner, &mut leaving), Option::as_ref).await;
         if !matches!(tried, Ok(Some(_))) {
-            leaving.seen_through().await;
+            // Boxed, because most tries and acquires end without it.
+            Box::pin(leaving.seen_through()).await;
         }
         tried
     }
@@ -230,10 +231,11 @@ impl Lock {
                 return Ok(hold);
             }
             let mut leaving = Leaving::default();
-            let acquires = self.acquire_within(owner, wait, &mut leaving);
-            let acquired = AcquireCall::begin(self).run(acquires, |hold| Some(hold)).await;
+            let acquired = AcquireCall::begin(self)
+                .run(self.acquire_within(owner, wait, &mut leaving), |hold| Some(hold))
+                .await;
             if acquired.is_err() {
-                leaving.seen_through().await;
+                Box::pin(leaving.seen_through()).await;
             }
             return acquired;
         }

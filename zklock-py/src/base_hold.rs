@@ -92,8 +92,9 @@ impl BaseHold {
     /// How many more seconds the lock is certain to be held, even if the client hears nothing more from the servers.
     ///
     /// Zero means that others may hold it. That is the answer after a loss, after a release, and in a forked process. The
-    /// call sends no request, and never raises. It describes this moment: if the process is paused before it does what the
-    /// lock guards, it may have lost the lock by then. The ``token`` and ``guarded`` writes protect against that.
+    /// call sends no request, and never raises. An answer stays true to its end, whatever the network and the servers do, unless the
+    /// hold is released or an operator ends it. But if the process is paused before it does what the lock guards, that end may
+    /// have passed by then. The ``token`` and ``guarded`` writes protect against that.
     fn valid_for(&self) -> f64 {
         self.held.hold.valid_for().as_secs_f64()
     }
