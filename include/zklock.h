@@ -1280,7 +1280,7 @@ zklock_status zklock_options_set_session_timeout(zklock_options *options,
  * before they fail. Default: 10 s.
  *
  * @param options the options.
- * @param milliseconds positive; zklock_client_new refuses 0.
+ * @param milliseconds positive.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD

@@ -126,7 +126,7 @@ pub extern "C-unwind" fn zklock_options_set_session_timeout(
 /// before they fail. Default: 10 s.
 ///
 /// @param options the options.
-/// @param milliseconds positive; zklock_client_new refuses 0.
+/// @param milliseconds positive.
 /// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -136,6 +136,10 @@ pub extern "C-unwind" fn zklock_options_set_connect_timeout(
 ) -> zklock_status {
     call::status("zklock_options_set_connect_timeout", || {
         let timeout = time("timeout", milliseconds)?;
+        if timeout.is_zero() {
+            let message = "a connect timeout of 0 ms leaves no time to connect: choose one such as 10000";
+            return Err(Failure::argument(message));
+        }
         Options::change(options, |options| Ok(options.connect_timeout(timeout)))
     })
 }

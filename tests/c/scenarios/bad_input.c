@@ -93,6 +93,7 @@ TEST(bad_options_are_named_one_by_one) {
     INVALID(zklock_options_set_session_timeout(options, INT64_MAX), "choose 100 ms to 24 days");
     INVALID(zklock_options_set_connect_timeout(options, -1), "must not be negative");
     INVALID(zklock_options_set_connect_timeout(options, INT64_MIN), "must not be negative");
+    INVALID(zklock_options_set_connect_timeout(options, 0), "no time to connect");
     INVALID(zklock_options_set_try_timeout(options, -1), "must not be negative");
     INVALID(zklock_options_set_try_timeout(options, INT64_MIN), "must not be negative");
     INVALID(zklock_options_set_try_timeout(options, 0), "no time to answer");
