@@ -215,7 +215,7 @@ async fn what_cannot_be_done_is_said() {
     says(
         &soon(barrier.remove()).await.unwrap_err(),
         ErrorKind::Refused,
-        &[path, "was not removed", "not empty"],
+        &[path, "was not removed", "has children: delete those first"],
     );
     operator.delete_tree(path);
     soon(client.close()).await;

@@ -77,9 +77,8 @@ mod tests {
         Limits { granted, least, most }
     }
 
-    fn compared(one: Limits, other: Limits) -> String {
-        let finding = compare(&[("a:1", one), ("b:1", other)]).unwrap();
-        serde_json::to_string(&finding).unwrap()
+    fn compared(servers: &[(&str, Limits)]) -> String {
+        serde_json::to_string(&compare(servers).unwrap()).unwrap()
     }
 
     #[test]
@@ -95,7 +94,8 @@ mod tests {
             (limits(10, 4, 40), limits(10, 4, 15), "warning", "b:1 grants 4.0s to 15s, a:1 4.0s to 40s"),
             (limits(10, 4, 40), limits(10, 10, 40), "warning", "a:1 grants 4.0s to 40s, b:1 10s to 40s"),
         ] {
-            for found in [compared(one, other), compared(other, one)] {
+            let (one, other) = (("a:1", one), ("b:1", other));
+            for found in [compared(&[one, other]), compared(&[other, one])] {
                 let expected = format!("\"verdict\":\"{verdict}\",\"finding\":\"");
                 assert!(found.contains(&expected), "{found}");
                 assert!(found.contains(text) || verdict == "good", "{found}");

@@ -326,7 +326,11 @@ impl Watch {
         F: Future<Output = ()> + Send + 'static,
     {
         io.tell(Arc::downgrade(&listener) as Weak<dyn Told>);
-        let task = io.spawn(watching(Arc::downgrade(&listener)));
+        let (watches, told) = (watching(Arc::downgrade(&listener)), Arc::downgrade(&listener));
+        let task = io.spawn(async move {
+            watches.await;
+            Listener::finish(&told);
+        });
         Self { task, opened: io.opened(), listener }
     }
 }

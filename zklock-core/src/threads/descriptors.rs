@@ -176,6 +176,14 @@ impl<V: Clone + Send + Sync + 'static> Listener<V> {
             lock_ignoring_poison(&listener.function)(news);
         }
     }
+
+    /// Drops the function, and with it what the program has given along: no more news will come.
+    pub(crate) fn finish(listener: &Weak<Self>) {
+        if let Some(listener) = listener.upgrade() {
+            let mut function: Box<dyn FnMut(V) + Send> = Box::new(|_| {});
+            std::mem::swap(&mut *lock_ignoring_poison(&listener.function), &mut function);
+        }
+    }
 }
 
 impl<V: Clone + Send + Sync + 'static> Told for Listener<V> {
