@@ -1,16 +1,21 @@
 //! What many holds and waiters of one client cost. Whatever is done for each of them falls due at one moment after a
 //! reconnect. It must not be a write for each, and the heartbeat must not wait behind it.
 
-use crate::support::{SESSION, SOON, client_of, settled, soon};
+use crate::support::{SESSION, SOON, settled, soon};
 use ground::{Action, Gate, Kind, Message, Proxy, Side, Trigger, or_once_more, until};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::{Client, Hold};
+use zklock_core::{Client, ClientOptions, Hold};
 use zklock_testkit::Server;
 
 /// After so long, the servers are asked about whatever is watched and silent.
 const SILENCE: Duration = Duration::from_secs(2 * SESSION.as_secs());
 const BEAT: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 12);
+
+/// A client of a server in memory, which asks for no login even where the others are secured.
+async fn client_of(hosts: &str) -> Client {
+    Client::connect(ClientOptions::new(hosts).unwrap().session_timeout(SESSION).unwrap()).await.unwrap()
+}
 
 struct Crowd {
     server: Server,
