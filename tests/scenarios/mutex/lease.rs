@@ -9,7 +9,8 @@ use crate::support::timing::{Noise, Observer};
 use crate::support::{SESSION, SOON, client_of, on_a_thread, options, proxied_client, soon};
 use ground::wire::Connection;
 use ground::{
-    Action, Direction, Ensemble, Gate, Kind, Proxy, Server, Side, Trigger, connect_string, not_later, until,
+    Action, Direction, Ensemble, Gate, Kind, Message, Proxy, Server, Side, Trigger, connect_string,
+    not_later, until,
 };
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
