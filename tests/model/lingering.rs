@@ -163,7 +163,7 @@ impl Scene {
         }
     }
 
-    /// A client is told that a node which it holds or keeps has been deleted.
+    /// A client learns that a node which it holds or keeps has been deleted.
     pub(super) fn hear_deleted(&mut self, number: usize) {
         // The end of its session may have deleted it, too.
         let is_there = |node: &String| self.own_child(number, node).is_some();

@@ -114,8 +114,8 @@ type Timer = Option<Pin<Box<Sleep>>>;
 
 /// Waits until this moment.
 ///
-/// Whoever polls it reads the clock: the timer belongs to the I/O thread, which may be late. A thread that wakes by itself
-/// needs no timer.
+/// Each poll reads the clock: the timer belongs to the I/O thread, which may be late. A thread that wakes by itself needs no
+/// timer.
 fn poll_until(at: Instant, timer: &mut Timer, context: &mut Context<'_>) -> Poll<()> {
     if Instant::now() >= at {
         return Poll::Ready(());

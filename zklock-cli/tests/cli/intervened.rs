@@ -91,7 +91,7 @@ fn revoke_asks_and_takes_nothing() {
     assert_eq!(nobody.code, Some(1));
 }
 
-/// Whoever asked in vain wants to know from whom to take the lock.
+/// If it does not let go, the operator needs its name to take the lock away.
 #[test]
 fn a_holder_that_was_asked_keeps_its_name() {
     for kind in ["--mutex", "--read", "--election", "--exclusive", "--semaphore"] {

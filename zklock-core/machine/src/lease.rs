@@ -42,7 +42,7 @@
 //!   some write at the latest. A write on an earlier connection was sent before the request, because
 //!   nothing more is sent there, so its claim ends before T/2, and so before T', after the request. A
 //!   write on the new connection is sent when T' is known. So nothing that was claimed is ever taken back:
-//!   whoever has read the lease once may rely on what it said, to the end. If a server does grant less
+//!   a program that has read the lease once may rely on what it said, to the end. If a server does grant less
 //!   than half, earlier claims are cut to T' after the request, and the holds that relied on them are
 //!   lost: see [`Lease::attach`].
 //! * "Links keep their order" is true of each follower by itself. Acknowledgements through one say
@@ -172,7 +172,7 @@ impl Lease {
     /// Notes that a server has granted the session with this timeout, as it was asked for at `sent`; it is `now`.
     ///
     /// This counts only after a write that is sent later has been acknowledged. If the timeout [is too
-    /// short](Self::is_too_short), what was claimed before is cut, and whoever relied on it must learn that at once.
+    /// short](Self::is_too_short), what was claimed before is cut, and its holders must learn that at once.
     pub fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment) {
         if timeout < self.timeout {
             if self.is_too_short(timeout) {

@@ -1,6 +1,6 @@
 //! What listings show of the nodes of holds.
 //!
-//! A holder's node that a listing does not show is deleted, whoever has asked for that listing. So all listings of a
+//! If a listing does not show a holder's node, the node is deleted, whatever the listing was for. So all listings of a
 //! session are passed on, and a hold need not wait for the next check to be lost.
 
 use super::{HoldId, Keeper};
