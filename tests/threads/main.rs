@@ -12,7 +12,7 @@ mod interrupt;
 #[path = "../../zklock-core/src/threads/park.rs"]
 mod park;
 #[allow(dead_code, reason = "not all of it is tried here")]
-#[path = "../../zklock-core/src/progress.rs"]
+#[path = "../../zklock-core/src/base/progress.rs"]
 mod progress;
 
 /// The items that those files import from their crate.

@@ -2,7 +2,7 @@
 
 mod entry;
 
-use crate::error::{Error, ErrorKind};
+use crate::base::error::{Error, ErrorKind};
 pub use entry::{AccessEntry, Rights};
 use std::fmt;
 use std::str::FromStr;

@@ -2,9 +2,10 @@
 
 mod entry;
 
+use crate::base::error::{Error, ErrorKind, LossReason};
+use crate::base::progress::Progress;
 use crate::driver::{Driver, SessionSource};
 use crate::ensemble::Pending;
-use crate::error::{Error, ErrorKind, LossReason};
 use crate::guard;
 use crate::level::Newer;
 use crate::machine::Moment;
@@ -15,7 +16,6 @@ use crate::machine::name::{Name, mark_of_companion};
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
 use crate::machine::single::Single;
 use crate::pool::Slot;
-use crate::progress::Progress;
 use crate::remembered::Remembered;
 use crate::session::{Holding, Link, Notice, Session, Status, Told};
 use futures_util::FutureExt;
@@ -410,7 +410,7 @@ fn severity(outcome: &Outcome) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
+    use crate::base::clock;
     use crate::fake::FakeEnsemble;
     use crate::machine::name::Scheme;
     use crate::pool::SlotState;

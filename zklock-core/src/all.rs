@@ -4,8 +4,8 @@
 //! no order of arrival can make two sets wait for each other. Acquiring the locks one by one would need an order that
 //! everybody follows.
 
+use crate::base::error::{Error, ErrorKind};
 use crate::client::Client;
-use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::node_data;

@@ -3,8 +3,8 @@
 //! Other clients may contend for one of its locks alone: each lock keeps its own queue, options and rules.
 //! [`choice`](crate::lock) acquires them.
 
+use crate::base::error::{Error, ErrorKind};
 use crate::client::Client;
-use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::spec::{Kind, LockSpec};

@@ -1,9 +1,9 @@
 //! Questions to the ensemble that are repeated until there is an answer: within the connect timeout, within another
 //! time, or as long as it takes. Also writes that are tried again while others write the same nodes.
 
-use crate::clock;
+use crate::base::clock;
+use crate::base::error::{Error, ErrorKind};
 use crate::ensemble::{Landing, ReadFailure};
-use crate::error::{Error, ErrorKind};
 use crate::machine::protocol::{Operation, Outcome};
 use crate::pool::{Pool, SlotState};
 use crate::session::Session;

@@ -3,16 +3,16 @@
 //! It has the layout of Curator's `DistributedBarrier`: the node is the barrier. It outlives the client that set it.
 
 use crate::ask::{Refused, ask, ask_for_ever, ask_within, request, silence, while_refused};
+use crate::base::clock;
+use crate::base::error::{Error, ErrorKind, LossReason};
+use crate::base::wait::Wait;
 use crate::client::Client;
-use crate::clock;
 use crate::ensemble::{Pending, ReadFailure, Write, WriteFailure};
-use crate::error::{Error, ErrorKind, LossReason};
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::node_data;
 use crate::path::check_lock_path;
 use crate::pool::Pool;
 use crate::session::{Link, Session};
-use crate::wait::Wait;
 use std::fmt;
 use std::future::pending;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Lists nodes, for tools that look for locks without knowing where they are.
 
 use crate::ask::{ask, catch_up, request};
+use crate::base::error::Error;
 use crate::client::Client;
-use crate::error::Error;
 use crate::machine::protocol::{Operation, Outcome};
 use crate::path::check_path;
 use std::sync::Arc;

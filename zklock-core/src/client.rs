@@ -1,8 +1,10 @@
 //! One logical connection to an ensemble.
 
+use crate::base::error::{Error, ErrorKind};
+use crate::base::stats::{Counters, Stats};
+use crate::base::sync::lock_ignoring_poison;
 use crate::connection::{self, Connection, ConnectionState};
 use crate::diagnose;
-use crate::error::{Error, ErrorKind};
 use crate::guardian::Guardian;
 use crate::held_at::HeldAt;
 use crate::local_queue::{Handle, LocalQueue, Shared};
@@ -13,8 +15,6 @@ use crate::options::ClientOptions;
 use crate::pool::{Pool, Slot, SlotState};
 use crate::session_key::SessionKey;
 use crate::spec::LockSpec;
-use crate::stats::{Counters, Stats};
-use crate::sync::lock_ignoring_poison;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};

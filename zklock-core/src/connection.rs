@@ -3,7 +3,7 @@
 //! It is read from the state of the sessions. A tokio `watch` keeps only the latest value, and whether it has changed.
 //! That is enough to report every lost session and every outage, however late it is read.
 
-use crate::error::LossReason;
+use crate::base::error::LossReason;
 use crate::pool::{Slot, SlotState};
 use crate::session::Link;
 use std::fmt;

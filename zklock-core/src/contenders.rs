@@ -1,8 +1,8 @@
 //! The contenders in the queue of a lock, how an operator takes one out of it, and how anybody asks the holders to let go.
 
 use crate::ask::{ask, catch_up, request};
+use crate::base::error::{Error, ErrorKind};
 use crate::ensemble::{Child, Deletion, ReadFailure, Write, WriteFailure};
-use crate::error::{Error, ErrorKind};
 use crate::hold::Token;
 use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};

@@ -4,8 +4,8 @@
 
 mod passed_on;
 
-use crate::error::{Error, ErrorKind};
-use crate::files::{self, Reads};
+use crate::base::error::{Error, ErrorKind};
+use crate::base::files::{self, Reads};
 #[cfg(feature = "kerberos")]
 use crate::kerberos::Kerberos;
 use std::fmt;

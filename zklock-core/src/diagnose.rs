@@ -1,12 +1,12 @@
 //! Why no session could be opened. The word "timeout" alone helps nobody.
 
+use crate::base::error::{Error, ErrorKind};
+use crate::base::sockets;
 use crate::credentials::Credentials;
-use crate::error::{Error, ErrorKind};
 use crate::options::ClientOptions;
 use crate::path::{Hosts, written};
 use crate::pool::Slot;
 use crate::probe;
-use crate::sockets;
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;

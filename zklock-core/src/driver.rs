@@ -3,9 +3,9 @@
 //! A driver belongs to a task, never to a caller. A caller waits for an answer, and may go away at any moment. So no await
 //! point of a caller can leak a node.
 
-use crate::clock;
+use crate::base::clock;
+use crate::base::error::{Error, LossReason};
 use crate::ensemble::{Landing, Pending, either};
-use crate::error::{Error, LossReason};
 use crate::machine::Moment;
 use crate::machine::drive::Machine;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
@@ -219,7 +219,7 @@ async fn until(moment: Option<Moment>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::virtual_clock;
+    use crate::base::clock::virtual_clock;
     use crate::fake::FakeEnsemble;
     use crate::machine::claim::Claim;
     use crate::machine::contender::Contender;

@@ -3,8 +3,8 @@
 //! It shares its queue with Curator's `LeaderLatch`. [Acquire](Lock::acquire) to campaign, release
 //! to resign. [`Lock::observe`] reports who leads.
 
+use crate::base::error::Error;
 use crate::client::Client;
-use crate::error::Error;
 use crate::lock::Lock;
 use crate::spec::{Kind, LockSpec};
 

@@ -14,8 +14,8 @@
 //! release is lost, and then either a server loses that deletion, or a follower that was cut off from its leader passes it
 //! on late.
 
+use crate::base::error::Error;
 use crate::client::Client;
-use crate::error::Error;
 use crate::lock::Lock;
 use crate::spec::{Kind, LockSpec};
 

@@ -1,9 +1,9 @@
 //! Items that the C and Python layers need, and Rust programs do not. They are not part of the public
 //! interface.
 
+pub use crate::base::sockets::above_streams;
 pub use crate::guardian::command as guardian_command;
 pub use crate::hold::{Loss, Wanted};
-pub use crate::sockets::above_streams;
 pub use crate::threads::{
     call::Call,
     descriptors::Opened,

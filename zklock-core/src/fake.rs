@@ -1,6 +1,10 @@
 //! An ensemble for tests: one directory of nodes in memory. It answers at once, late, or not at all.
 
-use crate::clock;
+use crate::base::clock;
+use crate::base::owner::Owner;
+use crate::base::progress::Progress;
+use crate::base::sync::atomic::{AtomicBool, Ordering};
+use crate::base::sync::lock_ignoring_poison;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
     Versions, Watch, Watched, Write, WriteFailure, either,
@@ -9,12 +13,8 @@ use crate::hold::{Footing, Grant, Hold, Returns, Token};
 use crate::machine::Moment;
 use crate::machine::keeper::Keeper;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
-use crate::owner::Owner;
 use crate::pool::{Slot, SlotState};
-use crate::progress::Progress;
 use crate::session::Session;
-use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::lock_ignoring_poison;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -92,7 +92,7 @@ impl FakeEnsemble {
 
     /// Makes the footing of a grant, whose node is created now, with a name of its own or not.
     pub(crate) fn footing(&self, session: &Arc<Session>, path: &str, name_is_reused: bool) -> Footing {
-        let node = format!("{path}/_c_{}-lock-0000000000", crate::platform::uuid());
+        let node = format!("{path}/_c_{}-lock-0000000000", crate::base::platform::uuid());
         let czxid = self.create(&node);
         let origin = name_is_reused.then_some(czxid);
         let holding = session.register(vec![node.as_str().into()], origin, clock::now());

@@ -9,7 +9,7 @@
 //! question for each. And few guards list at a time, because all must after a reconnect: neither the heartbeat nor what users
 //! wait for should be behind them.
 
-use crate::clock;
+use crate::base::clock;
 use crate::ensemble::Guarded;
 use crate::machine::claim::{Claim, Foreign};
 use crate::machine::lasting::looks;

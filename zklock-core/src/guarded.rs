@@ -1,7 +1,7 @@
 //! Writes to ZooKeeper that are done only if a lock is held.
 
+use crate::base::error::{Error, ErrorKind};
 use crate::ensemble::{Versions, Write};
-use crate::error::{Error, ErrorKind};
 use crate::hold::Hold;
 use crate::path::check_path;
 

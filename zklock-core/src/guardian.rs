@@ -15,11 +15,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::clock;
-use crate::error::{Error, ErrorKind};
+use crate::base::clock;
+use crate::base::error::{Error, ErrorKind};
+use crate::base::sockets::above_streams;
 use crate::pool::{Pool, Slot};
 use crate::session::{Link, Session};
-use crate::sockets::above_streams;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmsg};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use std::ffi::OsStr;

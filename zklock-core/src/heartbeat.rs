@@ -1,7 +1,7 @@
 //! The heartbeat. It keeps a session's lease running while there are holds, and ends holds whose lease was not renewed,
 //! as the session's [`Keeper`](crate::machine::keeper::Keeper) says.
 
-use crate::clock;
+use crate::base::clock;
 use crate::ensemble::Pending;
 use crate::machine::Moment;
 use crate::machine::keeper::HoldId;
@@ -87,10 +87,10 @@ async fn sleep_until(moment: Option<Moment>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{self, virtual_clock};
-    use crate::error::LossReason;
+    use crate::base::clock::{self, virtual_clock};
+    use crate::base::error::LossReason;
+    use crate::base::owner::Owner;
     use crate::fake::FakeEnsemble;
-    use crate::owner::Owner;
     use std::time::Duration;
 
     /// How many milliseconds after `start` each check came.

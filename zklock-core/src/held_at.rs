@@ -1,14 +1,14 @@
 //! The record of what the owners in this process hold at one path, through any lock. It serves to refuse a wait that could
 //! never end, to log one that may never end, and to let a writer take the read side.
 
+use crate::base::owner::Owner;
+use crate::base::progress::Progress;
+use crate::base::sync::lock_ignoring_poison;
 use crate::hold::Grant;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Role, Scheme};
 use crate::machine::protocol::Outcome;
-use crate::owner::Owner;
-use crate::progress::Progress;
 use crate::session::{Status, Told};
-use crate::sync::lock_ignoring_poison;
 use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::watch;
 
@@ -144,8 +144,8 @@ impl HeldAt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{self, virtual_clock};
-    use crate::error::LossReason;
+    use crate::base::clock::{self, virtual_clock};
+    use crate::base::error::LossReason;
     use crate::fake::FakeEnsemble;
     use crate::hold::Hold;
     use std::time::Duration;

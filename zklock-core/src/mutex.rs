@@ -2,8 +2,8 @@
 //!
 //! It shares its queue with Curator's `InterProcessMutex` and `LeaderSelector` at the same path.
 
+use crate::base::error::Error;
 use crate::client::Client;
-use crate::error::Error;
 use crate::lock::Lock;
 use crate::spec::{Kind, LockSpec};
 

@@ -1,9 +1,9 @@
 //! Observing who leads, or who holds a lock, without taking part.
 
 use crate::ask::{ask_for_ever, catch_up, request};
+use crate::base::error::Error;
 use crate::contenders::{QueuedContender, contender};
 use crate::ensemble::{Landing, Pending, ReadFailure};
-use crate::error::Error;
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Name, SINGLE_NAME, Scheme};

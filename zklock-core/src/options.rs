@@ -3,8 +3,8 @@
 mod passed_on;
 
 use crate::access::Access;
+use crate::base::error::{Error, ErrorKind};
 use crate::credentials::Credentials;
-use crate::error::{Error, ErrorKind};
 use crate::level::ServerLevel;
 use crate::path::{Hosts, check_path};
 #[cfg(feature = "tls")]

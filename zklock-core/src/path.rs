@@ -1,7 +1,7 @@
 //! Paths and connect strings, checked where they come in, so that the message names the mistake at
 //! once. Otherwise a server would refuse something else later.
 
-use crate::error::{Error, ErrorKind};
+use crate::base::error::{Error, ErrorKind};
 
 /// Longer paths are refused, because one request has to hold the paths of many nodes.
 const LONGEST: usize = 2048;

@@ -8,15 +8,15 @@ mod slot;
 
 pub(crate) use self::slot::{Slot, SlotState};
 
-use crate::clock;
+use crate::base::clock;
+use crate::base::error::LossReason;
+use crate::base::platform;
+use crate::base::stats::Counters;
 use crate::ensemble::{Ensemble, Pending};
-use crate::error::LossReason;
 use crate::heartbeat;
 use crate::machine::keeper::Keeper;
 use crate::options::ClientOptions;
-use crate::platform;
 use crate::session::{Link, Nodes, Session};
-use crate::stats::Counters;
 use crate::zookeeper::{self, Attached, End, NotAttached, NotOpened, Opened, SessionInfo, ZooKeeper};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Whether a port uses TLS, if that is certain. A client that expects the other kind can wait for ever.
 
-use crate::sockets;
+use crate::base::sockets;
 use std::io;
 use std::time::Duration;
 use tokio::time::timeout;

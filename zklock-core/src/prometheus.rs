@@ -2,9 +2,9 @@
 //!
 //! It is written by hand, because every user would have to build a library for it, for one page of text.
 
-use crate::error::LossReason;
-use crate::histogram::Histogram;
-use crate::stats::{AcquireOutcome, Stats};
+use crate::base::error::LossReason;
+use crate::base::histogram::Histogram;
+use crate::base::stats::{AcquireOutcome, Stats};
 use std::fmt::Write;
 
 impl Stats {
@@ -113,7 +113,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Counters;
+    use crate::base::stats::Counters;
     use std::collections::{BTreeMap, BTreeSet};
     use std::time::Duration;
 

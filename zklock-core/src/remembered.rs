@@ -1,6 +1,6 @@
 //! Remembers that a lock was busy, with the watch that fires when that may have changed.
 
-use crate::clock;
+use crate::base::clock;
 use crate::ensemble::Pending;
 use crate::machine::Moment;
 use crate::machine::memory::Memory;

@@ -4,8 +4,8 @@
 //! `WriteLock`. A reader waits only for the last writer before it, so a writer that leaves wakes only contenders that
 //! can go on. A contender that comes after a waiting writer waits behind it, so that no writer starves.
 
+use crate::base::error::Error;
 use crate::client::Client;
-use crate::error::Error;
 use crate::lock::Lock;
 use crate::spec::{Kind, LockSpec};
 

@@ -6,9 +6,9 @@
 //! it would miss any other that returns its permit.
 
 use crate::ask::{Refused, ask, while_refused};
+use crate::base::error::{Error, ErrorKind};
 use crate::client::Client;
 use crate::ensemble::{ReadFailure, Versions, Write, WriteFailure};
-use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::name::Scheme;

@@ -15,12 +15,15 @@ mod neighbours;
 mod seeing;
 mod undeletable;
 
-use crate::clock;
+use crate::base::clock;
+use crate::base::error::LossReason;
+use crate::base::platform;
+use crate::base::stats::Counters;
+use crate::base::sync::lock_ignoring_poison;
 use crate::ensemble::{
     Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions, Watched,
     Write, WriteFailure,
 };
-use crate::error::LossReason;
 use crate::machine::Moment;
 use crate::machine::keeper::{HoldId, Keeper};
 use crate::machine::lasting::Lasting;
@@ -28,10 +31,7 @@ use crate::machine::marks::Marks;
 use crate::machine::memory::Memory;
 use crate::machine::protocol::{Now, Operation, Outcome};
 pub(crate) use crate::machine::status::Status;
-use crate::platform;
 use crate::session_key::SessionKey;
-use crate::stats::Counters;
-use crate::sync::lock_ignoring_poison;
 pub(crate) use beating::Looked;
 pub(crate) use ending::Nodes;
 pub(crate) use healing::{Looking, Marked};

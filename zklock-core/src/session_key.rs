@@ -3,11 +3,11 @@
 //! The servers keep the session of a dead process, and its locks, until the session times out. A process on the same machine
 //! that waited for the end of the other one can tell the servers earlier.
 
-use crate::clock;
-use crate::error::{Error, ErrorKind};
+use crate::base::clock;
+use crate::base::error::{Error, ErrorKind};
+use crate::base::platform;
 use crate::machine::Moment;
 use crate::options::ClientOptions;
-use crate::platform;
 use crate::zookeeper::{self, End, NotAttached};
 use std::fmt;
 use std::pin::pin;

@@ -5,7 +5,7 @@
 
 use crate::all::{check_set_fits, set_claims};
 use crate::any::check_choice;
-use crate::error::{Error, ErrorKind};
+use crate::base::error::{Error, ErrorKind};
 use crate::machine::claim::{Claim, Foreign, Watching};
 use crate::machine::name::{Dialect, Role, Scheme};
 use crate::machine::turns::Passing;

@@ -12,8 +12,8 @@ pub use self::pass_phrase::PassPhrase;
 pub(crate) use self::passed_on::PassedOn;
 
 use self::source::{Source, invalid, read_certificates};
-use crate::error::Error;
-use crate::files::Reads;
+use crate::base::error::Error;
+use crate::base::files::Reads;
 use crate::path::Hosts;
 use rustls::client::{ClientConfig, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};

@@ -38,7 +38,7 @@ pub(crate) use password::session_of;
 pub(crate) use servers::SessionInfo;
 pub(crate) use serving::End;
 
-use crate::clock;
+use crate::base::clock;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
     Versions, Watch, Watched, Write, WriteFailure, either, text_of,

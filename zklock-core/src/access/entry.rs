@@ -1,6 +1,6 @@
 //! One entry of an access list: who it names, and what they may do.
 
-use crate::error::{Error, ErrorKind};
+use crate::base::error::{Error, ErrorKind};
 use std::fmt;
 use std::net::IpAddr;
 use std::ops::BitOr;

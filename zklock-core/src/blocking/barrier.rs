@@ -2,11 +2,11 @@
 
 use super::connector::Connector;
 use super::{Interrupt, Lazy};
-use crate::error::{Error, LossReason};
+use crate::base::error::{Error, LossReason};
+use crate::base::wait::Wait;
 use crate::path::check_lock_path;
 use crate::threads::call::Call;
 use crate::threads::fork_safe::ForkSafe;
-use crate::wait::Wait;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,18 +1,18 @@
 //! Connects the client when it is first needed.
 
 use super::hold::Watch;
+use crate::base::error::{Error, ErrorKind};
+use crate::base::stats::Stats;
+use crate::base::sync::lock_ignoring_poison;
+use crate::base::wait::Wait;
 use crate::connection::{Connection, ConnectionState};
-use crate::error::{Error, ErrorKind};
 use crate::options::ClientOptions;
-use crate::stats::Stats;
-use crate::sync::lock_ignoring_poison;
 use crate::threads::call::Call;
 use crate::threads::descriptors::{Listener, Opened, Told};
 use crate::threads::fork_safe::ForkSafe;
 use crate::threads::interrupt::Interrupt;
 use crate::threads::io::{Io, check_descriptors, check_resources, refuse_to_block};
 use crate::threads::wait::wait;
-use crate::wait::Wait;
 use once_cell::race::OnceBox;
 use std::fmt;
 use std::pin::pin;

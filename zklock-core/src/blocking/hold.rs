@@ -1,16 +1,16 @@
 //! A hold, for threads.
 
 use super::{Interrupt, Wanted};
+use crate::base::error::{Error, LossReason};
+use crate::base::owner::Owner;
+use crate::base::wait::Wait;
 use crate::ensemble::NodeData;
-use crate::error::{Error, LossReason};
 use crate::guarded::{Committed, Guarded};
 use crate::hold::{HoldState, Token};
-use crate::owner::Owner;
 use crate::threads::descriptors::{Listener, Opened, Told};
 use crate::threads::fork::Process;
 use crate::threads::fork_safe::ForkSafe;
 use crate::threads::io::{Io, check_descriptors};
-use crate::wait::Wait;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;

@@ -2,10 +2,10 @@
 
 use super::Interrupt;
 use super::connector::{Connected, Connector};
-use crate::error::Error;
+use crate::base::error::Error;
+use crate::base::wait::Wait;
 use crate::threads::call::Call;
 use crate::threads::fork_safe::ForkSafe;
-use crate::wait::Wait;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 

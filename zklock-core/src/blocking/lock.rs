@@ -2,13 +2,13 @@
 
 use super::connector::{Connected, Connector};
 use super::{Hold, Interrupt, Lazy, Observer};
+use crate::base::error::Error;
+use crate::base::owner::Owner;
+use crate::base::wait::Wait;
 use crate::contenders::QueuedContender;
-use crate::error::Error;
-use crate::owner::Owner;
 use crate::spec::LockSpec;
 use crate::threads::call::Call;
 use crate::threads::io::refuse_to_block;
-use crate::wait::Wait;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;

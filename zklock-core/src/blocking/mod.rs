@@ -78,14 +78,14 @@ mod wanted;
 use self::connector::{Connected, Connector};
 #[cfg(doc)]
 use crate::ErrorKind;
+use crate::base::error::Error;
+use crate::base::stats::Stats;
+use crate::base::wait::Wait;
 use crate::connection::ConnectionState;
-use crate::error::Error;
 use crate::guardian::Guardian;
 use crate::options::ClientOptions;
 use crate::spec::LockSpec;
-use crate::stats::Stats;
 use crate::threads::call::Call;
-use crate::wait::Wait;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! Observing the holder of a lock from a thread.
 
 use super::Lazy;
+use crate::base::error::{Error, ErrorKind};
+use crate::base::wait::Wait;
 use crate::contenders::QueuedContender;
-use crate::error::{Error, ErrorKind};
 use crate::threads::call::Call;
-use crate::wait::Wait;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;

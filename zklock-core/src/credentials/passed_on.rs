@@ -1,8 +1,8 @@
 //! Credentials for another process of the same user, with their passwords.
 
 use super::{Credentials, Login, Scheme, Source, invalid};
-use crate::error::Error;
-use crate::parts::Parts;
+use crate::base::error::Error;
+use crate::base::parts::Parts;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

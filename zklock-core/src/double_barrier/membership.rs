@@ -1,17 +1,17 @@
 //! The task that runs one member of a double barrier, from the creation of its node to its deletion.
 
 use super::{Member, lost};
+use crate::base::error::{Error, ErrorKind, LossReason};
+use crate::base::progress::Progress;
 use crate::client::Client;
 use crate::driver::{Driver, SessionSource};
 use crate::ensemble::text_of;
-use crate::error::{Error, ErrorKind, LossReason};
 use crate::held_at::HeldAt;
 use crate::level::Newer;
 use crate::machine::drive::Machine;
 use crate::machine::member::{self, Answer};
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal};
 use crate::node_data;
-use crate::progress::Progress;
 use crate::session::Link;
 use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;

@@ -1,7 +1,7 @@
 //! The errors that the methods of a hold return.
 
 use super::Grant;
-use crate::error::{Error, ErrorKind, LossReason};
+use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::session::Status;
 
 impl Grant {

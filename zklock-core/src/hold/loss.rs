@@ -1,7 +1,7 @@
 //! How a holder learns that its hold is lost, and how long a hold lasted.
 
 use super::{Grant, Released};
-use crate::clock;
+use crate::base::clock;
 use crate::session::{Status, Told};
 use tokio::sync::watch;
 use zklock_machine::status::LossReason;

@@ -2,9 +2,9 @@
 
 use super::{Grant, Hold, Token};
 use crate::ask::{MOMENT, catch_up};
-use crate::clock;
+use crate::base::clock;
+use crate::base::error::{Conflict, Error, ErrorKind, LossReason};
 use crate::ensemble::{NodeData, ReadFailure, Seen, Write, WriteFailure};
-use crate::error::{Conflict, Error, ErrorKind, LossReason};
 use crate::guarded::Committed;
 use crate::path::check_path;
 use crate::session::Session;

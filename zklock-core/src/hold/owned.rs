@@ -1,7 +1,7 @@
 //! The owner of a grant, and who may release it.
 
 use super::Grant;
-use crate::owner::Owner;
+use crate::base::owner::Owner;
 use std::sync::atomic::Ordering;
 
 impl Grant {

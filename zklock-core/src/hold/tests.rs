@@ -1,5 +1,5 @@
 use super::*;
-use crate::clock::virtual_clock;
+use crate::base::clock::virtual_clock;
 use crate::fake::{FakeEnsemble, TIMEOUT};
 use crate::heartbeat;
 use crate::machine::keeper::Keeper;

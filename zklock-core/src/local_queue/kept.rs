@@ -9,13 +9,13 @@
 
 use super::{LocalQueue, State};
 use crate::ask::MOMENT;
-use crate::clock;
+use crate::base::clock;
+use crate::base::owner::Owner;
+use crate::base::sync::lock_ignoring_poison;
 use crate::held_at::Lingers;
 use crate::hold::{Footing, Grant, Hold, Returns};
 use crate::machine::turns::Turns;
-use crate::owner::Owner;
 use crate::session::{Status, Told};
-use crate::sync::lock_ignoring_poison;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use tokio::sync::{Notify, watch};

@@ -6,7 +6,10 @@
 
 use super::{LocalQueue, Ticket, Waiter};
 use crate::ask::request;
-use crate::clock;
+use crate::base::clock;
+use crate::base::progress::Progress;
+use crate::base::sync::lock_ignoring_poison;
+use crate::base::wait::{QUESTION, Wait};
 use crate::ensemble::Child;
 use crate::machine::Moment;
 use crate::machine::claim::Claim;
@@ -14,10 +17,7 @@ use crate::machine::name::{Name, Role, SINGLE_NAME};
 use crate::machine::protocol::{Operation, Outcome};
 use crate::machine::queue;
 use crate::node_data;
-use crate::progress::Progress;
 use crate::session::Session;
-use crate::sync::lock_ignoring_poison;
-use crate::wait::{QUESTION, Wait};
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::{Arc, Mutex};

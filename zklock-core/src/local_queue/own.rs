@@ -9,9 +9,9 @@
 //! writer's hold.
 
 use super::LocalQueue;
-use crate::error::{Error, ErrorKind};
+use crate::base::error::{Error, ErrorKind};
+use crate::base::owner::Owner;
 use crate::machine::name::Role;
-use crate::owner::Owner;
 
 /// Whether an owner that is about to wait already holds the lock, in a way that others may release.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

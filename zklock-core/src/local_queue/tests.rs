@@ -1,6 +1,6 @@
 use super::*;
-use crate::clock::{self, virtual_clock};
-use crate::error::{ErrorKind, LossReason};
+use crate::base::clock::{self, virtual_clock};
+use crate::base::error::{ErrorKind, LossReason};
 use crate::fake::{FakeEnsemble, TIMEOUT};
 use crate::machine::Moment;
 use crate::machine::name::Scheme;
@@ -171,7 +171,7 @@ fn a_try_is_told_at_once_that_the_lock_is_held() {
 fn a_node_of_this_client_is_a_holder_only_while_one_of_its_callers_holds() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
-        let leftover = format!("/a/_c_{}-lock-0000000000", crate::platform::uuid());
+        let leftover = format!("/a/_c_{}-lock-0000000000", crate::base::platform::uuid());
         ensemble.create(&leftover);
         let queue = mutex(&ensemble);
         assert_eq!(queue.holder(Wait::Forever).await, None, "a try whose node is being deleted");
@@ -198,7 +198,7 @@ fn tries_of_a_lock_that_was_busy_ask_no_more_until_that_may_have_changed() {
         for scheme in [Scheme::Mutex, Scheme::Read] {
             let ensemble = FakeEnsemble::new();
             let queue = queue(&ensemble, scheme, Passing::default());
-            let rival = format!("/a/_c_{}-__WRIT__0000000000", crate::platform::uuid());
+            let rival = format!("/a/_c_{}-__WRIT__0000000000", crate::base::platform::uuid());
             let rival = if scheme == Scheme::Mutex { rival.replace("-__WRIT__", "-lock-") } else { rival };
             ensemble.create(&rival);
             assert!(asks(&ensemble, &queue).await);

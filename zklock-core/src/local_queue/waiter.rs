@@ -1,13 +1,13 @@
 //! A waiter in the local queue, and its caller's end: a ticket.
 
 use super::span;
-use crate::error::Error;
+use crate::base::error::Error;
+use crate::base::owner::Owner;
+use crate::base::progress::Progress;
+use crate::base::wait::Wait;
 use crate::held_at::Writer;
 use crate::hold::Hold;
 use crate::machine::protocol::Patience;
-use crate::owner::Owner;
-use crate::progress::Progress;
-use crate::wait::Wait;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;

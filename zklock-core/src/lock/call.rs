@@ -1,12 +1,12 @@
 //! A call that acquires a lock, from its beginning to its answer, for the counters and the log.
 
 use super::Lock;
-use crate::clock;
-use crate::error::{Error, ErrorKind};
+use crate::base::clock;
+use crate::base::error::{Error, ErrorKind};
+use crate::base::stats::AcquireOutcome;
 use crate::hold::Hold;
 use crate::local_queue::span_of_call;
 use crate::machine::Moment;
-use crate::stats::AcquireOutcome;
 use std::time::Duration;
 use tracing::{Instrument, Span};
 

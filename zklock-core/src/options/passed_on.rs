@@ -1,10 +1,10 @@
 //! How a client connects, for a guardian that has to reach the same servers as the same user.
 
 use super::ClientOptions;
+use crate::base::error::{Error, ErrorKind};
+use crate::base::parts::Parts;
 use crate::credentials::Credentials;
-use crate::error::{Error, ErrorKind};
 use crate::level::ServerLevel;
-use crate::parts::Parts;
 
 const HOSTS: u8 = b'h';
 const VERSION: u8 = b'v';

@@ -1,8 +1,8 @@
 //! The place of a client's current session.
 
-use crate::error::{Error, ErrorKind};
+use crate::base::error::{Error, ErrorKind};
+use crate::base::sync::lock_ignoring_poison;
 use crate::session::Session;
-use crate::sync::lock_ignoring_poison;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;

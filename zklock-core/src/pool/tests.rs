@@ -1,8 +1,8 @@
 use super::*;
-use crate::clock::virtual_clock;
-use crate::error::ErrorKind;
+use crate::base::clock::virtual_clock;
+use crate::base::error::ErrorKind;
+use crate::base::owner::Owner;
 use crate::fake::FakeEnsemble;
-use crate::owner::Owner;
 
 fn keeper(state: SlotState) -> SessionKeeper {
     SessionKeeper {

@@ -1,13 +1,13 @@
 //! The questions that the heartbeat of a session asks the ensemble, and the conclusions from the answers.
 
 use super::{Holding, Session};
-use crate::clock;
+use crate::base::clock;
+use crate::base::error::LossReason;
+use crate::base::sync::lock_ignoring_poison;
 use crate::ensemble::{Check, Pending, Watch};
-use crate::error::LossReason;
 use crate::machine::Moment;
 use crate::machine::keeper::{HoldId, Proof, Seen, ToWatch};
 use crate::machine::protocol::WatchEvent;
-use crate::sync::lock_ignoring_poison;
 use std::sync::Arc;
 
 /// The work that is due.

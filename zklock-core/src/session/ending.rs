@@ -1,8 +1,8 @@
 //! How a session ends, and what is then known about its nodes.
 
 use super::{Link, Session};
-use crate::error::LossReason;
-use crate::sync::lock_ignoring_poison;
+use crate::base::error::LossReason;
+use crate::base::sync::lock_ignoring_poison;
 
 /// The state of a session's nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,10 +1,10 @@
 //! Deletes nodes of the session that none of its attempts knows. See [`marks`](crate::machine::marks).
 
 use super::Session;
+use crate::base::sync::lock_ignoring_poison;
 use crate::machine::marks::Listing;
 use crate::machine::name::{SINGLE_NAME, Uuid, mark_of_companion};
 use crate::machine::protocol::{Operation, Outcome};
-use crate::sync::lock_ignoring_poison;
 use std::sync::Arc;
 
 /// How many of the directories that attempts have left are listed again after a reconnect.

@@ -1,7 +1,7 @@
 //! The session's record of one hold, and of others that want it.
 
-use crate::clock;
-use crate::error::LossReason;
+use crate::base::clock;
+use crate::base::error::LossReason;
 use crate::machine::Moment;
 use crate::machine::keeper::HoldId;
 use crate::machine::protocol::Outcome;

@@ -1,11 +1,11 @@
 //! Servers that answer late: the beats that this takes, and the sentence that says so.
 
 use super::Session;
-use crate::clock;
+use crate::base::clock;
+use crate::base::sync::lock_ignoring_poison;
 use crate::ensemble::Landing;
 use crate::machine::Moment;
 use crate::machine::keeper::reply_within;
-use crate::sync::lock_ignoring_poison;
 use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
@@ -100,7 +100,7 @@ impl Drop for Awaiting<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::virtual_clock;
+    use crate::base::clock::virtual_clock;
     use crate::fake::{FakeEnsemble, TIMEOUT};
     use crate::heartbeat;
     use crate::machine::protocol::Operation;

@@ -4,12 +4,12 @@
 //! is confirmed, or one round trip earlier if it is not yet watched.
 
 use super::Session;
-use crate::clock;
+use crate::base::clock;
+use crate::base::sync::lock_ignoring_poison;
 use crate::ensemble::{Landing, Pending, either};
 use crate::machine::marks::Neighbour;
 use crate::machine::name::Uuid;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
-use crate::sync::lock_ignoring_poison;
 use std::collections::HashMap;
 use std::future::{pending, ready};
 use std::sync::Arc;
@@ -96,7 +96,7 @@ async fn beside(flight: Pending<Landing>, mut gone: Pending<WatchEvent>, is_alon
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::virtual_clock;
+    use crate::base::clock::virtual_clock;
     use crate::fake::FakeEnsemble;
     use crate::machine::name::Scheme;
     use crate::session::Marked;

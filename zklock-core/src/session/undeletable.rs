@@ -1,8 +1,8 @@
 //! Nodes that the session may not delete, and that go when it is closed.
 
 use super::Session;
+use crate::base::error::LossReason;
 use crate::ensemble::text_of;
-use crate::error::LossReason;
 use crate::machine::protocol::{Outcome, Refusal};
 use std::sync::Arc;
 

@@ -3,9 +3,9 @@
 use super::descriptors::{Listener, Opened};
 use super::io::{Io, check_descriptors};
 use super::wait::too_late;
-use crate::error::{Error, ErrorKind};
-use crate::sync::lock_ignoring_poison;
-use crate::wait::{GRACE, Wait};
+use crate::base::error::{Error, ErrorKind};
+use crate::base::sync::lock_ignoring_poison;
+use crate::base::wait::{GRACE, Wait};
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;

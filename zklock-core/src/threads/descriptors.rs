@@ -12,8 +12,8 @@
 use super::fork::Process;
 use super::io::start_thread;
 use super::park::Signal;
-use crate::error::{Error, ErrorKind, LossReason};
-use crate::sync::lock_ignoring_poison;
+use crate::base::error::{Error, ErrorKind, LossReason};
+use crate::base::sync::lock_ignoring_poison;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::fs::File;
 use std::io;

@@ -5,7 +5,7 @@
 //! A value that each process has for itself is kept per process ([`OfProcess`]). Everything else remembers the process
 //! in which it was made.
 
-use crate::error::{Error, ErrorKind};
+use crate::base::error::{Error, ErrorKind};
 use once_cell::race::{OnceBox, OnceRef};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

@@ -4,8 +4,8 @@ use super::call::Call;
 use super::interrupt::Interrupt;
 use super::io::{Io, refuse_to_block};
 use super::wait::wait;
-use crate::error::Error;
-use crate::wait::Wait;
+use crate::base::error::Error;
+use crate::base::wait::Wait;
 use std::fmt;
 use std::sync::Arc;
 

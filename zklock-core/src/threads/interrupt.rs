@@ -1,7 +1,7 @@
 //! Ending a wait from another thread.
 
 use super::park::Signal;
-use crate::sync::{Mutex, lock_ignoring_poison};
+use crate::base::sync::{Mutex, lock_ignoring_poison};
 use std::sync::{Arc, Weak};
 
 /// Ends waits from outside, for example when a signal arrives.
@@ -75,7 +75,7 @@ mod tests {
     use super::super::io::Io;
     use super::super::wait::wait;
     use super::*;
-    use crate::error::{Error, ErrorKind};
+    use crate::base::error::{Error, ErrorKind};
     use std::time::{Duration, Instant};
 
     fn waited(deadline: Option<Instant>, interrupt: &Interrupt) -> Result<(), Error> {

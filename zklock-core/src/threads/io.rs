@@ -6,9 +6,9 @@
 
 use super::descriptors::{Descriptors, Opened, Told};
 use super::fork::{OfProcess, Process};
-use crate::error::{Error, ErrorKind};
-use crate::sync::lock_ignoring_poison;
-use crate::wait::Wait;
+use crate::base::error::{Error, ErrorKind};
+use crate::base::sync::lock_ignoring_poison;
+use crate::base::wait::Wait;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use once_cell::race::OnceBox;

@@ -1,6 +1,6 @@
 //! The library's log, as lines of text for a host that has a log of its own.
 
-use crate::error::{Error, ErrorKind};
+use crate::base::error::{Error, ErrorKind};
 use std::fmt::{self, Write};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;

@@ -1,6 +1,6 @@
 //! How a thread sleeps while it waits.
 
-use crate::sync::{Condvar, Mutex, lock_ignoring_poison};
+use crate::base::sync::{Condvar, Mutex, lock_ignoring_poison};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::task::Wake;
 use std::time::Instant;

@@ -2,7 +2,7 @@
 
 use super::pass_phrase::PassPhrase;
 use super::source::{Source, invalid};
-use crate::error::Error;
+use crate::base::error::Error;
 use pkcs8::der::pem::LineEnding;
 use pkcs8::{EncryptedPrivateKeyInfoRef, SecretDocument};
 use rustls::pki_types::PrivateKeyDer;
@@ -75,7 +75,7 @@ fn begin(label: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
+    use crate::base::error::ErrorKind;
 
     fn error_of(text: &str, pass_phrase: Option<&PassPhrase>) -> Error {
         read(&Source::Text(text.into()), "the client key", pass_phrase).map(drop).unwrap_err()

@@ -2,8 +2,8 @@
 //! quotes what was read.
 
 use super::source::invalid;
-use crate::error::Error;
-use crate::files;
+use crate::base::error::Error;
+use crate::base::files;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use super::pass_phrase::{Origin, PassPhrase};
 use super::source::Source;
 use super::{Sources, Tls, invalid};
-use crate::error::Error;
-use crate::parts::Parts;
+use crate::base::error::Error;
+use crate::base::parts::Parts;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

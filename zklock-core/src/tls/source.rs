@@ -1,7 +1,7 @@
 //! Where PEM comes from, and what can be wrong with it.
 
-use crate::error::{Error, ErrorKind};
-use crate::files;
+use crate::base::error::{Error, ErrorKind};
+use crate::base::files;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::path::Path;
@@ -105,7 +105,7 @@ pub(super) fn invalid(what: &str, problem: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::super::Tls;
-    use crate::error::ErrorKind;
+    use crate::base::error::ErrorKind;
 
     #[test]
     fn what_is_no_certificate_is_told_apart() {

@@ -8,10 +8,10 @@
 use super::checks::check_in_order;
 use super::operations::join;
 use super::serving::{Serving, WatchKind};
-use crate::clock;
+use crate::base::clock;
+use crate::base::platform::random_bits;
+use crate::base::sync::lock_ignoring_poison;
 use crate::machine::protocol::{Outcome, WatchEvent};
-use crate::platform::random_bits;
-use crate::sync::lock_ignoring_poison;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};

@@ -4,12 +4,12 @@
 //! the library takes for the end of the login, and the client has no identity. So the server is asked.
 
 use super::ZooKeeper;
+use crate::base::platform;
 use crate::credentials::{self, Credentials, Logins};
 #[cfg(feature = "kerberos")]
 use crate::kerberos::NoTicket;
 use crate::level::ServerLevel;
 use crate::options::ClientOptions;
-use crate::platform;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
 use zookeeper_client::{Acls, Client, Connector, CreateMode, Error, SaslOptions};

@@ -9,10 +9,10 @@
 
 use super::connecting::{Spawned, spawning};
 use super::{Servers, SessionInfo};
-use crate::clock;
+use crate::base::clock;
+use crate::base::platform;
 use crate::level::ServerLevel;
 use crate::options::ClientOptions;
-use crate::platform;
 use std::io;
 use std::net::Ipv4Addr;
 use std::time::Duration;

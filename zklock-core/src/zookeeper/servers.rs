@@ -1,9 +1,9 @@
 //! The state that all connections of a session share: the level of its servers, and which of them were asked for it.
 
 use super::Connection;
+use crate::base::sync::lock_ignoring_poison;
 use crate::level::ServerLevel;
 use crate::path::{Hosts, written};
-use crate::sync::lock_ignoring_poison;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

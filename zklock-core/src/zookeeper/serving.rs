@@ -15,11 +15,11 @@
 
 use super::doubts::Doubts;
 use super::silence::Silences;
+use crate::base::sync::lock_ignoring_poison;
 use crate::ensemble::Pending;
 use crate::level::ServerLevel;
 use crate::machine::protocol::WatchEvent;
 use crate::session::Nodes;
-use crate::sync::lock_ignoring_poison;
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard};

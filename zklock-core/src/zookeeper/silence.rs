@@ -18,11 +18,11 @@
 
 use super::doubts::{Answer, BYTES_AT_MOST, Doubts, Left};
 use super::serving::{Serving, WatchKind};
-use crate::clock;
+use crate::base::clock;
+use crate::base::sync::lock_ignoring_poison;
 use crate::ensemble::Pending;
 use crate::machine::Moment;
 use crate::machine::protocol::WatchEvent;
-use crate::sync::lock_ignoring_poison;
 use futures_util::FutureExt;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

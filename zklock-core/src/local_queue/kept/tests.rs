@@ -1,13 +1,13 @@
 use super::super::tests::{answer_at_once, join, queue, with_handle};
-use crate::clock::{self, virtual_clock};
-use crate::error::LossReason;
+use crate::base::clock::{self, virtual_clock};
+use crate::base::error::LossReason;
+use crate::base::owner::Owner;
 use crate::fake::FakeEnsemble;
 use crate::hold::Hold;
 use crate::local_queue::LocalQueue;
 use crate::machine::name::Scheme;
 use crate::machine::protocol::Patience;
 use crate::machine::turns::Passing;
-use crate::owner::Owner;
 use std::sync::Arc;
 use std::time::Duration;
 

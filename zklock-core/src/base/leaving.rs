@@ -5,8 +5,8 @@
 //! wait until it is written to the socket would be less: a server that was stopped first answers what it was asked before,
 //! and if nobody is there any more to take that, it drops the connection with what it has not read.
 
-use crate::progress::Progress;
-use crate::wait::moment;
+use crate::base::progress::Progress;
+use crate::base::wait::moment;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;

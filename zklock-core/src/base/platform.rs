@@ -1,6 +1,6 @@
 //! Random bits, which the machine takes as parameters, and the identity of this process.
 
-use crate::clock;
+use crate::base::clock;
 use crate::machine::Moment;
 use crate::machine::name::Uuid;
 use rustix::io::Errno;

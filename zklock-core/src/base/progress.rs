@@ -1,10 +1,10 @@
 //! How far attempts have got, and what is still owed for them.
 
-use crate::clock;
+use crate::base::clock;
+use crate::base::stats::Counters;
+use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::machine::Moment;
-use crate::stats::Counters;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::{Mutex, lock_ignoring_poison};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
