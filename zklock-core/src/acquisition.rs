@@ -4,10 +4,10 @@ mod entry;
 
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::progress::Progress;
+use crate::connect::level::Newer;
 use crate::driver::{Driver, SessionSource};
 use crate::ensemble::Pending;
 use crate::guard;
-use crate::level::Newer;
 use crate::machine::Moment;
 use crate::machine::claim::Claim;
 use crate::machine::contender::Contender;

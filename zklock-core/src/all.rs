@@ -6,10 +6,10 @@
 
 use crate::base::error::{Error, ErrorKind};
 use crate::client::Client;
+use crate::connect::options::ClientOptions;
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::node_data;
-use crate::options::ClientOptions;
 use crate::spec::{Kind, LockSpec};
 
 /// The most bytes that the nodes of a set may take in one request: a quarter of what servers take by default.

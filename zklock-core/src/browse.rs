@@ -3,8 +3,8 @@
 use crate::ask::{ask, catch_up, request};
 use crate::base::error::Error;
 use crate::client::Client;
+use crate::connect::path::check_path;
 use crate::machine::protocol::{Operation, Outcome};
-use crate::path::check_path;
 use std::sync::Arc;
 
 impl Client {

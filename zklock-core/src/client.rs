@@ -3,6 +3,7 @@
 use crate::base::error::{Error, ErrorKind};
 use crate::base::stats::{Counters, Stats};
 use crate::base::sync::lock_ignoring_poison;
+use crate::connect::options::ClientOptions;
 use crate::connection::{self, Connection, ConnectionState};
 use crate::diagnose;
 use crate::guardian::Guardian;
@@ -11,7 +12,6 @@ use crate::local_queue::{Handle, LocalQueue, Shared};
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::machine::turns::Passing;
-use crate::options::ClientOptions;
 use crate::pool::{Pool, Slot, SlotState};
 use crate::session_key::SessionKey;
 use crate::spec::LockSpec;

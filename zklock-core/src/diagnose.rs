@@ -2,9 +2,9 @@
 
 use crate::base::error::{Error, ErrorKind};
 use crate::base::sockets;
-use crate::credentials::Credentials;
-use crate::options::ClientOptions;
-use crate::path::{Hosts, written};
+use crate::connect::credentials::Credentials;
+use crate::connect::options::ClientOptions;
+use crate::connect::path::{Hosts, written};
 use crate::pool::Slot;
 use crate::probe;
 use std::time::Duration;
@@ -132,7 +132,7 @@ async fn accepted(options: &ClientOptions, host: &str, stream: TcpStream, deadli
     #[cfg(feature = "kerberos")]
     {
         let left = deadline.saturating_duration_since(Instant::now());
-        if let Some(why) = crate::kerberos::no_ticket(&options.credentials, host, left).await {
+        if let Some(why) = crate::connect::kerberos::no_ticket(&options.credentials, host, left).await {
             return format!("cannot be logged in to: {why}");
         }
     }

@@ -1,9 +1,9 @@
 //! Writes to ZooKeeper that are done only if a lock is held.
 
 use crate::base::error::{Error, ErrorKind};
+use crate::connect::path::check_path;
 use crate::ensemble::{Versions, Write};
 use crate::hold::Hold;
-use crate::path::check_path;
 
 /// A server closes the connection on a request of more than 1 MiB, and may be configured to take less.
 const BYTES_AT_MOST: usize = 512 * 1024;

@@ -1,6 +1,6 @@
 //! Why no session could be opened over TLS. The client library does not say why a handshake failed.
 
-use crate::tls::Tls;
+use crate::connect::tls::Tls;
 use rustls::pki_types::ServerName;
 use rustls::{AlertDescription, CertificateError, ClientConnection, ProtocolVersion};
 use std::io;

@@ -98,7 +98,6 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods)]
 
-mod access;
 mod acquisition;
 mod all;
 mod any;
@@ -108,9 +107,9 @@ mod base;
 pub mod blocking;
 mod browse;
 mod client;
+mod connect;
 mod connection;
 mod contenders;
-mod credentials;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod diagnose;
 mod double_barrier;
@@ -131,16 +130,11 @@ mod handshake;
 mod heartbeat;
 mod held_at;
 mod hold;
-#[cfg(feature = "kerberos")]
-mod kerberos;
-mod level;
 mod local_queue;
 mod lock;
 mod mutex;
 mod node_data;
 mod observe;
-mod options;
-mod path;
 mod pool;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod probe;
@@ -154,15 +148,12 @@ mod set;
 mod spec;
 #[allow(clippy::disallowed_methods, reason = "its deadlines are those of threads outside of the runtime")]
 mod threads;
-#[cfg(feature = "tls")]
-mod tls;
 mod token;
 mod zookeeper;
 
 #[cfg(feature = "tls")]
-pub use self::tls::{PassPhrase, Tls};
+pub use self::connect::tls::{PassPhrase, Tls};
 pub use self::{
-    access::{Access, AccessEntry, AccessList, Rights},
     barrier::Barrier,
     base::error::{Conflict, Error, ErrorKind},
     base::histogram::Histogram,
@@ -170,9 +161,12 @@ pub use self::{
     base::stats::{AcquireOutcome, Stats},
     base::wait::{Deadline, Wait},
     client::Client,
+    connect::access::{Access, AccessEntry, AccessList, Rights},
+    connect::credentials::Credentials,
+    connect::options::ClientOptions,
+    connect::path::check_lock_path,
     connection::{Connection, ConnectionState},
     contenders::QueuedContender,
-    credentials::Credentials,
     double_barrier::{DoubleBarrier, Member},
     ensemble::NodeData,
     guarded::{Committed, Guarded},
@@ -180,8 +174,6 @@ pub use self::{
     hold::{Hold, HoldState},
     lock::Lock,
     observe::Observer,
-    options::ClientOptions,
-    path::check_lock_path,
     semaphore::check_permits,
     session_key::{SessionEnd, SessionKey},
     spec::{LockSpec, check_local_turns},

@@ -8,13 +8,13 @@
 use crate::ask::{Refused, ask, while_refused};
 use crate::base::error::{Error, ErrorKind};
 use crate::client::Client;
+use crate::connect::options::ClientOptions;
+use crate::connect::path::check_lock_path;
 use crate::ensemble::{ReadFailure, Versions, Write, WriteFailure};
 use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::name::Scheme;
 use crate::machine::protocol::Operation;
-use crate::options::ClientOptions;
-use crate::path::check_lock_path;
 use crate::session::Session;
 use crate::spec::{Kind, LockSpec};
 use std::sync::Arc;

@@ -6,8 +6,8 @@
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::platform;
+use crate::connect::options::ClientOptions;
 use crate::machine::Moment;
-use crate::options::ClientOptions;
 use crate::zookeeper::{self, End, NotAttached};
 use std::fmt;
 use std::pin::pin;

@@ -6,12 +6,12 @@
 use crate::all::{check_set_fits, set_claims};
 use crate::any::check_choice;
 use crate::base::error::{Error, ErrorKind};
+use crate::connect::options::ClientOptions;
+use crate::connect::path::check_lock_path;
 use crate::machine::claim::{Claim, Foreign, Watching};
 use crate::machine::name::{Dialect, Role, Scheme};
 use crate::machine::turns::Passing;
 use crate::node_data;
-use crate::options::ClientOptions;
-use crate::path::check_lock_path;
 use crate::semaphore::check_permits_fit;
 use std::time::Duration;
 

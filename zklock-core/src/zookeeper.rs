@@ -39,11 +39,11 @@ pub(crate) use servers::SessionInfo;
 pub(crate) use serving::End;
 
 use crate::base::clock;
+use crate::connect::level::{Newer, ServerLevel};
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
     Versions, Watch, Watched, Write, WriteFailure, either, text_of,
 };
-use crate::level::{Newer, ServerLevel};
 use crate::machine::protocol::{Operation, Outcome};
 use answers::{is_answer, outcome, read_failure, refusal_of_write, source_of};
 use checks::{check_all, check_each, guard_each, others, watch_each};

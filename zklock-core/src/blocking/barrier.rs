@@ -4,7 +4,7 @@ use super::connector::Connector;
 use super::{Interrupt, Lazy};
 use crate::base::error::{Error, LossReason};
 use crate::base::wait::Wait;
-use crate::path::check_lock_path;
+use crate::connect::path::check_lock_path;
 use crate::threads::call::Call;
 use crate::threads::fork_safe::ForkSafe;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Connections with TLS, if the options ask for it.
 
-use crate::options::ClientOptions;
+use crate::connect::options::ClientOptions;
 #[cfg(feature = "tls")]
 use zookeeper_client::TlsOptions;
 use zookeeper_client::{Client, Connector, Error};

@@ -5,13 +5,13 @@
 
 use super::ZooKeeper;
 use crate::base::platform;
-use crate::credentials::{self, Credentials, Logins};
+use crate::connect::credentials::{self, Credentials, Logins};
 #[cfg(feature = "kerberos")]
-use crate::kerberos::NoTicket;
-use crate::level::ServerLevel;
-use crate::options::ClientOptions;
+use crate::connect::kerberos::NoTicket;
+use crate::connect::level::ServerLevel;
+use crate::connect::options::ClientOptions;
 #[cfg(feature = "tls")]
-use crate::tls::Tls;
+use crate::connect::tls::Tls;
 use zookeeper_client::{Acls, Client, Connector, CreateMode, Error, SaslOptions};
 
 /// Why a client has nothing to log in with.

@@ -1,7 +1,7 @@
 //! Access lists in ZooKeeper's terms, and which right a client lacks on which node: the server only says that one is
 //! missing.
 
-use crate::access::{Access, AccessEntry, Rights};
+use crate::connect::access::{Access, AccessEntry, Rights};
 use crate::ensemble::Write;
 use crate::machine::protocol::{Operation, Outcome, Refusal};
 use std::sync::Arc;

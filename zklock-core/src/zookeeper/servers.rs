@@ -2,8 +2,8 @@
 
 use super::Connection;
 use crate::base::sync::lock_ignoring_poison;
-use crate::level::ServerLevel;
-use crate::path::{Hosts, written};
+use crate::connect::level::ServerLevel;
+use crate::connect::path::{Hosts, written};
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -16,8 +16,8 @@
 use super::doubts::Doubts;
 use super::silence::Silences;
 use crate::base::sync::lock_ignoring_poison;
+use crate::connect::level::ServerLevel;
 use crate::ensemble::Pending;
-use crate::level::ServerLevel;
 use crate::machine::protocol::WatchEvent;
 use crate::session::Nodes;
 use std::collections::HashMap;

@@ -14,7 +14,7 @@ pub(crate) use self::passed_on::PassedOn;
 use self::source::{Source, invalid, read_certificates};
 use crate::base::error::Error;
 use crate::base::files::Reads;
-use crate::path::Hosts;
+use crate::connect::path::Hosts;
 use rustls::client::{ClientConfig, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;

@@ -7,7 +7,7 @@ mod passed_on;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::files::{self, Reads};
 #[cfg(feature = "kerberos")]
-use crate::kerberos::Kerberos;
+use crate::connect::kerberos::Kerberos;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;

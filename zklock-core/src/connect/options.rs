@@ -2,13 +2,13 @@
 
 mod passed_on;
 
-use crate::access::Access;
 use crate::base::error::{Error, ErrorKind};
-use crate::credentials::Credentials;
-use crate::level::ServerLevel;
-use crate::path::{Hosts, check_path};
+use crate::connect::access::Access;
+use crate::connect::credentials::Credentials;
+use crate::connect::level::ServerLevel;
+use crate::connect::path::{Hosts, check_path};
 #[cfg(feature = "tls")]
-use crate::tls::Tls;
+use crate::connect::tls::Tls;
 use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

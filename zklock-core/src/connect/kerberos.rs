@@ -6,7 +6,7 @@
 
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
-use crate::credentials::Credentials;
+use crate::connect::credentials::Credentials;
 use libgssapi::context::{ClientCtx, CtxFlags, SecurityContext};
 use libgssapi::credential::{Cred, CredUsage};
 use libgssapi::error::{Error as GssError, MajorFlags};

@@ -3,8 +3,8 @@
 use super::ClientOptions;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::parts::Parts;
-use crate::credentials::Credentials;
-use crate::level::ServerLevel;
+use crate::connect::credentials::Credentials;
+use crate::connect::level::ServerLevel;
 
 const HOSTS: u8 = b'h';
 const VERSION: u8 = b'v';
@@ -54,7 +54,7 @@ impl ClientOptions {
             options = options.chroot(chroot)?;
         }
         #[cfg(feature = "tls")]
-        let mut tls = crate::tls::PassedOn::default();
+        let mut tls = crate::connect::tls::PassedOn::default();
         for (letter, text) in rest {
             #[cfg(feature = "tls")]
             if tls.take(*letter, text)? {

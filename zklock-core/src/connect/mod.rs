@@ -1,0 +1,9 @@
+pub(crate) mod access;
+pub(crate) mod credentials;
+#[cfg(feature = "kerberos")]
+pub(crate) mod kerberos;
+pub(crate) mod level;
+pub(crate) mod options;
+pub(crate) mod path;
+#[cfg(feature = "tls")]
+pub(crate) mod tls;
