@@ -25,7 +25,7 @@ CONTROLS = (
     planted.ONE_PERMIT_MORE,
     Control(
         "a lease taken from reads, which a server answers by itself, as it does pings",
-        "zklock-core/src/zookeeper.rs",
+        "zklock-core/src/zookeeper/zookeeper.rs",
         "check_each(&client, &paths)",
         """async {
                 let mut missing = Vec::new();

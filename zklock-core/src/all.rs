@@ -9,8 +9,8 @@ use crate::client::Client;
 use crate::connect::options::ClientOptions;
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
-use crate::node_data;
 use crate::spec::{Kind, LockSpec};
+use crate::zookeeper::node_data;
 
 /// The most bytes that the nodes of a set may take in one request: a quarter of what servers take by default.
 const BYTES_AT_MOST: usize = 256 * 1024;

@@ -3,10 +3,10 @@
 
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
-use crate::ensemble::{Landing, ReadFailure};
 use crate::machine::protocol::{Operation, Outcome};
 use crate::pool::{Pool, SlotState};
 use crate::session::Session;
+use crate::zookeeper::ensemble::{Landing, ReadFailure};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -2,15 +2,15 @@
 
 use crate::ask::{ask, catch_up, request};
 use crate::base::error::{Error, ErrorKind};
-use crate::ensemble::{Child, Deletion, ReadFailure, Write, WriteFailure};
 use crate::hold::Token;
 use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, Uuid, mark_of_companion};
 use crate::machine::protocol::{Operation, Outcome, REVOKE};
-use crate::node_data::{self, Queue};
 use crate::session::Session;
 use crate::set;
+use crate::zookeeper::ensemble::{Child, Deletion, ReadFailure, Write, WriteFailure};
+use crate::zookeeper::node_data::{self, Queue};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;

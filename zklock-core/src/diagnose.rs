@@ -6,7 +6,7 @@ use crate::connect::credentials::Credentials;
 use crate::connect::options::ClientOptions;
 use crate::connect::path::{Hosts, written};
 use crate::pool::Slot;
-use crate::probe;
+use crate::zookeeper::probe;
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
@@ -138,7 +138,7 @@ async fn accepted(options: &ClientOptions, host: &str, stream: TcpStream, deadli
     }
     #[cfg(feature = "tls")]
     if let Some(tls) = &options.tls {
-        return crate::handshake::look(tls, host, stream, deadline).await;
+        return crate::zookeeper::handshake::look(tls, host, stream, deadline).await;
     }
     let mut finding =
         "accepts connections but opens no session: is it ZooKeeper, does the port expect TLS, and has the \

@@ -5,12 +5,12 @@
 
 use crate::base::clock;
 use crate::base::error::{Error, LossReason};
-use crate::ensemble::{Landing, Pending, either};
 use crate::machine::Moment;
 use crate::machine::drive::Machine;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::pool::Slot;
 use crate::session::{Link, Looking, Marked, Session};
+use crate::zookeeper::ensemble::{Landing, Pending, either};
 use futures_util::FutureExt;
 use std::future::{pending, poll_fn};
 use std::sync::Arc;

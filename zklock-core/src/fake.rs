@@ -5,16 +5,16 @@ use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::base::sync::lock_ignoring_poison;
-use crate::ensemble::{
-    Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
-    Versions, Watch, Watched, Write, WriteFailure, either,
-};
 use crate::hold::{Footing, Grant, Hold, Returns, Token};
 use crate::machine::Moment;
 use crate::machine::keeper::Keeper;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
 use crate::pool::{Slot, SlotState};
 use crate::session::Session;
+use crate::zookeeper::ensemble::{
+    Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
+    Versions, Watch, Watched, Write, WriteFailure, either,
+};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};

@@ -10,12 +10,12 @@
 //! wait for should be behind them.
 
 use crate::base::clock;
-use crate::ensemble::Guarded;
 use crate::machine::claim::{Claim, Foreign};
 use crate::machine::lasting::looks;
 use crate::machine::protocol::{Node, Outcome};
 use crate::machine::queue::{Standing, standing};
 use crate::session::{Holding, Session};
+use crate::zookeeper::ensemble::Guarded;
 use std::sync::Arc;
 
 /// Waits until there is a contender that cannot see the hold, and returns the name of its node.

@@ -2,8 +2,8 @@
 
 use crate::base::error::{Error, ErrorKind};
 use crate::connect::path::check_path;
-use crate::ensemble::{Versions, Write};
 use crate::hold::Hold;
+use crate::zookeeper::ensemble::{Versions, Write};
 
 /// A server closes the connection on a request of more than 1 MiB, and may be configured to take less.
 const BYTES_AT_MOST: usize = 512 * 1024;

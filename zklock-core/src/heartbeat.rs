@@ -2,11 +2,11 @@
 //! as the session's [`Keeper`](crate::machine::keeper::Keeper) says.
 
 use crate::base::clock;
-use crate::ensemble::Pending;
 use crate::machine::Moment;
 use crate::machine::keeper::HoldId;
 use crate::machine::protocol::WatchEvent;
 use crate::session::{Looked, Session};
+use crate::zookeeper::ensemble::Pending;
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::convert::Infallible;

@@ -115,7 +115,6 @@ mod diagnose;
 mod double_barrier;
 mod driver;
 mod election;
-mod ensemble;
 mod exclusive;
 #[doc(hidden)]
 pub mod face;
@@ -124,20 +123,14 @@ mod fake;
 mod guard;
 mod guarded;
 mod guardian;
-#[cfg(feature = "tls")]
-#[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
-mod handshake;
 mod heartbeat;
 mod held_at;
 mod hold;
 mod local_queue;
 mod lock;
 mod mutex;
-mod node_data;
 mod observe;
 mod pool;
-#[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
-mod probe;
 mod prometheus;
 mod remembered;
 mod rwlock;
@@ -168,7 +161,6 @@ pub use self::{
     connection::{Connection, ConnectionState},
     contenders::QueuedContender,
     double_barrier::{DoubleBarrier, Member},
-    ensemble::NodeData,
     guarded::{Committed, Guarded},
     guardian::Guardian,
     hold::{Hold, HoldState},
@@ -178,6 +170,7 @@ pub use self::{
     session_key::{SessionEnd, SessionKey},
     spec::{LockSpec, check_local_turns},
     token::Token,
+    zookeeper::ensemble::NodeData,
 };
 #[doc(inline)]
 pub use zklock_machine::{

@@ -3,12 +3,12 @@
 use crate::ask::{ask_for_ever, catch_up, request};
 use crate::base::error::Error;
 use crate::contenders::{QueuedContender, contender};
-use crate::ensemble::{Landing, Pending, ReadFailure};
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Name, SINGLE_NAME, Scheme};
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::session::{Link, Session};
+use crate::zookeeper::ensemble::{Landing, Pending, ReadFailure};
 use std::fmt;
 use std::sync::Arc;
 

@@ -13,11 +13,14 @@ use crate::base::error::LossReason;
 use crate::base::platform;
 use crate::base::stats::Counters;
 use crate::connect::options::ClientOptions;
-use crate::ensemble::{Ensemble, Pending};
 use crate::heartbeat;
 use crate::machine::keeper::Keeper;
 use crate::session::{Link, Nodes, Session};
-use crate::zookeeper::{self, Attached, End, NotAttached, NotOpened, Opened, SessionInfo, ZooKeeper};
+use crate::zookeeper::connecting::{self, Attached, NotAttached, NotOpened, Opened};
+use crate::zookeeper::ensemble::{Ensemble, Pending};
+use crate::zookeeper::servers::SessionInfo;
+use crate::zookeeper::serving::End;
+use crate::zookeeper::zookeeper::ZooKeeper;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -202,7 +205,7 @@ impl SessionKeeper {
 
     /// Opens a session; `None` if the chroot does not exist.
     async fn open(&self, turn: usize) -> Result<Option<Opened>, NotOpened> {
-        let bound = clock::timeout(self.options.session_timeout, zookeeper::open(&self.options, turn));
+        let bound = clock::timeout(self.options.session_timeout, connecting::open(&self.options, turn));
         let opened = bound.await.map_err(|_| NotOpened::Yet("no server answers in time".to_owned()))??;
         if self.options.hosts.chroot.is_empty() {
             return Ok(Some(opened));
@@ -442,7 +445,7 @@ async fn attached(
             return Err(Over::GivenUp);
         }
         let bound = (session.timeout() / 4 * patience).max(ATTACH_AT_LEAST);
-        let attach = zookeeper::attach(&options, &session, info.clone(), turn);
+        let attach = connecting::attach(&options, &session, info.clone(), turn);
         let problem = match clock::timeout(bound, attach).await {
             Ok(Ok(Attached { ensemble, sent })) => {
                 let ensemble = Arc::new(ensemble);

@@ -1,11 +1,11 @@
 //! Remembers that a lock was busy, with the watch that fires when that may have changed.
 
 use crate::base::clock;
-use crate::ensemble::Pending;
 use crate::machine::Moment;
 use crate::machine::memory::Memory;
 use crate::machine::protocol::WatchEvent;
 use crate::session::Session;
+use crate::zookeeper::ensemble::Pending;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
 

@@ -10,13 +10,13 @@ use crate::base::error::{Error, ErrorKind};
 use crate::client::Client;
 use crate::connect::options::ClientOptions;
 use crate::connect::path::check_lock_path;
-use crate::ensemble::{ReadFailure, Versions, Write, WriteFailure};
 use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::name::Scheme;
 use crate::machine::protocol::Operation;
 use crate::session::Session;
 use crate::spec::{Kind, LockSpec};
+use crate::zookeeper::ensemble::{ReadFailure, Versions, Write, WriteFailure};
 use std::sync::Arc;
 
 /// The directory of the permits, below the path.

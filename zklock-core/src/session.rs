@@ -20,10 +20,6 @@ use crate::base::error::LossReason;
 use crate::base::platform;
 use crate::base::stats::Counters;
 use crate::base::sync::lock_ignoring_poison;
-use crate::ensemble::{
-    Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions, Watched,
-    Write, WriteFailure,
-};
 use crate::machine::Moment;
 use crate::machine::keeper::{HoldId, Keeper};
 use crate::machine::lasting::Lasting;
@@ -32,6 +28,10 @@ use crate::machine::memory::Memory;
 use crate::machine::protocol::{Now, Operation, Outcome};
 pub(crate) use crate::machine::status::Status;
 use crate::session_key::SessionKey;
+use crate::zookeeper::ensemble::{
+    Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions, Watched,
+    Write, WriteFailure,
+};
 pub(crate) use beating::Looked;
 pub(crate) use ending::Nodes;
 pub(crate) use healing::{Looking, Marked};

@@ -8,7 +8,9 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::platform;
 use crate::connect::options::ClientOptions;
 use crate::machine::Moment;
-use crate::zookeeper::{self, End, NotAttached};
+use crate::zookeeper::connecting::{self, NotAttached};
+use crate::zookeeper::password;
+use crate::zookeeper::serving::End;
 use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
@@ -171,7 +173,7 @@ impl SessionKey {
         problem: &mut String,
     ) -> Result<SessionEnd, Error> {
         let session = format!("the session {:#x}", self.session);
-        let Some(info) = zookeeper::session_of(options, self.session, &self.password).await else {
+        let Some(info) = password::session_of(options, self.session, &self.password).await else {
             return Err(Error::new(
                 ErrorKind::Unreachable,
                 format!("{session} was not ended: {NO_LOOPBACK}"),
@@ -186,7 +188,7 @@ impl SessionKey {
         // Whether a server may have ended it, and its answer was lost.
         let mut is_ending = false;
         loop {
-            let taking = zookeeper::take(options, info.clone(), self.session_timeout(), turn);
+            let taking = connecting::take(options, info.clone(), self.session_timeout(), turn);
             let tried = match clock::timeout(TRY, taking).await {
                 Ok(Ok(ensemble)) => {
                     pause = FIRST_PAUSE;

@@ -1,13 +1,13 @@
-//! Whether a set of locks holds, as others can tell from its nodes' data. See [`node_data`](crate::node_data).
+//! Whether a set of locks holds, as others can tell from its nodes' data. See [`node_data`](crate::zookeeper::node_data).
 
 use crate::ask::request;
-use crate::ensemble::ReadFailure;
 use crate::machine::claim::{Claim, Foreign};
 use crate::machine::name::{Name, Uuid};
 use crate::machine::protocol::{Operation, Outcome};
 use crate::machine::queue::{Standing, standing};
-use crate::node_data::{self, Queue};
 use crate::session::Session;
+use crate::zookeeper::ensemble::ReadFailure;
+use crate::zookeeper::node_data::{self, Queue};
 use std::sync::Arc;
 
 /// Whether a set holds. One of its nodes, whose turn it is in `directory`, has this mark and names these queues. In a

@@ -11,8 +11,8 @@ use crate::connect::path::check_lock_path;
 use crate::machine::claim::{Claim, Foreign, Watching};
 use crate::machine::name::{Dialect, Role, Scheme};
 use crate::machine::turns::Passing;
-use crate::node_data;
 use crate::semaphore::check_permits_fit;
+use crate::zookeeper::node_data;
 use std::time::Duration;
 
 /// The description of a [`Lock`](crate::Lock): its kind, its path and its options. [`Client::lock`](crate::Client::lock)

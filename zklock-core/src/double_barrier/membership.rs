@@ -6,13 +6,13 @@ use crate::base::progress::Progress;
 use crate::client::Client;
 use crate::connect::level::Newer;
 use crate::driver::{Driver, SessionSource};
-use crate::ensemble::text_of;
 use crate::held_at::HeldAt;
 use crate::machine::drive::Machine;
 use crate::machine::member::{self, Answer};
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal};
-use crate::node_data;
 use crate::session::Link;
+use crate::zookeeper::ensemble::text_of;
+use crate::zookeeper::node_data;
 use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
 

@@ -4,10 +4,10 @@ use super::{Holding, Session};
 use crate::base::clock;
 use crate::base::error::LossReason;
 use crate::base::sync::lock_ignoring_poison;
-use crate::ensemble::{Check, Pending, Watch};
 use crate::machine::Moment;
 use crate::machine::keeper::{HoldId, Proof, Seen, ToWatch};
 use crate::machine::protocol::WatchEvent;
+use crate::zookeeper::ensemble::{Check, Pending, Watch};
 use std::sync::Arc;
 
 /// The work that is due.

@@ -3,9 +3,9 @@
 use super::Session;
 use crate::base::clock;
 use crate::base::sync::lock_ignoring_poison;
-use crate::ensemble::Landing;
 use crate::machine::Moment;
 use crate::machine::keeper::reply_within;
+use crate::zookeeper::ensemble::Landing;
 use std::fmt;
 use std::pin::pin;
 use std::time::Duration;

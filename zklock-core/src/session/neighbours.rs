@@ -6,10 +6,10 @@
 use super::Session;
 use crate::base::clock;
 use crate::base::sync::lock_ignoring_poison;
-use crate::ensemble::{Landing, Pending, either};
 use crate::machine::marks::Neighbour;
 use crate::machine::name::Uuid;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
+use crate::zookeeper::ensemble::{Landing, Pending, either};
 use std::collections::HashMap;
 use std::future::{pending, ready};
 use std::sync::Arc;

@@ -3,10 +3,10 @@
 
 use super::{Session, turn};
 use crate::base::sync::lock_ignoring_poison;
-use crate::ensemble::{Guarded, Write};
 use crate::machine::keeper::HoldId;
 use crate::machine::lasting::Lasting;
 use crate::machine::protocol::{Node, Operation, Outcome};
+use crate::zookeeper::ensemble::{Guarded, Write};
 use std::sync::Arc;
 
 /// A request whose answer may show something. Make it before the request is sent.

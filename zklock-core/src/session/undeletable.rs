@@ -2,8 +2,8 @@
 
 use super::Session;
 use crate::base::error::LossReason;
-use crate::ensemble::text_of;
 use crate::machine::protocol::{Outcome, Refusal};
+use crate::zookeeper::ensemble::text_of;
 use std::sync::Arc;
 
 impl Session {

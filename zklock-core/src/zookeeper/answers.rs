@@ -2,8 +2,8 @@
 //! answer.
 
 use super::rights;
-use crate::ensemble::{ReadFailure, Write};
 use crate::machine::protocol::{Outcome, Refusal};
+use crate::zookeeper::ensemble::{ReadFailure, Write};
 use zookeeper_client::{Error, MultiWriteError};
 
 pub(super) fn source_of(error: MultiWriteError) -> Error {

@@ -2,8 +2,8 @@
 
 use super::answers::{outcome, source_of};
 use super::serving::{Serving, WatchKind};
-use crate::ensemble::{Check, Guarded, HeldNode, Watch, either};
 use crate::machine::protocol::{Outcome, Refusal};
+use crate::zookeeper::ensemble::{Check, Guarded, HeldNode, Watch, either};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use zookeeper_client::{Client, Error, MultiWriteError, MultiWriter};

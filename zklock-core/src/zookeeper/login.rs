@@ -3,7 +3,7 @@
 //! A server that refuses a login closes the connection. But a server that is not set up for SASL sends an empty answer, which
 //! the library takes for the end of the login, and the client has no identity. So the server is asked.
 
-use super::ZooKeeper;
+use super::zookeeper::ZooKeeper;
 use crate::base::platform;
 use crate::connect::credentials::{self, Credentials, Logins};
 #[cfg(feature = "kerberos")]

@@ -4,10 +4,11 @@ use super::answers::{listing, outcome, source_of};
 use super::checks::{barrier, check_all};
 use super::serving::WatchKind;
 use super::silence::attended;
-use super::{Connection, Newer, ServerLevel};
-use crate::ensemble::Pending;
+use super::zookeeper::Connection;
+use crate::connect::level::{Newer, ServerLevel};
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
-use crate::node_data;
+use crate::zookeeper::ensemble::Pending;
+use crate::zookeeper::node_data;
 use zookeeper_client::{
     Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter, Stat,
 };

@@ -8,7 +8,7 @@
 //! the timeout that it asks for, which is the only thing in its first message that we can choose.
 
 use super::connecting::{Spawned, spawning};
-use super::{Servers, SessionInfo};
+use super::servers::{Servers, SessionInfo};
 use crate::base::clock;
 use crate::base::platform;
 use crate::connect::level::ServerLevel;

@@ -2,8 +2,8 @@
 //! missing.
 
 use crate::connect::access::{Access, AccessEntry, Rights};
-use crate::ensemble::Write;
 use crate::machine::protocol::{Operation, Outcome, Refusal};
+use crate::zookeeper::ensemble::Write;
 use std::sync::Arc;
 use zookeeper_client::{Acl, Acls, AuthId, Client, Permission};
 

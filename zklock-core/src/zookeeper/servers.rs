@@ -1,6 +1,6 @@
 //! The state that all connections of a session share: the level of its servers, and which of them were asked for it.
 
-use super::Connection;
+use super::zookeeper::Connection;
 use crate::base::sync::lock_ignoring_poison;
 use crate::connect::level::ServerLevel;
 use crate::connect::path::{Hosts, written};

@@ -20,38 +20,21 @@
 //! * `Client::lock` leaks nodes and can deliver a dead grant. It is not used.
 //! * It finds its runtime in a table that the linker may drop from a static library. So we name the runtime explicitly.
 
-mod answers;
-mod checks;
-mod connecting;
-mod doubts;
-mod encryption;
-mod login;
-mod operations;
-mod password;
-mod rights;
-mod servers;
-mod serving;
-mod silence;
-
-pub(crate) use connecting::{Attached, NotAttached, NotOpened, Opened, attach, open, take};
-pub(crate) use password::session_of;
-pub(crate) use servers::SessionInfo;
-pub(crate) use serving::End;
-
+use super::answers::{is_answer, outcome, read_failure, refusal_of_write, source_of};
+use super::checks::{check_all, check_each, guard_each, others, watch_each};
+use super::operations::{self, join, start, version_of};
+use super::password;
+use super::rights::{self, NodeList};
+use super::servers::{Servers, SessionInfo};
+use super::serving::{End, Serving};
+use super::silence::attended;
 use crate::base::clock;
 use crate::connect::level::{Newer, ServerLevel};
-use crate::ensemble::{
+use crate::machine::protocol::{Operation, Outcome};
+use crate::zookeeper::ensemble::{
     Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
     Versions, Watch, Watched, Write, WriteFailure, either, text_of,
 };
-use crate::machine::protocol::{Operation, Outcome};
-use answers::{is_answer, outcome, read_failure, refusal_of_write, source_of};
-use checks::{check_all, check_each, guard_each, others, watch_each};
-use operations::{join, start, version_of};
-use rights::NodeList;
-use servers::Servers;
-use serving::Serving;
-use silence::attended;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 use zookeeper_client::{Client, CreateMode, Error, MultiWriteError, Stat};
@@ -63,17 +46,17 @@ const LISTS_TOO_LONG: &str =
 
 /// One connection of a session to a real ensemble.
 pub(crate) struct ZooKeeper {
-    connection: Connection,
+    pub(super) connection: Connection,
 }
 
 #[derive(Clone)]
-struct Connection {
-    client: Arc<Client>,
-    serving: Arc<Serving>,
-    access: NodeList,
+pub(super) struct Connection {
+    pub(super) client: Arc<Client>,
+    pub(super) serving: Arc<Serving>,
+    pub(super) access: NodeList,
     /// The level of the requests that this connection may send.
-    level: ServerLevel,
-    servers: Servers,
+    pub(super) level: ServerLevel,
+    pub(super) servers: Servers,
 }
 
 impl ZooKeeper {
@@ -118,7 +101,7 @@ impl ZooKeeper {
 
     /// Makes the quorum answer something. Whatever is read afterwards is at least as fresh as that answer. `false` if
     /// there was no answer.
-    async fn barrier(&self) -> bool {
+    pub(super) async fn barrier(&self) -> bool {
         // An error comes from the quorum too.
         !matches!(check_all(&self.connection.client, ["/"]).await, Outcome::Unknown | Outcome::SessionOver)
     }
