@@ -14,9 +14,9 @@ use crate::machine::drive::Machine;
 use crate::machine::name::{Name, mark_of_companion};
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
 use crate::machine::single::Single;
-use crate::pool::Slot;
 use crate::remembered::Remembered;
-use crate::session::{Holding, Link, Notice, Session, Status, Told};
+use crate::session::pool::Slot;
+use crate::session::session::{Holding, Link, Notice, Session, Status, Told};
 use crate::zookeeper::ensemble::Pending;
 use futures_util::FutureExt;
 use std::convert::Infallible;
@@ -411,9 +411,9 @@ fn severity(outcome: &Outcome) -> u8 {
 mod tests {
     use super::*;
     use crate::base::clock;
-    use crate::fake::FakeEnsemble;
     use crate::machine::name::Scheme;
-    use crate::pool::SlotState;
+    use crate::session::fake::FakeEnsemble;
+    use crate::session::pool::SlotState;
     use std::future::pending;
     use std::time::Duration;
 

@@ -2,15 +2,15 @@
 //!
 //! It has the layout of Curator's `DistributedBarrier`: the node is the barrier. It outlives the client that set it.
 
-use crate::ask::{Refused, ask, ask_for_ever, ask_within, request, silence, while_refused};
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::wait::Wait;
 use crate::client::Client;
 use crate::connect::path::check_lock_path;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
-use crate::pool::Pool;
-use crate::session::{Link, Session};
+use crate::session::ask::{Refused, ask, ask_for_ever, ask_within, request, silence, while_refused};
+use crate::session::pool::Pool;
+use crate::session::session::{Link, Session};
 use crate::zookeeper::ensemble::{Pending, ReadFailure, Write, WriteFailure};
 use crate::zookeeper::node_data;
 use std::fmt;

@@ -1,10 +1,10 @@
 //! Lists nodes, for tools that look for locks without knowing where they are.
 
-use crate::ask::{ask, catch_up, request};
 use crate::base::error::Error;
 use crate::client::Client;
 use crate::connect::path::check_path;
 use crate::machine::protocol::{Operation, Outcome};
+use crate::session::ask::{ask, catch_up, request};
 use std::sync::Arc;
 
 impl Client {

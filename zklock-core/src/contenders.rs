@@ -1,13 +1,13 @@
 //! The contenders in the queue of a lock, how an operator takes one out of it, and how anybody asks the holders to let go.
 
-use crate::ask::{ask, catch_up, request};
 use crate::base::error::{Error, ErrorKind};
 use crate::hold::Token;
 use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, Uuid, mark_of_companion};
 use crate::machine::protocol::{Operation, Outcome, REVOKE};
-use crate::session::Session;
+use crate::session::ask::{ask, catch_up, request};
+use crate::session::session::Session;
 use crate::set;
 use crate::zookeeper::ensemble::{Child, Deletion, ReadFailure, Write, WriteFailure};
 use crate::zookeeper::node_data::{self, Queue};

@@ -6,7 +6,6 @@
 
 mod membership;
 
-use crate::ask::silence;
 use crate::barrier::{failure, trouble};
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::leaving::Leaving;
@@ -16,8 +15,9 @@ use crate::base::wait::Wait;
 use crate::client::Client;
 use crate::connect::path::check_lock_path;
 use crate::machine::protocol::Patience;
-use crate::pool::Pool;
-use crate::session::{Link, Session};
+use crate::session::ask::silence;
+use crate::session::pool::Pool;
+use crate::session::session::{Link, Session};
 use membership::{LeaveRequest, Membership};
 use std::fmt;
 use std::sync::{Arc, Mutex};

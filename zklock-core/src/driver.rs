@@ -8,8 +8,8 @@ use crate::base::error::{Error, LossReason};
 use crate::machine::Moment;
 use crate::machine::drive::Machine;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
-use crate::pool::Slot;
-use crate::session::{Link, Looking, Marked, Session};
+use crate::session::pool::Slot;
+use crate::session::session::{Link, Looking, Marked, Session};
 use crate::zookeeper::ensemble::{Landing, Pending, either};
 use futures_util::FutureExt;
 use std::future::{pending, poll_fn};
@@ -220,11 +220,11 @@ async fn until(moment: Option<Moment>) {
 mod tests {
     use super::*;
     use crate::base::clock::virtual_clock;
-    use crate::fake::FakeEnsemble;
     use crate::machine::claim::Claim;
     use crate::machine::contender::Contender;
     use crate::machine::name::Scheme;
     use crate::machine::protocol::Patience;
+    use crate::session::fake::FakeEnsemble;
 
     const DIRECTORY: &str = "/a";
 

@@ -2,8 +2,8 @@
 //! interface.
 
 pub use crate::base::sockets::above_streams;
-pub use crate::guardian::command as guardian_command;
 pub use crate::hold::{Loss, Wanted};
+pub use crate::session::guardian::command as guardian_command;
 pub use crate::threads::{
     call::Call,
     descriptors::Opened,

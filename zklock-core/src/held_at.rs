@@ -8,7 +8,7 @@ use crate::hold::Grant;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Role, Scheme};
 use crate::machine::protocol::Outcome;
-use crate::session::{Status, Told};
+use crate::session::session::{Status, Told};
 use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::watch;
 
@@ -146,8 +146,8 @@ mod tests {
     use super::*;
     use crate::base::clock::{self, virtual_clock};
     use crate::base::error::LossReason;
-    use crate::fake::FakeEnsemble;
     use crate::hold::Hold;
+    use crate::session::fake::FakeEnsemble;
     use std::time::Duration;
 
     #[test]

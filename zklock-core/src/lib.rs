@@ -101,42 +101,32 @@
 mod acquisition;
 mod all;
 mod any;
-mod ask;
 mod barrier;
 mod base;
 pub mod blocking;
 mod browse;
 mod client;
 mod connect;
-mod connection;
 mod contenders;
-#[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
-mod diagnose;
 mod double_barrier;
 mod driver;
 mod election;
 mod exclusive;
 #[doc(hidden)]
 pub mod face;
-#[cfg(test)]
-mod fake;
 mod guard;
 mod guarded;
-mod guardian;
-mod heartbeat;
 mod held_at;
 mod hold;
 mod local_queue;
 mod lock;
 mod mutex;
 mod observe;
-mod pool;
 mod prometheus;
 mod remembered;
 mod rwlock;
 mod semaphore;
 mod session;
-mod session_key;
 mod set;
 mod spec;
 #[allow(clippy::disallowed_methods, reason = "its deadlines are those of threads outside of the runtime")]
@@ -158,16 +148,16 @@ pub use self::{
     connect::credentials::Credentials,
     connect::options::ClientOptions,
     connect::path::check_lock_path,
-    connection::{Connection, ConnectionState},
     contenders::QueuedContender,
     double_barrier::{DoubleBarrier, Member},
     guarded::{Committed, Guarded},
-    guardian::Guardian,
     hold::{Hold, HoldState},
     lock::Lock,
     observe::Observer,
     semaphore::check_permits,
-    session_key::{SessionEnd, SessionKey},
+    session::connection::{Connection, ConnectionState},
+    session::guardian::Guardian,
+    session::session_key::{SessionEnd, SessionKey},
     spec::{LockSpec, check_local_turns},
     token::Token,
     zookeeper::ensemble::NodeData,

@@ -3,7 +3,6 @@
 mod call;
 mod choice;
 
-use crate::ask::silence;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::leaving::Leaving;
 use crate::base::owner::Owner;
@@ -12,7 +11,8 @@ use crate::hold::Hold;
 use crate::local_queue::{Answer, Handle, LocalQueue, Own, Shared, Ticket};
 use crate::machine::claim::Claim;
 use crate::machine::protocol::Patience;
-use crate::pool::Pool;
+use crate::session::ask::silence;
+use crate::session::pool::Pool;
 use crate::spec::LockSpec;
 use call::AcquireCall;
 use choice::Choice;

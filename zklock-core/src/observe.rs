@@ -1,13 +1,13 @@
 //! Observing who leads, or who holds a lock, without taking part.
 
-use crate::ask::{ask_for_ever, catch_up, request};
 use crate::base::error::Error;
 use crate::contenders::{QueuedContender, contender};
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Name, SINGLE_NAME, Scheme};
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
-use crate::session::{Link, Session};
+use crate::session::ask::{ask_for_ever, catch_up, request};
+use crate::session::session::{Link, Session};
 use crate::zookeeper::ensemble::{Landing, Pending, ReadFailure};
 use std::fmt;
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use crate::base::clock;
 use crate::machine::Moment;
 use crate::machine::memory::Memory;
 use crate::machine::protocol::WatchEvent;
-use crate::session::Session;
+use crate::session::session::Session;
 use crate::zookeeper::ensemble::Pending;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};

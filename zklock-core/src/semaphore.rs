@@ -5,7 +5,6 @@
 //! leaves the queue. Only the head watches the permits. If each contender watched only the n-th one before it instead,
 //! it would miss any other that returns its permit.
 
-use crate::ask::{Refused, ask, while_refused};
 use crate::base::error::{Error, ErrorKind};
 use crate::client::Client;
 use crate::connect::options::ClientOptions;
@@ -14,7 +13,8 @@ use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::name::Scheme;
 use crate::machine::protocol::Operation;
-use crate::session::Session;
+use crate::session::ask::{Refused, ask, while_refused};
+use crate::session::session::Session;
 use crate::spec::{Kind, LockSpec};
 use crate::zookeeper::ensemble::{ReadFailure, Versions, Write, WriteFailure};
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! Whether a set of locks holds, as others can tell from its nodes' data. See [`node_data`](crate::zookeeper::node_data).
 
-use crate::ask::request;
 use crate::machine::claim::{Claim, Foreign};
 use crate::machine::name::{Name, Uuid};
 use crate::machine::protocol::{Operation, Outcome};
 use crate::machine::queue::{Standing, standing};
-use crate::session::Session;
+use crate::session::ask::request;
+use crate::session::session::Session;
 use crate::zookeeper::ensemble::ReadFailure;
 use crate::zookeeper::node_data::{self, Queue};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use crate::base::stats::Stats;
 use crate::base::sync::lock_ignoring_poison;
 use crate::base::wait::Wait;
 use crate::connect::options::ClientOptions;
-use crate::connection::{Connection, ConnectionState};
+use crate::session::connection::{Connection, ConnectionState};
 use crate::threads::call::Call;
 use crate::threads::descriptors::{Listener, Opened, Told};
 use crate::threads::fork_safe::ForkSafe;

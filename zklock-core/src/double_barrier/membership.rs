@@ -10,7 +10,7 @@ use crate::held_at::HeldAt;
 use crate::machine::drive::Machine;
 use crate::machine::member::{self, Answer};
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal};
-use crate::session::Link;
+use crate::session::session::Link;
 use crate::zookeeper::ensemble::text_of;
 use crate::zookeeper::node_data;
 use std::sync::{Arc, Mutex};

@@ -2,7 +2,7 @@
 
 use super::Grant;
 use crate::base::error::{Error, ErrorKind, LossReason};
-use crate::session::Status;
+use crate::session::session::Status;
 
 impl Grant {
     /// Returns an error if the hold is lost.

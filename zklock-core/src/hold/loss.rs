@@ -2,7 +2,7 @@
 
 use super::{Grant, Released};
 use crate::base::clock;
-use crate::session::{Status, Told};
+use crate::session::session::{Status, Told};
 use tokio::sync::watch;
 use zklock_machine::status::LossReason;
 

@@ -1,12 +1,12 @@
 //! Guarded writes, and reads, through a hold.
 
 use super::{Grant, Hold, Token};
-use crate::ask::{MOMENT, catch_up};
 use crate::base::clock;
 use crate::base::error::{Conflict, Error, ErrorKind, LossReason};
 use crate::connect::path::check_path;
 use crate::guarded::Committed;
-use crate::session::Session;
+use crate::session::ask::{MOMENT, catch_up};
+use crate::session::session::Session;
 use crate::zookeeper::ensemble::{NodeData, ReadFailure, Seen, Write, WriteFailure};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

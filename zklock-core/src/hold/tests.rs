@@ -1,10 +1,10 @@
 use super::*;
 use crate::base::clock::virtual_clock;
-use crate::fake::{FakeEnsemble, TIMEOUT};
-use crate::heartbeat;
 use crate::machine::keeper::Keeper;
-use crate::pool::SlotState;
-use crate::session::{Nodes, Notice};
+use crate::session::fake::{FakeEnsemble, TIMEOUT};
+use crate::session::heartbeat;
+use crate::session::pool::SlotState;
+use crate::session::session::{Nodes, Notice};
 use futures_util::FutureExt;
 use std::future::ready;
 

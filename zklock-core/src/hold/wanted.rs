@@ -1,7 +1,7 @@
 //! How a holder learns that others wait for its lock, or have asked for it.
 
 use super::{Hold, Released};
-use crate::session::{Notice, Status, Told};
+use crate::session::session::{Notice, Status, Told};
 use tokio::sync::watch;
 
 impl Hold {

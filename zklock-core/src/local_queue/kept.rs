@@ -8,14 +8,14 @@
 //! would be reported, so nobody takes it then before the quorum has answered for it.
 
 use super::{LocalQueue, State};
-use crate::ask::MOMENT;
 use crate::base::clock;
 use crate::base::owner::Owner;
 use crate::base::sync::lock_ignoring_poison;
 use crate::held_at::Lingers;
 use crate::hold::{Footing, Grant, Hold, Returns};
 use crate::machine::turns::Turns;
-use crate::session::{Status, Told};
+use crate::session::ask::MOMENT;
+use crate::session::session::{Status, Told};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use tokio::sync::{Notify, watch};

@@ -5,7 +5,6 @@
 //! deadline. A try that fails with an error asks when it knows that the lock is busy.
 
 use super::{LocalQueue, Ticket, Waiter};
-use crate::ask::request;
 use crate::base::clock;
 use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;
@@ -15,7 +14,8 @@ use crate::machine::claim::Claim;
 use crate::machine::name::{Name, Role, SINGLE_NAME};
 use crate::machine::protocol::{Operation, Outcome};
 use crate::machine::queue;
-use crate::session::Session;
+use crate::session::ask::request;
+use crate::session::session::Session;
 use crate::zookeeper::ensemble::Child;
 use crate::zookeeper::node_data;
 use std::convert::Infallible;

@@ -1,10 +1,10 @@
 use super::*;
 use crate::base::clock::{self, virtual_clock};
 use crate::base::error::{ErrorKind, LossReason};
-use crate::fake::{FakeEnsemble, TIMEOUT};
 use crate::machine::Moment;
 use crate::machine::name::Scheme;
-use crate::pool::{Slot, SlotState};
+use crate::session::fake::{FakeEnsemble, TIMEOUT};
+use crate::session::pool::{Slot, SlotState};
 
 /// A mutex whose client has a session of this ensemble.
 fn mutex(ensemble: &FakeEnsemble) -> Arc<LocalQueue> {
@@ -228,7 +228,7 @@ fn acquire_late(late: Duration, idle: Duration) -> Option<(Duration, bool)> {
         let ensemble = FakeEnsemble::new();
         let queue = mutex(&ensemble);
         let SlotState::Open(session) = queue.shared.pool.slot().state() else { panic!("it is open") };
-        tokio::spawn(crate::heartbeat::run(session));
+        tokio::spawn(crate::session::heartbeat::run(session));
         clock::sleep(idle).await;
         ensemble.answer_late(late);
         let start = clock::now();

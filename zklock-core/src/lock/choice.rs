@@ -10,7 +10,6 @@
 
 use super::Lock;
 use crate::any::shortened;
-use crate::ask::{ask_for_ever, silence};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::leaving::Leaving;
 use crate::base::owner::Owner;
@@ -21,8 +20,9 @@ use crate::local_queue::{Answer, Ticket};
 use crate::machine::claim::Claim;
 use crate::machine::protocol::{Operation, Outcome, Patience};
 use crate::machine::queue::is_taken;
-use crate::pool::Pool;
-use crate::session::Session;
+use crate::session::ask::{ask_for_ever, silence};
+use crate::session::pool::Pool;
+use crate::session::session::Session;
 use crate::zookeeper::ensemble::ReadFailure;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};

@@ -13,7 +13,7 @@ use crate::connect::level::{ServerLevel, refuses_in_silence};
 use crate::connect::options::{ClientOptions, SHORTEST_SESSION_TIMEOUT};
 use crate::connect::path::{Hosts, written};
 use crate::machine::Moment;
-use crate::session::Session;
+use crate::session::session::Session;
 use crate::zookeeper::ensemble::{Ensemble, Pending};
 use spawns_core::{Spawn, Task};
 use std::future::poll_fn;

@@ -2,12 +2,12 @@ use super::super::tests::{answer_at_once, join, queue, with_handle};
 use crate::base::clock::{self, virtual_clock};
 use crate::base::error::LossReason;
 use crate::base::owner::Owner;
-use crate::fake::FakeEnsemble;
 use crate::hold::Hold;
 use crate::local_queue::LocalQueue;
 use crate::machine::name::Scheme;
 use crate::machine::protocol::Patience;
 use crate::machine::turns::Passing;
+use crate::session::fake::FakeEnsemble;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn rival(ensemble: &FakeEnsemble, kind: &str) -> String {
 /// Keeps the lease running.
 fn with_heartbeat(queue: &LocalQueue) {
     let session = queue.shared.pool.slot().current().unwrap();
-    tokio::spawn(crate::heartbeat::run(session));
+    tokio::spawn(crate::session::heartbeat::run(session));
 }
 
 /// Long enough for everything that can be done at once.

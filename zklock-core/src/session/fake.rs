@@ -9,8 +9,8 @@ use crate::hold::{Footing, Grant, Hold, Returns, Token};
 use crate::machine::Moment;
 use crate::machine::keeper::Keeper;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
-use crate::pool::{Slot, SlotState};
-use crate::session::Session;
+use crate::session::pool::{Slot, SlotState};
+use crate::session::session::Session;
 use crate::zookeeper::ensemble::{
     Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
     Versions, Watch, Watched, Write, WriteFailure, either,

@@ -5,7 +5,7 @@ use crate::base::clock;
 use crate::machine::Moment;
 use crate::machine::keeper::HoldId;
 use crate::machine::protocol::WatchEvent;
-use crate::session::{Looked, Session};
+use crate::session::session::{Looked, Session};
 use crate::zookeeper::ensemble::Pending;
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -90,7 +90,7 @@ mod tests {
     use crate::base::clock::{self, virtual_clock};
     use crate::base::error::LossReason;
     use crate::base::owner::Owner;
-    use crate::fake::FakeEnsemble;
+    use crate::session::fake::FakeEnsemble;
     use std::time::Duration;
 
     /// How many milliseconds after `start` each check came.

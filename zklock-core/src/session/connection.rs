@@ -4,8 +4,8 @@
 //! That is enough to report every lost session and every outage, however late it is read.
 
 use crate::base::error::LossReason;
-use crate::pool::{Slot, SlotState};
-use crate::session::Link;
+use crate::session::pool::{Slot, SlotState};
+use crate::session::session::Link;
 use std::fmt;
 use tokio::sync::watch;
 use zklock_machine::listed;
@@ -155,8 +155,8 @@ impl fmt::Debug for Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::FakeEnsemble;
-    use crate::session::Session;
+    use crate::session::fake::FakeEnsemble;
+    use crate::session::session::Session;
     use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
     use std::sync::Arc;
     use std::task::{Context, Poll, Waker};

@@ -97,9 +97,9 @@ async fn beside(flight: Pending<Landing>, mut gone: Pending<WatchEvent>, is_alon
 mod tests {
     use super::*;
     use crate::base::clock::virtual_clock;
-    use crate::fake::FakeEnsemble;
     use crate::machine::name::Scheme;
-    use crate::session::Marked;
+    use crate::session::fake::FakeEnsemble;
+    use crate::session::session::Marked;
 
     const DIRECTORY: &str = "/a";
 
@@ -149,7 +149,7 @@ mod tests {
             let mut watched = tokio::spawn(watched);
             let again = session.send_for_attempt(watch(&node)).await;
             assert_eq!(again.outcomes, [Outcome::Done]);
-            assert!(clock::timeout(crate::fake::TIMEOUT / 12, &mut watched).await.is_err());
+            assert!(clock::timeout(crate::session::fake::TIMEOUT / 12, &mut watched).await.is_err());
             assert!(ensemble.delete_node(&node));
             assert_eq!(watched.await.unwrap(), WatchEvent::Deleted);
         });

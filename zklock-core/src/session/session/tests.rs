@@ -1,10 +1,10 @@
 use super::*;
 use crate::base::clock::virtual_clock;
 use crate::base::owner::Owner;
-use crate::fake::{FakeEnsemble, TIMEOUT};
-use crate::heartbeat;
 use crate::machine::keeper::{Seen, ToWatch};
 use crate::machine::name::Scheme;
+use crate::session::fake::{FakeEnsemble, TIMEOUT};
+use crate::session::heartbeat;
 use futures_util::FutureExt;
 
 fn barrier() -> Vec<Operation> {

@@ -4,8 +4,8 @@
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
 use crate::machine::protocol::{Operation, Outcome};
-use crate::pool::{Pool, SlotState};
-use crate::session::Session;
+use crate::session::pool::{Pool, SlotState};
+use crate::session::session::Session;
 use crate::zookeeper::ensemble::{Landing, ReadFailure};
 use std::sync::Arc;
 use std::time::Duration;

@@ -101,9 +101,9 @@ impl Drop for Awaiting<'_> {
 mod tests {
     use super::*;
     use crate::base::clock::virtual_clock;
-    use crate::fake::{FakeEnsemble, TIMEOUT};
-    use crate::heartbeat;
     use crate::machine::protocol::Operation;
+    use crate::session::fake::{FakeEnsemble, TIMEOUT};
+    use crate::session::heartbeat;
 
     fn flight() -> Vec<Operation> {
         vec![Operation::List { directory: "/a".into() }]

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, ErrorKind};
 use crate::base::sync::lock_ignoring_poison;
-use crate::session::Session;
+use crate::session::session::Session;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;

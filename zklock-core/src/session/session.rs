@@ -27,7 +27,7 @@ use crate::machine::marks::Marks;
 use crate::machine::memory::Memory;
 use crate::machine::protocol::{Now, Operation, Outcome};
 pub(crate) use crate::machine::status::Status;
-use crate::session_key::SessionKey;
+use crate::session::session_key::SessionKey;
 use crate::zookeeper::ensemble::{
     Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions, Watched,
     Write, WriteFailure,

@@ -2,7 +2,7 @@ use super::*;
 use crate::base::clock::virtual_clock;
 use crate::base::error::ErrorKind;
 use crate::base::owner::Owner;
-use crate::fake::FakeEnsemble;
+use crate::session::fake::FakeEnsemble;
 
 fn keeper(state: SlotState) -> SessionKeeper {
     SessionKeeper {
