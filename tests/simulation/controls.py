@@ -26,7 +26,7 @@ CONTROLS = (
     planted.ONE_PERMIT_MORE,
     Control(
         "the end of a session believed for the end of its nodes, at a release",
-        "zklock-core/src/hold.rs",
+        "zklock-core/src/hold/hold.rs",
         "grant.is_gone().await.is_ok()",
         "true",
     ),

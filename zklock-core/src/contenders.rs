@@ -1,7 +1,7 @@
 //! The contenders in the queue of a lock, how an operator takes one out of it, and how anybody asks the holders to let go.
 
 use crate::base::error::{Error, ErrorKind};
-use crate::hold::Token;
+use crate::hold::hold::Token;
 use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, Uuid, mark_of_companion};

@@ -4,7 +4,7 @@
 use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;
-use crate::hold::Grant;
+use crate::hold::hold::Grant;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Role, Scheme};
 use crate::machine::protocol::Outcome;
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use crate::base::clock::{self, virtual_clock};
     use crate::base::error::LossReason;
-    use crate::hold::Hold;
+    use crate::hold::hold::Hold;
     use crate::session::fake::FakeEnsemble;
     use std::time::Duration;
 

@@ -115,7 +115,6 @@ mod exclusive;
 #[doc(hidden)]
 pub mod face;
 mod guard;
-mod guarded;
 mod held_at;
 mod hold;
 mod local_queue;
@@ -131,7 +130,6 @@ mod set;
 mod spec;
 #[allow(clippy::disallowed_methods, reason = "its deadlines are those of threads outside of the runtime")]
 mod threads;
-mod token;
 mod zookeeper;
 
 #[cfg(feature = "tls")]
@@ -150,8 +148,9 @@ pub use self::{
     connect::path::check_lock_path,
     contenders::QueuedContender,
     double_barrier::{DoubleBarrier, Member},
-    guarded::{Committed, Guarded},
-    hold::{Hold, HoldState},
+    hold::guarded::{Committed, Guarded},
+    hold::hold::{Hold, HoldState},
+    hold::token::Token,
     lock::Lock,
     observe::Observer,
     semaphore::check_permits,
@@ -159,7 +158,6 @@ pub use self::{
     session::guardian::Guardian,
     session::session_key::{SessionEnd, SessionKey},
     spec::{LockSpec, check_local_turns},
-    token::Token,
     zookeeper::ensemble::NodeData,
 };
 #[doc(inline)]

@@ -27,7 +27,7 @@ use crate::base::stats::Counters;
 use crate::base::sync::lock_ignoring_poison;
 use crate::base::wait::Wait;
 use crate::held_at::{HeldAt, Writer};
-use crate::hold::{Footing, Grant, Hold, Token};
+use crate::hold::hold::{Footing, Grant, Hold, Token};
 use crate::machine::claim::Claim;
 use crate::machine::name::Role;
 use crate::machine::protocol::Patience;

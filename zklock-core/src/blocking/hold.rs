@@ -4,8 +4,8 @@ use super::{Interrupt, Wanted};
 use crate::base::error::{Error, LossReason};
 use crate::base::owner::Owner;
 use crate::base::wait::Wait;
-use crate::guarded::{Committed, Guarded};
-use crate::hold::{HoldState, Token};
+use crate::hold::guarded::{Committed, Guarded};
+use crate::hold::hold::{HoldState, Token};
 use crate::threads::descriptors::{Listener, Opened, Told};
 use crate::threads::fork::Process;
 use crate::threads::fork_safe::ForkSafe;
@@ -272,19 +272,19 @@ impl Hold {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Loss {
-    core: ForkSafe<crate::hold::Loss>,
+    core: ForkSafe<crate::hold::hold::Loss>,
 }
 
 impl Loss {
     /// Returns the core's value.
     #[doc(hidden)]
-    pub fn core(&self) -> &ForkSafe<crate::hold::Loss> {
+    pub fn core(&self) -> &ForkSafe<crate::hold::hold::Loss> {
         &self.core
     }
 
     /// Returns why the hold was lost; `None` if it is not. It does not wait.
     pub fn reason(&self) -> Option<LossReason> {
-        self.core.look(Some(self.core.io().opened().loss()), crate::hold::Loss::now)
+        self.core.look(Some(self.core.io().opened().loss()), crate::hold::hold::Loss::now)
     }
 
     /// Blocks until the hold is lost, but no longer than `timeout`, and returns the reason; `None` if the hold is

@@ -7,7 +7,7 @@ use crate::acquisition::{Acquisition, Granted, NotGranted};
 use crate::base::clock;
 use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;
-use crate::hold::{Footing, Grant, Hold, Token};
+use crate::hold::hold::{Footing, Grant, Hold, Token};
 use crate::machine::Moment;
 use crate::machine::protocol::Patience;
 use crate::zookeeper::ensemble::Pending;

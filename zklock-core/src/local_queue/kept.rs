@@ -12,7 +12,7 @@ use crate::base::clock;
 use crate::base::owner::Owner;
 use crate::base::sync::lock_ignoring_poison;
 use crate::held_at::Lingers;
-use crate::hold::{Footing, Grant, Hold, Returns};
+use crate::hold::hold::{Footing, Grant, Hold, Returns};
 use crate::machine::turns::Turns;
 use crate::session::ask::MOMENT;
 use crate::session::session::{Status, Told};

@@ -6,7 +6,7 @@ use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::wait::Wait;
 use crate::held_at::Writer;
-use crate::hold::Hold;
+use crate::hold::hold::Hold;
 use crate::machine::protocol::Patience;
 use std::future::poll_fn;
 use std::pin::Pin;

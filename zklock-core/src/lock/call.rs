@@ -4,7 +4,7 @@ use super::Lock;
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::stats::AcquireOutcome;
-use crate::hold::Hold;
+use crate::hold::hold::Hold;
 use crate::local_queue::span_of_call;
 use crate::machine::Moment;
 use std::time::Duration;

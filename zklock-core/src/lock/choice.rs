@@ -15,7 +15,7 @@ use crate::base::leaving::Leaving;
 use crate::base::owner::Owner;
 use crate::base::platform::random_bits;
 use crate::base::wait::Wait;
-use crate::hold::Hold;
+use crate::hold::hold::Hold;
 use crate::local_queue::{Answer, Ticket};
 use crate::machine::claim::Claim;
 use crate::machine::protocol::{Operation, Outcome, Patience};

@@ -5,7 +5,7 @@ use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::base::sync::lock_ignoring_poison;
-use crate::hold::{Footing, Grant, Hold, Returns, Token};
+use crate::hold::hold::{Footing, Grant, Hold, Returns, Token};
 use crate::machine::Moment;
 use crate::machine::keeper::Keeper;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};

@@ -2,7 +2,7 @@ use super::super::tests::{answer_at_once, join, queue, with_handle};
 use crate::base::clock::{self, virtual_clock};
 use crate::base::error::LossReason;
 use crate::base::owner::Owner;
-use crate::hold::Hold;
+use crate::hold::hold::Hold;
 use crate::local_queue::LocalQueue;
 use crate::machine::name::Scheme;
 use crate::machine::protocol::Patience;

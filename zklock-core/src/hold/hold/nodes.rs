@@ -4,7 +4,7 @@ use super::{Grant, Hold, Token};
 use crate::base::clock;
 use crate::base::error::{Conflict, Error, ErrorKind, LossReason};
 use crate::connect::path::check_path;
-use crate::guarded::Committed;
+use crate::hold::guarded::Committed;
 use crate::session::ask::{MOMENT, catch_up};
 use crate::session::session::Session;
 use crate::zookeeper::ensemble::{NodeData, ReadFailure, Seen, Write, WriteFailure};

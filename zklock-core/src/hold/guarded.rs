@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, ErrorKind};
 use crate::connect::path::check_path;
-use crate::hold::Hold;
+use crate::hold::hold::Hold;
 use crate::zookeeper::ensemble::{Versions, Write};
 
 /// A server closes the connection on a request of more than 1 MiB, and may be configured to take less.

@@ -10,7 +10,7 @@ use crate::base::clock;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::owner::Owner;
 use crate::base::progress::Progress;
-use crate::guarded::Guarded;
+use crate::hold::guarded::Guarded;
 use crate::machine::Moment;
 use crate::session::pool::Slot;
 use crate::session::session::{Holding, Session, Status};
@@ -24,7 +24,7 @@ use zklock_machine::listed;
 
 pub use self::loss::Loss;
 pub use self::wanted::Wanted;
-pub(crate) use crate::token::Token;
+pub(crate) use crate::hold::token::Token;
 
 listed! {
     /// The state of a hold.

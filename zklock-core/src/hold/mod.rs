@@ -1,0 +1,3 @@
+pub(crate) mod guarded;
+pub(crate) mod hold;
+pub(crate) mod token;
