@@ -1,11 +1,11 @@
 //! One logical connection to an ensemble.
 
+use crate::attempt::held_at::HeldAt;
+use crate::attempt::local_queue::{Handle, LocalQueue, Shared};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::stats::{Counters, Stats};
 use crate::base::sync::lock_ignoring_poison;
 use crate::connect::options::ClientOptions;
-use crate::held_at::HeldAt;
-use crate::local_queue::{Handle, LocalQueue, Shared};
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::machine::turns::Passing;

@@ -1,5 +1,6 @@
 //! The contenders in the queue of a lock, how an operator takes one out of it, and how anybody asks the holders to let go.
 
+use crate::attempt::set;
 use crate::base::error::{Error, ErrorKind};
 use crate::hold::hold::Token;
 use crate::lock::Lock;
@@ -8,7 +9,6 @@ use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, Uuid, mark_
 use crate::machine::protocol::{Operation, Outcome, REVOKE};
 use crate::session::ask::{ask, catch_up, request};
 use crate::session::session::Session;
-use crate::set;
 use crate::zookeeper::ensemble::{Child, Deletion, ReadFailure, Write, WriteFailure};
 use crate::zookeeper::node_data::{self, Queue};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -98,9 +98,9 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods)]
 
-mod acquisition;
 mod all;
 mod any;
+mod attempt;
 mod barrier;
 mod base;
 pub mod blocking;
@@ -109,24 +109,18 @@ mod client;
 mod connect;
 mod contenders;
 mod double_barrier;
-mod driver;
 mod election;
 mod exclusive;
 #[doc(hidden)]
 pub mod face;
-mod guard;
-mod held_at;
 mod hold;
-mod local_queue;
 mod lock;
 mod mutex;
 mod observe;
 mod prometheus;
-mod remembered;
 mod rwlock;
 mod semaphore;
 mod session;
-mod set;
 mod spec;
 #[allow(clippy::disallowed_methods, reason = "its deadlines are those of threads outside of the runtime")]
 mod threads;

@@ -3,12 +3,12 @@
 mod call;
 mod choice;
 
+use crate::attempt::local_queue::{Answer, Handle, LocalQueue, Own, Shared, Ticket};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::leaving::Leaving;
 use crate::base::owner::Owner;
 use crate::base::wait::Wait;
 use crate::hold::hold::Hold;
-use crate::local_queue::{Answer, Handle, LocalQueue, Own, Shared, Ticket};
 use crate::machine::claim::Claim;
 use crate::machine::protocol::Patience;
 use crate::session::ask::silence;

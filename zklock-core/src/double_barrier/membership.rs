@@ -1,12 +1,12 @@
 //! The task that runs one member of a double barrier, from the creation of its node to its deletion.
 
 use super::{Member, lost};
+use crate::attempt::driver::{Driver, SessionSource};
+use crate::attempt::held_at::HeldAt;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::progress::Progress;
 use crate::client::Client;
 use crate::connect::level::Newer;
-use crate::driver::{Driver, SessionSource};
-use crate::held_at::HeldAt;
 use crate::machine::drive::Machine;
 use crate::machine::member::{self, Answer};
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal};

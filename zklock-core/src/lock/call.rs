@@ -1,11 +1,11 @@
 //! A call that acquires a lock, from its beginning to its answer, for the counters and the log.
 
 use super::Lock;
+use crate::attempt::local_queue::span_of_call;
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::stats::AcquireOutcome;
 use crate::hold::hold::Hold;
-use crate::local_queue::span_of_call;
 use crate::machine::Moment;
 use std::time::Duration;
 use tracing::{Instrument, Span};

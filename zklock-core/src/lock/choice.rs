@@ -10,13 +10,13 @@
 
 use super::Lock;
 use crate::any::shortened;
+use crate::attempt::local_queue::{Answer, Ticket};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::leaving::Leaving;
 use crate::base::owner::Owner;
 use crate::base::platform::random_bits;
 use crate::base::wait::Wait;
 use crate::hold::hold::Hold;
-use crate::local_queue::{Answer, Ticket};
 use crate::machine::claim::Claim;
 use crate::machine::protocol::{Operation, Outcome, Patience};
 use crate::machine::queue::is_taken;

@@ -2,11 +2,12 @@
 
 mod entry;
 
+use crate::attempt::driver::{Driver, SessionSource};
+use crate::attempt::guard;
+use crate::attempt::remembered::Remembered;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::progress::Progress;
 use crate::connect::level::Newer;
-use crate::driver::{Driver, SessionSource};
-use crate::guard;
 use crate::machine::Moment;
 use crate::machine::claim::Claim;
 use crate::machine::contender::Contender;
@@ -14,7 +15,6 @@ use crate::machine::drive::Machine;
 use crate::machine::name::{Name, mark_of_companion};
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
 use crate::machine::single::Single;
-use crate::remembered::Remembered;
 use crate::session::pool::Slot;
 use crate::session::session::{Holding, Link, Notice, Session, Status, Told};
 use crate::zookeeper::ensemble::Pending;

@@ -1,11 +1,11 @@
 //! A waiter in the local queue, and its caller's end: a ticket.
 
 use super::span;
+use crate::attempt::held_at::Writer;
 use crate::base::error::Error;
 use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::wait::Wait;
-use crate::held_at::Writer;
 use crate::hold::hold::Hold;
 use crate::machine::protocol::Patience;
 use std::future::poll_fn;

@@ -1,9 +1,9 @@
 use super::super::tests::{answer_at_once, join, queue, with_handle};
+use crate::attempt::local_queue::LocalQueue;
 use crate::base::clock::{self, virtual_clock};
 use crate::base::error::LossReason;
 use crate::base::owner::Owner;
 use crate::hold::hold::Hold;
-use crate::local_queue::LocalQueue;
 use crate::machine::name::Scheme;
 use crate::machine::protocol::Patience;
 use crate::machine::turns::Passing;
@@ -280,7 +280,9 @@ fn a_node_does_not_linger_for_a_client_that_nobody_has() {
 }
 
 /// Its lease has run out, as always without a heartbeat.
-async fn unproven_and_released(ensemble: &FakeEnsemble) -> (Arc<LocalQueue>, crate::local_queue::Ticket) {
+async fn unproven_and_released(
+    ensemble: &FakeEnsemble,
+) -> (Arc<LocalQueue>, crate::attempt::local_queue::Ticket) {
     let queue = queue(ensemble, Scheme::Mutex, Passing { turns: 2, ..Passing::default() });
     let hold = acquired(&queue).await;
     let waits = join(&queue, Patience::Waits);

@@ -3,7 +3,7 @@
 use super::kept::Kept;
 use super::waiter::Waiter;
 use super::{BRIEF, LocalQueue, Width};
-use crate::acquisition::{Acquisition, Granted, NotGranted};
+use crate::attempt::acquisition::{Acquisition, Granted, NotGranted};
 use crate::base::clock;
 use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;

@@ -8,10 +8,10 @@
 //! would be reported, so nobody takes it then before the quorum has answered for it.
 
 use super::{LocalQueue, State};
+use crate::attempt::held_at::Lingers;
 use crate::base::clock;
 use crate::base::owner::Owner;
 use crate::base::sync::lock_ignoring_poison;
-use crate::held_at::Lingers;
 use crate::hold::hold::{Footing, Grant, Hold, Returns};
 use crate::machine::turns::Turns;
 use crate::session::ask::MOMENT;
