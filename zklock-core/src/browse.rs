@@ -1,7 +1,7 @@
 //! Lists nodes, for tools that look for locks without knowing where they are.
 
 use crate::base::error::Error;
-use crate::client::Client;
+use crate::client::client::Client;
 use crate::connect::path::check_path;
 use crate::machine::protocol::{Operation, Outcome};
 use crate::session::ask::{ask, catch_up, request};

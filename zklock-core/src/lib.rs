@@ -98,30 +98,19 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods)]
 
-mod all;
-mod any;
 mod attempt;
-mod barrier;
 mod base;
 pub mod blocking;
 mod browse;
 mod client;
 mod connect;
 mod contenders;
-mod double_barrier;
-mod election;
-mod exclusive;
 #[doc(hidden)]
 pub mod face;
 mod hold;
-mod lock;
-mod mutex;
 mod observe;
 mod prometheus;
-mod rwlock;
-mod semaphore;
 mod session;
-mod spec;
 #[allow(clippy::disallowed_methods, reason = "its deadlines are those of threads outside of the runtime")]
 mod threads;
 mod zookeeper;
@@ -129,29 +118,29 @@ mod zookeeper;
 #[cfg(feature = "tls")]
 pub use self::connect::tls::{PassPhrase, Tls};
 pub use self::{
-    barrier::Barrier,
     base::error::{Conflict, Error, ErrorKind},
     base::histogram::Histogram,
     base::owner::Owner,
     base::stats::{AcquireOutcome, Stats},
     base::wait::{Deadline, Wait},
-    client::Client,
+    client::barrier::Barrier,
+    client::client::Client,
+    client::double_barrier::{DoubleBarrier, Member},
+    client::lock::Lock,
+    client::semaphore::check_permits,
+    client::spec::{LockSpec, check_local_turns},
     connect::access::{Access, AccessEntry, AccessList, Rights},
     connect::credentials::Credentials,
     connect::options::ClientOptions,
     connect::path::check_lock_path,
     contenders::QueuedContender,
-    double_barrier::{DoubleBarrier, Member},
     hold::guarded::{Committed, Guarded},
     hold::hold::{Hold, HoldState},
     hold::token::Token,
-    lock::Lock,
     observe::Observer,
-    semaphore::check_permits,
     session::connection::{Connection, ConnectionState},
     session::guardian::Guardian,
     session::session_key::{SessionEnd, SessionKey},
-    spec::{LockSpec, check_local_turns},
     zookeeper::ensemble::NodeData,
 };
 #[doc(inline)]

@@ -1,8 +1,8 @@
 //! Observing who leads, or who holds a lock, without taking part.
 
 use crate::base::error::Error;
+use crate::client::lock::Lock;
 use crate::contenders::{QueuedContender, contender};
-use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Name, SINGLE_NAME, Scheme};
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};

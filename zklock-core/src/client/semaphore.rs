@@ -6,16 +6,16 @@
 //! it would miss any other that returns its permit.
 
 use crate::base::error::{Error, ErrorKind};
-use crate::client::Client;
+use crate::client::client::Client;
+use crate::client::lock::Lock;
+use crate::client::spec::{Kind, LockSpec};
 use crate::connect::options::ClientOptions;
 use crate::connect::path::check_lock_path;
-use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::name::Scheme;
 use crate::machine::protocol::Operation;
 use crate::session::ask::{Refused, ask, while_refused};
 use crate::session::session::Session;
-use crate::spec::{Kind, LockSpec};
 use crate::zookeeper::ensemble::{ReadFailure, Versions, Write, WriteFailure};
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use crate::attempt::driver::{Driver, SessionSource};
 use crate::attempt::held_at::HeldAt;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::progress::Progress;
-use crate::client::Client;
+use crate::client::client::Client;
 use crate::connect::level::Newer;
 use crate::machine::drive::Machine;
 use crate::machine::member::{self, Answer};

@@ -4,9 +4,9 @@
 //! to resign. [`Lock::observe`] reports who leads.
 
 use crate::base::error::Error;
-use crate::client::Client;
-use crate::lock::Lock;
-use crate::spec::{Kind, LockSpec};
+use crate::client::client::Client;
+use crate::client::lock::Lock;
+use crate::client::spec::{Kind, LockSpec};
 
 impl Client {
     /// Makes the lock whose holder leads the election at `path`.

@@ -1,13 +1,13 @@
 //! Any one of several locks, whichever is free first.
 //!
 //! Other clients may contend for one of its locks alone: each lock keeps its own queue, options and rules.
-//! [`choice`](crate::lock) acquires them.
+//! [`choice`](crate::client::lock) acquires them.
 
 use crate::base::error::{Error, ErrorKind};
-use crate::client::Client;
-use crate::lock::Lock;
+use crate::client::client::Client;
+use crate::client::lock::Lock;
+use crate::client::spec::{Kind, LockSpec};
 use crate::machine::claim::Claim;
-use crate::spec::{Kind, LockSpec};
 use std::collections::HashSet;
 
 /// The most bytes that the paths watched by one waiter may take. When a client library reconnects, it names all watches of

@@ -3,15 +3,15 @@
 //! Every face describes a lock before it can make it; in Python, even before the client has connected. So all locks are
 //! described and checked here. The constructors of each kind are in its own file.
 
-use crate::all::{check_set_fits, set_claims};
-use crate::any::check_choice;
 use crate::base::error::{Error, ErrorKind};
+use crate::client::all::{check_set_fits, set_claims};
+use crate::client::any::check_choice;
+use crate::client::semaphore::check_permits_fit;
 use crate::connect::options::ClientOptions;
 use crate::connect::path::check_lock_path;
 use crate::machine::claim::{Claim, Foreign, Watching};
 use crate::machine::name::{Dialect, Role, Scheme};
 use crate::machine::turns::Passing;
-use crate::semaphore::check_permits_fit;
 use crate::zookeeper::node_data;
 use std::time::Duration;
 

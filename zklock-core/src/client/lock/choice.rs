@@ -9,13 +9,13 @@
 //! others would find these busy.
 
 use super::Lock;
-use crate::any::shortened;
 use crate::attempt::local_queue::{Answer, Ticket};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::leaving::Leaving;
 use crate::base::owner::Owner;
 use crate::base::platform::random_bits;
 use crate::base::wait::Wait;
+use crate::client::any::shortened;
 use crate::hold::hold::Hold;
 use crate::machine::claim::Claim;
 use crate::machine::protocol::{Operation, Outcome, Patience};
@@ -293,7 +293,7 @@ async fn look(session: Arc<Session>, flight: Vec<Operation>) -> Result<Vec<Outco
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::LockSpec;
+    use crate::client::spec::LockSpec;
 
     fn children(names: &[&str]) -> Outcome {
         Outcome::Children(names.iter().map(|name| (*name).to_owned()).collect())

@@ -5,7 +5,7 @@
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::wait::Wait;
-use crate::client::Client;
+use crate::client::client::Client;
 use crate::connect::path::check_lock_path;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::session::ask::{Refused, ask, ask_for_ever, ask_within, request, silence, while_refused};

@@ -5,9 +5,9 @@
 //! can go on. A contender that comes after a waiting writer waits behind it, so that no writer starves.
 
 use crate::base::error::Error;
-use crate::client::Client;
-use crate::lock::Lock;
-use crate::spec::{Kind, LockSpec};
+use crate::client::client::Client;
+use crate::client::lock::Lock;
+use crate::client::spec::{Kind, LockSpec};
 
 impl Client {
     /// Makes the read side of the read/write lock at `path`. Readers hold it together.

@@ -5,11 +5,11 @@
 //! everybody follows.
 
 use crate::base::error::{Error, ErrorKind};
-use crate::client::Client;
+use crate::client::client::Client;
+use crate::client::lock::Lock;
+use crate::client::spec::{Kind, LockSpec};
 use crate::connect::options::ClientOptions;
-use crate::lock::Lock;
 use crate::machine::claim::Claim;
-use crate::spec::{Kind, LockSpec};
 use crate::zookeeper::node_data;
 
 /// The most bytes that the nodes of a set may take in one request: a quarter of what servers take by default.

@@ -3,9 +3,9 @@
 //! It shares its queue with Curator's `InterProcessMutex` and `LeaderSelector` at the same path.
 
 use crate::base::error::Error;
-use crate::client::Client;
-use crate::lock::Lock;
-use crate::spec::{Kind, LockSpec};
+use crate::client::client::Client;
+use crate::client::lock::Lock;
+use crate::client::spec::{Kind, LockSpec};
 
 impl Client {
     /// Makes the mutex at `path`. It costs no request; the first acquire creates the node.

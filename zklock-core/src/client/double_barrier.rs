@@ -6,13 +6,13 @@
 
 mod membership;
 
-use crate::barrier::{failure, trouble};
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::leaving::Leaving;
 use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;
 use crate::base::wait::Wait;
-use crate::client::Client;
+use crate::client::barrier::{failure, trouble};
+use crate::client::client::Client;
 use crate::connect::path::check_lock_path;
 use crate::machine::protocol::Patience;
 use crate::session::ask::silence;

@@ -15,9 +15,9 @@
 //! on late.
 
 use crate::base::error::Error;
-use crate::client::Client;
-use crate::lock::Lock;
-use crate::spec::{Kind, LockSpec};
+use crate::client::client::Client;
+use crate::client::lock::Lock;
+use crate::client::spec::{Kind, LockSpec};
 
 impl Client {
     /// Makes the exclusive lock at `path`. The client that creates the node `lock` below that path holds it. This call costs

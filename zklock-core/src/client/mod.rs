@@ -1,0 +1,12 @@
+pub(crate) mod all;
+pub(crate) mod any;
+pub(crate) mod barrier;
+pub(crate) mod client;
+pub(crate) mod double_barrier;
+pub(crate) mod election;
+pub(crate) mod exclusive;
+pub(crate) mod lock;
+pub(crate) mod mutex;
+pub(crate) mod rwlock;
+pub(crate) mod semaphore;
+pub(crate) mod spec;
