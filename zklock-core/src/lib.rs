@@ -101,15 +101,12 @@
 mod attempt;
 mod base;
 pub mod blocking;
-mod browse;
 mod client;
 mod connect;
-mod contenders;
 #[doc(hidden)]
 pub mod face;
 mod hold;
-mod observe;
-mod prometheus;
+mod operator;
 mod session;
 #[allow(clippy::disallowed_methods, reason = "its deadlines are those of threads outside of the runtime")]
 mod threads;
@@ -133,11 +130,11 @@ pub use self::{
     connect::credentials::Credentials,
     connect::options::ClientOptions,
     connect::path::check_lock_path,
-    contenders::QueuedContender,
     hold::guarded::{Committed, Guarded},
     hold::hold::{Hold, HoldState},
     hold::token::Token,
-    observe::Observer,
+    operator::contenders::QueuedContender,
+    operator::observe::Observer,
     session::connection::{Connection, ConnectionState},
     session::guardian::Guardian,
     session::session_key::{SessionEnd, SessionKey},

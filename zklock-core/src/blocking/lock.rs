@@ -6,7 +6,7 @@ use crate::base::error::Error;
 use crate::base::owner::Owner;
 use crate::base::wait::Wait;
 use crate::client::spec::LockSpec;
-use crate::contenders::QueuedContender;
+use crate::operator::contenders::QueuedContender;
 use crate::threads::call::Call;
 use crate::threads::io::refuse_to_block;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use super::Lazy;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::wait::Wait;
-use crate::contenders::QueuedContender;
+use crate::operator::contenders::QueuedContender;
 use crate::threads::call::Call;
 use std::sync::Arc;
 use std::time::Duration;

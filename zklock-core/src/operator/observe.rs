@@ -2,10 +2,10 @@
 
 use crate::base::error::Error;
 use crate::client::lock::Lock;
-use crate::contenders::{QueuedContender, contender};
 use crate::machine::claim::Claim;
 use crate::machine::name::{Name, SINGLE_NAME, Scheme};
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
+use crate::operator::contenders::{QueuedContender, contender};
 use crate::session::ask::{ask_for_ever, catch_up, request};
 use crate::session::session::{Link, Session};
 use crate::zookeeper::ensemble::{Landing, Pending, ReadFailure};

@@ -1,0 +1,4 @@
+pub(crate) mod browse;
+pub(crate) mod contenders;
+pub(crate) mod observe;
+pub(crate) mod prometheus;
