@@ -21,11 +21,11 @@ mod waiter;
 use crate::attempt::acquisition::{Acquisition, Granted};
 use crate::attempt::held_at::{HeldAt, Writer};
 use crate::attempt::remembered::Remembered;
+use crate::attempt::shared::Shared;
 use crate::base::clock;
 use crate::base::error::Error;
 use crate::base::owner::Owner;
 use crate::base::progress::Progress;
-use crate::base::stats::Counters;
 use crate::base::sync::lock_ignoring_poison;
 use crate::base::wait::Wait;
 use crate::hold::hold::{Footing, Grant, Hold, Token};
@@ -33,7 +33,6 @@ use crate::machine::claim::Claim;
 use crate::machine::name::Role;
 use crate::machine::protocol::Patience;
 use crate::machine::turns::Passing;
-use crate::session::pool::Pool;
 use crate::session::session::Status;
 use attempt::Beginning;
 use kept::Kept;
@@ -45,30 +44,12 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::watch;
 use waiter::Waiter;
 pub(crate) use waiter::{Answer, Ticket};
 
 /// How long a brief hold lasts at most. A contender of another process that arrives within that time may get ahead of the
 /// next caller of this process.
 const BRIEF: Duration = Duration::from_millis(1);
-
-/// The parts that all handles of a client share. Dropping the last handle closes its sessions.
-pub(crate) struct Shared {
-    pub(crate) pool: Pool,
-    pub(crate) counters: Arc<Counters>,
-    /// Fails when no handle is left.
-    pub(crate) handles: watch::Receiver<()>,
-}
-
-/// A handle, which every client and lock has while it exists. A node that is kept for the next caller does not have one.
-pub(crate) type Handle = Arc<watch::Sender<()>>;
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.pool.close();
-    }
-}
 
 /// Everything that one client wants of one lock.
 pub(crate) struct LocalQueue {

@@ -5,3 +5,4 @@ pub(crate) mod held_at;
 pub(crate) mod local_queue;
 pub(crate) mod remembered;
 pub(crate) mod set;
+pub(crate) mod shared;

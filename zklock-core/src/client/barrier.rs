@@ -2,11 +2,10 @@
 //!
 //! It has the layout of Curator's `DistributedBarrier`: the node is the barrier. It outlives the client that set it.
 
+use crate::attempt::shared::Handle;
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::wait::Wait;
-use crate::client::client::Client;
-use crate::connect::path::check_lock_path;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::session::ask::{Refused, ask, ask_for_ever, ask_within, request, silence, while_refused};
 use crate::session::pool::Pool;
@@ -40,32 +39,15 @@ const ROUNDS_AT_MOST: u32 = 8;
 /// ```
 #[derive(Clone)]
 pub struct Barrier {
-    client: Client,
+    client: Handle,
     path: Arc<str>,
 }
 
-impl Client {
-    /// Makes the barrier at `path`. It costs no request, and sets nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if `path` cannot be the path of a lock.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// client.barrier("/barriers/migration")?.wait().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn barrier(&self, path: &str) -> Result<Barrier, Error> {
-        check_lock_path(path)?;
-        Ok(Barrier { client: self.clone(), path: path.into() })
-    }
-}
-
 impl Barrier {
+    pub(crate) fn new(client: Handle, path: &str) -> Self {
+        Self { client, path: path.into() }
+    }
+
     /// Returns the path of the barrier.
     pub fn path(&self) -> &str {
         &self.path
@@ -97,7 +79,7 @@ impl Barrier {
     /// # }
     /// ```
     pub async fn set(&self) -> Result<bool, Error> {
-        let data = node_data::of(self.client.pool().identity()).to_vec();
+        let data = node_data::of(&self.client.pool.identity()).to_vec();
         let create = Write::Create { path: self.path.to_string(), data };
         self.write(create, true).await
     }
@@ -145,13 +127,13 @@ impl Barrier {
     /// # }
     /// ```
     pub async fn is_set(&self) -> Result<bool, Error> {
-        self.is_set_within(self.client.pool().options().connect_timeout).await
+        self.is_set_within(self.client.pool.options().connect_timeout).await
     }
 
     async fn is_set_within(&self, patience: Duration) -> Result<bool, Error> {
         let problem = || format!("the barrier {} could not be read", self.path);
         let read = |session| async move { Ok(self.read(&session, false).await?.0) };
-        ask_within(patience, self.client.pool(), problem, read).await
+        ask_within(patience, &self.client.pool, problem, read).await
     }
 
     /// Waits until the barrier is not set.
@@ -214,16 +196,16 @@ impl Barrier {
         let path = &self.path;
         if wait == Wait::Once {
             let set = || Error::new(ErrorKind::Timeout, format!("the barrier {path} is set"));
-            let patience = self.client.pool().options().try_timeout;
+            let patience = self.client.pool.options().try_timeout;
             return if self.is_set_within(patience).await? { Err(set()) } else { Ok(()) };
         }
         tokio::select! {
             biased;
             waited = self.until_removed() => waited,
             timeout = wait.over() => {
-                let trouble = trouble(self.client.pool(), "nobody removed it");
+                let trouble = trouble(&self.client.pool, "nobody removed it");
                 let message = format!("the barrier {path} is still set after {timeout:?}: {trouble}");
-                Err(Error::new(failure(self.client.pool()), message))
+                Err(Error::new(failure(&self.client.pool), message))
             }
         }
     }
@@ -235,7 +217,7 @@ impl Barrier {
                 let (is_set, watch) = self.read(&session, true).await?;
                 Ok((is_set, watch, session))
             };
-            let (is_set, watch, session) = ask_for_ever(self.client.pool(), problem, read).await?;
+            let (is_set, watch, session) = ask_for_ever(&self.client.pool, problem, read).await?;
             if !is_set {
                 return Ok(());
             }
@@ -269,7 +251,7 @@ impl Barrier {
             || format!("the barrier {} was not {}", self.path, if sets { "set" } else { "removed" });
         let (write, tried) = (&write, &AtomicBool::new(false));
         let written = |session| async move { self.write_in(&session, write, sets, tried).await };
-        ask(self.client.pool(), problem, written).await
+        ask(&self.client.pool, problem, written).await
     }
 
     /// Like [`write`](Self::write), in one session. `tried` says whether an earlier try may have done it.

@@ -1,15 +1,22 @@
 //! One logical connection to an ensemble.
 
 use crate::attempt::held_at::HeldAt;
-use crate::attempt::local_queue::{Handle, LocalQueue, Shared};
+use crate::attempt::local_queue::LocalQueue;
+use crate::attempt::shared::Handle;
 use crate::base::error::{Error, ErrorKind};
-use crate::base::stats::{Counters, Stats};
+use crate::base::stats::Stats;
 use crate::base::sync::lock_ignoring_poison;
+use crate::client::barrier::Barrier;
+use crate::client::double_barrier::DoubleBarrier;
 use crate::client::lock::Lock;
+use crate::client::semaphore;
 use crate::client::spec::LockSpec;
 use crate::connect::options::ClientOptions;
+use crate::connect::path::{check_lock_path, check_path};
 use crate::machine::claim::Claim;
+use crate::machine::protocol::{Operation, Outcome};
 use crate::machine::turns::Passing;
+use crate::session::ask::{ask, catch_up, request};
 use crate::session::connection::{self, Connection, ConnectionState};
 use crate::session::diagnose;
 use crate::session::guardian::Guardian;
@@ -20,7 +27,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::runtime;
-use tokio::sync::watch;
 
 /// One logical connection to an ensemble. It is cheap to clone, and it outlives sessions: when one expires, it
 /// opens the next.
@@ -44,7 +50,6 @@ use tokio::sync::watch;
 #[derive(Clone)]
 pub struct Client {
     handle: Handle,
-    shared: Arc<Shared>,
     registry: Arc<Mutex<Registry>>,
 }
 
@@ -71,16 +76,13 @@ impl Client {
             return Err(Error::new(ErrorKind::InvalidInput, message));
         };
         options.check()?;
-        let (handle, handles) = watch::channel(());
-        let counters = Arc::<Counters>::default();
-        let pool = Pool::new(options, runtime, counters.clone());
-        let shared = Arc::new(Shared { pool, counters, handles });
-        let slot = shared.pool.slot();
-        let options = shared.pool.options();
+        let counters = Arc::default();
+        let handle = Handle::new(Pool::new(options, runtime, Arc::clone(&counters)), counters);
+        let (slot, options) = (handle.pool.slot(), handle.pool.options());
         tokio::select! {
             biased;
             opened = slot.session() => match opened {
-                Ok(_) => Ok(Self { handle: handle.into(), shared, registry: Arc::default() }),
+                Ok(_) => Ok(Self { handle: handle.clone(), registry: Arc::default() }),
                 Err(error) => Err(explained(slot, &options.hosts.chroot, error)),
             },
             error = diagnose::hosts(options, slot) => Err(error),
@@ -89,14 +91,14 @@ impl Client {
 
     /// Returns the counters of this client: what it has done, and what it still has to clean up.
     pub fn stats(&self) -> Stats {
-        self.shared.counters.read()
+        self.handle.counters.read()
     }
 
     /// Returns the session timeout that the servers granted; `None` while there is no session.
     ///
     /// It shrinks when the session moves to a server that grants less. It never grows again.
     pub fn session_timeout(&self) -> Option<Duration> {
-        self.shared.pool.slot().current().map(|session| session.timeout())
+        self.handle.pool.slot().current().map(|session| session.timeout())
     }
 
     /// Returns the session's number; `None` while there is no session.
@@ -109,7 +111,7 @@ impl Client {
     /// # }
     /// ```
     pub fn session_id(&self) -> Option<i64> {
-        self.shared.pool.slot().current().map(|session| session.id())
+        self.handle.pool.slot().current().map(|session| session.id())
     }
 
     /// Returns the key with which another process can end the current session once this process is dead, so that
@@ -125,7 +127,7 @@ impl Client {
     ///
     /// Dropping the future changes nothing.
     pub async fn session_key(&self) -> Result<SessionKey, Error> {
-        let Some(session) = self.shared.pool.slot().current() else {
+        let Some(session) = self.handle.pool.slot().current() else {
             return Err(Error::new(
                 ErrorKind::Unreachable,
                 "there is no session now: ask again when connected",
@@ -176,12 +178,12 @@ impl Client {
     /// # }
     /// ```
     pub async fn guard(&self, command: std::process::Command) -> Result<Guardian, Error> {
-        Guardian::start(command, &self.shared.pool).await
+        Guardian::start(command, &self.handle.pool).await
     }
 
     /// Returns how the client is connected now. It costs no request.
     pub fn connection_state(&self) -> ConnectionState {
-        connection::state_at(&self.shared.pool.slot().state())
+        connection::state_at(&self.handle.pool.slot().state())
     }
 
     /// Follows the state of the connection, for example to pause work during an outage, or to drop whatever
@@ -206,7 +208,7 @@ impl Client {
     /// # }
     /// ```
     pub fn connection(&self) -> Connection {
-        Connection::of(self.shared.pool.slot())
+        Connection::of(self.handle.pool.slot())
     }
 
     /// Closes the session, which frees every lock that this client and its clones hold. Returns when the ensemble
@@ -225,8 +227,8 @@ impl Client {
     /// Closes the session, and returns a future that waits until it is closed.
     #[doc(hidden)]
     pub fn begin_close(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
-        self.shared.pool.close();
-        let shared = self.shared.clone();
+        self.handle.pool.close();
+        let shared = self.handle.shared().clone();
         async move {
             shared.pool.closed().await;
             Ok(())
@@ -234,11 +236,7 @@ impl Client {
     }
 
     pub(crate) fn pool(&self) -> &Pool {
-        &self.shared.pool
-    }
-
-    pub(crate) fn counters(&self) -> &Arc<Counters> {
-        &self.shared.counters
+        &self.handle.pool
     }
 
     /// Makes the lock that `spec` describes. It costs no request; the first acquire creates the nodes.
@@ -251,8 +249,10 @@ impl Client {
         let wanted = (spec.claims_of(self.pool().options(), self.pool().identity())?, spec.passing);
         if let Some(members) = spec.alternatives() {
             let locks = members.iter().map(|member| self.lock(member)).collect::<Result<Vec<_>, _>>()?;
-            let held_at = wanted.0.iter().map(|claim| self.held_at(&claim.directory)).collect();
-            let (path, shared) = (spec.path().into(), self.shared.clone());
+            let mut registry = lock_ignoring_poison(&self.registry);
+            let held_at = wanted.0.iter().map(|claim| registry.held_at(&claim.directory)).collect();
+            drop(registry);
+            let (path, shared) = (spec.path().into(), self.handle.shared().clone());
             let queue = Arc::new(LocalQueue::new(path, wanted.0, wanted.1, held_at, shared));
             return Ok(Lock::new(queue, spec.clone(), self.handle.clone()).any(locks));
         }
@@ -260,7 +260,7 @@ impl Client {
         let queue = registry.queue(&wanted).unwrap_or_else(|| {
             let (claims, passing) = wanted.clone();
             let held_at = claims.iter().map(|claim| registry.held_at(&claim.directory)).collect();
-            let (path, shared) = (spec.path().into(), self.shared.clone());
+            let (path, shared) = (spec.path().into(), self.handle.shared().clone());
             let queue = Arc::new(LocalQueue::new(path, claims, passing, held_at, shared));
             registry.queues.insert(wanted, Arc::downgrade(&queue));
             queue
@@ -268,13 +268,358 @@ impl Client {
         Ok(Lock::new(queue, spec.clone(), self.handle.clone()))
     }
 
-    pub(crate) fn has_made(&self, lock: &Lock) -> bool {
-        Arc::ptr_eq(&self.shared, lock.shared())
+    /// Makes the mutex at `path`. It costs no request; the first acquire creates the node.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if `path` cannot be the path of
+    /// a lock.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let hold = client.mutex("/locks/report")?.acquire().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn mutex(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::mutex(path)?)
     }
 
-    /// Returns the record of what this client holds at this path.
-    pub(crate) fn held_at(&self, path: &Arc<str>) -> Arc<HeldAt> {
-        lock_ignoring_poison(&self.registry).held_at(path)
+    /// Makes the read side of the read/write lock at `path`. Readers hold it together.
+    ///
+    /// A reader's [token](crate::Token) is greater than that of every writer before it, and smaller than that of every
+    /// writer after it. Among readers that hold the lock together, the order of tokens means nothing.
+    ///
+    /// A reader that wants the write side waits until its hold of the read side is released, by any task or thread. If
+    /// that hold is of a reentrant lock, nobody else can release it, and the reader would wait for itself. That is a
+    /// [`Deadlock`](crate::ErrorKind::Deadlock).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let hold = client.read("/locks/table")?.acquire().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn read(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::read(path)?)
+    }
+
+    /// Makes the write side of the read/write lock at `path`. Its holder is alone.
+    ///
+    /// A task or thread that holds the write side through a [reentrant](LockSpec::reentrant) lock may also take the
+    /// read side, at once, and keep it after it releases the write side. No other writer comes in between. The hold of
+    /// the read side has the token of the write side. The lock of the read side may be reentrant or not.
+    ///
+    /// If the lock of the write side is not reentrant, anybody may release that hold, so another task may be using it
+    /// to write. The read side then waits for its release, even in the task or thread that acquired it, and logs that.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// use zklock_core::LockSpec;
+    ///
+    /// let write = client.lock(&LockSpec::write("/locks/table")?.reentrant(true))?.acquire().await?;
+    /// // ... change the table ...
+    /// let read = client.read("/locks/table")?.acquire().await?;
+    /// write.release().await?;
+    /// // ... other readers read it too, and no writer has changed it since ...
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn write(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::write(path)?)
+    }
+
+    /// Makes the semaphore at `path`, with `limit` permits. All its users must agree on the limit.
+    ///
+    /// A permit belongs to nobody: any thread may acquire several, and release any. Among permits that are held
+    /// together, the order of their [tokens](crate::Token) means nothing. Tokens work as a fence only if there is one
+    /// permit.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does; and with [`ErrorKind::InvalidInput`] for a limit of zero, or if the path
+    /// and the identity are so long that a permit does not fit into one request.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let permit = client.semaphore("/locks/licences", 5)?.acquire().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn semaphore(&self, path: &str, limit: u32) -> Result<Lock, Error> {
+        self.lock(&LockSpec::semaphore(path, limit)?)
+    }
+
+    /// Writes the number of permits to the node that semaphores name with [`limit_at`](LockSpec::limit_at), and creates
+    /// the node if it does not exist. It has the format of Curator's `SharedCount`.
+    ///
+    /// Waiters notice the change. Permits that are held stay held, even if the new limit is lower.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::InvalidInput`] for a bad path, or a limit over 2,147,483,647;
+    /// * [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout;
+    /// * [`ErrorKind::Refused`] if the access list does not allow it;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the limit may or may not be written.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// client.set_limit("/limits/licences", 7).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn set_limit(&self, path: &str, limit: u32) -> Result<(), Error> {
+        check_lock_path(path)?;
+        let count = i32::try_from(limit).map_err(|_| {
+            Error::new(
+                ErrorKind::InvalidInput,
+                format!("the limit {limit} of {path} is too large for a shared count"),
+            )
+        })?;
+        let data = count.to_be_bytes().to_vec();
+        let data = &data;
+        let problem = || format!("the limit at {path} was not written");
+        ask(self.pool(), problem, |session| async move { semaphore::write_limit(&session, path, data).await })
+            .await
+    }
+
+    /// Makes the lock whose holder leads the election at `path`.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let lead = client.election("/election/scheduler")?.acquire().await?;
+    /// tokio::select! {
+    ///     _ = async { /* lead */ } => lead.release().await?,
+    ///     reason = lead.lost() => eprintln!("not the leader any more: {reason:?}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn election(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::election(path)?)
+    }
+
+    /// Makes the exclusive lock at `path`. The client that creates the node `lock` below that path holds it. This call costs
+    /// no request.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// if let Some(hold) = client.exclusive("/jobs/nightly")?.try_acquire().await? {
+    ///     // ... nobody else does the job ...
+    ///     hold.release().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn exclusive(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::exclusive(path)?)
+    }
+
+    /// Makes the set of these locks, which are acquired and released together. Mutexes, read and write sides,
+    /// semaphores and elections may be mixed.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if there are no locks, one belongs to another client or has no queue, two have the
+    /// same path, or there are too many for one request.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let (from, to) = (client.mutex("/accounts/1")?, client.mutex("/accounts/2")?);
+    /// let both = client.all(&[from, to])?.acquire().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn all(&self, locks: &[Lock]) -> Result<Lock, Error> {
+        self.lock(&self.all_of(locks)?)
+    }
+
+    /// Like [`all`](Self::all), but returns a description, which can be given options.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`all`](Self::all) does.
+    pub fn all_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
+        let specs: Vec<_> = locks.iter().map(|lock| lock.spec().clone()).collect();
+        if !locks.iter().all(|lock| self.has_made(lock)) {
+            return Err(LockSpec::of_another_client(&specs));
+        }
+        LockSpec::all(specs)
+    }
+
+    /// Makes a lock that stands for any one of these locks: an acquire holds whichever is free first, and leaves the queues of
+    /// the rest. Mutexes, read and write sides, semaphores, elections and sets may be mixed.
+    ///
+    /// It is for a worker that takes any free job out of many. The [path](crate::Hold::path) of the hold says which of the
+    /// locks it got.
+    ///
+    /// An acquire first looks at all queues, in one round trip that changes nothing. It then acquires the first lock that is
+    /// free. If several are, that is the one that is named first; if another client is faster, it is another one at random. So
+    /// a try takes two round trips, unless others take the same locks at that moment, and a failed try gets in nobody's way. If
+    /// no lock is free, an acquire queues for all of them. If several are granted at the same time, it keeps the one that is
+    /// named first. The nodes of the others are deleted in the background, and counted as [owed](crate::Stats::owed) until
+    /// then.
+    ///
+    /// A lock that [lingers](LockSpec::linger) at another client looks held, so a try leaves it there for its time. An acquire
+    /// that queues makes it free.
+    ///
+    /// A waiting acquire watches every lock, and when the client reconnects, servers accept a session's watches only up to a
+    /// certain size. So a choice is limited to some 700 locks. If several large choices wait at the same time, give each its
+    /// own client.
+    ///
+    /// Each lock is acquired as it would be alone, with its own options. So a lock that the caller already holds is busy,
+    /// unless it is reentrant: then the caller gets it once more. A lock that only the caller itself can release is not waited
+    /// for, if there are others. If one lock fails, for example because an access list forbids it, the whole acquire fails.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if there are no locks, one belongs to another client, has no queue or is itself a choice,
+    /// two have the same path, or there are too many for one session to watch.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let jobs = [client.mutex("/jobs/1")?, client.mutex("/jobs/2")?, client.mutex("/jobs/3")?];
+    /// if let Some(hold) = client.any(&jobs)?.try_acquire().await? {
+    ///     println!("do what {} stands for", hold.path());
+    ///     hold.release().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn any(&self, locks: &[Lock]) -> Result<Lock, Error> {
+        let specs: Vec<_> = locks.iter().map(|lock| lock.spec().clone()).collect();
+        if !locks.iter().all(|lock| self.has_made(lock)) {
+            return Err(LockSpec::choice_of_another_client(&specs));
+        }
+        self.lock(&LockSpec::any(specs)?)
+    }
+
+    /// Makes the barrier at `path`. It costs no request, and sets nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if `path` cannot be the path of a lock.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// client.barrier("/barriers/migration")?.wait().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn barrier(&self, path: &str) -> Result<Barrier, Error> {
+        check_lock_path(path)?;
+        Ok(Barrier::new(self.handle.clone(), path))
+    }
+
+    /// Makes the double barrier at `path`, which opens when `members` have come. All its users must agree on that
+    /// number. It costs no request.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if `path` cannot be the path of a lock, or `members` is zero.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let member = client.double_barrier("/barriers/round", 3)?.enter().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn double_barrier(&self, path: &str, members: u32) -> Result<DoubleBarrier, Error> {
+        DoubleBarrier::check(path, members)?;
+        let held_at = lock_ignoring_poison(&self.registry).held_at(&path.into());
+        Ok(DoubleBarrier::new(self.handle.clone(), held_at, path, members))
+    }
+
+    /// Lists the names of the nodes directly below this one, in alphabetical order. The list is empty if the node does not
+    /// exist. `/` is the root, or the chroot.
+    ///
+    /// The list includes the nodes of contenders. [`Lock::contenders`](crate::Lock::contenders) shows which these are, and
+    /// whose.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a bad path;
+    /// * [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer within the connect
+    ///   timeout;
+    /// * [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the access list does not allow reading the node;
+    /// * [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// for name in client.children("/locks").await? {
+    ///     let path = format!("/locks/{name}");
+    ///     println!("{path}: {} contenders", client.mutex(&path)?.contenders().await?.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn children(&self, path: &str) -> Result<Vec<String>, Error> {
+        check_path(path)?;
+        let directory: &Arc<str> = &path.into();
+        let problem = || format!("the nodes below {path} could not be listed");
+        ask(self.pool(), problem, |session| async move {
+            catch_up(&session, directory).await?;
+            match request(&session, Operation::List { directory: directory.clone() }).await? {
+                (Outcome::Children(mut names), _) => {
+                    names.sort_unstable();
+                    Ok(names)
+                }
+                _ => Ok(Vec::new()),
+            }
+        })
+        .await
+    }
+
+    fn has_made(&self, lock: &Lock) -> bool {
+        Arc::ptr_eq(self.handle.shared(), lock.shared())
     }
 }
 
@@ -321,7 +666,7 @@ fn explained(slot: &Slot, chroot: &str, error: Error) -> Error {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("hosts", &self.shared.pool.options().hosts.connect_string())
+            .field("hosts", &self.handle.pool.options().hosts.connect_string())
             .field("session", &self.session_id().map(|id| format!("{id:#x}")))
             .field("stats", &self.stats())
             .finish()

@@ -3,7 +3,8 @@
 mod call;
 mod choice;
 
-use crate::attempt::local_queue::{Answer, Handle, LocalQueue, Own, Shared, Ticket};
+use crate::attempt::local_queue::{Answer, LocalQueue, Own, Ticket};
+use crate::attempt::shared::{Handle, Shared};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::leaving::Leaving;
 use crate::base::owner::Owner;

@@ -6,15 +6,11 @@
 //! it would miss any other that returns its permit.
 
 use crate::base::error::{Error, ErrorKind};
-use crate::client::client::Client;
-use crate::client::lock::Lock;
-use crate::client::spec::{Kind, LockSpec};
 use crate::connect::options::ClientOptions;
 use crate::connect::path::check_lock_path;
-use crate::machine::claim::{Claim, Permits};
-use crate::machine::name::Scheme;
+use crate::machine::claim::Permits;
 use crate::machine::protocol::Operation;
-use crate::session::ask::{Refused, ask, while_refused};
+use crate::session::ask::{Refused, while_refused};
 use crate::session::session::Session;
 use crate::zookeeper::ensemble::{ReadFailure, Versions, Write, WriteFailure};
 use std::sync::Arc;
@@ -31,136 +27,33 @@ const BYTES_OF_A_PERMIT: usize = 192;
 /// How many times the limit is written if others create or delete its node meanwhile.
 const ROUNDS_AT_MOST: u32 = 3;
 
-impl Client {
-    /// Makes the semaphore at `path`, with `limit` permits. All its users must agree on the limit.
-    ///
-    /// A permit belongs to nobody: any thread may acquire several, and release any. Among permits that are held
-    /// together, the order of their [tokens](crate::Token) means nothing. Tokens work as a fence only if there is one
-    /// permit.
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`mutex`](Self::mutex) does; and with [`ErrorKind::InvalidInput`] for a limit of zero, or if the path
-    /// and the identity are so long that a permit does not fit into one request.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// let permit = client.semaphore("/locks/licences", 5)?.acquire().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn semaphore(&self, path: &str, limit: u32) -> Result<Lock, Error> {
-        self.lock(&LockSpec::semaphore(path, limit)?)
+/// Returns the permits that a contender of the semaphore at `path` takes.
+pub(crate) fn permits(path: &str, count: u32, limit: u32, limit_at: Option<&str>) -> Result<Permits, Error> {
+    check_permits(count).map_err(|error| error.within(&of(path)))?;
+    match limit_at {
+        Some(limit_at) => check_lock_path(limit_at)?,
+        None if count > limit => {
+            let problem =
+                format!("{count} permits of {limit} would never be there: raise the limit, or ask for fewer");
+            return Err(invalid(path, &problem));
+        }
+        None => {}
     }
-
-    /// Writes the number of permits to the node that semaphores name with [`limit_at`](LockSpec::limit_at), and creates
-    /// the node if it does not exist. It has the format of Curator's `SharedCount`.
-    ///
-    /// Waiters notice the change. Permits that are held stay held, even if the new limit is lower.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::InvalidInput`] for a bad path, or a limit over 2,147,483,647;
-    /// * [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout;
-    /// * [`ErrorKind::Refused`] if the access list does not allow it;
-    /// * [`ErrorKind::Closed`] if the client is closed.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, the limit may or may not be written.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// client.set_limit("/limits/licences", 7).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn set_limit(&self, path: &str, limit: u32) -> Result<(), Error> {
-        check_lock_path(path)?;
-        let count = i32::try_from(limit).map_err(|_| {
-            Error::new(
-                ErrorKind::InvalidInput,
-                format!("the limit {limit} of {path} is too large for a shared count"),
-            )
-        })?;
-        let data = count.to_be_bytes().to_vec();
-        let data = &data;
-        let problem = || format!("the limit at {path} was not written");
-        ask(self.pool(), problem, |session| async move { write_limit(&session, path, data).await }).await
-    }
+    let directory = format!("{path}{PERMITS}").into();
+    Ok(Permits { directory, count, limit, limit_at: limit_at.map(Into::into), data: Arc::default() })
 }
 
-impl LockSpec {
-    /// Describes a [semaphore](Client::semaphore) with `limit` permits.
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`mutex`](Self::mutex) does.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use zklock_core::LockSpec;
-    ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// let three = client.lock(&LockSpec::semaphore("/locks/licences", 5)?.permits(3))?.acquire().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn semaphore(path: &str, limit: u32) -> Result<Self, Error> {
-        Self::at(path, Kind::Semaphore { limit })
-    }
+/// Returns the directory in which its contenders queue.
+pub(crate) fn queue(path: &str) -> String {
+    format!("{path}/locks")
+}
 
-    /// Sets how many permits of a semaphore to acquire at once. Default: 1.
-    #[must_use]
-    pub fn permits(mut self, permits: u32) -> Self {
-        self.permits = permits;
-        self
-    }
-
-    /// Sets the node that stores the number of permits, in the format of Curator's `SharedCount`. While it does not
-    /// exist, the limit given to [`semaphore`](Self::semaphore) applies. Default: no such node.
-    ///
-    /// Every waiter notices when the number changes. [`Client::set_limit`] writes it.
-    #[must_use]
-    pub fn limit_at(mut self, path: &str) -> Self {
-        self.limit_at = Some(path.to_owned());
-        self
-    }
-
-    pub(crate) fn semaphore_claim(&self, limit: u32, scheme: Scheme) -> Result<Claim, Error> {
-        let (path, count) = (self.path(), self.permits);
-        if self.is_reentrant() {
-            return Err(invalid(path, "a permit belongs to nobody, so a semaphore is not reentrant"));
-        }
-        check_permits(count).map_err(|error| error.within(&of(path)))?;
-        match &self.limit_at {
-            Some(limit_at) => check_lock_path(limit_at)?,
-            None if count > limit => {
-                let problem = format!(
-                    "{count} permits of {limit} would never be there: raise the limit, or ask for fewer"
-                );
-                return Err(invalid(path, &problem));
-            }
-            None => {}
-        }
-        let permits = Permits {
-            directory: format!("{path}{PERMITS}").into(),
-            count,
-            limit,
-            limit_at: self.limit_at.as_deref().map(Into::into),
-            data: Arc::default(),
-        };
-        Ok(Claim { permits: Some(permits), ..self.claim(&format!("{path}/locks"), scheme) })
-    }
+pub(crate) fn not_reentrant(path: &str) -> Error {
+    invalid(path, "a permit belongs to nobody, so a semaphore is not reentrant")
 }
 
 /// Checks whether a client with these options can take these permits, with their data, in one request.
-pub(crate) fn check_permits_fit(permits: &Permits, client: &ClientOptions) -> Result<(), Error> {
+pub(crate) fn check_fits(permits: &Permits, client: &ClientOptions) -> Result<(), Error> {
     let Permits { directory, count, .. } = permits;
     let path = directory.strip_suffix(PERMITS).unwrap_or(directory);
     let of_list = client.access.bytes();
@@ -197,7 +90,7 @@ fn invalid(path: &str, problem: &str) -> Error {
 }
 
 /// Sets the limit, or creates its node.
-async fn write_limit(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<(), ReadFailure> {
+pub(crate) async fn write_limit(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<(), ReadFailure> {
     while_refused(ROUNDS_AT_MOST, || async {
         match set_or_create(session, path, data).await {
             Ok(_) => Ok(Ok(())),

@@ -1,12 +1,10 @@
 //! The description of a lock: its kind, its path and its options, as a value that needs no client.
 //!
 //! Every face describes a lock before it can make it; in Python, even before the client has connected. So all locks are
-//! described and checked here. The constructors of each kind are in its own file.
+//! described and checked here.
 
 use crate::base::error::{Error, ErrorKind};
-use crate::client::all::{check_set_fits, set_claims};
-use crate::client::any::check_choice;
-use crate::client::semaphore::check_permits_fit;
+use crate::client::{all, any, semaphore};
 use crate::connect::options::ClientOptions;
 use crate::connect::path::check_lock_path;
 use crate::machine::claim::{Claim, Foreign, Watching};
@@ -39,29 +37,54 @@ pub struct LockSpec {
     watching: Watching,
     /// How a node is passed on within the process: `linger` and `local_turns`.
     pub(crate) passing: Passing,
-    pub(crate) permits: u32,
-    pub(crate) limit_at: Option<String>,
+    permits: u32,
+    limit_at: Option<String>,
 }
 
+/// The kinds of lock, and the recipes of other libraries with which each shares its queue.
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+enum Kind {
+    /// One holder at a time, in the order of arrival: Curator's `InterProcessMutex` and `LeaderSelector`.
     Mutex,
+    /// Many readers or one writer, in the order of arrival: Curator's `InterProcessReadWriteLock`, and in kazoo's dialect
+    /// kazoo's `ReadLock` and `WriteLock`. A reader waits only for the last writer before it, so a writer that leaves wakes
+    /// only contenders that can go on. A contender that comes after a waiting writer waits behind it, so that no writer
+    /// starves.
     Read,
     Write,
+    /// One contender leads, and the others are ready to take over: Curator's `LeaderLatch`.
     Election,
+    /// A single node, which exists or not, for jobs that are tried once. There is no queue. When the node is deleted, all
+    /// waiters are woken, and the first to create it again has the lock.
+    ///
+    /// The nodes of all holders have the same path. So each holder has a second node beside it, its companion
+    /// `holder-<uuid>-of-lock`. Both are created in one transaction, and deleted in one. So a holder deletes its own node and
+    /// no other, even if replies are lost, and its hold can guard writes. If an operator deletes the node by hand, the companion
+    /// stays. A holder that is just releasing the lock may then delete the node of the next one, which learns of that within a
+    /// heartbeat. ([Breaking](crate::Lock::break_lock) the lock deletes both.)
+    ///
+    /// On servers of version 3.4 there is no companion, because the client library sends them no transaction that creates
+    /// nodes. So a hold cannot guard writes there. And the next holder's node can be deleted by mistake: if the reply to a
+    /// release is lost, and then either a server loses that deletion, or a follower that was cut off from its leader passes it
+    /// on late.
     Exclusive,
-    Semaphore { limit: u32 },
+    /// See [`semaphore`].
+    Semaphore {
+        limit: u32,
+    },
+    /// See [`all`].
     All(Vec<LockSpec>),
+    /// See [`any`].
     Any(Vec<LockSpec>),
 }
 
 impl LockSpec {
-    pub(crate) fn at(path: &str, kind: Kind) -> Result<Self, Error> {
+    fn at(path: &str, kind: Kind) -> Result<Self, Error> {
         check_lock_path(path)?;
         Ok(Self::new(path.to_owned(), kind))
     }
 
-    pub(crate) fn new(path: String, kind: Kind) -> Self {
+    fn new(path: String, kind: Kind) -> Self {
         Self {
             path,
             kind,
@@ -73,6 +96,156 @@ impl LockSpec {
             permits: 1,
             limit_at: None,
         }
+    }
+
+    /// Describes a [mutex](Client::mutex).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if `path` cannot be the path of
+    /// a lock.
+    pub fn mutex(path: &str) -> Result<Self, Error> {
+        Self::at(path, Kind::Mutex)
+    }
+
+    /// Describes the [read side](Client::read) of a read/write lock.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    pub fn read(path: &str) -> Result<Self, Error> {
+        Self::at(path, Kind::Read)
+    }
+
+    /// Describes the [write side](Client::write) of a read/write lock.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    pub fn write(path: &str) -> Result<Self, Error> {
+        Self::at(path, Kind::Write)
+    }
+
+    /// Describes a [semaphore](Client::semaphore) with `limit` permits.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::LockSpec;
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let three = client.lock(&LockSpec::semaphore("/locks/licences", 5)?.permits(3))?.acquire().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn semaphore(path: &str, limit: u32) -> Result<Self, Error> {
+        Self::at(path, Kind::Semaphore { limit })
+    }
+
+    /// Sets how many permits of a semaphore to acquire at once. Default: 1.
+    #[must_use]
+    pub fn permits(mut self, permits: u32) -> Self {
+        self.permits = permits;
+        self
+    }
+
+    /// Sets the node that stores the number of permits, in the format of Curator's `SharedCount`. While it does not
+    /// exist, the limit given to [`semaphore`](Self::semaphore) applies. Default: no such node.
+    ///
+    /// Every waiter notices when the number changes. [`Client::set_limit`] writes it.
+    #[must_use]
+    pub fn limit_at(mut self, path: &str) -> Self {
+        self.limit_at = Some(path.to_owned());
+        self
+    }
+
+    /// Describes the leadership of an [election](Client::election).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    pub fn election(path: &str) -> Result<Self, Error> {
+        Self::at(path, Kind::Election)
+    }
+
+    /// Describes an [exclusive lock](Client::exclusive).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    pub fn exclusive(path: &str) -> Result<Self, Error> {
+        Self::at(path, Kind::Exclusive)
+    }
+
+    /// Describes the [set](Client::all) of these locks. They keep their own options, except that only the set as a
+    /// whole is reentrant or not.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if there are no locks, one has no queue, two have the same path, or there are too
+    /// many for one request.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::LockSpec;
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let both = LockSpec::all([LockSpec::mutex("/accounts/1")?, LockSpec::mutex("/accounts/2")?])?;
+    /// let hold = client.lock(&both)?.acquire().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn all(specs: impl IntoIterator<Item = Self>) -> Result<Self, Error> {
+        let members: Vec<_> = specs.into_iter().collect();
+        let path = all::joined(&members.iter().map(Self::path).collect::<Vec<_>>());
+        Self::claims_of_set(&path, &members)?;
+        Ok(Self::new(path, Kind::All(members)))
+    }
+
+    /// Returns the error for a set of locks that do not all belong to the client that makes it.
+    #[doc(hidden)]
+    pub fn of_another_client(specs: &[Self]) -> Error {
+        let path = all::joined(&specs.iter().map(Self::path).collect::<Vec<_>>());
+        all::invalid(&path, "all of them must come from the client that makes the set")
+    }
+
+    /// Describes a lock that stands for [any one](Client::any) of these. They keep their own options; the choice has none.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if there are no locks, one has no queue or is itself a choice, two have the same path, or
+    /// there are too many for one session to watch.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::LockSpec;
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let either = LockSpec::any([LockSpec::mutex("/jobs/1")?, LockSpec::mutex("/jobs/2")?])?;
+    /// let hold = client.lock(&either)?.acquire().await?;
+    /// println!("{}", hold.path());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn any(specs: impl IntoIterator<Item = Self>) -> Result<Self, Error> {
+        let members: Vec<_> = specs.into_iter().collect();
+        let paths: Vec<_> = members.iter().map(Self::path).collect();
+        let path = paths.join(", ");
+        any::check(&path, &Self::claims_of_choice(&path, &members)?, 0)?;
+        Ok(Self::new(path, Kind::Any(members)))
+    }
+
+    /// Returns the error for a choice of locks that do not all belong to the client that makes it.
+    #[doc(hidden)]
+    pub fn choice_of_another_client(specs: &[Self]) -> Error {
+        let paths: Vec<_> = specs.iter().map(Self::path).collect();
+        any::invalid(&paths.join(", "), "all of them must come from the client that makes the choice")
     }
 
     /// Sets whether an owner that holds the lock may acquire it again. Default: no.
@@ -291,17 +464,17 @@ impl LockSpec {
 
     /// Returns the claims of this lock for a client with these options, which others see under this name.
     pub(crate) fn claims_of(&self, client: &ClientOptions, identity: &str) -> Result<Vec<Claim>, Error> {
-        if let Kind::Any(members) = &self.kind {
+        if let Kind::Any(_) = &self.kind {
             let claims = self.claims()?;
-            check_choice(&self.path, members, &claims, client.hosts.chroot.len())?;
+            any::check(&self.path, &claims, client.hosts.chroot.len())?;
             return Ok(claims);
         }
         let mut claims = self.claims()?;
         // Done here, because a set may contain sets, and its nodes name the queues of all.
         node_data::write(&mut claims, identity);
         let mut permits = claims.iter().filter_map(|claim| claim.permits.as_ref());
-        permits.try_for_each(|permits| check_permits_fit(permits, client))?;
-        check_set_fits(&self.path, &claims, client)?;
+        permits.try_for_each(|permits| semaphore::check_fits(permits, client))?;
+        all::check_fits(&self.path, &claims, client)?;
         Ok(claims)
     }
 
@@ -325,22 +498,40 @@ impl LockSpec {
             // Two attempts could not tell the other's node from their own, and one that recovers from a lost reply would
             // take it.
             Kind::Exclusive => Ok(vec![Claim::new(&self.path, scheme)]),
-            Kind::Semaphore { limit } => Ok(vec![self.semaphore_claim(*limit, scheme)?]),
-            Kind::All(members) => set_claims(&self.path, members),
+            Kind::Semaphore { .. } if self.reentrant => Err(semaphore::not_reentrant(&self.path)),
+            Kind::Semaphore { limit } => {
+                let permits = semaphore::permits(&self.path, self.permits, *limit, self.limit_at.as_deref())?;
+                let queue = self.claim(&semaphore::queue(&self.path), scheme);
+                Ok(vec![Claim { permits: Some(permits), ..queue }])
+            }
+            Kind::All(members) => Self::claims_of_set(&self.path, members),
             Kind::Any(_) if self.reentrant => {
                 Err(self.invalid("a choice of locks is not reentrant: its locks may be, one by one"))
             }
             Kind::Any(_) if (self.foreign, self.watching) != (Foreign::default(), Watching::default()) => {
                 Err(self.invalid("a choice of locks has no such option: give it to its locks, one by one"))
             }
-            Kind::Any(members) => {
-                Ok(members.iter().map(Self::claims).collect::<Result<Vec<_>, _>>()?.concat())
-            }
+            Kind::Any(members) => Self::claims_of_choice(&self.path, members),
         }
     }
 
+    fn claims_of_set(path: &str, members: &[Self]) -> Result<Vec<Claim>, Error> {
+        if members.iter().any(|member| member.alternatives().is_some()) {
+            return Err(all::invalid(path, "one of them is any of several: acquire that by itself"));
+        }
+        let claims = members.iter().map(Self::claims).collect::<Result<Vec<_>, _>>()?;
+        all::join(path, claims.concat())
+    }
+
+    fn claims_of_choice(path: &str, members: &[Self]) -> Result<Vec<Claim>, Error> {
+        if members.iter().any(|member| member.alternatives().is_some()) {
+            return Err(any::invalid(path, "one of them is such a choice itself: name its locks instead"));
+        }
+        Ok(members.iter().map(Self::claims).collect::<Result<Vec<_>, _>>()?.concat())
+    }
+
     /// Returns a claim with the options that all kinds have.
-    pub(crate) fn claim(&self, directory: &str, scheme: Scheme) -> Claim {
+    fn claim(&self, directory: &str, scheme: Scheme) -> Claim {
         Claim { foreign: self.foreign, watching: self.watching, ..Claim::new(directory, scheme) }
     }
 

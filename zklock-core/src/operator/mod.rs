@@ -1,4 +1,3 @@
-pub(crate) mod browse;
 pub(crate) mod contenders;
 pub(crate) mod observe;
 pub(crate) mod prometheus;

@@ -1,10 +1,11 @@
 use super::*;
+use crate::attempt::shared::Handle;
 use crate::base::clock::{self, virtual_clock};
 use crate::base::error::{ErrorKind, LossReason};
 use crate::machine::Moment;
 use crate::machine::name::Scheme;
 use crate::session::fake::{FakeEnsemble, TIMEOUT};
-use crate::session::pool::{Slot, SlotState};
+use crate::session::pool::{Pool, Slot, SlotState};
 
 /// A mutex whose client has a session of this ensemble.
 fn mutex(ensemble: &FakeEnsemble) -> Arc<LocalQueue> {
@@ -24,11 +25,10 @@ pub(super) fn with_handle(
     passing: Passing,
 ) -> (Arc<LocalQueue>, Handle) {
     let slot = Arc::new(Slot::new(SlotState::Open(ensemble.session())));
-    let (handle, handles) = watch::channel(());
-    let shared = Arc::new(Shared { pool: Pool::of(slot), counters: Arc::default(), handles });
+    let handle = Handle::new(Pool::of(slot), Arc::default());
     let claims = vec![Claim::new("/a", scheme)];
-    let queue = LocalQueue::new("/a".into(), claims, passing, vec![Arc::default()], shared);
-    (Arc::new(queue), Arc::new(handle))
+    let queue = LocalQueue::new("/a".into(), claims, passing, vec![Arc::default()], handle.shared().clone());
+    (Arc::new(queue), handle)
 }
 
 pub(super) fn join(queue: &Arc<LocalQueue>, patience: Patience) -> Ticket {

@@ -1,11 +1,11 @@
 //! The task that runs one member of a double barrier, from the creation of its node to its deletion.
 
-use super::{Member, lost};
+use super::member::{LeaveRequest, Member, lost};
 use crate::attempt::driver::{Driver, SessionSource};
 use crate::attempt::held_at::HeldAt;
+use crate::attempt::shared::Handle;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::progress::Progress;
-use crate::client::client::Client;
 use crate::connect::level::Newer;
 use crate::machine::drive::Machine;
 use crate::machine::member::{self, Answer};
@@ -16,16 +16,9 @@ use crate::zookeeper::node_data;
 use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
 
-/// A request that the member leaves.
-pub(super) struct LeaveRequest {
-    /// Whether all others have left.
-    pub(super) answer: oneshot::Sender<Result<bool, Error>>,
-    pub(super) patience: Patience,
-}
-
 pub(super) struct Membership {
     driver: Driver<member::Member>,
-    client: Client,
+    client: Handle,
     path: Arc<str>,
     progress: Arc<Progress>,
     held_at: Arc<HeldAt>,
@@ -35,19 +28,19 @@ pub(super) struct Membership {
 
 impl Membership {
     pub(super) fn new(
-        client: Client,
+        client: Handle,
+        held_at: Arc<HeldAt>,
         path: Arc<str>,
         members: u32,
         patience: Patience,
         progress: Arc<Progress>,
     ) -> Self {
         let members = usize::try_from(members).unwrap_or(usize::MAX);
-        let data = node_data::of(client.pool().identity());
+        let data = node_data::of(client.pool.identity());
         let machine = Box::new(member::Member::new(&path, members, data, patience));
-        let source = SessionSource::Slot(client.pool().slot().clone());
+        let source = SessionSource::Slot(client.pool.slot().clone());
         // The session does not heal what a member leaves behind, because the name does not show whose it is.
         let driver = Driver::new(machine, source, Vec::new());
-        let held_at = client.held_at(&path);
         Self { driver, client, path, progress, held_at, noted: None }
     }
 
