@@ -5,23 +5,47 @@
 //!
 //! loom runs each of the functions below once for each order, and fails if all threads wait for one another.
 
-#[allow(dead_code, reason = "not all of it is tried here")]
-#[path = "../../zklock-core/src/threads/interrupt.rs"]
-mod interrupt;
-#[allow(dead_code, reason = "not all of it is tried here")]
-#[path = "../../zklock-core/src/threads/park.rs"]
-mod park;
-#[allow(dead_code, reason = "not all of it is tried here")]
-#[path = "../../zklock-core/src/base/progress.rs"]
-mod progress;
+#[path = "../../zklock-core/src/threads"]
+mod threads {
+    #[allow(dead_code, reason = "not all of it is tried here")]
+    pub(crate) mod interrupt;
+    #[allow(dead_code, reason = "not all of it is tried here")]
+    pub(crate) mod park;
+}
 
-/// The items that those files import from their crate.
-mod sync {
-    pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard, atomic};
-    use std::sync::PoisonError;
+#[path = "../../zklock-core/src/base"]
+mod base {
+    #[allow(dead_code, reason = "not all of it is tried here")]
+    pub(crate) mod attempts;
+    #[allow(dead_code, reason = "not all of it is tried here")]
+    pub(crate) mod progress;
 
-    pub(crate) fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    // The other modules that those files import.
+
+    pub(crate) mod sync {
+        pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard, atomic};
+        use std::sync::PoisonError;
+
+        pub(crate) fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+            mutex.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+
+    pub(crate) mod stats {
+        /// Everything else is only counted.
+        #[derive(Default)]
+        pub(crate) struct Counters {
+            pub(crate) attempts: super::attempts::Attempts,
+        }
+    }
+
+    pub(crate) mod clock {
+        use zklock_machine::Moment;
+
+        /// Time does not pass.
+        pub(crate) fn now() -> Moment {
+            Moment::default()
+        }
     }
 }
 
@@ -29,31 +53,14 @@ mod machine {
     pub(crate) use zklock_machine::Moment;
 }
 
-mod stats {
-    /// Everything else is only counted.
-    #[derive(Default)]
-    pub(crate) struct Counters {
-        pub(crate) attempts: crate::progress::Attempts,
-    }
-}
-
-mod clock {
-    use zklock_machine::Moment;
-
-    /// Time does not pass.
-    pub(crate) fn now() -> Moment {
-        Moment::default()
-    }
-}
-
-use interrupt::Interrupt;
+use base::progress::Progress;
+use base::stats::Counters;
+use base::sync::atomic::{AtomicBool, Ordering};
 use loom::thread::spawn;
-use park::Signal;
-use progress::Progress;
-use stats::Counters;
 use std::sync::Arc;
 use std::task::{Context, Waker};
-use sync::atomic::{AtomicBool, Ordering};
+use threads::interrupt::Interrupt;
+use threads::park::Signal;
 
 fn main() {
     let tried: [(&str, fn()); 6] = [

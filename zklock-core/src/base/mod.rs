@@ -1,3 +1,4 @@
+pub(crate) mod attempts;
 pub(crate) mod clock;
 pub(crate) mod error;
 pub(crate) mod files;

@@ -1,8 +1,8 @@
 //! The counters of a client, for its operators.
 
+use crate::base::attempts::Attempts;
 use crate::base::error::LossReason;
 use crate::base::histogram::{Histogram, Recorder};
-use crate::base::progress::Attempts;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
