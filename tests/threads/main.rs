@@ -5,13 +5,12 @@
 //!
 //! loom runs each of the functions below once for each order, and fails if all threads wait for one another.
 
-#[path = "../../zklock-core/src/threads"]
-mod threads {
-    #[allow(dead_code, reason = "not all of it is tried here")]
-    pub(crate) mod interrupt;
-    #[allow(dead_code, reason = "not all of it is tried here")]
-    pub(crate) mod park;
-}
+#[allow(dead_code, reason = "not all of it is tried here")]
+#[path = "../../zklock-core/src/threads/interrupt.rs"]
+mod interrupt;
+#[allow(dead_code, reason = "not all of it is tried here")]
+#[path = "../../zklock-core/src/threads/park.rs"]
+mod park;
 
 #[path = "../../zklock-core/src/base"]
 mod base {
@@ -56,11 +55,11 @@ mod machine {
 use base::progress::Progress;
 use base::stats::Counters;
 use base::sync::atomic::{AtomicBool, Ordering};
+use interrupt::Interrupt;
 use loom::thread::spawn;
+use park::Signal;
 use std::sync::Arc;
 use std::task::{Context, Waker};
-use threads::interrupt::Interrupt;
-use threads::park::Signal;
 
 fn main() {
     let tried: [(&str, fn()); 6] = [

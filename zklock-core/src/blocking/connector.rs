@@ -1,6 +1,6 @@
 //! Connects the client when it is first needed.
 
-use super::hold::Watch;
+use super::watch::Watch;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::stats::Stats;
 use crate::base::sync::lock_ignoring_poison;

@@ -1,20 +1,19 @@
 //! A hold, for threads.
 
-use super::{Interrupt, Wanted};
+use super::loss::Loss;
+use super::wanted::Wanted;
+use super::watch::Watch;
 use crate::base::error::{Error, LossReason};
 use crate::base::owner::Owner;
 use crate::base::wait::Wait;
 use crate::hold::guarded::{Committed, Guarded};
 use crate::hold::hold::{HoldState, Token};
-use crate::threads::descriptors::{Listener, Opened, Told};
+use crate::threads::descriptors::Listener;
 use crate::threads::fork::Process;
 use crate::threads::fork_safe::ForkSafe;
-use crate::threads::io::{Io, check_descriptors};
+use crate::threads::interrupt::Interrupt;
 use crate::zookeeper::ensemble::NodeData;
-use std::fmt;
-use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::task::AbortHandle;
 
 /// A [`Hold`](crate::Hold) whose calls block the calling thread. Dropping it releases the lock in the background.
 #[derive(Debug)]
@@ -256,99 +255,5 @@ impl Hold {
             _ => LossReason::LeaseLapsed,
         };
         Err(Error::lost(reason, self.path()))
-    }
-}
-
-/// The loss of a [`Hold`], which can be waited for. It does not keep the hold.
-///
-/// # Examples
-///
-/// ```no_run
-/// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
-/// let loss = hold.loss();
-/// let watchman = std::thread::spawn(move || loss.wait(None, None));
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-pub struct Loss {
-    core: ForkSafe<crate::hold::hold::Loss>,
-}
-
-impl Loss {
-    /// Returns the core's value.
-    #[doc(hidden)]
-    pub fn core(&self) -> &ForkSafe<crate::hold::hold::Loss> {
-        &self.core
-    }
-
-    /// Returns why the hold was lost; `None` if it is not. It does not wait.
-    pub fn reason(&self) -> Option<LossReason> {
-        self.core.look(Some(self.core.io().opened().loss()), crate::hold::hold::Loss::now)
-    }
-
-    /// Blocks until the hold is lost, but no longer than `timeout`, and returns the reason; `None` if the hold is
-    /// released instead. Without a timeout it waits for ever.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if it is still held then;
-    /// * [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered;
-    /// * [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the hold belongs to the parent process;
-    /// * [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback.
-    pub fn wait(
-        &self,
-        timeout: Option<Duration>,
-        interrupt: Option<&Interrupt>,
-    ) -> Result<Option<LossReason>, Error> {
-        self.core.wait(Wait::at_most(timeout), interrupt, |loss| async { Ok(loss.clone().come().await) })
-    }
-}
-
-/// Keeps a callback registered. Dropping it ends that. See [`Hold::on_lost`] and
-/// [`Client::on_connection`](super::Client::on_connection).
-#[must_use = "dropping it ends the watch"]
-pub struct Watch {
-    task: AbortHandle,
-    opened: Opened,
-    listener: Arc<dyn Told>,
-}
-
-impl Watch {
-    /// Runs `watching` on the I/O thread, which calls the listener.
-    pub(super) fn start<V, F>(
-        io: &Io,
-        listener: Arc<Listener<V>>,
-        watching: impl FnOnce(Weak<Listener<V>>) -> F,
-    ) -> Self
-    where
-        V: Clone + Send + Sync + 'static,
-        F: Future<Output = ()> + Send + 'static,
-    {
-        io.tell(Arc::downgrade(&listener) as Weak<dyn Told>);
-        let (watches, told) = (watching(Arc::downgrade(&listener)), Arc::downgrade(&listener));
-        let task = io.spawn(async move {
-            watches.await;
-            Listener::finish(&told);
-        });
-        Self { task, opened: io.opened(), listener }
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        check_descriptors();
-        if self.opened.are_ours() {
-            self.task.abort();
-        } else {
-            // What the function has belongs to the parent.
-            std::mem::forget(self.listener.clone());
-        }
-    }
-}
-
-impl fmt::Debug for Watch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").finish_non_exhaustive()
     }
 }

@@ -1,11 +1,11 @@
 //! Values that a client makes, such as locks, before it has connected.
 
-use super::Interrupt;
 use super::connector::{Connected, Connector};
 use crate::base::error::Error;
 use crate::base::wait::Wait;
 use crate::threads::call::Call;
 use crate::threads::fork_safe::ForkSafe;
+use crate::threads::interrupt::Interrupt;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 

@@ -1,13 +1,16 @@
 //! A lock, for threads.
 
 use super::connector::{Connected, Connector};
-use super::{Hold, Interrupt, Lazy, Observer};
+use super::hold::Hold;
+use super::lazy::Lazy;
+use super::observer::Observer;
 use crate::base::error::Error;
 use crate::base::owner::Owner;
 use crate::base::wait::Wait;
 use crate::client::spec::LockSpec;
 use crate::operator::contenders::QueuedContender;
 use crate::threads::call::Call;
+use crate::threads::interrupt::Interrupt;
 use crate::threads::io::refuse_to_block;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

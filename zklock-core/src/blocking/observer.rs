@@ -1,6 +1,6 @@
 //! Observing the holder of a lock from a thread.
 
-use super::Lazy;
+use super::lazy::Lazy;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::wait::Wait;
 use crate::operator::contenders::QueuedContender;

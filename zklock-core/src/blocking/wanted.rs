@@ -1,9 +1,9 @@
 //! Tells a thread that others wait for what it holds.
 
-use super::Interrupt;
 use crate::base::error::Error;
 use crate::base::wait::Wait;
 use crate::threads::fork_safe::ForkSafe;
+use crate::threads::interrupt::Interrupt;
 use std::time::Duration;
 
 /// Tells whether others wait for what a [`Hold`](super::Hold) has. It can be polled or waited for.

@@ -1,0 +1,396 @@
+//! A client, for threads.
+
+use super::barrier::Barrier;
+use super::connector::{Connected, Connector};
+use super::double_barrier::DoubleBarrier;
+use super::lock::Lock;
+use super::watch::Watch;
+#[cfg(doc)]
+use crate::ErrorKind;
+use crate::base::error::Error;
+use crate::base::stats::Stats;
+use crate::base::wait::Wait;
+use crate::client::spec::LockSpec;
+use crate::connect::options::ClientOptions;
+use crate::session::connection::ConnectionState;
+use crate::session::guardian::Guardian;
+use crate::threads::call::Call;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A [`Client`](crate::Client) whose calls block the calling thread.
+#[derive(Clone, Debug)]
+pub struct Client {
+    connector: Connector,
+}
+
+impl Client {
+    /// Connects, and returns when a session is open. See [`Client::connect`](crate::Client::connect).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Client::connect`](crate::Client::connect) does. Also:
+    ///
+    /// * [`ErrorKind::Refused`] if the system has no more threads or file descriptors;
+    /// * [`ErrorKind::Deadlock`] in a callback;
+    /// * [`ErrorKind::Forked`] in a child process that cannot connect any more.
+    pub fn connect(options: ClientOptions) -> Result<Self, Error> {
+        let client = Self::lazy(options);
+        client.connect_within(Wait::Forever)?;
+        Ok(client)
+    }
+
+    /// Makes a client that connects when it is first needed. Until then it does nothing. So a program may make a client and
+    /// its locks, fork, and use them in its children, each of which then connects for itself.
+    ///
+    /// The first call connects. That takes no longer than the caller is willing to wait, and never longer than the [connect
+    /// timeout](ClientOptions::connect_timeout). A try that connects may take that long, plus the [try
+    /// timeout](ClientOptions::try_timeout). If many threads need the client at the same time, it connects once. A failure
+    /// is reported to all of them, and the next call tries again.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::{ClientOptions, blocking::Client};
+    ///
+    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// let client = Client::lazy(ClientOptions::new("zk1:2181,zk2:2181")?);
+    /// let lock = client.mutex("/locks/report")?;
+    /// // ... fork ...
+    /// let hold = lock.acquire()?;
+    /// # hold.release()
+    /// # }
+    /// ```
+    pub fn lazy(options: ClientOptions) -> Self {
+        Self { connector: Connector::new(options, None) }
+    }
+
+    /// Calls `listener` like [`on_connection`](Self::on_connection) does, in the process in which the client is first
+    /// needed. If the client is closed before it has connected, the closing thread calls it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_listener(self, listener: impl Fn(ConnectionState) + Send + Sync + 'static) -> Self {
+        Self { connector: self.connector.with_listener(Arc::new(listener)) }
+    }
+
+    /// Connects a [lazy](Self::lazy) client now. Returns when it is connected, at once if it already is.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`connect`](Self::connect) does, also if `wait` ends before the [connect
+    /// timeout](ClientOptions::connect_timeout); and with [`ErrorKind::Closed`] after [`close`](Self::close).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::{ClientOptions, blocking::Client};
+    ///
+    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// let client = Client::lazy(ClientOptions::new("zk1:2181,zk2:2181")?);
+    /// client.connect_within(Duration::from_secs(2))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn connect_within(&self, wait: impl Into<Wait>) -> Result<(), Error> {
+        self.connector.connect(at_most(wait.into()), None).map(drop)
+    }
+
+    /// Starts [`connect_within`](Self::connect_within) in the background. The I/O thread calls `ready` when there is a
+    /// result, so `ready` must not block. The result is a clone of this client.
+    #[doc(hidden)]
+    pub fn start_connecting(
+        &self,
+        wait: impl Into<Wait>,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Call<Self>, Error> {
+        let client = self.clone();
+        self.connector.start(ready, at_most(wait.into()), |_| async { Ok(client) })
+    }
+
+    /// Returns whether it has connected, and has not been closed since. A client whose session is lost still counts as
+    /// connected.
+    #[doc(hidden)]
+    pub fn has_connected(&self) -> bool {
+        self.connector.connected().is_some()
+    }
+
+    /// Returns whether it was used by a process from which this one was forked. It is useless here then.
+    #[doc(hidden)]
+    pub fn is_forked(&self) -> bool {
+        self.connector.is_forked()
+    }
+
+    /// Returns the counters of this client, all zero before it has connected. See [`Client::stats`](crate::Client::stats).
+    pub fn stats(&self) -> Stats {
+        self.connector.stats()
+    }
+
+    /// Returns the session's number; `None` while there is no session, in particular before the client has connected.
+    pub fn session_id(&self) -> Option<i64> {
+        self.connector.look(crate::Client::session_id)
+    }
+
+    /// Returns the session timeout that the servers granted; `None` while there is no session, in particular before the
+    /// client has connected.
+    pub fn session_timeout(&self) -> Option<Duration> {
+        self.connector.look(crate::Client::session_timeout)
+    }
+
+    /// Returns how the client is connected now; `None` if it has not connected yet, or belongs to another process. It costs
+    /// no request.
+    pub fn connection_state(&self) -> Option<ConnectionState> {
+        self.connector.connection_state()
+    }
+
+    /// Calls `listener` with the state of the connection now, and then with each change, until the [`Watch`] is dropped or
+    /// the client is closed. The I/O thread calls it, so it must not block. See [`Connection`](crate::Connection).
+    ///
+    /// If the client has not connected yet, the first call comes when it has connected or is closed. From now on the client
+    /// belongs to this process.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`] if the client belongs to the parent process; [`ErrorKind::Refused`] if the
+    /// system has no more threads or file descriptors.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: &zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let _watch = client.on_connection(|state| eprintln!("the client is {state}"))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_connection(
+        &self,
+        listener: impl FnMut(ConnectionState) + Send + 'static,
+    ) -> Result<Watch, Error> {
+        self.connector.follow(listener)
+    }
+
+    /// Closes the client, which frees every lock that it holds. Returns when the ensemble has confirmed that, or after a
+    /// second. The client does not connect again. See [`Client::close`](crate::Client::close).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`] if the client belongs to the parent process; [`ErrorKind::Deadlock`] in a callback.
+    pub fn close(&self) -> Result<(), Error> {
+        self.connector.close()
+    }
+
+    /// Starts [`close`](Self::close) in the background. `ready` is called when it is done: by the I/O thread, so it must
+    /// not block; or at once if there is nothing to close.
+    #[doc(hidden)]
+    pub fn start_close(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<()>, Error> {
+        self.connector.start_close(ready)
+    }
+
+    /// Starts a guardian, a process that ends the session as soon as this process is dead. It stays until the client is
+    /// closed. A [lazy](Self::lazy) client connects first. See [`Client::guard`](crate::Client::guard).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Client::guard`](crate::Client::guard) does, and as [this module](self#errors) says. A client
+    /// that has not connected yet also fails like [`connect`](Self::connect) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::process::Command;
+    /// use zklock_core::{ClientOptions, blocking::Client};
+    ///
+    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")?)?;
+    /// let mut command = Command::new("zklock");
+    /// command.arg("guardian");
+    /// client.guard(command)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn guard(&self, command: Command) -> Result<(), Error> {
+        let client = self.connector.connect(Wait::Forever, None)?;
+        let guarding = |client: &'_ crate::Client| {
+            let client = client.clone();
+            async move { client.guard(command).await.map(Guardian::keep) }
+        };
+        client.wait(Wait::Forever, None, guarding)
+    }
+
+    /// Starts [`guard`](Self::guard) in the background. `ready` is called when it is done: by the I/O thread, so it must
+    /// not block.
+    #[doc(hidden)]
+    pub fn start_guarding(
+        &self,
+        command: Command,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Call<()>, Error> {
+        let guard =
+            |client: Connected| async move { client.value().guard(command).await.map(Guardian::keep) };
+        self.connector.start(ready, Wait::Forever, guard)
+    }
+
+    /// Makes the lock that `spec` describes. It waits for nothing, and costs no request.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Client::lock`](crate::Client::lock) does; and with [`ErrorKind::Forked`] if the client belongs to the
+    /// parent process.
+    pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
+        Lock::new(&self.connector, spec)
+    }
+
+    /// Makes the mutex at `path`, without a request. See [`Client::mutex`](crate::Client::mutex).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`lock`](Self::lock) does; and with [`ErrorKind::InvalidInput`] if `path` cannot be the path of a lock.
+    pub fn mutex(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::mutex(path)?)
+    }
+
+    /// Makes the read side of the read/write lock at `path`, without a request. See [`Client::read`](crate::Client::read).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    pub fn read(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::read(path)?)
+    }
+
+    /// Makes the write side of the read/write lock at `path`, without a request. See
+    /// [`Client::write`](crate::Client::write).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    pub fn write(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::write(path)?)
+    }
+
+    /// Makes the lock whose holder leads the election at `path`, without a request. See
+    /// [`Client::election`](crate::Client::election).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    pub fn election(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::election(path)?)
+    }
+
+    /// Makes the exclusive lock at `path`, without a request. See [`Client::exclusive`](crate::Client::exclusive).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    pub fn exclusive(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::exclusive(path)?)
+    }
+
+    /// Makes the semaphore at `path` with `limit` permits, without a request. See
+    /// [`Client::semaphore`](crate::Client::semaphore).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does; and with [`ErrorKind::InvalidInput`] for a limit of zero.
+    pub fn semaphore(&self, path: &str, limit: u32) -> Result<Lock, Error> {
+        self.lock(&LockSpec::semaphore(path, limit)?)
+    }
+
+    /// Makes the set of these locks, which are acquired and released together, without a request. See
+    /// [`Client::all`](crate::Client::all).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Client::all`](crate::Client::all) does; and with [`ErrorKind::Forked`] if the client belongs to the
+    /// parent process.
+    pub fn all(&self, locks: &[Lock]) -> Result<Lock, Error> {
+        self.lock(&self.all_of(locks)?)
+    }
+
+    /// Like [`all`](Self::all), but returns a description, which can be given options. See
+    /// [`Client::all_of`](crate::Client::all_of).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`all`](Self::all) does.
+    pub fn all_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
+        let specs = self.specs_of(locks)?;
+        specs.map_or_else(|others| Err(LockSpec::of_another_client(&others)), LockSpec::all)
+    }
+
+    /// Makes the choice of any one of these locks, without a request. See [`Client::any`](crate::Client::any).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Client::any`](crate::Client::any) does; and with [`ErrorKind::Forked`] if the client belongs to the
+    /// parent process.
+    pub fn any(&self, locks: &[Lock]) -> Result<Lock, Error> {
+        self.lock(&self.any_of(locks)?)
+    }
+
+    /// Like [`any`](Self::any), but returns a description.
+    #[doc(hidden)]
+    pub fn any_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
+        let specs = self.specs_of(locks)?;
+        specs.map_or_else(|others| Err(LockSpec::choice_of_another_client(&others)), LockSpec::any)
+    }
+
+    /// Returns the descriptions of these locks. They come as the inner error if not all of the locks belong to this client.
+    fn specs_of(&self, locks: &[Lock]) -> Result<Result<Vec<LockSpec>, Vec<LockSpec>>, Error> {
+        self.connector.refuse_forked()?;
+        let specs = locks.iter().map(|lock| lock.spec().clone()).collect();
+        let are_own = locks.iter().all(|lock| lock.core.connector().is_same(&self.connector));
+        Ok(if are_own { Ok(specs) } else { Err(specs) })
+    }
+
+    /// Makes the barrier at `path`, without a request; it sets nothing. See [`Client::barrier`](crate::Client::barrier).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does.
+    pub fn barrier(&self, path: &str) -> Result<Barrier, Error> {
+        Barrier::new(&self.connector, path)
+    }
+
+    /// Makes the double barrier at `path` for that many members, without a request. See
+    /// [`Client::double_barrier`](crate::Client::double_barrier).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`mutex`](Self::mutex) does; and with [`ErrorKind::InvalidInput`] for zero members.
+    pub fn double_barrier(&self, path: &str, members: u32) -> Result<DoubleBarrier, Error> {
+        DoubleBarrier::new(&self.connector, path, members)
+    }
+
+    /// Writes the number of permits to the node that semaphores name with [`limit_at`](LockSpec::limit_at), and returns
+    /// when that is done. See [`Client::set_limit`](crate::Client::set_limit).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Client::set_limit`](crate::Client::set_limit) does, and as [this module](self#errors) says. A client
+    /// that has not connected yet also fails like [`connect`](Self::connect) does.
+    pub fn set_limit(&self, path: &str, limit: u32) -> Result<(), Error> {
+        let client = self.connector.connect(Wait::Forever, None)?;
+        client.wait(Wait::Forever, None, |client| client.set_limit(path, limit))
+    }
+
+    /// Starts [`set_limit`](Self::set_limit) in the background. The I/O thread calls `ready` when there is a result, so
+    /// `ready` must not block.
+    #[doc(hidden)]
+    pub fn start_set_limit(
+        &self,
+        path: String,
+        limit: u32,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Call<()>, Error> {
+        let set = move |client: Connected| async move { client.value().set_limit(&path, limit).await };
+        self.connector.start(ready, Wait::Forever, set)
+    }
+}
+
+/// A wait of zero ends at once, because connecting cannot be tried the way a lock can.
+fn at_most(wait: Wait) -> Wait {
+    if wait == Wait::Once { Wait::at_most(Some(Duration::ZERO)) } else { wait }
+}

@@ -1,0 +1,128 @@
+//! The double barrier, for threads.
+
+use super::connector::Connector;
+use super::lazy::Lazy;
+use super::member::Member;
+use crate::base::error::Error;
+use crate::base::wait::Wait;
+use crate::threads::call::Call;
+use crate::threads::interrupt::Interrupt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A [`DoubleBarrier`](crate::DoubleBarrier) whose calls block the calling thread.
+///
+/// # Examples
+///
+/// ```no_run
+/// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+/// let member = client.double_barrier("/barriers/round", 3)?.enter()?;
+/// // ... all three have come ...
+/// member.leave()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct DoubleBarrier {
+    core: Lazy<crate::DoubleBarrier>,
+    path: Arc<str>,
+    members: u32,
+}
+
+impl DoubleBarrier {
+    /// Returns the core's double barrier.
+    #[doc(hidden)]
+    pub fn core(&self) -> &Lazy<crate::DoubleBarrier> {
+        &self.core
+    }
+
+    pub(super) fn new(connector: &Connector, path: &str, members: u32) -> Result<Self, Error> {
+        crate::DoubleBarrier::check(path, members)?;
+        let path: Arc<str> = path.into();
+        let at = path.clone();
+        let core = Lazy::new(connector, move |client| client.get()?.double_barrier(&at, members))?;
+        Ok(Self { core, path, members })
+    }
+
+    /// Returns the path of the barrier.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns how many members it takes to open the barrier.
+    pub fn members(&self) -> u32 {
+        self.members
+    }
+
+    /// Enters the barrier, blocks until it is open, and returns the member. While no server answers, it
+    /// goes on waiting. See [`DoubleBarrier::enter`](crate::DoubleBarrier::enter).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`DoubleBarrier::enter`](crate::DoubleBarrier::enter) does, and as [the
+    /// module](super#errors) says. A client that has not connected yet also fails like
+    /// [`Client::connect`](super::Client::connect) does.
+    pub fn enter(&self) -> Result<Member, Error> {
+        self.enter_within(Wait::Forever, None)
+    }
+
+    /// Like [`enter`](Self::enter), but blocks no longer than `timeout`. With zero it goes in only if
+    /// the barrier is open, or opens with this member. See
+    /// [`DoubleBarrier::enter_timeout`](crate::DoubleBarrier::enter_timeout).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`enter`](Self::enter) does. When the time is up it fails with
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if the barrier has not opened, and with
+    /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer. The
+    /// member has left by then, or leaves in the background if the servers take longer than 30 ms.
+    pub fn enter_timeout(&self, timeout: Duration) -> Result<Member, Error> {
+        self.enter_within(timeout, None)
+    }
+
+    /// Like [`enter_timeout`](Self::enter_timeout), but also ends when the interrupt is triggered.
+    /// Without a time it waits for ever.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`enter_timeout`](Self::enter_timeout) does; and with
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered first.
+    pub fn enter_within(
+        &self,
+        wait: impl Into<Wait>,
+        interrupt: Option<&Interrupt>,
+    ) -> Result<Member, Error> {
+        let wait = wait.into();
+        self.core.wait_and_leave(wait, interrupt, |barrier| barrier.enter_within(wait)).and_then(Member::here)
+    }
+
+    /// Like [`enter_timeout`](Self::enter_timeout), but returns at once. The I/O thread calls `ready`
+    /// when there is a result, so `ready` must not block. Dropping the call withdraws. If the barrier
+    /// had opened and the member was not fetched, the member leaves.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(barrier: &zklock_core::blocking::DoubleBarrier) -> Result<(), zklock_core::Error> {
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let call = barrier.start(None, move || sender.send(()).unwrap())?;
+    /// receiver.recv().unwrap();
+    /// if let Some(member) = call.fetch() {
+    ///     member?.leave()?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(hidden)]
+    pub fn start(
+        &self,
+        wait: impl Into<Wait>,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Call<Member>, Error> {
+        let wait = wait.into();
+        let enter = move |barrier: Arc<crate::DoubleBarrier>| async move {
+            barrier.enter_within(wait).await.and_then(Member::here)
+        };
+        self.core.start(ready, wait, enter)
+    }
+}

@@ -1,0 +1,53 @@
+//! The loss of a hold, for threads that do not keep the hold.
+
+use crate::base::error::{Error, LossReason};
+use crate::base::wait::Wait;
+use crate::threads::fork_safe::ForkSafe;
+use crate::threads::interrupt::Interrupt;
+use std::time::Duration;
+
+/// The loss of a [`Hold`], which can be waited for. It does not keep the hold.
+///
+/// # Examples
+///
+/// ```no_run
+/// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+/// let loss = hold.loss();
+/// let watchman = std::thread::spawn(move || loss.wait(None, None));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Loss {
+    pub(super) core: ForkSafe<crate::hold::hold::Loss>,
+}
+
+impl Loss {
+    /// Returns the core's value.
+    #[doc(hidden)]
+    pub fn core(&self) -> &ForkSafe<crate::hold::hold::Loss> {
+        &self.core
+    }
+
+    /// Returns why the hold was lost; `None` if it is not. It does not wait.
+    pub fn reason(&self) -> Option<LossReason> {
+        self.core.look(Some(self.core.io().opened().loss()), crate::hold::hold::Loss::now)
+    }
+
+    /// Blocks until the hold is lost, but no longer than `timeout`, and returns the reason; `None` if the hold is
+    /// released instead. Without a timeout it waits for ever.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if it is still held then;
+    /// * [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered;
+    /// * [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the hold belongs to the parent process;
+    /// * [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback.
+    pub fn wait(
+        &self,
+        timeout: Option<Duration>,
+        interrupt: Option<&Interrupt>,
+    ) -> Result<Option<LossReason>, Error> {
+        self.core.wait(Wait::at_most(timeout), interrupt, |loss| async { Ok(loss.clone().come().await) })
+    }
+}

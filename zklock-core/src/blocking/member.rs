@@ -1,0 +1,102 @@
+//! A member of a double barrier, for threads.
+
+use crate::base::error::{Error, LossReason};
+use crate::base::wait::Wait;
+use crate::threads::fork_safe::ForkSafe;
+use crate::threads::interrupt::Interrupt;
+use std::time::Duration;
+
+/// A [`Member`](crate::Member) whose calls block the calling thread. Dropping it leaves in the
+/// background, without waiting for the others.
+#[derive(Debug)]
+#[must_use = "a member is within the barrier only as long as it is kept: dropping it leaves"]
+pub struct Member {
+    core: ForkSafe<crate::Member>,
+}
+
+impl Member {
+    pub(super) fn here(member: crate::Member) -> Result<Self, Error> {
+        Ok(Self { core: ForkSafe::here(member)? })
+    }
+
+    /// Returns the core's member.
+    #[doc(hidden)]
+    pub fn core(&self) -> &ForkSafe<crate::Member> {
+        &self.core
+    }
+
+    /// Returns the path of the barrier.
+    pub fn path(&self) -> &str {
+        self.core.fixed().path()
+    }
+
+    /// Returns the path of the node that represents this member.
+    pub fn node(&self) -> &str {
+        self.core.fixed().node()
+    }
+
+    /// Returns why the member is lost; `None` if it is not. It does not wait. See
+    /// [`Member::loss`](crate::Member::loss).
+    pub fn loss(&self) -> Option<LossReason> {
+        self.core.look(Some(self.core.io().opened().loss()), crate::Member::loss)
+    }
+
+    /// Blocks until the member is lost, but no longer than `timeout`, and returns the reason. Without a
+    /// timeout it waits for ever. See [`Member::lost`](crate::Member::lost).
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if it is not lost by then;
+    /// * [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered;
+    /// * [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the member belongs to the parent process;
+    /// * [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback.
+    pub fn lost(
+        &self,
+        timeout: Option<Duration>,
+        interrupt: Option<&Interrupt>,
+    ) -> Result<LossReason, Error> {
+        self.core.wait(Wait::at_most(timeout), interrupt, |member| async { Ok(member.lost().await) })
+    }
+
+    /// Leaves, and blocks until all members that are inside now have left. See
+    /// [`Member::leave`](crate::Member::leave).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Member::leave`](crate::Member::leave) does; with
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the member belongs to the parent process, and
+    /// with [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback. In these two cases
+    /// nothing changes.
+    pub fn leave(&self) -> Result<(), Error> {
+        self.leave_within(Wait::Forever, None)
+    }
+
+    /// Leaves, and blocks until all members that are inside now have left, but no longer than
+    /// `timeout`. Zero waits for nobody. See [`Member::leave_timeout`](crate::Member::leave_timeout).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`leave`](Self::leave) does. When the time is up it fails with
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if others are still inside, and with
+    /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer. The
+    /// member has left all the same, or leaves in the background.
+    pub fn leave_timeout(&self, timeout: Duration) -> Result<(), Error> {
+        self.leave_within(timeout, None)
+    }
+
+    /// Like [`leave_timeout`](Self::leave_timeout), but also ends when the interrupt is triggered.
+    /// Without a time it waits for ever.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`leave_timeout`](Self::leave_timeout) does; and with
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered first.
+    /// The member leaves all the same.
+    pub fn leave_within(&self, wait: impl Into<Wait>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
+        let wait = wait.into();
+        // A thread that must not wait must not change anything.
+        let leaving = self.core.get_to_wait()?.begin_to_leave(wait)?;
+        // It keeps the deadline by itself.
+        self.core.wait(Wait::Forever, interrupt, |_| leaving)
+    }
+}

@@ -1,0 +1,55 @@
+//! A callback that is registered.
+
+use crate::threads::descriptors::{Listener, Opened, Told};
+use crate::threads::io::{Io, check_descriptors};
+use std::fmt;
+use std::sync::{Arc, Weak};
+use tokio::task::AbortHandle;
+
+/// Keeps a callback registered. Dropping it ends that. See [`Hold::on_lost`] and
+/// [`Client::on_connection`](super::Client::on_connection).
+#[must_use = "dropping it ends the watch"]
+pub struct Watch {
+    task: AbortHandle,
+    opened: Opened,
+    listener: Arc<dyn Told>,
+}
+
+impl Watch {
+    /// Runs `watching` on the I/O thread, which calls the listener.
+    pub(super) fn start<V, F>(
+        io: &Io,
+        listener: Arc<Listener<V>>,
+        watching: impl FnOnce(Weak<Listener<V>>) -> F,
+    ) -> Self
+    where
+        V: Clone + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        io.tell(Arc::downgrade(&listener) as Weak<dyn Told>);
+        let (watches, told) = (watching(Arc::downgrade(&listener)), Arc::downgrade(&listener));
+        let task = io.spawn(async move {
+            watches.await;
+            Listener::finish(&told);
+        });
+        Self { task, opened: io.opened(), listener }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        check_descriptors();
+        if self.opened.are_ours() {
+            self.task.abort();
+        } else {
+            // What the function has belongs to the parent.
+            std::mem::forget(self.listener.clone());
+        }
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").finish_non_exhaustive()
+    }
+}
