@@ -132,8 +132,8 @@ fn execute(arguments: &Arguments, words: &[OsString], worker: Option<&OsStr>) ->
             Command::Bench(bench) => bench.execute(connection).await?,
             Command::Quickstart(_) => {}
             Command::Testing(testing) => testing.execute()?,
-            Command::Completions(completions) => completions.execute()?,
-            Command::Man(man) => man.execute()?,
+            Command::Completions(completions) => completions.execute(Arguments::command())?,
+            Command::Man(man) => man.execute(Arguments::command())?,
         }
         Ok(Exit::Done.into())
     })

@@ -1,9 +1,8 @@
-//! `zklock completions` and `zklock man`: made from the command line's own definition.
+//! `zklock completions` and `zklock man`: made from the definition of the command line.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::arguments::Arguments;
 use crate::failure::Failure;
 use crate::output::print;
 
@@ -18,12 +17,12 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn execute(&self) -> Result<(), Failure> {
+    pub(crate) fn execute(&self, mut whole: Command) -> Result<(), Failure> {
         let Ok(shell) = self.shell.parse::<Shell>() else {
             return Err(Failure::usage(format!("no completions for {}", self.shell)));
         };
         let mut text = Vec::new();
-        clap_complete::generate(shell, &mut Arguments::command(), "zklock", &mut text);
+        clap_complete::generate(shell, &mut whole, "zklock", &mut text);
         print(&String::from_utf8_lossy(&text))
     }
 }
@@ -38,8 +37,7 @@ pub(crate) struct Man {
 }
 
 impl Man {
-    pub(crate) fn execute(&self) -> Result<(), Failure> {
-        let mut whole = Arguments::command();
+    pub(crate) fn execute(&self, mut whole: Command) -> Result<(), Failure> {
         whole.build();
         let page = match &self.command {
             None => whole,
