@@ -31,6 +31,7 @@ mod clock;
 mod configuration;
 mod connect;
 mod contenders;
+mod descendants;
 mod doctor;
 mod duration;
 mod exit;

@@ -9,7 +9,6 @@
 //! It has one thread and no runtime, because it must work when nothing else does. It talks to the servers only when nothing
 //! is left of the job, and `zklock run` is dead, to end the session (see [`guardian`](crate::guardian)).
 
-mod descendants;
 mod plan;
 
 use std::ffi::OsString;
@@ -32,11 +31,10 @@ use rustix::time::{
 };
 
 use crate::clock::Moment;
+use crate::descendants::{BETWEEN_LOOKS, News, code, is_group_there, kill_children, news, signal_group};
 use crate::guardian::Guardian;
 use crate::launch;
 use crate::orders::{Cause, Ended, Lines, Order, Report, Start, line};
-use descendants::{News, code, kill_children, news, signal_group};
-pub(crate) use descendants::{is_group_there, kill_all};
 use plan::{Plan, Step};
 
 /// The first word of its command line, by which `main` knows it.
@@ -44,9 +42,6 @@ pub(crate) const WORD: &str = "__warden";
 
 /// The job's input, output and errors.
 const STREAMS: usize = 3;
-
-/// How often to look at a job that is being killed, for processes that were born meanwhile, or whose end nobody reports.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// The warden's `main`.
 pub(crate) fn main(command: &[OsString]) -> ExitCode {

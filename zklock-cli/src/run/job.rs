@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open,
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 
+use crate::descendants;
 use crate::orders::{Lines, Order, Report, Start, line};
 use crate::warden;
 
@@ -92,7 +93,7 @@ impl Job {
         let _ = self.warden.kill();
         let _ = self.warden.wait();
         if let Some(group) = self.group {
-            warden::kill_all(group);
+            descendants::kill_all(group);
         }
     }
 }

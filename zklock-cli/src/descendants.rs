@@ -6,11 +6,15 @@
 //! stranger is hit.
 
 use std::fs;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, test_kill_process_group, wait,
 };
+
+/// How often to look at a job that is being killed, for processes that were born meanwhile, or whose end nobody reports.
+pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// Sends a signal to a group. A group that is gone needs none.
 pub(crate) fn signal_group(group: Pid, signal: Signal) {
@@ -69,7 +73,7 @@ pub(crate) fn kill_all(group: Pid) {
         kill_children();
         match news() {
             News::Of(..) => {}
-            News::Nothing => std::thread::sleep(super::BETWEEN_LOOKS),
+            News::Nothing => std::thread::sleep(BETWEEN_LOOKS),
             News::NoChildren => return,
         }
     }
