@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 /// A moment on a clock that keeps running while the machine is suspended. The ensemble's clock keeps running too, so a
@@ -38,5 +38,12 @@ impl Moment {
     /// Returns how long after another; zero if it is not later.
     pub(crate) fn since(self, other: Self) -> Duration {
         self.0.saturating_sub(other.0)
+    }
+}
+
+pub(crate) fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
     }
 }

@@ -1,7 +1,12 @@
 //! The messages between `zklock run` and the warden of its job: JSON, one on each line, over a pair of sockets.
 
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zklock_core::SessionKey;
@@ -154,4 +159,21 @@ impl Lines {
         // Both ends are this program, so it can read every message.
         serde_json::from_slice(&line).ok()
     }
+}
+
+/// Receives bytes, and four descriptors at most. Returns how many bytes have come.
+pub(crate) fn receive_with_descriptors(
+    socket: &UnixStream,
+    bytes: &mut [u8],
+    descriptors: &mut Vec<OwnedFd>,
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            descriptors.extend(received);
+        }
+    }
+    Ok(received.bytes)
 }

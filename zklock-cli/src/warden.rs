@@ -12,8 +12,7 @@
 mod plan;
 
 use std::ffi::OsString;
-use std::io::{self, IoSliceMut, Write};
-use std::mem::MaybeUninit;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -22,19 +21,19 @@ use std::time::Duration;
 
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal, set_child_subreaper};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
-use crate::clock::Moment;
+use crate::clock::{Moment, timespec};
 use crate::descendants::{BETWEEN_LOOKS, News, code, is_group_there, kill_children, news, signal_group};
 use crate::guardian::Guardian;
 use crate::launch;
-use crate::orders::{Cause, Ended, Lines, Order, Report, Start, line};
+use crate::orders::{Cause, Ended, Lines, Order, Report, Start, line, receive_with_descriptors};
 use plan::{Plan, Step};
 
 /// The first word of its command line, by which `main` knows it.
@@ -105,23 +104,6 @@ fn receive_start(socket: &UnixStream) -> io::Result<Option<(Start, Vec<OwnedFd>)
             return Ok(Some((start, received_descriptors)));
         }
     }
-}
-
-/// Receives bytes, and four descriptors at most. Returns how many bytes have come.
-pub(crate) fn receive_with_descriptors(
-    socket: &UnixStream,
-    bytes: &mut [u8],
-    descriptors: &mut Vec<OwnedFd>,
-) -> io::Result<usize> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let received = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    for message in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(received) = message {
-            descriptors.extend(received);
-        }
-    }
-    Ok(received.bytes)
 }
 
 fn launch(command: &[OsString], start: &Start, streams: Vec<OwnedFd>) -> io::Result<Pid> {
@@ -328,12 +310,5 @@ impl Warden {
         if let Some(socket) = &mut self.socket {
             let _ = socket.write_all(&line(report));
         }
-    }
-}
-
-pub(crate) fn timespec(duration: Duration) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: duration.subsec_nanos().into(),
     }
 }
