@@ -14,8 +14,8 @@ use crate::connect::{Connection, Source, options_for};
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::orders::Limits;
 use crate::output::{print, print_json};
+use crate::processes::orders::Limits;
 use finding::{Finding, Findings};
 
 /// A write that takes longer than this makes every lock slow.

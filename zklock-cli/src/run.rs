@@ -13,14 +13,14 @@ use nix::sys::signal::Signal;
 use tokio::time::sleep;
 use zklock_core::{Client, ClientOptions, Error, ErrorKind, Hold, HoldState, Lock, LockSpec, Owner, Wait};
 
-use crate::clock::Moment;
 use crate::connect::{Connection, not_connected};
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::guardian;
-use crate::orders::{Cause, Guard, Limits};
-use crate::signals::Signals;
+use crate::processes::clock::Moment;
+use crate::processes::guardian;
+use crate::processes::orders::{Cause, Guard, Limits};
+use crate::processes::signals::Signals;
 use watch::Watch;
 
 /// Run a command while a lock is held

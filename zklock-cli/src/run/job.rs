@@ -13,9 +13,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open,
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 
-use crate::descendants;
-use crate::orders::{Lines, Order, Report, Start, line};
-use crate::warden;
+use crate::processes::descendants;
+use crate::processes::orders::{Lines, Order, Report, Start, line};
+use crate::processes::warden;
 
 #[derive(Debug)]
 pub(super) struct Job {

@@ -8,13 +8,13 @@ use tokio::time::{MissedTickBehavior, interval};
 use zklock_core::{ErrorKind, Hold, HoldState};
 
 use super::job::Job;
-use crate::clock::Moment;
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::orders::{Cause, Ended, Guard, Limits, Order, Report, Start};
-use crate::signals::{Signals, Whom, suspend};
-use crate::terminal::Terminal;
+use crate::processes::clock::Moment;
+use crate::processes::orders::{Cause, Ended, Guard, Limits, Order, Report, Start};
+use crate::processes::signals::{Signals, Whom, suspend};
+use crate::processes::terminal::Terminal;
 
 /// The warden is told of a change of the lease that is greater than this.
 const NOTABLE: Duration = Duration::from_millis(1);

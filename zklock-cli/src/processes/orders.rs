@@ -11,8 +11,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zklock_core::SessionKey;
 
-use crate::clock::Moment;
 use crate::connect::Connection;
+use crate::processes::clock::Moment;
 
 /// A message from `zklock run` to the warden.
 #[derive(Debug, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use rustix::process::{Signal, getpgrp, getppid, set_parent_process_death_signal}
 use rustix::termios::tcsetpgrp;
 
 use crate::exit::Exit;
-use crate::terminal;
+use crate::processes::terminal;
 
 /// The first word of its command line, by which `main` knows it.
 pub(crate) const WORD: &str = "__launch";

@@ -7,8 +7,8 @@
 //!      `----------------------------------------'
 //! ```
 
-use crate::clock::Moment;
-use crate::orders::{Cause, Limits, Start};
+use crate::processes::clock::Moment;
+use crate::processes::orders::{Cause, Limits, Start};
 
 #[derive(Debug)]
 pub(super) struct Plan {

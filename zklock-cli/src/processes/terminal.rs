@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use rustix::process::{Pid, getpgrp};
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
 
-use crate::descendants::is_group_there;
+use crate::processes::descendants::is_group_there;
 
 /// Returns the terminal that controls this process, if one does.
 pub(crate) fn open() -> Option<File> {

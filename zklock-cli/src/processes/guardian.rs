@@ -20,12 +20,12 @@ use rustix::net::sockopt::socket_type;
 use serde::Deserialize;
 use zklock_core::{ClientOptions, Error, SessionEnd, SessionKey};
 
-use crate::clock::{Moment, timespec};
 use crate::connect::Connection;
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::orders::{Guard, Lines, receive_with_descriptors};
+use crate::processes::clock::{Moment, timespec};
+use crate::processes::orders::{Guard, Lines, receive_with_descriptors};
 
 /// The first word of its command line, by which `main` knows it. It is for programs, so help and completions do not show
 /// it.

@@ -7,7 +7,7 @@
 //! process group of its own, so that no signal for the job or for `zklock run` hits it, and its name is not `zklock`.
 //!
 //! It has one thread and no runtime, because it must work when nothing else does. It talks to the servers only when nothing
-//! is left of the job, and `zklock run` is dead, to end the session (see [`guardian`](crate::guardian)).
+//! is left of the job, and `zklock run` is dead, to end the session (see [`guardian`](crate::processes::guardian)).
 
 mod plan;
 
@@ -29,11 +29,13 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
-use crate::clock::{Moment, timespec};
-use crate::descendants::{BETWEEN_LOOKS, News, code, is_group_there, kill_children, news, signal_group};
-use crate::guardian::Guardian;
-use crate::launch;
-use crate::orders::{Cause, Ended, Lines, Order, Report, Start, line, receive_with_descriptors};
+use crate::processes::clock::{Moment, timespec};
+use crate::processes::descendants::{
+    BETWEEN_LOOKS, News, code, is_group_there, kill_children, news, signal_group,
+};
+use crate::processes::guardian::Guardian;
+use crate::processes::launch;
+use crate::processes::orders::{Cause, Ended, Lines, Order, Report, Start, line, receive_with_descriptors};
 use plan::{Plan, Step};
 
 /// The first word of its command line, by which `main` knows it.
