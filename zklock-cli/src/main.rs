@@ -3,18 +3,18 @@
 //! ```text
 //! .          main arguments                         the command line
 //!            configuration                          a file with options of the connection
-//!            run                                    a command that runs while a lock is held
+//! commands   run                                    a command that runs while a lock is held
 //!            ls tree intervene                      who holds and who waits; takes locks from others
-//!            contenders
+//!            contenders                             the contenders of a lock, as those three show them
 //!            doctor bench quickstart testing paper  the other commands
 //! processes  warden                                 ends the command in time: another process, of this program
 //!            launch                                 becomes the command: likewise
 //!            guardian                               ends the session of a process that is dead: for the warden, and a process of its own
 //!            orders                                 what these processes say to each other
 //!            terminal signals descendants clock
-//! .          connect output
+//! .          connect output                         how any command connects, and what it prints
 //!            failure duration
-//!            exit
+//!            exit                                   the exit codes
 //! ```
 
 #![forbid(unsafe_code)]
@@ -29,23 +29,14 @@ macro_rules! say {
 }
 
 mod arguments;
-mod bench;
+mod commands;
 mod configuration;
 mod connect;
-mod contenders;
-mod doctor;
 mod duration;
 mod exit;
 mod failure;
-mod intervene;
-mod ls;
 mod output;
-mod paper;
 mod processes;
-mod quickstart;
-mod run;
-mod testing;
-mod tree;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -54,6 +45,7 @@ use clap::{CommandFactory, FromArgMatches};
 use nix::sys::signal::SigSet;
 
 use arguments::{Arguments, Command};
+use commands::quickstart;
 use configuration::Configuration;
 use connect::Connection;
 use exit::Exit;

@@ -5,8 +5,8 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use clap::Args;
 use zklock_core::Client;
 
+use crate::commands::contenders::{self, Entry, Found};
 use crate::connect::Connection;
-use crate::contenders::{self, Entry, Found};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{print, print_json};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use zklock_core::Client;
 
+use crate::commands::contenders::{self, Entry};
 use crate::connect::Connection;
-use crate::contenders::{self, Entry};
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::{columns, harmless, print, print_json};
@@ -113,7 +113,7 @@ fn changes(before: Option<&[Entry]>, now: &[Entry]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contenders::Way;
+    use crate::commands::contenders::Way;
 
     fn entry(name: &str, token: u64, holds: bool) -> Entry {
         let text = || name.to_owned();

@@ -6,8 +6,8 @@ use clap::Args;
 use serde::Serialize;
 use zklock_core::Client;
 
+use crate::commands::contenders::{self, Entry};
 use crate::connect::Connection;
-use crate::contenders::{self, Entry};
 use crate::failure::Failure;
 use crate::output::{columns, harmless, print, print_json};
 
