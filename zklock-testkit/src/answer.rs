@@ -3,9 +3,9 @@
 use crate::access::{self, right};
 use crate::code::{Code, opcode, xid};
 use crate::jute::{Writer, length};
+use crate::node::Node;
 use crate::request::{Look, OldWatches, Request, Write};
 use crate::transaction::Done;
-use crate::tree::Node;
 use crate::watches::{EventType, Mode, Side};
 use crate::world::{Asked, Moment, World};
 

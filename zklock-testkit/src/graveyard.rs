@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::tree::Node;
+use crate::node::Node;
 
 const NODES: usize = 4096;
 const BYTES: usize = 16 << 20;

@@ -55,6 +55,7 @@ mod hub;
 mod jute;
 mod kind;
 mod net;
+mod node;
 mod path;
 mod profile;
 #[doc(hidden)]

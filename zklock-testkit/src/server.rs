@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use crate::fault::{Fault, Injected};
 use crate::hub::{Hub, State};
+use crate::node::{Lifetime, Node};
 use crate::profile::Profile;
-use crate::tree::{Lifetime, Node};
 use crate::world::Settings;
 use crate::{access, path, words};
 

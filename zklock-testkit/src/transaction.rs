@@ -7,11 +7,12 @@ use std::collections::HashMap;
 
 use crate::access::{self, Id, Wanted, right};
 use crate::code::{Code, opcode};
+use crate::node::{Lifetime, Node, TTL_MAX};
 use crate::path;
 use crate::profile::Profile;
 use crate::request::{Create, Write};
 use crate::stat::Stat;
-use crate::tree::{Lifetime, Node, TTL_MAX, Tree};
+use crate::tree::Tree;
 use crate::watches::{Change, EventType};
 
 /// The client that does it, and the time.
