@@ -3,9 +3,6 @@
 use crate::code::Code;
 use crate::profile::Profile;
 
-/// Nodes that always exist.
-pub(crate) const SPECIAL: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
-
 /// ZooKeeper's rules for the path of a node. It checks UTF-16 units.
 pub(crate) fn validate(profile: Profile, path: &str) -> Result<(), Code> {
     let Some(below) = path.strip_prefix('/') else { return Err(Code::BadArguments) };

@@ -8,6 +8,9 @@ use crate::code::{Code, opcode};
 const OURS: &str =
     concat!("-zklock-testkit-", env!("CARGO_PKG_VERSION"), ", in memory, for development and tests");
 
+/// Nodes that always exist.
+pub(crate) const SPECIAL: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Profile {
     #[default]
@@ -125,7 +128,7 @@ impl Profile {
     /// The nodes of a new server.
     pub(crate) fn first_nodes(self) -> &'static [&'static str] {
         match self {
-            Self::V3_8 => &crate::path::SPECIAL,
+            Self::V3_8 => &SPECIAL,
             Self::V3_4 => &["/", "/zookeeper", "/zookeeper/quota"],
             Self::Keeper25 => &["/"],
         }

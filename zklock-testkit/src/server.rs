@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::fault::{Fault, Injected};
 use crate::hub::{Hub, State};
 use crate::node::{Lifetime, Node};
-use crate::profile::Profile;
+use crate::profile::{Profile, SPECIAL};
 use crate::world::Settings;
 use crate::{access, path, words};
 
@@ -274,7 +274,7 @@ impl Server {
         self.hub.change(|state| {
             let now = state.clock.now();
             let all = crate::tree::listing(&state.world.tree, path);
-            let doomed = || all.keys().rev().filter(|path| !path::SPECIAL.contains(&path.as_str()));
+            let doomed = || all.keys().rev().filter(|path| !SPECIAL.contains(&path.as_str()));
             for path in doomed() {
                 state.world.transaction(now, 0, |transaction| transaction.end_node(path));
             }
