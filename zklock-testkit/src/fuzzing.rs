@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::frame::{self, Incoming};
+use crate::report;
 use crate::server::Server;
-use crate::words;
 use crate::world::{Effect, Moment, World};
 
 /// Feeds bytes to a server as anybody could: as one stream, including lengths, or as the messages of two connections
@@ -34,7 +34,7 @@ pub fn converse(bytes: &[u8]) -> usize {
         } else {
             match frame::next(&mut rest, is_first, longest) {
                 Ok(Incoming::Message(message)) => (1, message),
-                Ok(Incoming::Word(word)) => return words::answer(word, &world).len(),
+                Ok(Incoming::Word(word)) => return report::answer(word, &world).len(),
                 Err(_) => break,
             }
         };

@@ -13,7 +13,7 @@ use crate::code::opcode;
 use crate::fault::{Action, Script};
 use crate::jute::Reader;
 use crate::kind::{self, Kind};
-use crate::words;
+use crate::report;
 use crate::world::{Effect, Settings, World};
 
 /// How much may wait to be read by one client. A client with more than this is cut off.
@@ -189,7 +189,7 @@ impl Hub {
         loop {
             let changed = Arc::clone(&state.links.get(&link)?.changed);
             if !state.is_frozen {
-                return Some(words::answer(word, &state.world));
+                return Some(report::answer(word, &state.world));
             }
             state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }

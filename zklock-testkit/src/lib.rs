@@ -60,6 +60,7 @@ mod path;
 mod profile;
 #[doc(hidden)]
 pub mod replicas;
+mod report;
 mod request;
 mod server;
 mod stat;
