@@ -14,7 +14,7 @@
 //!    |
 //!   world    sessions and connections; time is a parameter, what to send is the answer
 //!    |
-//!   answer   one request, one answer       request  what is read from the wire (jute)
+//!    |                                      request  what is read from the wire (jute)
 //!    |
 //!   transaction   may it be done?          watches  who hears of it
 //!    |
@@ -41,8 +41,6 @@
 struct Readme;
 
 mod access;
-mod answer;
-mod authenticate;
 mod clock;
 mod code;
 pub mod console;
