@@ -14,7 +14,8 @@ use crate::fault::{Action, Script};
 use crate::jute::Reader;
 use crate::kind::{self, Kind};
 use crate::report;
-use crate::world::{Effect, Settings, World};
+use crate::settings::Settings;
+use crate::world::{Effect, World};
 
 /// How much may wait to be read by one client. A client with more than this is cut off.
 const MAX_BACKLOG: usize = 64 << 20;

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use crate::access;
 use crate::server::Server as Embedded;
+use crate::settings::Settings;
 use crate::world::Moment;
 use leading::Leadership;
 use server::{Role, Server};
@@ -166,7 +167,7 @@ impl Replicas {
     pub fn new(count: usize, timing: Timing, dice: Dice) -> Self {
         let settings = Embedded::builder().tick(timing.tick).into_settings();
         let (shortest, longest) = timing.sessions;
-        let settings = crate::world::Settings { session_timeouts: (shortest, longest), ..settings };
+        let settings = Settings { session_timeouts: (shortest, longest), ..settings };
         let moment = moment(Duration::ZERO);
         let servers = (0..count).map(|_| Server::new(settings.clone(), moment)).collect();
         let mut all = Self {

@@ -1,6 +1,7 @@
 //! The answers to four-letter words.
 
-use crate::world::{Connection, World};
+use crate::connection::Connection;
+use crate::world::World;
 
 pub(crate) fn answer(word: &str, world: &World) -> String {
     match word {
@@ -8,13 +9,13 @@ pub(crate) fn answer(word: &str, world: &World) -> String {
             format!("{word} is not executed because it is not in the whitelist.\n")
         }
         "conf" => format!("clientPort={}\n{}", world.settings.port, lines(&configuration(world), '=')),
-        "cons" => connections(world, Connection::in_full) + "\n",
+        "cons" => connections(world, in_full) + "\n",
         "envi" => format!("Environment:\n{}", lines(&environment(world), '=')),
         "isro" => "rw".to_owned(),
         "mntr" => figures(world).into_iter().map(|(name, value)| format!("zk_{name}\t{value}\n")).collect(),
         "ruok" => "imok".to_owned(),
         "stat" => {
-            let clients = connections(world, Connection::in_short);
+            let clients = connections(world, in_short);
             format!("{}Clients:\n{clients}\n{}", greeting(world), summary(world))
         }
         "wchs" => world.watches.summary(),
@@ -100,31 +101,32 @@ fn connections(world: &World, line: impl Fn(&Connection, &World) -> String) -> S
     world.connections.values().map(|connection| line(connection, world)).collect()
 }
 
-impl Connection {
-    /// The session of a connection, and its statistics. A connection that sent a word is not read from any more.
-    fn head(&self) -> String {
-        let listens = u8::from(self.session.is_some() || self.received == 0);
-        format!(" /{}[{listens}](queued=0,recved={},sent={}", self.peer, self.received, self.sent)
-    }
+/// The session of a connection, and its statistics. A connection that sent a word is not read from any more.
+fn head(connection: &Connection) -> String {
+    let listens = u8::from(connection.session.is_some() || connection.received == 0);
+    format!(
+        " /{}[{listens}](queued=0,recved={},sent={}",
+        connection.peer, connection.received, connection.sent
+    )
+}
 
-    fn in_short(&self, _: &World) -> String {
-        self.head() + ")\n"
-    }
+fn in_short(connection: &Connection, _: &World) -> String {
+    head(connection) + ")\n"
+}
 
-    fn in_full(&self, world: &World) -> String {
-        let session = self.session.and_then(|id| Some((id, world.sessions.get(&id)?)));
-        let Some((id, session)) = session else { return self.in_short(world) };
-        format!(
-            "{},sid={id:#x},lop={},est={},to={},lcxid={:#x},lzxid={:#x},lresp={},llat=0,minlat=0,avglat=0,maxlat=0)\n",
-            self.head(),
-            self.last.operation,
-            self.since,
-            session.timeout.as_millis(),
-            self.last.xid,
-            self.last.zxid,
-            self.last.answered.as_millis(),
-        )
-    }
+fn in_full(connection: &Connection, world: &World) -> String {
+    let session = connection.session.and_then(|id| Some((id, world.sessions.get(&id)?)));
+    let Some((id, session)) = session else { return in_short(connection, world) };
+    format!(
+        "{},sid={id:#x},lop={},est={},to={},lcxid={:#x},lzxid={:#x},lresp={},llat=0,minlat=0,avglat=0,maxlat=0)\n",
+        head(connection),
+        connection.last.operation,
+        connection.since,
+        session.timeout.as_millis(),
+        connection.last.xid,
+        connection.last.zxid,
+        connection.last.answered.as_millis(),
+    )
 }
 
 fn figures(world: &World) -> Vec<(&'static str, String)> {

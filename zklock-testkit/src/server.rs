@@ -15,7 +15,7 @@ use crate::fault::{Fault, Injected};
 use crate::hub::{Hub, State};
 use crate::node::{Lifetime, Node};
 use crate::profile::{Profile, SPECIAL};
-use crate::world::Settings;
+use crate::settings::Settings;
 use crate::{access, path, words};
 
 /// How long a server waits for its threads when it ends.

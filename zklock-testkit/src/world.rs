@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use crate::access::{self, Id, right};
 use crate::code::{Code, opcode, xid};
+use crate::connection::{Connection, Last};
 use crate::jute::{Malformed, Reader, Writer, length};
 use crate::kind::Kind;
 use crate::node::Node;
-use crate::profile::Profile;
 use crate::request::{self, Look, OldWatches, Request, Write};
+use crate::settings::Settings;
 use crate::transaction::{Context, Done, Transaction};
 use crate::tree::Tree;
 use crate::watches::{Change, EventType, Mode, Side, Watches};
@@ -26,25 +27,6 @@ use crate::words;
 const MAX_ANSWER: usize = 16 << 20;
 
 type Body = Result<Writer, Code>;
-
-/// The configuration of a server.
-#[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    pub(crate) tick: Duration,
-    pub(crate) session_timeouts: (Duration, Duration),
-    pub(crate) container_check: Duration,
-    pub(crate) extended_types: bool,
-    pub(crate) local_sessions: bool,
-    /// The imitated server.
-    pub(crate) profile: Profile,
-    /// The longest message that is accepted.
-    pub(crate) max_frame: usize,
-    pub(crate) max_connections: usize,
-    /// The four-letter words that are answered.
-    pub(crate) words: words::Allowed,
-    /// The address that it listens on.
-    pub(crate) port: u16,
-}
 
 /// A point in time.
 #[derive(Debug, Clone, Copy)]
@@ -84,29 +66,6 @@ pub(crate) struct Session {
     /// When it ends unless the server hears from it.
     expires: Duration,
     pub(crate) connection: Option<u64>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Connection {
-    pub(crate) session: Option<i64>,
-    /// The identities that it has proven. Its address counts as one.
-    pub(crate) shown: Vec<Id>,
-    pub(crate) peer: SocketAddr,
-    /// When it was opened, by the wall clock, in ms.
-    pub(crate) since: i64,
-    pub(crate) received: u64,
-    pub(crate) sent: u64,
-    pub(crate) last: Last,
-}
-
-/// The last request of a connection, for `cons`.
-#[derive(Debug)]
-pub(crate) struct Last {
-    pub(crate) operation: &'static str,
-    pub(crate) xid: i32,
-    pub(crate) zxid: i64,
-    /// When it was answered, since the start.
-    pub(crate) answered: Duration,
 }
 
 #[derive(Debug)]

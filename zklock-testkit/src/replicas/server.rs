@@ -7,8 +7,9 @@ use super::ghosts::Ghosts;
 use super::{Answer, Asked, Entry, Event, Leadership, Replicas, moment};
 use crate::code::opcode;
 use crate::request::is_write;
+use crate::settings::Settings;
 use crate::world::replica::Greeting;
-use crate::world::{Effect, Moment, Settings, World};
+use crate::world::{Effect, Moment, World};
 
 pub(super) enum Role {
     Leading(Leadership),

@@ -11,7 +11,7 @@ use super::{Server, StartError};
 use crate::clock::Clock;
 use crate::hub::Hub;
 use crate::profile::UnknownProfile;
-use crate::world::Settings;
+use crate::settings::Settings;
 use crate::{net, words};
 
 /// Settings for a [`Server`].
