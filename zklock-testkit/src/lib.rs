@@ -8,17 +8,21 @@
 //! what it does not support.
 //!
 //! ```text
-//!   net      sockets and threads           fault    which message, and what happens to it
-//!    |                                       |
-//!   hub      one lock; where faults strike --+--- clock (can be put forward)
-//!    |
-//!   world    sessions and connections; time is a parameter, what to send is the answer
-//!    |
-//!    |                                      request  what is read from the wire (jute)
-//!    |
-//!   transaction   may it be done?          watches  who hears of it
-//!    |
-//!   tree     the nodes, with undo         graveyard  what was deleted lately
+//! .  console fuzzing replicas  for the program, for fuzzing, and for simulations
+//!    server                    the API
+//!    net                       sockets and threads
+//!    hub                       one lock; where faults strike
+//!    fault clock               which message, and what happens to it; a clock that can be put forward
+//!    report                    the answers to four-letter words
+//!    world                     sessions and connections; time is a parameter, what to send is the answer
+//!    transaction               may it be done?
+//!    tree watches              the nodes, with undo; who hears of a change
+//!    graveyard                 what was deleted lately
+//!    node connection settings
+//!    request frame             what is read from the wire
+//!    access stat path words kind
+//!    profile                   the servers that can be imitated
+//!    jute code
 //! ```
 //!
 //! # Examples
