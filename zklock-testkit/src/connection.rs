@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::access::Id;
+use crate::wire::access::Id;
 
 #[derive(Debug)]
 pub(crate) struct Connection {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::frame::{self, Incoming};
 use crate::report;
 use crate::server::Server;
+use crate::wire::frame::{self, Incoming};
 use crate::world::{Effect, Moment, World};
 
 /// Feeds bytes to a server as anybody could: as one stream, including lengths, or as the messages of two connections

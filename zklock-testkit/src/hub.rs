@@ -9,12 +9,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::code::opcode;
 use crate::fault::{Action, Script};
-use crate::jute::Reader;
-use crate::kind::{self, Kind};
 use crate::report;
 use crate::settings::Settings;
+use crate::wire::code::opcode;
+use crate::wire::jute::Reader;
+use crate::wire::kind::{self, Kind};
 use crate::world::{Effect, World};
 
 /// How much may wait to be read by one client. A client with more than this is cut off.

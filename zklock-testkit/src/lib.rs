@@ -8,21 +8,21 @@
 //! what it does not support.
 //!
 //! ```text
-//! .  console fuzzing replicas  for the program, for fuzzing, and for simulations
-//!    server                    the API
-//!    net                       sockets and threads
-//!    hub                       one lock; where faults strike
-//!    fault clock               which message, and what happens to it; a clock that can be put forward
-//!    report                    the answers to four-letter words
-//!    world                     sessions and connections; time is a parameter, what to send is the answer
-//!    transaction               may it be done?
-//!    tree watches              the nodes, with undo; who hears of a change
-//!    graveyard                 what was deleted lately
-//!    node connection settings
-//!    request frame             what is read from the wire
-//!    access stat path words kind
-//!    profile                   the servers that can be imitated
-//!    jute code
+//! .     console fuzzing replicas     for the program, for fuzzing, and for simulations
+//!       server                       the API
+//!       net                          sockets and threads
+//!       hub                          one lock; where faults strike
+//!       fault clock                  which message, and what happens to it; a clock that can be put forward
+//!       report                       the answers to four-letter words
+//!       world                        sessions and connections; time is a parameter, what to send is the answer
+//!       transaction                  may it be done?
+//!       tree watches                 the nodes, with undo; who hears of a change
+//!       graveyard                    what was deleted lately
+//!       node connection settings
+//! wire  request frame                what is read from the wire
+//!       access stat path words kind  what stands in a message
+//!       profile                      the servers that can be imitated
+//!       jute code
 //! ```
 //!
 //! # Examples
@@ -44,37 +44,28 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-mod access;
 mod clock;
-mod code;
 mod connection;
 pub mod console;
 mod fault;
-mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
 mod graveyard;
 mod hub;
-mod jute;
-mod kind;
 mod net;
 mod node;
-mod path;
-mod profile;
 #[doc(hidden)]
 pub mod replicas;
 mod report;
-mod request;
 mod server;
 mod settings;
-mod stat;
 mod transaction;
 mod tree;
 mod watches;
-mod words;
+mod wire;
 mod world;
 
 pub use fault::{Fault, Injected};
-pub use kind::{Kind, UnknownKind};
-pub use profile::UnknownProfile;
 pub use server::{BadPath, Builder, Server, Session, StartError};
+pub use wire::kind::{Kind, UnknownKind};
+pub use wire::profile::UnknownProfile;

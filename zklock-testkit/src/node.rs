@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::access;
-use crate::jute::length;
-use crate::stat::Stat;
+use crate::wire::access;
+use crate::wire::jute::length;
+use crate::wire::stat::Stat;
 
 /// The longest time to live, in ms.
 pub(crate) const TTL_MAX: i64 = (1 << 40) - 1;

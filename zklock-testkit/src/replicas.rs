@@ -15,9 +15,9 @@ mod server;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::access;
 use crate::server::Server as Embedded;
 use crate::settings::Settings;
+use crate::wire::access;
 use crate::world::Moment;
 use leading::Leadership;
 use server::{Role, Server};

@@ -14,9 +14,9 @@ use std::time::Duration;
 use crate::fault::{Fault, Injected};
 use crate::hub::{Hub, State};
 use crate::node::{Lifetime, Node};
-use crate::profile::{Profile, SPECIAL};
 use crate::settings::Settings;
-use crate::{access, path, words};
+use crate::wire::profile::{Profile, SPECIAL};
+use crate::wire::{access, path, words};
 
 /// How long a server waits for its threads when it ends.
 const FAREWELL: Duration = Duration::from_secs(5);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::profile::Profile;
-use crate::words;
+use crate::wire::profile::Profile;
+use crate::wire::words;
 
 /// The configuration of a server.
 #[derive(Debug, Clone)]

@@ -5,15 +5,15 @@
 
 use std::collections::HashMap;
 
-use crate::access::{self, Id, Wanted, right};
-use crate::code::{Code, opcode};
 use crate::node::{Lifetime, Node, TTL_MAX};
-use crate::path;
-use crate::profile::Profile;
-use crate::request::{Create, Write};
-use crate::stat::Stat;
 use crate::tree::Tree;
 use crate::watches::{Change, EventType};
+use crate::wire::access::{self, Id, Wanted, right};
+use crate::wire::code::{Code, opcode};
+use crate::wire::path;
+use crate::wire::profile::Profile;
+use crate::wire::request::{Create, Write};
+use crate::wire::stat::Stat;
 
 /// The client that does it, and the time.
 #[derive(Debug, Clone, Copy)]

@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::access::{Entry, right};
 use crate::graveyard::Graveyard;
 use crate::node::{Lifetime, Node};
-use crate::profile::Profile;
-use crate::stat::Stat;
+use crate::wire::access::{Entry, right};
+use crate::wire::profile::Profile;
+use crate::wire::stat::Stat;
 
 /// How to undo a change.
 #[derive(Debug)]

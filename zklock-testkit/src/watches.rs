@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::access;
-use crate::path::upwards;
+use crate::wire::access;
+use crate::wire::path::upwards;
 
 /// A connection, as watches know it.
 pub(crate) type Watcher = u64;

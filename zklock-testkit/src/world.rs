@@ -10,18 +10,18 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::access::{self, Id, right};
-use crate::code::{Code, opcode, xid};
 use crate::connection::{Connection, Last};
-use crate::jute::{Malformed, Reader, Writer, length};
-use crate::kind::Kind;
 use crate::node::Node;
-use crate::request::{self, Look, OldWatches, Request, Write};
 use crate::settings::Settings;
 use crate::transaction::{Context, Done, Transaction};
 use crate::tree::Tree;
 use crate::watches::{Change, EventType, Mode, Side, Watches};
-use crate::words;
+use crate::wire::access::{self, Id, right};
+use crate::wire::code::{Code, opcode, xid};
+use crate::wire::jute::{Malformed, Reader, Writer, length};
+use crate::wire::kind::Kind;
+use crate::wire::request::{self, Look, OldWatches, Request, Write};
+use crate::wire::words;
 
 /// The longest answer to a multi of reads.
 const MAX_ANSWER: usize = 16 << 20;
@@ -398,7 +398,7 @@ impl World {
         reader: &mut Reader<'_>,
     ) -> Result<(), Malformed> {
         let (xid, operation) = (reader.int()?, reader.int()?);
-        let (kind, path) = crate::kind::of_request(operation, *reader);
+        let (kind, path) = crate::wire::kind::of_request(operation, *reader);
         let mut asked = Asked { xid, operation, kind, path, zxid: None };
         self.touch(moment, session);
         match operation {

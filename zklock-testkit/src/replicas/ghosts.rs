@@ -5,7 +5,7 @@
 
 use super::Replicas;
 use super::server::Server;
-use crate::code::opcode;
+use crate::wire::code::opcode;
 use crate::world::World;
 
 /// The losses of one server.

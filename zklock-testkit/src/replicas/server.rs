@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::ghosts::Ghosts;
 use super::{Answer, Asked, Entry, Event, Leadership, Replicas, moment};
-use crate::code::opcode;
-use crate::request::is_write;
 use crate::settings::Settings;
+use crate::wire::code::opcode;
+use crate::wire::request::is_write;
 use crate::world::replica::Greeting;
 use crate::world::{Effect, Moment, World};
 

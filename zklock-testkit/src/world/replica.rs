@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::{Moment, Session, World};
-use crate::jute::{Malformed, Reader, Writer};
-use crate::kind::Kind;
+use crate::wire::jute::{Malformed, Reader, Writer};
+use crate::wire::kind::Kind;
 
 /// Numbers from here on are not real connections. They stand for sessions whose clients are connected to other servers.
 const STAND_INS: u64 = 1 << 40;

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use crate::code::Code;
-use crate::jute::{Malformed, Reader, Writer};
-use crate::profile::Profile;
+use crate::wire::code::Code;
+use crate::wire::jute::{Malformed, Reader, Writer};
+use crate::wire::profile::Profile;
 
 /// The rights in an entry, as bits.
 pub(crate) mod right {

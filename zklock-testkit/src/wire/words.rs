@@ -1,6 +1,6 @@
 //! The four-letter words that operators type. [`report`](crate::report) has the answers.
 
-use crate::code::opcode;
+use crate::wire::code::opcode;
 
 const KNOWN: [&str; 18] = [
     "conf", "cons", "crst", "dirs", "dump", "envi", "gtmk", "hash", "isro", "mntr", "ruok", "srst", "srvr",

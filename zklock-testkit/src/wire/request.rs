@@ -1,9 +1,9 @@
 //! Requests of clients, parsed from the wire.
 
-use crate::access::Wanted;
-use crate::code::opcode;
-use crate::jute::{Malformed, Reader};
-use crate::profile::Profile;
+use crate::wire::access::Wanted;
+use crate::wire::code::opcode;
+use crate::wire::jute::{Malformed, Reader};
+use crate::wire::profile::Profile;
 
 /// A create request, in one of its forms.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::code::{Code, opcode};
+use crate::wire::code::{Code, opcode};
 
 /// The name that is added to the version of the imitated server.
 const OURS: &str =

@@ -1,6 +1,6 @@
 //! The metadata that ZooKeeper has for a node.
 
-use crate::jute::Writer;
+use crate::wire::jute::Writer;
 
 /// The metadata of a node, as it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

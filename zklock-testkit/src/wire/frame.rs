@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use crate::words;
+use crate::wire::words;
 
 /// The next item in a stream.
 #[derive(Debug, PartialEq, Eq)]

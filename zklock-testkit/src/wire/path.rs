@@ -1,7 +1,7 @@
 //! Rules for paths.
 
-use crate::code::Code;
-use crate::profile::Profile;
+use crate::wire::code::Code;
+use crate::wire::profile::Profile;
 
 /// ZooKeeper's rules for the path of a node. It checks UTF-16 units.
 pub(crate) fn validate(profile: Profile, path: &str) -> Result<(), Code> {

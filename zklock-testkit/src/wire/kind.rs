@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::code::opcode;
-use crate::jute::Reader;
+use crate::wire::code::opcode;
+use crate::wire::jute::Reader;
 
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $name:ident = $word:literal,)+) => {
