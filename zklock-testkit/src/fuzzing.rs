@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::report;
 use crate::server::Server;
+use crate::state::report;
+use crate::state::world::{Effect, Moment, World};
 use crate::wire::frame::{self, Incoming};
-use crate::world::{Effect, Moment, World};
 
 /// Feeds bytes to a server as anybody could: as one stream, including lengths, or as the messages of two connections
 /// after a valid greeting. Returns how many bytes the server would have sent.

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::fault::{Action, Script};
-use crate::report;
-use crate::settings::Settings;
+use crate::state::report;
+use crate::state::settings::Settings;
+use crate::state::world::{Effect, World};
 use crate::wire::code::opcode;
 use crate::wire::jute::Reader;
 use crate::wire::kind::{self, Kind};
-use crate::world::{Effect, World};
 
 /// How much may wait to be read by one client. A client with more than this is cut off.
 const MAX_BACKLOG: usize = 64 << 20;

@@ -8,21 +8,21 @@
 //! what it does not support.
 //!
 //! ```text
-//! .     console fuzzing replicas     for the program, for fuzzing, and for simulations
-//!       server                       the API
-//!       net                          sockets and threads
-//!       hub                          one lock; where faults strike
-//!       fault clock                  which message, and what happens to it; a clock that can be put forward
-//!       report                       the answers to four-letter words
-//!       world                        sessions and connections; time is a parameter, what to send is the answer
-//!       transaction                  may it be done?
-//!       tree watches                 the nodes, with undo; who hears of a change
-//!       graveyard                    what was deleted lately
-//!       node connection settings
-//! wire  request frame                what is read from the wire
-//!       access stat path words kind  what stands in a message
-//!       profile                      the servers that can be imitated
-//!       jute code
+//! .      console fuzzing replicas     for the program, for fuzzing, and for simulations
+//!        server                       the API
+//!        net                          sockets and threads
+//!        hub                          one lock; where faults strike
+//!        fault clock                  which message, and what happens to it; a clock that can be put forward
+//! state  report                       the answers to four-letter words
+//!        world                        sessions and connections; time is a parameter, what to send is the answer
+//!        transaction                  may it be done?
+//!        tree watches                 the nodes, with undo; who hears of a change
+//!        graveyard                    what was deleted lately
+//!        node connection settings     one node, one connection, and how the server is set up
+//! wire   request frame                what is read from the wire
+//!        access stat path words kind  what stands in a message
+//!        profile                      the servers that can be imitated
+//!        jute code                    how a message is encoded, and its numbers
 //! ```
 //!
 //! # Examples
@@ -45,25 +45,17 @@
 struct Readme;
 
 mod clock;
-mod connection;
 pub mod console;
 mod fault;
 #[doc(hidden)]
 pub mod fuzzing;
-mod graveyard;
 mod hub;
 mod net;
-mod node;
 #[doc(hidden)]
 pub mod replicas;
-mod report;
 mod server;
-mod settings;
-mod transaction;
-mod tree;
-mod watches;
+mod state;
 mod wire;
-mod world;
 
 pub use fault::{Fault, Injected};
 pub use server::{BadPath, Builder, Server, Session, StartError};

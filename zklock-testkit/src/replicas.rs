@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::server::Server as Embedded;
-use crate::settings::Settings;
+use crate::state::settings::Settings;
+use crate::state::world::Moment;
 use crate::wire::access;
-use crate::world::Moment;
 use leading::Leadership;
 use server::{Role, Server};
 
@@ -321,7 +321,7 @@ impl Replicas {
     /// The paths of all nodes that the quorum has committed, except the servers' own.
     pub fn nodes(&self) -> Vec<String> {
         let Some(most) = self.servers.iter().max_by_key(|server| server.applied) else { return Vec::new() };
-        let paths = crate::tree::listing(&most.world.tree, "/").into_keys();
+        let paths = crate::state::tree::listing(&most.world.tree, "/").into_keys();
         paths.filter(|path| !most.ghosts.has(path)).collect()
     }
 

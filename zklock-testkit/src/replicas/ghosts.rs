@@ -5,8 +5,8 @@
 
 use super::Replicas;
 use super::server::Server;
+use crate::state::world::World;
 use crate::wire::code::opcode;
-use crate::world::World;
 
 /// The losses of one server.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use super::{Server, StartError};
 use crate::clock::Clock;
 use crate::hub::Hub;
 use crate::net;
-use crate::settings::Settings;
+use crate::state::settings::Settings;
 use crate::wire::profile::UnknownProfile;
 use crate::wire::words;
 

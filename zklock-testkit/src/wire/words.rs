@@ -1,4 +1,4 @@
-//! The four-letter words that operators type. [`report`](crate::report) has the answers.
+//! The four-letter words that operators type. [`report`](crate::state::report) has the answers.
 
 use crate::wire::code::opcode;
 

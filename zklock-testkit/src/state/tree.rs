@@ -1,12 +1,12 @@
 //! The nodes.
 //!
 //! [`Tree`] carries out changes and can undo them. Whether they are allowed is decided by
-//! [`transaction`](crate::transaction).
+//! [`transaction`](crate::state::transaction).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::graveyard::Graveyard;
-use crate::node::{Lifetime, Node};
+use crate::state::graveyard::Graveyard;
+use crate::state::node::{Lifetime, Node};
 use crate::wire::access::{Entry, right};
 use crate::wire::profile::Profile;
 use crate::wire::stat::Stat;

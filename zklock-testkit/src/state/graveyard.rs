@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::node::Node;
+use crate::state::node::Node;
 
 const NODES: usize = 4096;
 const BYTES: usize = 16 << 20;

@@ -10,12 +10,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::connection::{Connection, Last};
-use crate::node::Node;
-use crate::settings::Settings;
-use crate::transaction::{Context, Done, Transaction};
-use crate::tree::Tree;
-use crate::watches::{Change, EventType, Mode, Side, Watches};
+use crate::state::connection::{Connection, Last};
+use crate::state::node::Node;
+use crate::state::settings::Settings;
+use crate::state::transaction::{Context, Done, Transaction};
+use crate::state::tree::Tree;
+use crate::state::watches::{Change, EventType, Mode, Side, Watches};
 use crate::wire::access::{self, Id, right};
 use crate::wire::code::{Code, opcode, xid};
 use crate::wire::jute::{Malformed, Reader, Writer, length};

@@ -1,7 +1,7 @@
 //! The answers to four-letter words.
 
-use crate::connection::Connection;
-use crate::world::World;
+use crate::state::connection::Connection;
+use crate::state::world::World;
 
 pub(crate) fn answer(word: &str, world: &World) -> String {
     match word {

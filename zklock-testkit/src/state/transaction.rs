@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use crate::node::{Lifetime, Node, TTL_MAX};
-use crate::tree::Tree;
-use crate::watches::{Change, EventType};
+use crate::state::node::{Lifetime, Node, TTL_MAX};
+use crate::state::tree::Tree;
+use crate::state::watches::{Change, EventType};
 use crate::wire::access::{self, Id, Wanted, right};
 use crate::wire::code::{Code, opcode};
 use crate::wire::path;
