@@ -4,7 +4,7 @@
 //!  client   lock   hold   guarded   observer   barrier   double_barrier   loss   wanted   what Python sees, with its threads
 //!  aio/                                         the same for asyncio
 //!  kinds   base_lock   base_hold                what is the same in both, as Python sees it
-//!  shared_*   connecting                        and below that: what both faces of one thing share
+//!  shared_*                                     and below that: what both faces of one thing share
 //!  kept   block   patience                      what is held, by whom, by which `with` block; how long to wait
 //!  hosts   options   credentials   tls          how to connect, and as whom
 //!  connection   hold_callbacks   callback       functions of the user's that are called
@@ -26,7 +26,6 @@ mod bell;
 mod block;
 mod callback;
 mod client;
-mod connecting;
 mod connection;
 mod coroutine;
 mod credentials;

@@ -1,17 +1,20 @@
 //! The common part of the blocking and the asyncio side of a client.
 
+use crate::bell::Bell;
 use crate::connection::ConnectionCallbacks;
+use crate::coroutine::{Begun, Coroutine};
 use crate::exit::CloseAtExit;
 use crate::kept::Kept;
 use crate::log;
 use crate::shared_hold::{SharedHold, this_thread};
 use crate::sync::lock_ignoring_poison;
+use crate::wait::detached;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use zklock_core::ClientOptions;
 use zklock_core::blocking::Client;
 use zklock_core::face::Call;
+use zklock_core::{ClientOptions, Error};
 
 /// A client, which may not have connected yet.
 pub(crate) struct SharedClient {
@@ -36,6 +39,34 @@ impl SharedClient {
         }
         log::prepare(py)?;
         self.callbacks.prepare(py)
+    }
+
+    /// Makes a call that waits. It connects first if necessary.
+    pub(crate) fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        self.prepare(py)?;
+        detached(py, call)
+    }
+
+    /// Makes a call that can be awaited. It connects first if necessary.
+    pub(crate) fn coroutine<T: Send + 'static>(
+        self: &Arc<Self>,
+        what: &'static str,
+        begin: impl FnOnce(&Arc<Bell>) -> Result<Call<T>, Error> + Send + 'static,
+        convert: impl FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> Coroutine {
+        let shared = self.clone();
+        Coroutine::new(what, move |py, bell| {
+            shared.prepare(py)?;
+            match begin(bell) {
+                Ok(call) => Ok(Begun::call(call, convert)),
+                Err(error) => convert(py, Err(error)).map(Begun::Done),
+            }
+        })
+        .keeping(&self.callbacks.anchored)
     }
 
     /// Prepares to close because somebody asks for it, which callbacks are told.
