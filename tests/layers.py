@@ -14,7 +14,7 @@ import typing
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CRATES = ("zklock-core", "zklock-core/machine", "zklock-ffi", "zklock-py", "zklock-cli", "zklock-testkit")
-CRATES = tuple(crate for crate in CRATES if crate in ("zklock-core/machine", "zklock-ffi", "zklock-cli", "zklock-testkit"))  # until the others' pictures are true
+CRATES = tuple(crate for crate in CRATES if crate in ("zklock-core/machine", "zklock-ffi", "zklock-cli", "zklock-testkit", "zklock-py"))  # until the others' pictures are true
 
 Module = typing.Tuple[str, ...]  # its names below the crate: () is lib.rs or main.rs
 TEXT_OR_COMMENT = re.compile(

@@ -7,7 +7,7 @@
 //! collector.
 
 use crate::callback::{Callback, WeakCallback};
-use crate::sync::lock_ignoring_poison;
+use crate::guest::sync::lock_ignoring_poison;
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};

@@ -2,9 +2,9 @@
 
 use crate::aio::barrier::AsyncBarrier;
 use crate::anchor::CallbackAnchor;
-use crate::error::unpicklable;
 use crate::greenlet::Greenlet;
-use crate::number;
+use crate::guest::error::unpicklable;
+use crate::guest::number;
 use crate::shared_barrier::SharedBarrier;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};

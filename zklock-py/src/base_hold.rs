@@ -3,13 +3,13 @@
 use crate::anchor::CallbackAnchor;
 use crate::callback::Callback;
 use crate::coroutine::warn;
-use crate::dispatch::CALLBACKS;
-use crate::error::{raised, unpicklable};
-use crate::exit::is_over;
-use crate::log;
+use crate::guest::dispatch::CALLBACKS;
+use crate::guest::error::{raised, unpicklable};
+use crate::guest::exit::is_over;
+use crate::guest::log;
+use crate::guest::value;
 use crate::loss::Loss;
 use crate::shared_hold::SharedHold;
-use crate::value;
 use crate::wanted::Wanted;
 use pyo3::exceptions::PyResourceWarning;
 use pyo3::intern;

@@ -1,7 +1,7 @@
 //! The common part of blocking and asyncio locks.
 
 use crate::anchor::CallbackAnchor;
-use crate::error::unpicklable;
+use crate::guest::error::unpicklable;
 use crate::shared_lock::SharedLock;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};

@@ -1,9 +1,9 @@
 //! What lets a task or a greenlet go on when the result of its call is there, or is due.
 
-use crate::error::raised;
-use crate::exit::later;
-use crate::sync::lock_ignoring_poison;
-use crate::wait::Doorbell;
+use crate::guest::error::raised;
+use crate::guest::exit::later;
+use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::wait::Doorbell;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;

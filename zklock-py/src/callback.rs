@@ -1,6 +1,6 @@
 //! A function of the user that is called when something happens.
 
-use crate::sync::lock_ignoring_poison;
+use crate::guest::sync::lock_ignoring_poison;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};

@@ -2,9 +2,9 @@
 
 use crate::anchor::{AnchoredCallbacks, CallbackAnchor};
 use crate::callback::Callback;
-use crate::dispatch::{CALLBACKS, call_strand_later, strand};
-use crate::sync::lock_ignoring_poison;
-use crate::value;
+use crate::guest::dispatch::{CALLBACKS, call_strand_later, strand};
+use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::value;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -6,9 +6,9 @@
 
 use crate::anchor::{AnchoredCallbacks, CallbackAnchor};
 use crate::bell::{Bell, set_at};
-use crate::error::{raised, unpicklable};
-use crate::exit::is_over;
-use crate::sync::lock_ignoring_poison;
+use crate::guest::error::{raised, unpicklable};
+use crate::guest::exit::is_over;
+use crate::guest::sync::lock_ignoring_poison;
 use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyStopIteration};
 use pyo3::intern;
 use pyo3::prelude::*;

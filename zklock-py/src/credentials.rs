@@ -1,6 +1,6 @@
 //! Logins, and the access lists of what a client creates.
 
-use crate::error::{raised, unpicklable};
+use crate::guest::error::{raised, unpicklable};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::path::PathBuf;

@@ -6,12 +6,12 @@
 //! run there, it waits in `poll`, with its whole thread.
 
 use crate::coroutine::{Begun, Coroutine};
-use crate::dispatch::LOG;
-use crate::error::{refused, signalled};
-use crate::exit;
-use crate::patched::{has_loop, is_main, is_patched, modules};
+use crate::guest::dispatch::LOG;
+use crate::guest::error::{refused, signalled};
+use crate::guest::exit;
+use crate::guest::patched::{has_loop, is_main, is_patched, modules};
+use crate::guest::wait::Doorbell;
 use crate::task;
-use crate::wait::Doorbell;
 use pyo3::exceptions::PyInterruptedError;
 use pyo3::intern;
 use pyo3::prelude::*;

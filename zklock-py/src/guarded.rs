@@ -2,14 +2,14 @@
 
 use crate::anchor::CallbackAnchor;
 use crate::coroutine::{Begun, Coroutine, warn};
-use crate::error::{raised, unpicklable};
-use crate::exit::is_over;
 use crate::greenlet::Greenlet;
-use crate::number;
+use crate::guest::error::{raised, unpicklable};
+use crate::guest::exit::is_over;
+use crate::guest::number;
+use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::value::versions;
+use crate::guest::wait::detached;
 use crate::shared_hold::SharedHold;
-use crate::sync::lock_ignoring_poison;
-use crate::value::versions;
-use crate::wait::detached;
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};

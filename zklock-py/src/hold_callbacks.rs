@@ -1,9 +1,9 @@
 //! The functions that are called when a hold is lost, or wanted by others, one at a time.
 
 use crate::callback::Callback;
-use crate::dispatch::{CALLBACKS, call_strand_later, strand};
-use crate::sync::lock_ignoring_poison;
-use crate::value;
+use crate::guest::dispatch::{CALLBACKS, call_strand_later, strand};
+use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::value;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! The servers, in any form that users may write.
 
-use crate::error::invalid;
+use crate::guest::error::invalid;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};

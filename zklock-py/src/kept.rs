@@ -8,9 +8,9 @@
 //! come back here.
 
 use crate::block::Block;
-use crate::error::{not_held, not_owner};
+use crate::guest::error::{not_held, not_owner};
+use crate::guest::sync::lock_ignoring_poison;
 use crate::shared_hold::SharedHold;
-use crate::sync::lock_ignoring_poison;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, Weak};
 use zklock_core::Owner;

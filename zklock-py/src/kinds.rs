@@ -3,14 +3,14 @@
 use crate::anchor::CallbackAnchor;
 use crate::base_lock::BaseLock;
 use crate::callback::Callback;
-use crate::error::{forked, invalid, raised, unpicklable};
-use crate::mirror::table;
-use crate::number;
+use crate::guest::error::{forked, invalid, raised, unpicklable};
+use crate::guest::mirror::table;
+use crate::guest::number;
+use crate::guest::value;
 use crate::shared_barrier::SharedBarrier;
 use crate::shared_client::SharedClient;
 use crate::shared_double_barrier::SharedDoubleBarrier;
 use crate::shared_lock::SharedLock;
-use crate::value;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! The event that a hold is lost.
 
 use crate::coroutine::{Begun, Coroutine};
-use crate::error::{raised, unpicklable};
 use crate::greenlet::Greenlet;
-use crate::number;
+use crate::guest::error::{raised, unpicklable};
+use crate::guest::number;
+use crate::guest::value;
+use crate::guest::wait::detached;
 use crate::shared_hold::SharedHold;
-use crate::value;
-use crate::wait::detached;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use zklock_core::ErrorKind;

@@ -1,7 +1,7 @@
 //! The options of a client.
 
-use crate::error::raised;
-use crate::number::seconds;
+use crate::guest::error::raised;
+use crate::guest::number::seconds;
 use crate::tls::Tls;
 use pyo3::prelude::*;
 use zklock_core::ClientOptions;

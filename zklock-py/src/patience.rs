@@ -1,6 +1,6 @@
 //! How long to wait: the timeouts of `threading.Lock`, and ours.
 
-use crate::number;
+use crate::guest::number;
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyFloat;

@@ -1,6 +1,6 @@
 //! The common part of blocking and asyncio barriers.
 
-use crate::error::raised;
+use crate::guest::error::raised;
 use crate::shared_client::SharedClient;
 use pyo3::prelude::*;
 use std::sync::Arc;

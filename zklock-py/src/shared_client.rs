@@ -3,12 +3,12 @@
 use crate::bell::Bell;
 use crate::connection::ConnectionCallbacks;
 use crate::coroutine::{Begun, Coroutine};
-use crate::exit::CloseAtExit;
+use crate::guest::exit::CloseAtExit;
+use crate::guest::log;
+use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::wait::detached;
 use crate::kept::Kept;
-use crate::log;
 use crate::shared_hold::{SharedHold, this_thread};
-use crate::sync::lock_ignoring_poison;
-use crate::wait::detached;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

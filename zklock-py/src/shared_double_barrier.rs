@@ -3,11 +3,11 @@
 use crate::anchor::AnchoredCallbacks;
 use crate::base_hold::note;
 use crate::block::Block;
-use crate::error::{not_held, raised};
-use crate::number;
+use crate::guest::error::{not_held, raised};
+use crate::guest::number;
+use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::value;
 use crate::shared_client::SharedClient;
-use crate::sync::lock_ignoring_poison;
-use crate::value;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! The common part of the blocking and the asyncio side of a lock.
 
-use crate::error::raised;
+use crate::guest::error::raised;
+use crate::guest::number;
 use crate::kept::Kept;
-use crate::number;
 use crate::shared_client::SharedClient;
 use crate::shared_hold::SharedHold;
 use pyo3::prelude::*;

@@ -2,10 +2,10 @@
 
 use crate::bell::Bell;
 use crate::coroutine::{Begun, Coroutine, Started};
-use crate::error::raised;
+use crate::guest::error::raised;
+use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::value;
 use crate::shared_lock::SharedLock;
-use crate::sync::lock_ignoring_poison;
-use crate::value;
 use pyo3::prelude::*;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! asyncio tasks, and greenlets, as owners of locks.
 
-use crate::sync::lock_ignoring_poison;
+use crate::guest::sync::lock_ignoring_poison;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -1,8 +1,8 @@
 //! TLS: which servers to trust, and the client's certificate.
 
 #[cfg(feature = "tls")]
-use crate::error::raised;
-use crate::error::{invalid, unpicklable};
+use crate::guest::error::raised;
+use crate::guest::error::{invalid, unpicklable};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::path::PathBuf;

@@ -3,10 +3,10 @@
 use crate::anchor::CallbackAnchor;
 use crate::bell::Bell;
 use crate::coroutine::Coroutine;
-use crate::error::{raised, unpicklable};
-use crate::number;
+use crate::guest::error::{raised, unpicklable};
+use crate::guest::number;
+use crate::guest::value;
 use crate::shared_barrier::SharedBarrier;
-use crate::value;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use crate::anchor::CallbackAnchor;
 use crate::coroutine::Coroutine;
-use crate::error::unpicklable;
+use crate::guest::error::unpicklable;
 use crate::shared_lock::SharedLock;
 use crate::shared_observer::SharedObserver;
 use pyo3::prelude::*;

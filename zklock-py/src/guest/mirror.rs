@@ -57,13 +57,13 @@ macro_rules! mirrored {
             #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "the names in Python")]
             enum Member { $($MEMBER,)+ }
 
-            $crate::mirror::table! {
+            $crate::guest::mirror::table! {
                 fn place($Enum) -> usize {
                     $($Value $(($($inner)*))? => Member::$MEMBER as usize,)+
                 }
             }
 
-            impl $crate::mirror::Mirrored for $Enum {
+            impl $crate::guest::mirror::Mirrored for $Enum {
                 const CLASS: &'static str = stringify!($Enum);
                 const MEMBERS: &'static [&'static str] = &[$(stringify!($MEMBER)),+];
 

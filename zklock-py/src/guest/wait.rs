@@ -4,8 +4,8 @@
 //! thread waits, it sleeps in `poll`, which a signal ends at once. A signal may come just before the sleep begins, so
 //! the first sleeps are short, and none is longer than a second.
 
-use crate::error::{keep_signal, raised};
-use crate::exit;
+use crate::guest::error::{keep_signal, raised};
+use crate::guest::exit;
 use pyo3::prelude::*;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;

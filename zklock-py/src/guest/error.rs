@@ -1,8 +1,8 @@
 //! Errors of the core as exceptions, whose classes are written in Python.
 
-use crate::exit::{is_over, stay_if_over};
-use crate::mirror::table;
-use crate::value;
+use crate::guest::exit::{is_over, stay_if_over};
+use crate::guest::mirror::table;
+use crate::guest::value;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};

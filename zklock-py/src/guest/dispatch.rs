@@ -8,11 +8,11 @@
 //! If gevent or eventlet has patched Python, greenlets of the main thread take their place: Python's locks and queues
 //! are then those of greenlets, and a real thread must not touch them.
 
-use crate::error::refused;
-use crate::exit::{is_over, later};
-use crate::patched;
-use crate::sync::lock_ignoring_poison;
-use crate::wait::Doorbell;
+use crate::guest::error::refused;
+use crate::guest::exit::{is_over, later};
+use crate::guest::patched;
+use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::wait::Doorbell;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;

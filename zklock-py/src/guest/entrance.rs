@@ -5,7 +5,7 @@
 //! before any hook of ours is called (seen in Python 3.11, in one of six runs of a test that forks forty times). So no
 //! fork may happen while a thread enters.
 
-use crate::sync::lock_ignoring_poison;
+use crate::guest::sync::lock_ignoring_poison;
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 use pyo3::wrap_pyfunction;

@@ -1,6 +1,6 @@
 //! Plain values, whose classes are written in Python.
 
-use crate::mirror::{Members, Mirrored, Named, mirrored, named_tuple};
+use crate::guest::mirror::{Members, Mirrored, Named, mirrored, named_tuple};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyTuple};

@@ -4,8 +4,8 @@
 //! wanted: the logger has a cache of its levels, which `logging` clears whenever any level changes, and our cache
 //! reports that. The final decision about each line is made by the logger, in Python.
 
-use crate::dispatch::{Call, LOG, call, call_later};
-use crate::exit::is_over;
+use crate::guest::dispatch::{Call, LOG, call, call_later};
+use crate::guest::exit::is_over;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

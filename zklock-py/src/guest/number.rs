@@ -1,6 +1,6 @@
 //! Numbers that users give: times in seconds, and counts.
 
-use crate::error::invalid;
+use crate::guest::error::invalid;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use std::time::Duration;

@@ -4,8 +4,8 @@
 //! daemon thread may be using what a lock guards until the process is gone: in that case the session is left alone.
 //! After this, nothing of ours enters the interpreter.
 
-use crate::entrance::come_in;
-use crate::sync::lock_ignoring_poison;
+use crate::guest::entrance::come_in;
+use crate::guest::sync::lock_ignoring_poison;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
