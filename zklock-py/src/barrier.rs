@@ -1,8 +1,8 @@
 //! Barriers: callers wait until the barrier is removed.
 
 use crate::aio::barrier::AsyncBarrier;
-use crate::anchor::CallbackAnchor;
-use crate::greenlet::Greenlet;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::greenlet::Greenlet;
 use crate::guest::error::unpicklable;
 use crate::guest::number;
 use crate::shared_barrier::SharedBarrier;

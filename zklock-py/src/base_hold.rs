@@ -1,8 +1,8 @@
 //! The common part of blocking and asyncio holds, and the outcome of their release.
 
-use crate::anchor::CallbackAnchor;
-use crate::callback::Callback;
-use crate::coroutine::warn;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::callback::Callback;
+use crate::calls::coroutine::warn;
 use crate::guest::dispatch::CALLBACKS;
 use crate::guest::error::{raised, unpicklable};
 use crate::guest::exit::is_over;

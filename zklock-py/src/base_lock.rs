@@ -1,6 +1,6 @@
 //! The common part of blocking and asyncio locks.
 
-use crate::anchor::CallbackAnchor;
+use crate::calls::anchor::CallbackAnchor;
 use crate::guest::error::unpicklable;
 use crate::shared_lock::SharedLock;
 use pyo3::prelude::*;

@@ -2,10 +2,10 @@
 
 use crate::aio::client::AsyncClient;
 use crate::barrier::Barrier;
-use crate::coroutine::Coroutine;
+use crate::calls::coroutine::Coroutine;
+use crate::calls::greenlet::Greenlet;
 use crate::credentials::{AccessText, Auth, with_access};
 use crate::double_barrier::DoubleBarrier;
-use crate::greenlet::Greenlet;
 use crate::guardian;
 use crate::guest::error::raised;
 use crate::guest::exit;

@@ -1,10 +1,10 @@
 //! Double barriers: no member begins before all have entered, and none goes on before all are done.
 
 use crate::aio::double_barrier::{AsyncDoubleBarrier, AsyncMember};
-use crate::anchor::CallbackAnchor;
 use crate::block::Block;
-use crate::coroutine::{Coroutine, nothing};
-use crate::greenlet::{self, Greenlet};
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::coroutine::{Coroutine, nothing};
+use crate::calls::greenlet::{self, Greenlet};
 use crate::guest::error::unpicklable;
 use crate::guest::wait::detached;
 use crate::patience::Given;

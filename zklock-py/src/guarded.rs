@@ -1,8 +1,8 @@
 //! Writes that are done only if the lock is held.
 
-use crate::anchor::CallbackAnchor;
-use crate::coroutine::{Begun, Coroutine, warn};
-use crate::greenlet::Greenlet;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::coroutine::{Begun, Coroutine, warn};
+use crate::calls::greenlet::Greenlet;
 use crate::guest::error::{raised, unpicklable};
 use crate::guest::exit::is_over;
 use crate::guest::number;

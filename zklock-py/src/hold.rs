@@ -2,7 +2,7 @@
 
 use crate::aio::hold;
 use crate::base_hold::{BaseHold, left, unless_over};
-use crate::greenlet::Greenlet;
+use crate::calls::greenlet::Greenlet;
 use crate::guarded::Guarded;
 use crate::guest::exit::stay_if_over;
 use crate::guest::value;

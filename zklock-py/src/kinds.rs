@@ -1,8 +1,8 @@
 //! The methods that a `Client` and an `AsyncClient` share, which make the kinds of lock.
 
-use crate::anchor::CallbackAnchor;
 use crate::base_lock::BaseLock;
-use crate::callback::Callback;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::callback::Callback;
 use crate::guest::error::{forked, invalid, raised, unpicklable};
 use crate::guest::mirror::table;
 use crate::guest::number;

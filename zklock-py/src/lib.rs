@@ -14,12 +14,12 @@
 //!        shared_hold
 //!        options credentials hosts  how to connect, and as whom
 //!        tls guardian
-//!        greenlet                   calls as coroutines; tasks and greenlets as owners, and how those wait
+//! calls  greenlet                   calls as coroutines; tasks and greenlets as owners, and how those wait
 //!        coroutine
 //!        bell task
 //!        connection hold_callbacks  functions of the user's that are called
 //!        anchor callback
-//!        testing                    the embedded server
+//! .      testing                    the embedded server
 //! guest  log dispatch               being a guest of the interpreter
 //!        wait number
 //!        error
@@ -33,24 +33,18 @@
 //! block, or between its last line and the release.
 
 mod aio;
-mod anchor;
 mod barrier;
 mod base_hold;
 mod base_lock;
-mod bell;
 mod block;
-mod callback;
+mod calls;
 mod client;
-mod connection;
-mod coroutine;
 mod credentials;
 mod double_barrier;
-mod greenlet;
 mod guarded;
 mod guardian;
 mod guest;
 mod hold;
-mod hold_callbacks;
 mod hosts;
 mod kept;
 mod kinds;
@@ -65,7 +59,6 @@ mod shared_double_barrier;
 mod shared_hold;
 mod shared_lock;
 mod shared_observer;
-mod task;
 mod testing;
 mod tls;
 mod wanted;

@@ -3,8 +3,8 @@
 use crate::aio::lock::AsyncLock;
 use crate::base_lock::BaseLock;
 use crate::block::{Block, is_generator_exit};
-use crate::coroutine::Coroutine;
-use crate::greenlet::{self, Greenlet};
+use crate::calls::coroutine::Coroutine;
+use crate::calls::greenlet::{self, Greenlet};
 use crate::guest::error::raised;
 use crate::guest::log;
 use crate::guest::value;

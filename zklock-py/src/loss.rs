@@ -1,7 +1,7 @@
 //! The event that a hold is lost.
 
-use crate::coroutine::{Begun, Coroutine};
-use crate::greenlet::Greenlet;
+use crate::calls::coroutine::{Begun, Coroutine};
+use crate::calls::greenlet::Greenlet;
 use crate::guest::error::{raised, unpicklable};
 use crate::guest::number;
 use crate::guest::value;

@@ -1,7 +1,7 @@
 //! Reports the holders of a lock, one after the other, without taking part.
 
-use crate::anchor::CallbackAnchor;
-use crate::greenlet::Greenlet;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::greenlet::Greenlet;
 use crate::guest::error::{late, unpicklable};
 use crate::guest::number;
 use crate::guest::value;

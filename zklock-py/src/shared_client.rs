@@ -1,8 +1,8 @@
 //! The common part of the blocking and the asyncio side of a client.
 
-use crate::bell::Bell;
-use crate::connection::ConnectionCallbacks;
-use crate::coroutine::{Begun, Coroutine};
+use crate::calls::bell::Bell;
+use crate::calls::connection::ConnectionCallbacks;
+use crate::calls::coroutine::{Begun, Coroutine};
 use crate::guest::exit::CloseAtExit;
 use crate::guest::log;
 use crate::guest::sync::lock_ignoring_poison;

@@ -1,8 +1,8 @@
 //! The common part of blocking and asyncio double barriers, and their members.
 
-use crate::anchor::AnchoredCallbacks;
 use crate::base_hold::note;
 use crate::block::Block;
+use crate::calls::anchor::AnchoredCallbacks;
 use crate::guest::error::{not_held, raised};
 use crate::guest::number;
 use crate::guest::sync::lock_ignoring_poison;

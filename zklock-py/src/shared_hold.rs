@@ -1,7 +1,7 @@
 //! The common part of the blocking and the asyncio side of a hold.
 
-use crate::anchor::AnchoredCallbacks;
-use crate::hold_callbacks::HoldCallbacks;
+use crate::calls::anchor::AnchoredCallbacks;
+use crate::calls::hold_callbacks::HoldCallbacks;
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock, Weak};
 use zklock_core::blocking::Hold;

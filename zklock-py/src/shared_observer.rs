@@ -1,7 +1,7 @@
 //! The common part of blocking and asyncio observers.
 
-use crate::bell::Bell;
-use crate::coroutine::{Begun, Coroutine, Started};
+use crate::calls::bell::Bell;
+use crate::calls::coroutine::{Begun, Coroutine, Started};
 use crate::guest::error::raised;
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;

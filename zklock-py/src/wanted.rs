@@ -1,7 +1,7 @@
 //! The event that others wait for what a hold has.
 
-use crate::coroutine::{Begun, Coroutine};
-use crate::greenlet::Greenlet;
+use crate::calls::coroutine::{Begun, Coroutine};
+use crate::calls::greenlet::Greenlet;
 use crate::guest::error::{raised, unpicklable};
 use crate::guest::number;
 use crate::guest::value;

@@ -1,8 +1,8 @@
 //! Barriers in asyncio.
 
-use crate::anchor::CallbackAnchor;
-use crate::bell::Bell;
-use crate::coroutine::Coroutine;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::bell::Bell;
+use crate::calls::coroutine::Coroutine;
 use crate::guest::error::{raised, unpicklable};
 use crate::guest::number;
 use crate::guest::value;

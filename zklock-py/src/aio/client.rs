@@ -3,9 +3,9 @@
 use super::barrier::AsyncBarrier;
 use super::double_barrier::AsyncDoubleBarrier;
 use super::lock::AsyncLock;
-use crate::bell::Bell;
 use crate::block::is_generator_exit;
-use crate::coroutine::{Begun, Coroutine, nothing};
+use crate::calls::bell::Bell;
+use crate::calls::coroutine::{Begun, Coroutine, nothing};
 use crate::guardian;
 use crate::guest::error::raised;
 use crate::guest::number;

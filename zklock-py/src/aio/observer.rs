@@ -1,7 +1,7 @@
 //! Reports who holds a lock, in asyncio.
 
-use crate::anchor::CallbackAnchor;
-use crate::coroutine::Coroutine;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::coroutine::Coroutine;
 use crate::guest::error::unpicklable;
 use crate::shared_lock::SharedLock;
 use crate::shared_observer::SharedObserver;

@@ -5,13 +5,13 @@
 //! waits in the background, and waits in the loop of gevent or eventlet until a descriptor is readable. If those do not
 //! run there, it waits in `poll`, with its whole thread.
 
-use crate::coroutine::{Begun, Coroutine};
+use crate::calls::coroutine::{Begun, Coroutine};
+use crate::calls::task;
 use crate::guest::dispatch::LOG;
 use crate::guest::error::{refused, signalled};
 use crate::guest::exit;
 use crate::guest::patched::{has_loop, is_main, is_patched, modules};
 use crate::guest::wait::Doorbell;
-use crate::task;
 use pyo3::exceptions::PyInterruptedError;
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -6,7 +6,7 @@
 //! and not before. So the objects share one more object, the anchor, and only the anchor shows the callbacks to the
 //! collector.
 
-use crate::callback::{Callback, WeakCallback};
+use crate::calls::callback::{Callback, WeakCallback};
 use crate::guest::sync::lock_ignoring_poison;
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};

@@ -1,7 +1,7 @@
 //! The functions that are called when a client connects, loses its connection or its session, or is closed.
 
-use crate::anchor::{AnchoredCallbacks, CallbackAnchor};
-use crate::callback::Callback;
+use crate::calls::anchor::{AnchoredCallbacks, CallbackAnchor};
+use crate::calls::callback::Callback;
 use crate::guest::dispatch::{CALLBACKS, call_strand_later, strand};
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;

@@ -4,8 +4,8 @@
 //! grant is on its way and belongs to nobody: a task that is cancelled before that step finds the call still there, and
 //! drops it, which withdraws the attempt or releases the lock.
 
-use crate::anchor::{AnchoredCallbacks, CallbackAnchor};
-use crate::bell::{Bell, set_at};
+use crate::calls::anchor::{AnchoredCallbacks, CallbackAnchor};
+use crate::calls::bell::{Bell, set_at};
 use crate::guest::error::{raised, unpicklable};
 use crate::guest::exit::is_over;
 use crate::guest::sync::lock_ignoring_poison;

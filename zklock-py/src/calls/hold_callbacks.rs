@@ -1,6 +1,6 @@
 //! The functions that are called when a hold is lost, or wanted by others, one at a time.
 
-use crate::callback::Callback;
+use crate::calls::callback::Callback;
 use crate::guest::dispatch::{CALLBACKS, call_strand_later, strand};
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
