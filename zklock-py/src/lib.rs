@@ -1,31 +1,31 @@
 //! The native module of the Python package `zklock`.
 //!
 //! ```text
-//! .      client                     what Python sees, with its threads
-//!        lock hold observer barrier double_barrier
-//! aio    client                     the same for asyncio
-//!        lock barrier double_barrier
-//!        hold observer
-//! .      kinds base_lock            what is the same in both
-//!        shared_observer shared_barrier shared_double_barrier shared_lock
-//!        base_hold shared_client
-//!        guarded loss wanted
-//!        kept block patience        what is held, by whom, by which `with` block; how long to wait
-//!        shared_hold
-//!        options credentials hosts  how to connect, and as whom
-//!        tls guardian
-//! calls  greenlet                   calls as coroutines; tasks and greenlets as owners, and how those wait
-//!        coroutine
-//!        bell task
-//!        connection hold_callbacks  functions of the user's that are called
-//!        anchor callback
-//! .      testing                    the embedded server
-//! guest  log dispatch               being a guest of the interpreter
-//!        wait number
-//!        error
-//!        value exit
-//!        entrance mirror patched
-//!        sync
+//! .         client                     what Python sees, with its threads
+//!           lock hold observer barrier double_barrier
+//! aio       client                     the same for asyncio
+//!           lock barrier double_barrier
+//!           hold observer
+//! .         kinds base_lock            what is the same in both
+//!           shared_observer shared_barrier shared_double_barrier shared_lock
+//!           base_hold shared_client
+//!           guarded loss wanted
+//!           kept block patience        what is held, by whom, by which `with` block; how long to wait
+//!           shared_hold
+//! settings  options credentials hosts  how to connect, and as whom
+//!           tls guardian
+//! calls     greenlet                   calls as coroutines; tasks and greenlets as owners, and how those wait
+//!           coroutine
+//!           bell task
+//!           connection hold_callbacks  functions of the user's that are called
+//!           anchor callback
+//! .         testing                    the embedded server
+//! guest     log dispatch               being a guest of the interpreter
+//!           wait number
+//!           error
+//!           value exit
+//!           entrance mirror patched
+//!           sync
 //! ```
 //!
 //! It is native down to the last step, because a context manager written in Python can leak: a signal may raise between
@@ -39,20 +39,17 @@ mod base_lock;
 mod block;
 mod calls;
 mod client;
-mod credentials;
 mod double_barrier;
 mod guarded;
-mod guardian;
 mod guest;
 mod hold;
-mod hosts;
 mod kept;
 mod kinds;
 mod lock;
 mod loss;
 mod observer;
-mod options;
 mod patience;
+mod settings;
 mod shared_barrier;
 mod shared_client;
 mod shared_double_barrier;
@@ -60,7 +57,6 @@ mod shared_hold;
 mod shared_lock;
 mod shared_observer;
 mod testing;
-mod tls;
 mod wanted;
 
 #[pyo3::pymodule(gil_used = false)]
@@ -78,15 +74,15 @@ mod _zklock {
         barrier::Barrier,
         base_hold::BaseHold,
         client::Client,
-        credentials::{Digest, Kerberos, Sasl},
         double_barrier::{DoubleBarrier, Member},
         guarded::{AsyncGuarded, BaseGuarded, Guarded},
         hold::Hold,
         lock::Lock,
         loss::Loss,
         observer::Observer,
+        settings::credentials::{Digest, Kerberos, Sasl},
+        settings::tls::{PassPhrase, Tls},
         testing::{Injected, Server},
-        tls::{PassPhrase, Tls},
         wanted::Wanted,
     };
 

@@ -2,7 +2,7 @@
 
 use crate::guest::error::raised;
 use crate::guest::number::seconds;
-use crate::tls::Tls;
+use crate::settings::tls::Tls;
 use pyo3::prelude::*;
 use zklock_core::ClientOptions;
 
