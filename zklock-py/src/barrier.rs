@@ -5,7 +5,7 @@ use crate::calls::anchor::CallbackAnchor;
 use crate::calls::greenlet::Greenlet;
 use crate::guest::error::unpicklable;
 use crate::guest::number;
-use crate::shared_barrier::SharedBarrier;
+use crate::shared::barrier::SharedBarrier;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;

@@ -1,13 +1,13 @@
 //! The proof that a lock is held.
 
 use crate::aio::hold;
-use crate::base_hold::{BaseHold, left, unless_over};
 use crate::calls::greenlet::Greenlet;
-use crate::guarded::Guarded;
 use crate::guest::exit::stay_if_over;
 use crate::guest::value;
 use crate::guest::wait::detached;
-use crate::shared_hold::SharedHold;
+use crate::shared::base_hold::{BaseHold, left, unless_over};
+use crate::shared::guarded::Guarded;
+use crate::shared::hold::SharedHold;
 use pyo3::prelude::*;
 use std::sync::Arc;
 

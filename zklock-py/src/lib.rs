@@ -6,12 +6,12 @@
 //! aio       client                     the same for asyncio
 //!           lock barrier double_barrier
 //!           hold observer
-//! .         kinds base_lock            what is the same in both
-//!           shared_observer shared_barrier shared_double_barrier shared_lock
-//!           base_hold shared_client
+//! shared    kinds base_lock            what is the same in both
+//!           observer barrier double_barrier lock
+//!           base_hold client
 //!           guarded loss wanted
 //!           kept block patience        what is held, by whom, by which `with` block; how long to wait
-//!           shared_hold
+//!           hold
 //! settings  options credentials hosts  how to connect, and as whom
 //!           tls guardian
 //! calls     greenlet                   calls as coroutines; tasks and greenlets as owners, and how those wait
@@ -34,30 +34,16 @@
 
 mod aio;
 mod barrier;
-mod base_hold;
-mod base_lock;
-mod block;
 mod calls;
 mod client;
 mod double_barrier;
-mod guarded;
 mod guest;
 mod hold;
-mod kept;
-mod kinds;
 mod lock;
-mod loss;
 mod observer;
-mod patience;
 mod settings;
-mod shared_barrier;
-mod shared_client;
-mod shared_double_barrier;
-mod shared_hold;
-mod shared_lock;
-mod shared_observer;
+mod shared;
 mod testing;
-mod wanted;
 
 #[pyo3::pymodule(gil_used = false)]
 mod _zklock {
@@ -72,18 +58,18 @@ mod _zklock {
         aio::lock::AsyncLock,
         aio::observer::AsyncObserver,
         barrier::Barrier,
-        base_hold::BaseHold,
         client::Client,
         double_barrier::{DoubleBarrier, Member},
-        guarded::{AsyncGuarded, BaseGuarded, Guarded},
         hold::Hold,
         lock::Lock,
-        loss::Loss,
         observer::Observer,
         settings::credentials::{Digest, Kerberos, Sasl},
         settings::tls::{PassPhrase, Tls},
+        shared::base_hold::BaseHold,
+        shared::guarded::{AsyncGuarded, BaseGuarded, Guarded},
+        shared::loss::Loss,
+        shared::wanted::Wanted,
         testing::{Injected, Server},
-        wanted::Wanted,
     };
 
     #[pymodule_init]

@@ -1,8 +1,6 @@
 //! A lock.
 
 use crate::aio::lock::AsyncLock;
-use crate::base_lock::BaseLock;
-use crate::block::{Block, is_generator_exit};
 use crate::calls::coroutine::Coroutine;
 use crate::calls::greenlet::{self, Greenlet};
 use crate::guest::error::raised;
@@ -10,9 +8,11 @@ use crate::guest::log;
 use crate::guest::value;
 use crate::hold::{Hold, leave, release};
 use crate::observer::Observer;
-use crate::patience::{Blocking, Given, Patience, Seconds};
-use crate::shared_hold::SharedHold;
-use crate::shared_lock::SharedLock;
+use crate::shared::base_lock::BaseLock;
+use crate::shared::block::{Block, is_generator_exit};
+use crate::shared::hold::SharedHold;
+use crate::shared::lock::SharedLock;
+use crate::shared::patience::{Blocking, Given, Patience, Seconds};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;

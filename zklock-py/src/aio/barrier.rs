@@ -6,7 +6,7 @@ use crate::calls::coroutine::Coroutine;
 use crate::guest::error::{raised, unpicklable};
 use crate::guest::number;
 use crate::guest::value;
-use crate::shared_barrier::SharedBarrier;
+use crate::shared::barrier::SharedBarrier;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;

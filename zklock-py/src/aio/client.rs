@@ -3,14 +3,14 @@
 use super::barrier::AsyncBarrier;
 use super::double_barrier::AsyncDoubleBarrier;
 use super::lock::AsyncLock;
-use crate::block::is_generator_exit;
 use crate::calls::bell::Bell;
 use crate::calls::coroutine::{Begun, Coroutine, nothing};
 use crate::guest::error::raised;
 use crate::guest::number;
-use crate::kinds::{BaseClient, Face};
 use crate::settings::guardian;
-use crate::shared_client::SharedClient;
+use crate::shared::block::is_generator_exit;
+use crate::shared::client::SharedClient;
+use crate::shared::kinds::{BaseClient, Face};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -2,8 +2,6 @@
 
 use super::hold::{AsyncHold, leave, release};
 use super::observer::AsyncObserver;
-use crate::base_lock::BaseLock;
-use crate::block::{Block, is_generator_exit};
 use crate::calls::bell::Bell;
 use crate::calls::coroutine::{Begun, Coroutine};
 use crate::calls::greenlet::Greenlet;
@@ -12,9 +10,11 @@ use crate::guest::error::{closed, invalid, raised};
 use crate::guest::log;
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
-use crate::patience::{Blocking, Given, Patience, Seconds};
-use crate::shared_hold::SharedHold;
-use crate::shared_lock::SharedLock;
+use crate::shared::base_lock::BaseLock;
+use crate::shared::block::{Block, is_generator_exit};
+use crate::shared::hold::SharedHold;
+use crate::shared::lock::SharedLock;
+use crate::shared::patience::{Blocking, Given, Patience, Seconds};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -3,8 +3,8 @@
 use crate::calls::anchor::CallbackAnchor;
 use crate::calls::coroutine::Coroutine;
 use crate::guest::error::unpicklable;
-use crate::shared_lock::SharedLock;
-use crate::shared_observer::SharedObserver;
+use crate::shared::lock::SharedLock;
+use crate::shared::observer::SharedObserver;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;

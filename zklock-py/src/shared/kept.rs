@@ -7,10 +7,10 @@
 //! No Python code runs while a mutex is held: whatever Python does may collect garbage, which may run anything, and
 //! come back here.
 
-use crate::block::Block;
 use crate::guest::error::{not_held, not_owner};
 use crate::guest::sync::lock_ignoring_poison;
-use crate::shared_hold::SharedHold;
+use crate::shared::block::Block;
+use crate::shared::hold::SharedHold;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, Weak};
 use zklock_core::Owner;

@@ -6,7 +6,7 @@ use crate::guest::error::{raised, unpicklable};
 use crate::guest::number;
 use crate::guest::value;
 use crate::guest::wait::detached;
-use crate::shared_hold::SharedHold;
+use crate::shared::hold::SharedHold;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use zklock_core::ErrorKind;

@@ -2,7 +2,7 @@
 
 use crate::calls::anchor::CallbackAnchor;
 use crate::guest::error::unpicklable;
-use crate::shared_lock::SharedLock;
+use crate::shared::lock::SharedLock;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;

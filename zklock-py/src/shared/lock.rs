@@ -2,9 +2,9 @@
 
 use crate::guest::error::raised;
 use crate::guest::number;
-use crate::kept::Kept;
-use crate::shared_client::SharedClient;
-use crate::shared_hold::SharedHold;
+use crate::shared::client::SharedClient;
+use crate::shared::hold::SharedHold;
+use crate::shared::kept::Kept;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;

@@ -9,7 +9,7 @@ use crate::guest::number;
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value::versions;
 use crate::guest::wait::detached;
-use crate::shared_hold::SharedHold;
+use crate::shared::hold::SharedHold;
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};

@@ -1,16 +1,16 @@
 //! The methods that a `Client` and an `AsyncClient` share, which make the kinds of lock.
 
-use crate::base_lock::BaseLock;
 use crate::calls::anchor::CallbackAnchor;
 use crate::calls::callback::Callback;
 use crate::guest::error::{forked, invalid, raised, unpicklable};
 use crate::guest::mirror::table;
 use crate::guest::number;
 use crate::guest::value;
-use crate::shared_barrier::SharedBarrier;
-use crate::shared_client::SharedClient;
-use crate::shared_double_barrier::SharedDoubleBarrier;
-use crate::shared_lock::SharedLock;
+use crate::shared::barrier::SharedBarrier;
+use crate::shared::base_lock::BaseLock;
+use crate::shared::client::SharedClient;
+use crate::shared::double_barrier::SharedDoubleBarrier;
+use crate::shared::lock::SharedLock;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The common part of blocking and asyncio barriers.
 
 use crate::guest::error::raised;
-use crate::shared_client::SharedClient;
+use crate::shared::client::SharedClient;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use zklock_core::blocking::Barrier;

@@ -5,7 +5,7 @@ use crate::calls::coroutine::{Begun, Coroutine, Started};
 use crate::guest::error::raised;
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
-use crate::shared_lock::SharedLock;
+use crate::shared::lock::SharedLock;
 use pyo3::prelude::*;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

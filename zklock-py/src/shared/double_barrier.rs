@@ -1,13 +1,13 @@
 //! The common part of blocking and asyncio double barriers, and their members.
 
-use crate::base_hold::note;
-use crate::block::Block;
 use crate::calls::anchor::AnchoredCallbacks;
 use crate::guest::error::{not_held, raised};
 use crate::guest::number;
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
-use crate::shared_client::SharedClient;
+use crate::shared::base_hold::note;
+use crate::shared::block::Block;
+use crate::shared::client::SharedClient;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
