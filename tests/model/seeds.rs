@@ -63,8 +63,6 @@ const READINESS: &str = "readiness.rs";
 const SINGLE: &str = "single.rs";
 const BARRIER: &str = "barrier.rs";
 const MEMBER: &str = "member.rs";
-const COME: &str = "member/enter.rs";
-const LEAVE: &str = "member/leave.rs";
 const LEASE: &str = "lease.rs";
 const MEMORY: &str = "memory.rs";
 

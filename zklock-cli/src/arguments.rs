@@ -2,18 +2,18 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::bench::Bench;
+use crate::commands::bench::Bench;
+use crate::commands::doctor::Doctor;
+use crate::commands::intervene::{Break, Evict, Revoke};
+use crate::commands::ls::Ls;
+use crate::commands::paper::{Completions, Man};
+use crate::commands::quickstart::Quickstart;
+use crate::commands::run::Run;
+use crate::commands::testing::Testing;
+use crate::commands::tree::Tree;
 use crate::configuration;
 use crate::connect::Connection;
-use crate::doctor::Doctor;
 use crate::exit;
-use crate::intervene::{Break, Evict, Revoke};
-use crate::ls::Ls;
-use crate::paper::{Completions, Man};
-use crate::quickstart::Quickstart;
-use crate::run::Run;
-use crate::testing::Testing;
-use crate::tree::Tree;
 
 /// Distributed locks on Apache ZooKeeper, from the command line
 #[derive(Parser, Debug)]

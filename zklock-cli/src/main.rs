@@ -1,17 +1,20 @@
 //! `zklock`, the command: runs programs under distributed locks on ZooKeeper, and shows who holds and waits.
 //!
 //! ```text
-//!  main   arguments             the command line
-//!  configuration                a file with options of the connection
-//!  run -> watch -> job          a command that runs while a lock is held
-//!  warden -> plan, descendants  the process that ends the command in time: another process, of this program
-//!  launch                       becomes the command: likewise
-//!  guardian                     ends the session of a process that is dead: for the warden, and a process of its own
-//!  orders                       what these processes say to each other
-//!  ls   tree   intervene -> contenders who holds and who waits; takes locks from others
-//!  doctor   bench   quickstart   testing   paper   the other commands
-//!  connect   signals   terminal
-//!  failure -> exit   output   clock   duration
+//! .          main arguments                         the command line
+//!            configuration                          a file with options of the connection
+//! commands   run                                    a command that runs while a lock is held
+//!            ls tree intervene                      who holds and who waits; takes locks from others
+//!            contenders                             the contenders of a lock, as those three show them
+//!            doctor bench quickstart testing paper  the other commands
+//! processes  warden                                 ends the command in time: another process, of this program
+//!            launch                                 becomes the command: likewise
+//!            guardian                               ends the session of a process that is dead: for the warden, and a process of its own
+//!            orders                                 what these processes say to each other
+//!            terminal signals descendants clock
+//! .          connect output                         how any command connects, and what it prints
+//!            failure duration
+//!            exit                                   the exit codes
 //! ```
 
 #![forbid(unsafe_code)]
@@ -26,29 +29,14 @@ macro_rules! say {
 }
 
 mod arguments;
-mod bench;
-mod clock;
+mod commands;
 mod configuration;
 mod connect;
-mod contenders;
-mod doctor;
 mod duration;
 mod exit;
 mod failure;
-mod guardian;
-mod intervene;
-mod launch;
-mod ls;
-mod orders;
 mod output;
-mod paper;
-mod quickstart;
-mod run;
-mod signals;
-mod terminal;
-mod testing;
-mod tree;
-mod warden;
+mod processes;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -57,11 +45,13 @@ use clap::{CommandFactory, FromArgMatches};
 use nix::sys::signal::SigSet;
 
 use arguments::{Arguments, Command};
+use commands::quickstart;
 use configuration::Configuration;
 use connect::Connection;
 use exit::Exit;
 use failure::Failure;
-use signals::Signals;
+use processes::signals::{self, Signals};
+use processes::{guardian, launch, warden};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -132,8 +122,8 @@ fn execute(arguments: &Arguments, words: &[OsString], worker: Option<&OsStr>) ->
             Command::Bench(bench) => bench.execute(connection).await?,
             Command::Quickstart(_) => {}
             Command::Testing(testing) => testing.execute()?,
-            Command::Completions(completions) => completions.execute()?,
-            Command::Man(man) => man.execute()?,
+            Command::Completions(completions) => completions.execute(Arguments::command())?,
+            Command::Man(man) => man.execute(Arguments::command())?,
         }
         Ok(Exit::Done.into())
     })

@@ -1,11 +1,11 @@
 //! Barriers: callers wait until the barrier is removed.
 
 use crate::aio::barrier::AsyncBarrier;
-use crate::anchor::CallbackAnchor;
-use crate::error::unpicklable;
-use crate::greenlet::Greenlet;
-use crate::number;
-use crate::shared_barrier::SharedBarrier;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::greenlet::Greenlet;
+use crate::guest::error::unpicklable;
+use crate::guest::number;
+use crate::shared::barrier::SharedBarrier;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;

@@ -1,14 +1,14 @@
 //! Double barriers: no member begins before all have entered, and none goes on before all are done.
 
 use crate::aio::double_barrier::{AsyncDoubleBarrier, AsyncMember};
-use crate::anchor::CallbackAnchor;
-use crate::block::Block;
-use crate::coroutine::{Coroutine, nothing};
-use crate::error::unpicklable;
-use crate::greenlet::{self, Greenlet};
-use crate::patience::Given;
-use crate::shared_double_barrier::{SharedDoubleBarrier, SharedMember};
-use crate::wait::detached;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::coroutine::{Coroutine, nothing};
+use crate::calls::greenlet::{self, Greenlet};
+use crate::guest::error::unpicklable;
+use crate::guest::wait::detached;
+use crate::shared::block::Block;
+use crate::shared::double_barrier::{SharedDoubleBarrier, SharedMember};
+use crate::shared::patience::Given;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;

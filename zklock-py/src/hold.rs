@@ -1,13 +1,13 @@
 //! The proof that a lock is held.
 
-use crate::aio;
-use crate::base_hold::{BaseHold, left, unless_over};
-use crate::exit::stay_if_over;
-use crate::greenlet::Greenlet;
-use crate::guarded::Guarded;
-use crate::shared_hold::SharedHold;
-use crate::value;
-use crate::wait::detached;
+use crate::aio::hold;
+use crate::calls::greenlet::Greenlet;
+use crate::guest::exit::stay_if_over;
+use crate::guest::value;
+use crate::guest::wait::detached;
+use crate::shared::base_hold::{BaseHold, left, unless_over};
+use crate::shared::guarded::Guarded;
+use crate::shared::hold::SharedHold;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Hold {
     fn confirm(slf: &Bound<'_, Self>) -> PyResult<f64> {
         let (py, held) = (slf.py(), slf.as_super().get().held.clone());
         if let Some(greenlet) = Greenlet::current(py)? {
-            return greenlet.wait_for(aio::hold::confirm(held))?.extract(py);
+            return greenlet.wait_for(hold::confirm(held))?.extract(py);
         }
         detached(py, || held.hold.confirm()).map(|valid_for| valid_for.as_secs_f64())
     }
@@ -69,7 +69,7 @@ impl Hold {
     fn read(slf: &Bound<'_, Self>, path: &str) -> PyResult<Py<PyAny>> {
         let held = slf.as_super().get().held.clone();
         if let Some(greenlet) = Greenlet::current(slf.py())? {
-            return greenlet.wait_for(aio::hold::read(held, path.to_owned()));
+            return greenlet.wait_for(hold::read(held, path.to_owned()));
         }
         let node = detached(slf.py(), || held.hold.read(path))?;
         value::node(slf.py(), node)
@@ -123,7 +123,7 @@ impl Hold {
 /// Releases, and raises if that fails.
 pub(crate) fn release(py: Python<'_>, held: &SharedHold) -> PyResult<()> {
     if let Some(greenlet) = Greenlet::current(py)? {
-        return greenlet.wait_for(aio::hold::release(py, held, greenlet.owner)?).map(drop);
+        return greenlet.wait_for(hold::release(py, held, greenlet.owner)?).map(drop);
     }
     let released = detached(py, || held.hold.release().or_else(unless_over));
     held.forget_callbacks(py);
@@ -137,7 +137,7 @@ pub(crate) fn leave(held: &SharedHold, exception: &Bound<'_, PyAny>) -> PyResult
         return Ok(false);
     }
     if let Some(greenlet) = Greenlet::current(py)? {
-        let left = aio::hold::begin_to_leave(py, held, greenlet.owner, exception)?;
+        let left = hold::begin_to_leave(py, held, greenlet.owner, exception)?;
         return greenlet.wait_for(left).map(|_| false);
     }
     let released = py.detach(|| held.hold.release().inspect(|()| stay_if_over()));

@@ -1,16 +1,31 @@
 //! The native module of the Python package `zklock`.
 //!
 //! ```text
-//!  client   lock   hold   guarded   observer   barrier   double_barrier   loss   wanted   what Python sees, with its threads
-//!  aio/                                         the same for asyncio
-//!  kinds   base_lock   base_hold                what is the same in both, as Python sees it
-//!  shared_*   connecting                        and below that: what both faces of one thing share
-//!  kept   block   patience                      what is held, by whom, by which `with` block; how long to wait
-//!  hosts   options   credentials   tls          how to connect, and as whom
-//!  connection   hold_callbacks   callback       functions of the user's that are called
-//!  greenlet   coroutine   bell   task           calls as coroutines; tasks and greenlets as owners, and how those wait
-//!  testing                                      the embedded server, which uses none of these but the last row
-//!  wait   dispatch   log   patched   error   entrance   exit   value   number   mirror   sync    being a guest of the interpreter
+//! .         client                     what Python sees, with its threads
+//!           lock hold observer barrier double_barrier
+//! aio       client                     the same for asyncio
+//!           lock barrier double_barrier
+//!           hold observer
+//! shared    kinds base_lock            what is the same in both
+//!           observer barrier double_barrier lock
+//!           base_hold client
+//!           guarded loss wanted
+//!           kept block patience        what is held, by whom, by which `with` block; how long to wait
+//!           hold
+//! settings  options credentials hosts  how to connect, and as whom
+//!           tls guardian
+//! calls     greenlet                   calls as coroutines; tasks and greenlets as owners, and how those wait
+//!           coroutine
+//!           bell task
+//!           connection hold_callbacks  functions of the user's that are called
+//!           anchor callback
+//! .         testing                    the embedded server
+//! guest     log dispatch               being a guest of the interpreter
+//!           wait number
+//!           error
+//!           value exit
+//!           entrance mirror patched
+//!           sync
 //! ```
 //!
 //! It is native down to the last step, because a context manager written in Python can leak: a signal may raise between
@@ -18,53 +33,17 @@
 //! block, or between its last line and the release.
 
 mod aio;
-mod anchor;
 mod barrier;
-mod base_hold;
-mod base_lock;
-mod bell;
-mod block;
-mod callback;
+mod calls;
 mod client;
-mod connecting;
-mod connection;
-mod coroutine;
-mod credentials;
-mod dispatch;
 mod double_barrier;
-mod entrance;
-mod error;
-mod exit;
-mod greenlet;
-mod guarded;
-mod guardian;
+mod guest;
 mod hold;
-mod hold_callbacks;
-mod hosts;
-mod kept;
-mod kinds;
 mod lock;
-mod log;
-mod loss;
-mod mirror;
-mod number;
 mod observer;
-mod options;
-mod patched;
-mod patience;
-mod shared_barrier;
-mod shared_client;
-mod shared_double_barrier;
-mod shared_hold;
-mod shared_lock;
-mod shared_observer;
-mod sync;
-mod task;
+mod settings;
+mod shared;
 mod testing;
-mod tls;
-mod value;
-mod wait;
-mod wanted;
 
 #[pyo3::pymodule(gil_used = false)]
 mod _zklock {
@@ -79,30 +58,30 @@ mod _zklock {
         aio::lock::AsyncLock,
         aio::observer::AsyncObserver,
         barrier::Barrier,
-        base_hold::BaseHold,
         client::Client,
-        credentials::{Digest, Kerberos, Sasl},
         double_barrier::{DoubleBarrier, Member},
-        guarded::{AsyncGuarded, BaseGuarded, Guarded},
         hold::Hold,
         lock::Lock,
-        loss::Loss,
         observer::Observer,
+        settings::credentials::{Digest, Kerberos, Sasl},
+        settings::tls::{PassPhrase, Tls},
+        shared::base_hold::BaseHold,
+        shared::guarded::{AsyncGuarded, BaseGuarded, Guarded},
+        shared::loss::Loss,
+        shared::wanted::Wanted,
         testing::{Injected, Server},
-        tls::{PassPhrase, Tls},
-        wanted::Wanted,
     };
 
     #[pymodule_init]
     fn prepare(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        crate::exit::refuse_subinterpreter(module.py())?;
+        crate::guest::exit::refuse_subinterpreter(module.py())?;
         zklock_core::face::log_panics();
         // Load them now, so that raising an error later runs no Python code.
-        crate::error::prepare(module.py())?;
-        crate::value::prepare(module.py())?;
-        crate::wait::prepare();
-        crate::entrance::prepare(module)?;
-        crate::exit::prepare(module)
+        crate::guest::error::prepare(module.py())?;
+        crate::guest::value::prepare(module.py())?;
+        crate::guest::wait::prepare();
+        crate::guest::entrance::prepare(module)?;
+        crate::guest::exit::prepare(module)
     }
 }

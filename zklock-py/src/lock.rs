@@ -1,18 +1,18 @@
 //! A lock.
 
 use crate::aio::lock::AsyncLock;
-use crate::base_lock::BaseLock;
-use crate::block::{Block, is_generator_exit};
-use crate::coroutine::Coroutine;
-use crate::error::raised;
-use crate::greenlet::{self, Greenlet};
+use crate::calls::coroutine::Coroutine;
+use crate::calls::greenlet::{self, Greenlet};
+use crate::guest::error::raised;
+use crate::guest::log;
+use crate::guest::value;
 use crate::hold::{Hold, leave, release};
-use crate::log;
 use crate::observer::Observer;
-use crate::patience::{Blocking, Given, Patience, Seconds};
-use crate::shared_hold::SharedHold;
-use crate::shared_lock::SharedLock;
-use crate::value;
+use crate::shared::base_lock::BaseLock;
+use crate::shared::block::{Block, is_generator_exit};
+use crate::shared::hold::SharedHold;
+use crate::shared::lock::SharedLock;
+use crate::shared::patience::{Blocking, Given, Patience, Seconds};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,12 +1,12 @@
 //! Reports the holders of a lock, one after the other, without taking part.
 
-use crate::anchor::CallbackAnchor;
-use crate::error::{late, unpicklable};
-use crate::greenlet::Greenlet;
-use crate::number;
-use crate::shared_lock::SharedLock;
-use crate::shared_observer::SharedObserver;
-use crate::value;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::greenlet::Greenlet;
+use crate::guest::error::{late, unpicklable};
+use crate::guest::number;
+use crate::guest::value;
+use crate::shared::lock::SharedLock;
+use crate::shared::observer::SharedObserver;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::world::Moment;
+use crate::state::world::Moment;
 
 /// The furthest that the clock can be put forward, a thousand years, so that sums of such times do not overflow.
 const LONGEST: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);

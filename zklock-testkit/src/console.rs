@@ -9,8 +9,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::fault::{Fault, Injected};
-use crate::kind::Kind;
 use crate::server::{Builder, Server};
+use crate::wire::kind::Kind;
 
 /// The text of `--help`.
 pub const USAGE: &str = "\

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::kind::Kind;
+use crate::wire::kind::Kind;
 
 /// A fault that waits for its message; pass it to [`Server::inject`](crate::Server::inject).
 ///

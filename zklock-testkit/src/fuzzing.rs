@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::frame::{self, Incoming};
 use crate::server::Server;
-use crate::words;
-use crate::world::{Effect, Moment, World};
+use crate::state::report;
+use crate::state::world::{Effect, Moment, World};
+use crate::wire::frame::{self, Incoming};
 
 /// Feeds bytes to a server as anybody could: as one stream, including lengths, or as the messages of two connections
 /// after a valid greeting. Returns how many bytes the server would have sent.
@@ -34,7 +34,7 @@ pub fn converse(bytes: &[u8]) -> usize {
         } else {
             match frame::next(&mut rest, is_first, longest) {
                 Ok(Incoming::Message(message)) => (1, message),
-                Ok(Incoming::Word(word)) => return words::answer(word, &world).len(),
+                Ok(Incoming::Word(word)) => return report::answer(word, &world).len(),
                 Err(_) => break,
             }
         };

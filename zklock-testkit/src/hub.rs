@@ -9,12 +9,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::code::opcode;
 use crate::fault::{Action, Script};
-use crate::jute::Reader;
-use crate::kind::{self, Kind};
-use crate::words;
-use crate::world::{Effect, Settings, World};
+use crate::state::report;
+use crate::state::settings::Settings;
+use crate::state::world::{Effect, World};
+use crate::wire::code::opcode;
+use crate::wire::jute::Reader;
+use crate::wire::kind::{self, Kind};
 
 /// How much may wait to be read by one client. A client with more than this is cut off.
 const MAX_BACKLOG: usize = 64 << 20;
@@ -189,7 +190,7 @@ impl Hub {
         loop {
             let changed = Arc::clone(&state.links.get(&link)?.changed);
             if !state.is_frozen {
-                return Some(words::answer(word, &state.world));
+                return Some(report::answer(word, &state.world));
             }
             state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }

@@ -8,17 +8,21 @@
 //! what it does not support.
 //!
 //! ```text
-//!   net      sockets and threads           fault    which message, and what happens to it
-//!    |                                       |
-//!   hub      one lock; where faults strike --+--- clock (can be put forward)
-//!    |
-//!   world    sessions and connections; time is a parameter, what to send is the answer
-//!    |
-//!   answer   one request, one answer       request  what is read from the wire (jute)
-//!    |
-//!   transaction   may it be done?          watches  who hears of it
-//!    |
-//!   tree     the nodes, with undo         graveyard  what was deleted lately
+//! .      console fuzzing replicas     for the program, for fuzzing, and for simulations
+//!        server                       the API
+//!        net                          sockets and threads
+//!        hub                          one lock; where faults strike
+//!        fault clock                  which message, and what happens to it; a clock that can be put forward
+//! state  report                       the answers to four-letter words
+//!        world                        sessions and connections; time is a parameter, what to send is the answer
+//!        transaction                  may it be done?
+//!        tree watches                 the nodes, with undo; who hears of a change
+//!        graveyard                    what was deleted lately
+//!        node connection settings     one node, one connection, and how the server is set up
+//! wire   request frame                what is read from the wire
+//!        access stat path words kind  what stands in a message
+//!        profile                      the servers that can be imitated
+//!        jute code                    how a message is encoded, and its numbers
 //! ```
 //!
 //! # Examples
@@ -40,35 +44,20 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-mod access;
-mod answer;
-mod authenticate;
 mod clock;
-mod code;
 pub mod console;
 mod fault;
-mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
-mod graveyard;
 mod hub;
-mod jute;
-mod kind;
 mod net;
-mod path;
-mod profile;
 #[doc(hidden)]
 pub mod replicas;
-mod request;
 mod server;
-mod stat;
-mod transaction;
-mod tree;
-mod watches;
-mod words;
-mod world;
+mod state;
+mod wire;
 
 pub use fault::{Fault, Injected};
-pub use kind::{Kind, UnknownKind};
-pub use profile::UnknownProfile;
 pub use server::{BadPath, Builder, Server, Session, StartError};
+pub use wire::kind::{Kind, UnknownKind};
+pub use wire::profile::UnknownProfile;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::frame::{self, Incoming};
 use crate::hub::Hub;
+use crate::wire::frame::{self, Incoming};
 
 /// A client that has not read anything for this long is taken to be gone.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);

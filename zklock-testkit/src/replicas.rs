@@ -15,9 +15,10 @@ mod server;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::access;
 use crate::server::Server as Embedded;
-use crate::world::Moment;
+use crate::state::settings::Settings;
+use crate::state::world::Moment;
+use crate::wire::access;
 use leading::Leadership;
 use server::{Role, Server};
 
@@ -166,7 +167,7 @@ impl Replicas {
     pub fn new(count: usize, timing: Timing, dice: Dice) -> Self {
         let settings = Embedded::builder().tick(timing.tick).into_settings();
         let (shortest, longest) = timing.sessions;
-        let settings = crate::world::Settings { session_timeouts: (shortest, longest), ..settings };
+        let settings = Settings { session_timeouts: (shortest, longest), ..settings };
         let moment = moment(Duration::ZERO);
         let servers = (0..count).map(|_| Server::new(settings.clone(), moment)).collect();
         let mut all = Self {
@@ -320,7 +321,7 @@ impl Replicas {
     /// The paths of all nodes that the quorum has committed, except the servers' own.
     pub fn nodes(&self) -> Vec<String> {
         let Some(most) = self.servers.iter().max_by_key(|server| server.applied) else { return Vec::new() };
-        let paths = crate::tree::listing(&most.world.tree, "/").into_keys();
+        let paths = crate::state::tree::listing(&most.world.tree, "/").into_keys();
         paths.filter(|path| !most.ghosts.has(path)).collect()
     }
 

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use crate::fault::{Fault, Injected};
 use crate::hub::{Hub, State};
-use crate::profile::Profile;
-use crate::tree::{Lifetime, Node};
-use crate::world::Settings;
-use crate::{access, path, words};
+use crate::state::node::{Lifetime, Node};
+use crate::state::settings::Settings;
+use crate::wire::profile::{Profile, SPECIAL};
+use crate::wire::{access, path, words};
 
 /// How long a server waits for its threads when it ends.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -124,7 +124,7 @@ impl Server {
     /// The open sessions, oldest first.
     pub fn sessions(&self) -> Vec<Session> {
         let state = self.hub.lock();
-        let session = |(&id, session): (&i64, &crate::world::Session)| Session {
+        let session = |(&id, session): (&i64, &crate::state::world::Session)| Session {
             id,
             timeout: session.timeout,
             is_connected: session.connection.is_some(),
@@ -273,8 +273,8 @@ impl Server {
         }
         self.hub.change(|state| {
             let now = state.clock.now();
-            let all = crate::tree::listing(&state.world.tree, path);
-            let doomed = || all.keys().rev().filter(|path| !path::SPECIAL.contains(&path.as_str()));
+            let all = crate::state::tree::listing(&state.world.tree, path);
+            let doomed = || all.keys().rev().filter(|path| !SPECIAL.contains(&path.as_str()));
             for path in doomed() {
                 state.world.transaction(now, 0, |transaction| transaction.end_node(path));
             }
@@ -320,7 +320,10 @@ impl Server {
     /// The tree below a node as text for people, one node per line.
     pub fn dump(&self, path: &str) -> String {
         let state = self.hub.lock();
-        crate::tree::listing(&state.world.tree, path).iter().map(|(path, node)| line(path, node)).collect()
+        crate::state::tree::listing(&state.world.tree, path)
+            .iter()
+            .map(|(path, node)| line(path, node))
+            .collect()
     }
 }
 

@@ -1,12 +1,12 @@
 //! Bugs that show with a double barrier.
 
-use super::{BARRIER, COME, LEAVE, MEMBER, Seed, edit, seed};
+use super::{BARRIER, MEMBER, Seed, edit, seed};
 
 pub(super) const SEEDS: &[Seed] = &[
     seed(
         "barrier",
         "barrier: any ready lets in",
-        &[edit(COME, "if czxid > self.czxid {", "if czxid.is_some() {")],
+        &[edit(MEMBER, "if czxid > self.czxid {", "if czxid.is_some() {")],
     ),
     seed(
         "barrier",
@@ -35,9 +35,9 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "barrier",
         "barrier: one that came again taken for one within",
-        &[edit(LEAVE, "self.others.correct(&seen(nodes));", "let _ = nodes;")],
+        &[edit(MEMBER, "self.others.correct(&seen(nodes));", "let _ = nodes;")],
     ),
-    seed("barrier", "barrier: a name used again", &[edit(COME, "self.name_after(self.mark.next());", "")]),
+    seed("barrier", "barrier: a name used again", &[edit(MEMBER, "self.name_after(self.mark.next());", "")]),
     seed(
         "barrier",
         "barrier: waits for the next round",
@@ -55,7 +55,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "barrier",
         "barrier: ready left behind",
-        &[edit(LEAVE, "if barrier::is_last(&seen(&nodes), &self.name) =>", "if nodes.is_empty() =>")],
+        &[edit(MEMBER, "if barrier::is_last(&seen(&nodes), &self.name) =>", "if nodes.is_empty() =>")],
     ),
     seed(
         "barrier",
@@ -65,7 +65,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "barrier",
         "barrier: a lost deletion taken for an operator's",
-        &[edit(LEAVE, "self.on_deleted(self.delete_in_doubt)", "self.on_deleted(false)")],
+        &[edit(MEMBER, "self.on_deleted(self.delete_in_doubt)", "self.on_deleted(false)")],
     ),
     seed(
         "barrier",

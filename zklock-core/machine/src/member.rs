@@ -2,27 +2,28 @@
 //!
 //! A member comes, waits until the barrier is open, is inside, and leaves. It is not [gone](Machine::is_gone) before
 //! its node is. [`barrier`](crate::barrier) decides who may go on and who waits for whom.
-//!
-//! * `enter`: how a member gets its node and waits until the barrier is open
-//! * `leave`: how it waits for the others, and how its node goes
 
-mod enter;
-mod leave;
 #[cfg(test)]
 mod tests;
 
 use crate::Moment;
-use crate::barrier::{Others, READY, Seen};
+use crate::barrier::{self, Entrance, Others, READY, Ready, Seen};
 use crate::drive::Machine;
 use crate::name::Uuid;
 use crate::protocol::{Node, Now, Operation, Outcome, Patience, Refusal, WatchEvent};
-use crate::retry::{Failures, Parents};
+use crate::retry::{Failures, Parented, Parents};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The number of heartbeats in a session timeout.
 const HEARTBEATS: u32 = 10;
+
+/// How many times others may be faster in opening the barrier.
+const NOT_OPENED_AT_MOST: u32 = 8;
+
+/// How long to wait before a refused deletion is tried again. Meanwhile the driver closes the session.
+const UNTIL_ALLOWED: Duration = Duration::from_secs(1);
 
 /// A flight that the member is about to send, or waits for replies to.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -282,6 +283,298 @@ impl Member {
         (self.created, self.may_be_there, self.czxid) = (false, false, None);
         (self.in_doubt, self.delete_in_doubt) = (false, false);
     }
+
+    /// Creates and lists in one flight. The list includes everybody who was there before us. So the last to come sees
+    /// them all, and opens the barrier.
+    fn arrival(&mut self) -> Vec<Operation> {
+        let directory = self.directory.clone();
+        let mut flight = Vec::new();
+        if std::mem::take(&mut self.in_doubt) {
+            flight.push(Operation::Barrier { directory: directory.clone() });
+        }
+        if !self.created {
+            self.may_be_there = true;
+            flight.push(Operation::CreateSingle { path: self.path_of(&self.name), data: self.data.clone() });
+        }
+        flight.push(Operation::InspectAndWatch { path: self.path_of(READY) });
+        flight.push(Operation::List { directory });
+        flight
+    }
+
+    fn arrived(&mut self, mut outcomes: Vec<Outcome>, now: Now) {
+        if let Some(Outcome::Refused(refusal)) =
+            outcomes.iter().find(|outcome| matches!(outcome, Outcome::Refused(_)))
+        {
+            // Without the node there is nothing to delete. Deleting it could be refused as well, and a session that may not delete
+            // its node has to end.
+            if !self.created && is_first_creation(&outcomes) && outcomes[0].refusal().is_some() {
+                self.may_be_there = false;
+            }
+            return self.fail(refusal.clone());
+        }
+        let (list, ready) = (outcomes.pop(), outcomes.pop());
+        if !self.created {
+            match outcomes.pop() {
+                Some(Outcome::Created(nodes)) => {
+                    self.created = true;
+                    self.czxid = nodes.first().and_then(|node| node.origin).map(|origin| origin.czxid);
+                    self.parents.clear();
+                }
+                // Nobody else has this name, so it is ours, and only the reply was lost.
+                Some(Outcome::NodeExists) => self.created = true,
+                Some(Outcome::NoNode) => return self.go(Step::CreateParents),
+                _ => {}
+            }
+        }
+        match (ready, list) {
+            (Some(ready @ (Outcome::Found(_) | Outcome::NoNode)), Some(Outcome::Children(children)))
+                if self.created =>
+            {
+                if ready == Outcome::NoNode {
+                    self.decide(&children, Ready::Missing, &[], now);
+                } else if self.czxid.is_some() {
+                    self.go(Step::Compare { children });
+                } else {
+                    self.go(Step::Survey(Purpose::Entering { children }));
+                }
+            }
+            // An operator has deleted the whole barrier.
+            (Some(Outcome::NoNode), Some(Outcome::NoNode)) if self.created => self.come_anew(now),
+            _ => self.come_again(now),
+        }
+    }
+
+    /// Comes again with another name, because the node was deleted. Others may wait for the end of the old one, and must
+    /// not wait for a member of the next round.
+    fn come_anew(&mut self, now: Now) {
+        self.forget_node();
+        self.name_after(self.mark.next());
+        self.retry(Step::Come, now);
+    }
+
+    /// Comes again, because the server may have shown something old, or not have done what we asked for. The watch may
+    /// have gone with the connection, so a closer look alone is never repeated.
+    fn come_again(&mut self, now: Now) {
+        self.in_doubt = true;
+        self.retry(Step::Come, now);
+    }
+
+    fn parents_created(&mut self, outcome: Outcome, now: Now) {
+        match self.parents.answered(vec![outcome]) {
+            Parented::Created => self.go(Step::Come),
+            Parented::Failed(refusal) => self.fail(refusal),
+            Parented::Unknown => self.retry(Step::CreateParents, now),
+        }
+    }
+
+    fn compared(&mut self, children: Vec<String>, ready: Outcome, now: Now) {
+        match ready {
+            Outcome::Found(node) => {
+                let czxid = node.origin.map(|origin| origin.czxid);
+                if czxid > self.czxid {
+                    self.decide(&children, Ready::Newer, &[], now);
+                } else {
+                    self.go(Step::Survey(Purpose::Entering { children }));
+                }
+            }
+            Outcome::NoNode => self.go(Step::Survey(Purpose::Entering { children })),
+            Outcome::Refused(refusal) => self.fail(refusal),
+            _ => self.come_again(now),
+        }
+    }
+
+    fn surveyed_to_enter(&mut self, children: &[String], survey: Outcome, now: Now) {
+        match survey {
+            Outcome::Surveyed(nodes) => {
+                let seen = seen(&nodes);
+                let name = self.name.clone();
+                self.decide(children, Ready::of(&seen, &name), &seen, now);
+            }
+            Outcome::Refused(refusal) => self.fail(refusal),
+            _ => self.come_again(now),
+        }
+    }
+
+    fn decide(&mut self, children: &[String], ready: Ready<'_>, seen: &[Seen<'_>], now: Now) {
+        let others = names(barrier::others(children, &self.name));
+        match barrier::entrance(children, &self.name, self.members, ready) {
+            // An operator has deleted it.
+            Entrance::Absent => self.come_anew(now),
+            Entrance::Passes => self.entered(others),
+            Entrance::Opens { guards, replaces } => {
+                let guards = guards.into_iter().map(str::to_owned).collect();
+                let entered = match ready {
+                    Ready::OfRound(_) => names(barrier::insiders(seen)),
+                    _ => others,
+                };
+                self.go(Step::Open { guards, replaces, entered });
+            }
+            Entrance::Waits if self.patience == Patience::TriesOnce => self.end_with(Answer::NotOpen),
+            Entrance::Waits => {
+                self.failures.clear();
+                self.wait(Step::Come, now);
+            }
+        }
+    }
+
+    fn opened(&mut self, entered: BTreeSet<String>, opened: Outcome, now: Now) {
+        match opened {
+            Outcome::Done => self.entered(entered),
+            // Another member has opened it first.
+            Outcome::NodeExists => self.not_opened(&format!("{READY} comes and goes in a loop")),
+            // The `ready` that should have been replaced.
+            Outcome::NotEmpty => self.not_opened(&format!("{READY} has children: delete them")),
+            // One of the members that should have gone in is gone, or the `ready` that should have been replaced.
+            Outcome::NoNode => {
+                self.in_doubt = true;
+                self.go(Step::Come);
+            }
+            Outcome::Refused(refusal) => self.fail(refusal),
+            _ => self.come_again(now),
+        }
+    }
+
+    fn not_opened(&mut self, problem: &str) {
+        self.not_opened += 1;
+        if self.not_opened > NOT_OPENED_AT_MOST {
+            return self.fail(Refusal::Answer(problem.to_owned()));
+        }
+        self.in_doubt = true;
+        self.go(Step::Come);
+    }
+
+    fn entered(&mut self, others: BTreeSet<String>) {
+        if self.aim == Aim::Nothing {
+            return self.clean_up();
+        }
+        self.others.entered = others;
+        self.tell(Answer::Entered { node: self.path_of(&self.name) });
+        self.aim = Aim::Stay;
+        self.failures.clear();
+        self.state = State::Within;
+    }
+
+    fn on_departure(&mut self, listing: Outcome, now: Now) {
+        let children = match listing {
+            Outcome::Children(children) => children,
+            Outcome::NoNode => Vec::new(),
+            Outcome::Refused(refusal) => return self.fail(refusal),
+            _ => return self.retry(Step::Depart, now),
+        };
+        self.failures.clear();
+        if !children.contains(&self.name) {
+            return self.end_with(Answer::Lost);
+        }
+        if self.aim == Aim::Nothing {
+            return self.clean_up();
+        }
+        let stays = barrier::stays_to_the_end(&children, &self.name);
+        self.aim = Aim::Leave { stays };
+        self.others.stayed = names(barrier::others(&children, &self.name));
+        self.go(if stays { Step::Look } else { Step::Survey(Purpose::Removing) });
+    }
+
+    fn on_listing(&mut self, ready: &Outcome, listing: Outcome, now: Now) {
+        let children = match (ready, listing) {
+            (Outcome::Refused(refusal), _) => return self.fail(refusal.clone()),
+            (_, Outcome::Refused(refusal)) => return self.fail(refusal),
+            (Outcome::Found(_) | Outcome::NoNode, Outcome::Children(children)) => children,
+            (Outcome::Found(_) | Outcome::NoNode, Outcome::NoNode) => Vec::new(),
+            _ => return self.retry(Step::Look, now),
+        };
+        if self.others.is_in_doubt(&children) {
+            self.go(Step::Survey(Purpose::Awaiting { children }));
+        } else {
+            self.await_others(&by_name(&children));
+        }
+    }
+
+    fn surveyed_to_wait(&mut self, children: &[String], survey: Outcome, now: Now) {
+        match survey {
+            Outcome::Surveyed(nodes) if nodes.is_empty() => self.await_others(&by_name(children)),
+            Outcome::Surveyed(nodes) => self.await_others(&seen(&nodes)),
+            Outcome::Refused(refusal) => self.fail(refusal),
+            _ => self.retry(Step::Look, now),
+        }
+    }
+
+    /// Waits for one of the members that have not left yet, if there are any.
+    fn await_others(&mut self, seen: &[Seen<'_>]) {
+        let Aim::Leave { stays } = self.aim else { return self.clean_up() };
+        let awaited = self.others.awaited(seen);
+        match barrier::whom_to_watch(&awaited, stays) {
+            None if stays => self.go(Step::Survey(Purpose::Removing)),
+            None => self.end_with(Answer::Left),
+            Some(_) if self.patience == Patience::TriesOnce => self.end_with(Answer::OthersWithin),
+            Some(watched) => self.go(Step::Watch { name: watched.to_owned() }),
+        }
+    }
+
+    fn watched(&mut self, outcome: Outcome, now: Now) {
+        match outcome {
+            Outcome::Done => {
+                self.failures.clear();
+                self.wait(Step::Look, now);
+            }
+            Outcome::NoNode => self.go(Step::Look),
+            Outcome::Refused(refusal) => self.fail(refusal),
+            _ => self.retry(Step::Look, now),
+        }
+    }
+
+    fn surveyed_to_remove(&mut self, survey: Outcome, now: Now) {
+        if let Outcome::Surveyed(nodes) = &survey {
+            self.others.correct(&seen(nodes));
+        }
+        match survey {
+            Outcome::Surveyed(nodes) if barrier::is_last(&seen(&nodes), &self.name) => {
+                self.go(Step::RemoveBoth);
+            }
+            // The node must go even if the children cannot be read.
+            Outcome::Surveyed(_) | Outcome::Refused(_) => self.go(Step::Remove),
+            _ => self.retry(Step::Survey(Purpose::Removing), now),
+        }
+    }
+
+    fn removed_both(&mut self, outcome: &Outcome, now: Now) {
+        match outcome {
+            Outcome::Done => self.on_deleted(true),
+            Outcome::Unknown => self.deletion_lost(now),
+            // One of the two is gone, or `ready` must not be deleted.
+            _ => self.go(Step::Remove),
+        }
+    }
+
+    fn removed(&mut self, outcome: &Outcome, now: Now) {
+        match outcome {
+            Outcome::Done => self.on_deleted(true),
+            // If a reply was lost, it existed before.
+            Outcome::NoNode => self.on_deleted(self.delete_in_doubt),
+            Outcome::Refused(refusal) => {
+                self.fail(refusal.clone());
+                self.go_at(Step::Survey(Purpose::Removing), Some(now.moment + UNTIL_ALLOWED));
+            }
+            _ => self.deletion_lost(now),
+        }
+    }
+
+    fn deletion_lost(&mut self, now: Now) {
+        self.delete_in_doubt = true;
+        self.retry(Step::Survey(Purpose::Removing), now);
+    }
+
+    /// The node is gone. Unless somebody else deleted it, a member that does not stay to the end only now begins to
+    /// wait.
+    fn on_deleted(&mut self, by_us: bool) {
+        self.forget_node();
+        self.failures.clear();
+        match self.aim {
+            Aim::Leave { .. } if !by_us => self.end_with(Answer::Lost),
+            Aim::Leave { stays: true } => self.end_with(Answer::Left),
+            Aim::Leave { stays: false } => self.go(Step::Look),
+            Aim::Enter | Aim::Stay | Aim::Nothing => self.state = State::Gone,
+        }
+    }
 }
 
 impl Step {
@@ -457,4 +750,14 @@ fn seen(children: &[Node]) -> Vec<Seen<'_>> {
 
 fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
     names.into_iter().map(str::to_owned).collect()
+}
+
+/// Whether the flight of these answers began with a creation, and not with a barrier after an answer that was lost.
+fn is_first_creation(outcomes: &[Outcome]) -> bool {
+    outcomes.len() == 3
+}
+
+/// Returns the children with no known creation order: as if none of them had entered.
+fn by_name(children: &[String]) -> Vec<Seen<'_>> {
+    children.iter().map(|name| Seen { name, czxid: i64::MAX }).collect()
 }

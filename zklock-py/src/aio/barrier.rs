@@ -1,12 +1,12 @@
 //! Barriers in asyncio.
 
-use crate::anchor::CallbackAnchor;
-use crate::bell::Bell;
-use crate::coroutine::Coroutine;
-use crate::error::{raised, unpicklable};
-use crate::number;
-use crate::shared_barrier::SharedBarrier;
-use crate::value;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::bell::Bell;
+use crate::calls::coroutine::Coroutine;
+use crate::guest::error::{raised, unpicklable};
+use crate::guest::number;
+use crate::guest::value;
+use crate::shared::barrier::SharedBarrier;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;

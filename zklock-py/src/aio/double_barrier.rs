@@ -1,14 +1,14 @@
 //! Double barriers in asyncio.
 
-use crate::anchor::CallbackAnchor;
-use crate::bell::Bell;
-use crate::block::Block;
-use crate::coroutine::{Begun, Coroutine, nothing};
-use crate::error::{raised, unpicklable};
-use crate::patience::Given;
-use crate::shared_double_barrier::{SharedDoubleBarrier, SharedMember};
-use crate::task::current_or_unique;
-use crate::value;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::bell::Bell;
+use crate::calls::coroutine::{Begun, Coroutine, nothing};
+use crate::calls::task::current_or_unique;
+use crate::guest::error::{raised, unpicklable};
+use crate::guest::value;
+use crate::shared::block::Block;
+use crate::shared::double_barrier::{SharedDoubleBarrier, SharedMember};
+use crate::shared::patience::Given;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;

@@ -1,14 +1,14 @@
 //! A hold in asyncio.
 
-use crate::base_hold::{BaseHold, left, unless_over};
-use crate::bell::Bell;
-use crate::block::is_generator_exit;
-use crate::coroutine::{Begun, Coroutine, nothing};
-use crate::error::raised;
-use crate::guarded::AsyncGuarded;
-use crate::shared_hold::SharedHold;
-use crate::task::current_or_unique;
-use crate::value::{self, boolean};
+use crate::calls::bell::Bell;
+use crate::calls::coroutine::{Begun, Coroutine, nothing};
+use crate::calls::task::current_or_unique;
+use crate::guest::error::raised;
+use crate::guest::value::{self, boolean};
+use crate::shared::base_hold::{BaseHold, left, unless_over};
+use crate::shared::block::is_generator_exit;
+use crate::shared::guarded::AsyncGuarded;
+use crate::shared::hold::SharedHold;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;

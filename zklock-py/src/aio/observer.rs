@@ -1,10 +1,10 @@
 //! Reports who holds a lock, in asyncio.
 
-use crate::anchor::CallbackAnchor;
-use crate::coroutine::Coroutine;
-use crate::error::unpicklable;
-use crate::shared_lock::SharedLock;
-use crate::shared_observer::SharedObserver;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::coroutine::Coroutine;
+use crate::guest::error::unpicklable;
+use crate::shared::lock::SharedLock;
+use crate::shared::observer::SharedObserver;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;

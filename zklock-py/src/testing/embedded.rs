@@ -1,6 +1,6 @@
 //! The server, which is kept until it is closed.
 
-use crate::error::{closed, forked, invalid, refused};
+use crate::guest::error::{closed, forked, invalid, refused};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use pyo3::prelude::*;
 use std::error::Error;

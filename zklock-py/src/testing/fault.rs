@@ -1,9 +1,9 @@
 //! Faults, with their Python names.
 
 use super::embedded::{Embedded, is_closed};
-use crate::error::{invalid, unpicklable};
-use crate::number::{patience, seconds};
-use crate::wait::in_slices;
+use crate::guest::error::{invalid, unpicklable};
+use crate::guest::number::{patience, seconds};
+use crate::guest::wait::in_slices;
 use pyo3::prelude::*;
 use std::sync::Weak;
 use zklock_testkit::{Fault, Kind};

@@ -9,12 +9,12 @@ mod fault;
 
 use self::embedded::{Embedded, is_closed, without_signals};
 use self::fault::{SessionLike, positive};
-use crate::error::{invalid, late, refused, unpicklable};
-use crate::number;
-use crate::number::{patience, seconds};
-use crate::sync::lock_ignoring_poison;
-use crate::value;
-use crate::wait::in_slices;
+use crate::guest::error::{invalid, late, refused, unpicklable};
+use crate::guest::number;
+use crate::guest::number::{patience, seconds};
+use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::value;
+use crate::guest::wait::in_slices;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use std::sync::mpsc::{RecvTimeoutError, channel};

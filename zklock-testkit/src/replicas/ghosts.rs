@@ -5,8 +5,8 @@
 
 use super::Replicas;
 use super::server::Server;
-use crate::code::opcode;
-use crate::world::World;
+use crate::state::world::World;
+use crate::wire::code::opcode;
 
 /// The losses of one server.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::server::Role;
 use super::{Answer, Asked, Entry, Event, Replicas, moment};
-use crate::code::opcode;
+use crate::wire::code::opcode;
 
 /// The error codes for "the session is over".
 const SESSION_EXPIRED: i32 = -112;

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use super::ghosts::Ghosts;
 use super::{Answer, Asked, Entry, Event, Leadership, Replicas, moment};
-use crate::code::opcode;
-use crate::request::is_write;
-use crate::world::replica::Greeting;
-use crate::world::{Effect, Moment, Settings, World};
+use crate::state::settings::Settings;
+use crate::state::world::replica::Greeting;
+use crate::state::world::{Effect, Moment, World};
+use crate::wire::code::opcode;
+use crate::wire::request::is_write;
 
 pub(super) enum Role {
     Leading(Leadership),

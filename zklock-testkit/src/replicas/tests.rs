@@ -1,6 +1,6 @@
 use super::*;
-use crate::code::opcode;
-use crate::jute::{Reader, Writer};
+use crate::wire::code::opcode;
+use crate::wire::jute::{Reader, Writer};
 
 const TICK: Duration = Duration::from_millis(400);
 const SESSION: Duration = Duration::from_secs(2);

@@ -10,9 +10,10 @@ use std::time::Duration;
 use super::{Server, StartError};
 use crate::clock::Clock;
 use crate::hub::Hub;
-use crate::profile::UnknownProfile;
-use crate::world::Settings;
-use crate::{net, words};
+use crate::net;
+use crate::state::settings::Settings;
+use crate::wire::profile::UnknownProfile;
+use crate::wire::words;
 
 /// Settings for a [`Server`].
 #[derive(Debug, Clone)]

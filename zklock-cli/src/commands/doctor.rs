@@ -1,0 +1,246 @@
+//! `zklock doctor`: whether locks would work here, and what to do if not.
+
+mod each;
+mod finding;
+mod limits;
+mod server;
+
+use std::time::{Duration, Instant, SystemTime};
+
+use clap::Args;
+use zklock_core::{Client, ClientOptions, ErrorKind, Hold};
+
+use crate::connect::{Connection, Source, options_for};
+use crate::duration;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+use crate::processes::orders::Limits;
+use finding::{Finding, Findings};
+
+/// A write that takes longer than this makes every lock slow.
+const SLOW: Duration = Duration::from_millis(100);
+const WRITES: usize = 20;
+/// If clocks differ by more than this, ages in `zklock ls` mislead. Locks do not mind.
+const APART: Duration = Duration::from_secs(2);
+
+/// Look whether locks would work here, and say what to do if not
+///
+/// It asks each server, opens a session, and takes and releases a lock at the path. If there are several servers, it asks each one by
+/// itself what is below the path, to find one that lags, or is not of the same ensemble. It ends with code 1 if anything is wrong.
+#[derive(Args, Debug)]
+pub(crate) struct Doctor {
+    /// Where to try a lock. It should be below the node that your programs use, so that the rights are those of theirs
+    #[arg(default_value = "/zklock-doctor")]
+    path: String,
+
+    /// Write JSON: an array of findings
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    pub(crate) async fn execute(&self, connection: &Connection) -> Result<Exit, Failure> {
+        zklock_core::check_lock_path(&self.path)?;
+        let options = connection.options()?;
+        let mut findings = Findings::default();
+        findings.add(configuration(&connection.source));
+        let (found, reached) = server::look_at_all(connection).await?;
+        findings.extend(found);
+        self.look_at_session(connection, options, &reached, &mut findings).await;
+        if self.json {
+            print_json(&findings.all())?;
+        } else {
+            print(&findings.text())?;
+        }
+        Ok(if findings.is_well() { Exit::Done } else { Exit::Finding })
+    }
+
+    async fn look_at_session(
+        &self,
+        connection: &Connection,
+        options: ClientOptions,
+        servers: &[String],
+        findings: &mut Findings,
+    ) {
+        let client = match Client::connect(options).await {
+            Ok(client) => client,
+            Err(error) => {
+                let advice = options_for(&error)
+                    .unwrap_or("without a session there are no locks: begin with the servers above");
+                findings.add(Finding::bad("session", error, advice));
+                return;
+            }
+        };
+        findings.extend(session_timeout(&client, connection.session_timeout));
+        findings.add(encryption(connection));
+        self.look_at_lock(&client, connection, servers, findings).await;
+        client.close().await;
+    }
+
+    /// Does everything once that programs must be allowed to do.
+    async fn look_at_lock(
+        &self,
+        client: &Client,
+        connection: &Connection,
+        servers: &[String],
+        findings: &mut Findings,
+    ) {
+        let path = &self.path;
+        let lock = match client.mutex(path) {
+            Ok(lock) => lock,
+            Err(error) => return findings.add(Finding::bad("rights", error, "give another path")),
+        };
+        let before = SystemTime::now();
+        let hold = match lock.acquire_timeout(Duration::from_secs(10)).await {
+            Ok(hold) => hold,
+            Err(error) => {
+                let advice = match error.kind() {
+                    ErrorKind::Refused => "give this user the rights that docs/securing.md lists for a mutex",
+                    ErrorKind::Timeout => "give a path that nobody uses",
+                    _ => "see what the servers' logs say",
+                };
+                return findings.add(Finding::bad("rights", error, advice));
+            }
+        };
+        let after = SystemTime::now();
+        match lock.contenders().await {
+            Ok(contenders) => {
+                findings.add(Finding::good("rights", format!("may create and read below {path}")));
+                let own = contenders.iter().find(|contender| contender.node == hold.node());
+                if let Some(own) = own {
+                    findings.add(clock(before, own.since, after));
+                }
+            }
+            Err(error) => {
+                findings.add(Finding::bad("rights", error, "give this user the right to read (r) there"));
+            }
+        }
+        let mut times = Vec::new();
+        for _ in 0..WRITES {
+            let begun = Instant::now();
+            if let Err(error) = hold.confirm().await {
+                findings.add(Finding::bad("writes", error, "see whether the ensemble has a leader"));
+                break;
+            }
+            times.push(begun.elapsed());
+        }
+        if times.len() == WRITES {
+            findings.add(writes(times));
+        }
+        findings.add(self.new_lock(client, &hold).await);
+        // Done while there is a node that all of them must show.
+        if servers.len() > 1 {
+            findings.extend(each::compare(connection, servers, path).await);
+        }
+        match hold.release().await {
+            Ok(()) => findings.add(Finding::good("rights", format!("may delete below {path}"))),
+            Err(error) => {
+                findings.add(Finding::bad("rights", error, "give this user the right to delete (d) there"));
+            }
+        }
+    }
+}
+
+impl Doctor {
+    /// Tries whether a lock that nobody has used can be created, which needs a new node above the contenders' nodes. It is
+    /// tried at a path of our own, because the lock's own node may already exist.
+    async fn new_lock(&self, client: &Client, hold: &Hold) -> Finding {
+        let path = &self.path;
+        let scratch = format!("{}/zklock-doctor-{}", path.trim_end_matches('/'), hold.token());
+        let created =
+            async { client.mutex(&scratch)?.acquire_timeout(Duration::from_secs(10)).await?.release().await };
+        if let Err(error) = created.await {
+            let advice =
+                "give this user the right to create (c) there, or create the nodes of locks beforehand";
+            return Finding::bad("rights", format!("no new lock below {path}: {error}"), advice);
+        }
+        match hold.guarded().delete(&scratch, None).commit().await {
+            Ok(_) => Finding::good("rights", format!("may create new locks below {path}, and delete them")),
+            Err(error) => {
+                let advice = "give this user the right to delete (d) there; servers from 3.5 on delete it in a minute or so";
+                Finding::warning("rights", format!("{scratch} is left: {error}"), advice)
+            }
+        }
+    }
+}
+
+fn configuration(source: &Source) -> Finding {
+    let text = source.description();
+    if source.unreadable.is_empty() {
+        return Finding::good("configuration", text);
+    }
+    let advice = "let this user read it, or name another file with --config (/dev/null for none)";
+    Finding::warning("configuration", text, advice)
+}
+
+fn session_timeout(client: &Client, asked: Option<Duration>) -> Vec<Finding> {
+    let asked = asked.unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
+    let Some(granted) = client.session_timeout() else {
+        let advice = "see what the servers' logs say";
+        return vec![Finding::bad("session", "it ended right after it was opened", advice)];
+    };
+    vec![granted_timeout(granted, asked), without_servers(granted)]
+}
+
+/// Says how long holds and jobs survive without servers. The last heartbeat before may be a twelfth of the timeout old, and a
+/// job that gets TERM may take all the time that it can be given.
+fn without_servers(timeout: Duration) -> Finding {
+    let hold = (timeout / 2).saturating_sub(timeout / 50 + timeout / 12);
+    let job = hold.saturating_sub(Limits::new(Duration::MAX, timeout).least_lease());
+    let (hold, job) = (duration::short(hold), duration::short(job));
+    Finding::good(
+        "session",
+        format!("survives without servers: a hold {hold} or longer, a job of `zklock run` {job} or longer"),
+    )
+}
+
+fn granted_timeout(granted: Duration, asked: Duration) -> Finding {
+    let text = format!("timeout {}, {} was asked for", duration::short(granted), duration::short(asked));
+    if granted == asked {
+        return Finding::good("session", format!("timeout {}, as asked for", duration::short(granted)));
+    }
+    let (limit, effect) = if granted > asked {
+        ("minSessionTimeout", "after a crash a lock is free only that much later")
+    } else {
+        ("maxSessionTimeout", "locks are lost on shorter network troubles")
+    };
+    Finding::warning("session", text, format!("{effect}; the limit is tickTime or {limit} in zoo.cfg"))
+}
+
+fn encryption(connection: &Connection) -> Finding {
+    if connection.tls || connection.ca.is_some() {
+        Finding::good("TLS", "the servers' certificates are checked")
+    } else {
+        Finding::warning(
+            "TLS",
+            "not used",
+            "passwords and locks are readable on the network: see --ca and --tls",
+        )
+    }
+}
+
+/// Compares the servers' clock with ours. The node was created between two looks at our clock.
+fn clock(before: SystemTime, created: SystemTime, after: SystemTime) -> Finding {
+    let outside = |early: SystemTime, late: SystemTime| late.duration_since(early).unwrap_or_default();
+    let apart = outside(created, before).max(outside(after, created));
+    let text = format!("the servers' and this machine's differ by {}", duration::short(apart));
+    if apart > APART {
+        let advice = "locks do not mind, but the ages that `zklock ls` shows are wrong by that: see to NTP";
+        Finding::warning("clocks", text, advice)
+    } else {
+        Finding::good("clocks", text)
+    }
+}
+
+fn writes(mut times: Vec<Duration>) -> Finding {
+    times.sort_unstable();
+    let (median, slowest) = (times[times.len() / 2], times[times.len() - 1]);
+    let text = format!("a write takes {median:.1?}, the slowest of {WRITES} took {slowest:.1?}");
+    if median > SLOW {
+        let advice = "each lock takes two: see to the disks of the servers' dataLogDir, and to the network";
+        Finding::warning("writes", text, advice)
+    } else {
+        Finding::good("writes", text)
+    }
+}

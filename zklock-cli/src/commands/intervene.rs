@@ -1,0 +1,184 @@
+//! `zklock break`, `zklock evict` and `zklock revoke`: the ways in which an operator intervenes.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use clap::Args;
+use zklock_core::Client;
+
+use crate::commands::contenders::{self, Entry, Found};
+use crate::connect::Connection;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+
+/// What all of them have in common.
+#[derive(Args, Debug)]
+pub(crate) struct Consent {
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+
+    /// Write JSON: an array of the contenders that were hit
+    #[arg(long)]
+    json: bool,
+}
+
+/// Take a lock away from its holders, by deleting their nodes
+///
+/// This breaks what the lock guards, unless the holders are known to have stopped: until they learn of it, they believe that
+/// they hold the lock, and others already do. To ask them instead, use `zklock revoke`.
+#[derive(Args, Debug)]
+pub(crate) struct Break {
+    /// The lock
+    path: String,
+
+    #[command(flatten)]
+    consent: Consent,
+}
+
+/// Take one contender out of the queue, by deleting its node
+///
+/// A waiter queues again. A holder loses the lock: see `zklock break --help`.
+#[derive(Args, Debug)]
+pub(crate) struct Evict {
+    /// The lock
+    path: String,
+
+    /// The contender, as `zklock ls` shows it: its NAME, or its IDENTITY if that is the only one
+    name: String,
+
+    #[command(flatten)]
+    consent: Consent,
+}
+
+/// Ask the holders of a lock to let it go
+///
+/// It takes nothing away. Holders that listen let go when they can: those of zklock that look for `wanted`, and Curator's that
+/// are `makeRevocable`.
+#[derive(Args, Debug)]
+pub(crate) struct Revoke {
+    /// The lock
+    path: String,
+
+    /// Write JSON: an array of the contenders that were asked
+    #[arg(long)]
+    json: bool,
+}
+
+impl Break {
+    pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
+        connection.with_client(async |client| self.execute_with(client).await).await
+    }
+
+    async fn execute_with(&self, client: &Client) -> Result<(), Failure> {
+        let found = contenders::at(client, &self.path).await?;
+        let holders: Vec<_> = contenders::entries(&found).into_iter().filter(|entry| entry.holds).collect();
+        refuse_nobody(&holders, format!("nobody holds {}", self.path))?;
+        self.consent.obtain(&format!("Take the lock {} away from", self.path), &holders)?;
+        let mut broken = Vec::new();
+        // Of the present holders, only those that were shown: another may have got the lock meanwhile.
+        for Found { lock, way, .. } in &found {
+            for contender in lock.contenders().await? {
+                let entry = Entry::of(*way, &contender);
+                let was_shown =
+                    holders.iter().any(|seen| seen.node == entry.node && seen.token == entry.token);
+                if was_shown && lock.evict(&contender.node).await? {
+                    broken.push(entry);
+                }
+            }
+        }
+        self.consent.tell("has lost the lock", &broken)
+    }
+}
+
+impl Evict {
+    pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
+        connection.with_client(async |client| self.execute_with(client).await).await
+    }
+
+    async fn execute_with(&self, client: &Client) -> Result<(), Failure> {
+        let found = contenders::at(client, &self.path).await?;
+        let named = |name: bool| {
+            let all = found.iter().flat_map(|found| found.contenders.iter().map(move |one| (found, one)));
+            all.filter(|(_, one)| if name { one.name == self.name } else { one.identity == self.name })
+                .collect::<Vec<_>>()
+        };
+        let by_name = named(true);
+        let matching = if by_name.is_empty() { named(false) } else { by_name };
+        let [(found, contender)] = matching[..] else {
+            let (path, name) = (&self.path, &self.name);
+            let problem = match matching.len() {
+                0 => format!(
+                    "{name:?} neither holds {path} nor waits for it: `zklock ls {path}` shows who does"
+                ),
+                count => {
+                    format!("{count} contenders of {path} call themselves {name:?}: give the NAME of one")
+                }
+            };
+            return Err(Failure::new(Exit::Finding, problem));
+        };
+        let entry = Entry::of(found.way, contender);
+        let verb = if entry.holds { "Take the lock {} away from" } else { "Take out of the queue of {}" };
+        self.consent.obtain(&verb.replace("{}", &self.path), std::slice::from_ref(&entry))?;
+        let is_hit = found.lock.evict(&contender.node).await?;
+        let evicted = if is_hit { vec![entry] } else { Vec::new() };
+        self.consent.tell("was evicted", &evicted)
+    }
+}
+
+impl Revoke {
+    pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
+        connection.with_client(async |client| self.execute_with(client).await).await
+    }
+
+    async fn execute_with(&self, client: &Client) -> Result<(), Failure> {
+        let mut asked = Vec::new();
+        for Found { lock, way, .. } in &contenders::at(client, &self.path).await? {
+            asked.extend(lock.revoke().await?.iter().map(|contender| Entry::of(*way, contender)));
+        }
+        refuse_nobody(&asked, format!("nobody holds {}", self.path))?;
+        tell(self.json, "was asked to let the lock go", &asked)
+    }
+}
+
+impl Consent {
+    /// Asks for consent, unless it was given before. Without a terminal nobody could answer.
+    fn obtain(&self, question: &str, entries: &[Entry]) -> Result<(), Failure> {
+        if self.yes {
+            return Ok(());
+        }
+        if !io::stdin().is_terminal() {
+            return Err(Failure::usage(
+                "nobody can be asked here, without a terminal: say --yes if you are certain",
+            ));
+        }
+        let mut errors = io::stderr();
+        for entry in entries {
+            let _ = writeln!(errors, "{question} {}", entry.description());
+        }
+        let _ = write!(errors, "They may not have stopped what they do. Go on? [y/N] ");
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        match answer.trim().to_lowercase().as_str() {
+            "y" | "yes" => Ok(()),
+            _ => Err(Failure::new(Exit::Finding, "nothing was done")),
+        }
+    }
+
+    fn tell(&self, what: &str, entries: &[Entry]) -> Result<(), Failure> {
+        refuse_nobody(entries, "nothing was done: it was gone already".to_owned())?;
+        tell(self.json, what, entries)
+    }
+}
+
+fn refuse_nobody(entries: &[Entry], problem: String) -> Result<(), Failure> {
+    if entries.is_empty() { Err(Failure::new(Exit::Finding, problem)) } else { Ok(()) }
+}
+
+fn tell(json: bool, what: &str, entries: &[Entry]) -> Result<(), Failure> {
+    if json {
+        return print_json(&entries);
+    }
+    let lines: String = entries.iter().map(|entry| format!("{} {what}\n", entry.description())).collect();
+    print(&lines)
+}

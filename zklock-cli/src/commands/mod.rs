@@ -1,0 +1,12 @@
+//! The commands of the program, a file each.
+
+pub(crate) mod bench;
+pub(crate) mod contenders;
+pub(crate) mod doctor;
+pub(crate) mod intervene;
+pub(crate) mod ls;
+pub(crate) mod paper;
+pub(crate) mod quickstart;
+pub(crate) mod run;
+pub(crate) mod testing;
+pub(crate) mod tree;

@@ -1,0 +1,301 @@
+//! `zklock run`: a program that runs while a lock is held, and no longer.
+
+mod job;
+mod watch;
+
+use std::ffi::OsString;
+use std::pin::pin;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args};
+use nix::sys::signal::Signal;
+use tokio::time::sleep;
+use zklock_core::{Client, ClientOptions, Error, ErrorKind, Hold, HoldState, Lock, LockSpec, Owner, Wait};
+
+use crate::connect::{Connection, not_connected};
+use crate::duration;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::processes::clock::Moment;
+use crate::processes::guardian;
+use crate::processes::orders::{Cause, Guard, Limits};
+use crate::processes::signals::Signals;
+use watch::Watch;
+
+/// Run a command while a lock is held
+///
+/// The command gets ZKLOCK_TOKEN (the fencing token), ZKLOCK_LOCK (the lock's path) and ZKLOCK_NODE (the node that stands
+/// for the hold) in its environment. It runs in a process group of its own, and has the terminal if we do. INT, TERM, HUP, QUIT, USR1,
+/// USR2, TSTP, CONT and WINCH are passed on to that group.
+///
+/// When the servers fall silent, a warning is printed. When the lease is about to end, the group gets TERM, and then everything
+/// that the command has started gets KILL, before another can hold the lock. If the lock is taken away, which nobody can know
+/// before, that begins at once. The same happens when zklock is killed, or stopped for too long: Ctrl-Z stops the command and zklock,
+/// and if that lasts longer than the lease, about half of the session timeout, the command is killed.
+///
+/// When zklock is killed, the lock is free as soon as nothing is left of the command and --at-least is over. If the whole machine
+/// dies, or the servers cannot be reached, it is free when the session times out.
+///
+/// The lock covers the command's process group: what it leaves running there when it ends gets TERM, then KILL. What has a
+/// session of its own (setsid) may go on.
+#[derive(Args, Debug)]
+#[command(group(ArgGroup::new("lock").required(true)))]
+pub(crate) struct Run {
+    /// Hold the mutex at this path
+    #[arg(long, value_name = "PATH", group = "lock")]
+    mutex: Option<String>,
+
+    /// Hold the read side of the read/write lock at this path
+    #[arg(long, value_name = "PATH", group = "lock")]
+    read: Option<String>,
+
+    /// Hold the write side of the read/write lock at this path
+    #[arg(long, value_name = "PATH", group = "lock")]
+    write: Option<String>,
+
+    /// Hold one of N permits of the semaphore at this path
+    #[arg(long, value_name = "PATH:N", group = "lock")]
+    semaphore: Option<String>,
+
+    /// Be the leader of the election at this path
+    #[arg(long, value_name = "PATH", group = "lock")]
+    election: Option<String>,
+
+    /// Hold the exclusive lock at this path: unfair, one node, for jobs that try once
+    #[arg(long, value_name = "PATH", group = "lock")]
+    exclusive: Option<String>,
+
+    /// Wait for the lock for no longer than this
+    #[arg(long, short, value_name = "DURATION", value_parser = duration::parse)]
+    timeout: Option<Duration>,
+
+    /// Do not wait: if another has the lock, end at once with code 120
+    #[arg(long = "try", conflicts_with = "timeout")]
+    tries: bool,
+
+    /// Say nothing if another has the lock, which the codes 120 and 121 tell. Errors and losses are told all the same
+    #[arg(long, short)]
+    quiet: bool,
+
+    /// Keep the lock for so long, even if the command is quicker: for cron on clocks that differ
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "0", hide_default_value = true)]
+    at_least: Duration,
+
+    /// End the command if it runs for longer, with code 124
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    at_most: Option<Duration>,
+
+    /// If the lock is lost, wait for it and run the command again
+    #[arg(long)]
+    retry: bool,
+
+    /// From TERM to KILL when the command is ended. If the lease is about to end, a tenth of the session timeout at most
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
+    kill_after: Duration,
+
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// How long to wait for the lock without a guardian, because starting one means starting a process.
+const UNGUARDED: Duration = Duration::from_secs(1);
+
+/// How one run of the command ended.
+enum Outcome {
+    /// With this code.
+    Ended(ExitCode),
+    /// The lock was lost.
+    Lost,
+}
+
+impl Run {
+    pub(crate) async fn execute(
+        &self,
+        connection: &Connection,
+        signals: &Signals,
+    ) -> Result<ExitCode, Failure> {
+        let spec = self.spec()?;
+        spec.check()?;
+        let mut options = connection.options()?;
+        if let Some(timeout) = self.timeout.filter(|timeout| !timeout.is_zero()) {
+            let patience = connection.connect_timeout.unwrap_or(Duration::from_secs(10));
+            options = options.connect_timeout(patience.min(timeout));
+        }
+        let wait = Wait::at_most(self.timeout);
+        let client = tokio::select! {
+            client = Client::connect(options) => client.map_err(|error| not_connected(&error))?,
+            signal = signals.end() => return Ok(code_of(signal?)),
+        };
+        let lock = client.lock(&spec)?;
+        // Whatever happens, the session is closed before this process ends, so that nothing of it is left in the queue.
+        let outcome = self.execute_with(&client, &lock, connection, signals, wait).await;
+        client.close().await;
+        outcome
+    }
+
+    async fn execute_with(
+        &self,
+        client: &Client,
+        lock: &Lock,
+        connection: &Connection,
+        signals: &Signals,
+        mut wait: Wait,
+    ) -> Result<ExitCode, Failure> {
+        loop {
+            let hold = tokio::select! {
+                hold = self.acquire_guarded(client, lock, wait) => hold,
+                signal = signals.end() => return Ok(code_of(signal?)),
+            };
+            let hold = match hold {
+                Err(failure) if self.quiet && matches!(failure.exit(), Exit::Busy | Exit::Timeout) => {
+                    return Ok(failure.exit().into());
+                }
+                hold => hold?,
+            };
+            match self.run_under(&hold, client, connection, signals).await? {
+                Outcome::Ended(code) => return Ok(code),
+                Outcome::Lost if !self.retry => return Ok(Exit::Lost.into()),
+                Outcome::Lost => {
+                    say!("waiting for the lock {} to run the command again (--retry)", lock.path());
+                    wait = Wait::at_most(self.timeout);
+                }
+            }
+        }
+    }
+
+    fn spec(&self) -> Result<LockSpec, Failure> {
+        let spec = match self {
+            Self { mutex: Some(path), .. } => LockSpec::mutex(path),
+            Self { read: Some(path), .. } => LockSpec::read(path),
+            Self { write: Some(path), .. } => LockSpec::write(path),
+            Self { election: Some(path), .. } => LockSpec::election(path),
+            Self { exclusive: Some(path), .. } => LockSpec::exclusive(path),
+            Self { semaphore: Some(text), .. } => {
+                let parsed =
+                    text.rsplit_once(':').and_then(|(path, limit)| Some((path, limit.parse().ok()?)));
+                let (path, limit) = parsed.ok_or_else(|| {
+                    Failure::usage(format!(
+                        "--semaphore {text}: write it as PATH:N, such as /locks/licences:5"
+                    ))
+                })?;
+                LockSpec::semaphore(path, limit)
+            }
+            _ => return Err(Failure::usage("no lock is named: give one, such as --mutex PATH")),
+        };
+        Ok(spec?)
+    }
+
+    /// Acquires the lock. If that takes a while, a guardian watches: if we are killed while we wait, the contenders behind
+    /// us need not wait for our session.
+    async fn acquire_guarded(&self, client: &Client, lock: &Lock, wait: Wait) -> Result<Hold, Failure> {
+        let mut acquiring = pin!(self.acquire(lock, wait));
+        tokio::select! {
+            biased;
+            hold = &mut acquiring => return hold,
+            () = sleep(UNGUARDED) => {}
+        }
+        let guarding = async { client.guard(guardian::command()).await.ok() };
+        let (guardian, hold) = tokio::join!(guarding, acquiring);
+        // Dismissed before there is a command, which would live on when the guardian ends the session.
+        if let Some(guardian) = guardian {
+            guardian.dismiss().await;
+        }
+        hold
+    }
+
+    /// Acquires the lock. The wait began before the connection was made. So it ends when the user expects that, and its
+    /// message names the time that the user has given.
+    async fn acquire(&self, lock: &Lock, wait: Wait) -> Result<Hold, Failure> {
+        if self.tries || self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            let busy = |error: Error| match error.kind() {
+                ErrorKind::Timeout => Failure::new(Exit::Busy, error.to_string()),
+                _ => error.into(),
+            };
+            return lock.acquire_as(Owner::current(), Wait::Once).await.map_err(busy);
+        }
+        Ok(lock.acquire_as(Owner::current(), wait).await?)
+    }
+
+    async fn run_under(
+        &self,
+        hold: &Hold,
+        client: &Client,
+        connection: &Connection,
+        signals: &Signals,
+    ) -> Result<Outcome, Failure> {
+        let session_timeout = client.session_timeout().unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
+        let limits = Limits::new(self.kill_after, session_timeout);
+        let not_before = Moment::now().plus(self.at_least);
+        // Without it, the lock of a killed process is free when its session times out.
+        let guard = client.session_key().await.ok().map(|key| {
+            let connection = connection.clone();
+            Box::new(Guard { key, session_timeout, connection, not_before })
+        });
+        let guard = guard.filter(|guard| guard.can_be_sent());
+        if let Err(error) = lengthen(hold, &limits).await {
+            say!("{error}");
+            return Ok(Outcome::Lost);
+        }
+        let watch = Watch::start(hold, limits, &self.command, self.at_most, signals, guard)?;
+        // The job's warden guards the session until the lock is released.
+        let (ended, job) = watch.keep().await?;
+        let outcome = match ended.cause {
+            Some(Cause::LeaseEnds | Cause::Lost) => return Ok(Outcome::Lost),
+            Some(Cause::AtMost) => Exit::AtMost.into(),
+            Some(Cause::Leftover) | None => ExitCode::from(ended.code),
+        };
+        if matches!(hold.state(), HoldState::Lost(_)) {
+            return Ok(lost_unnoticed(hold));
+        }
+        let early = not_before.since(Moment::now());
+        if !early.is_zero() {
+            if job.is_none() {
+                say!("the lock {} is kept for {} more (--at-least)", hold.path(), duration::short(early));
+            }
+            tokio::select! {
+                () = sleep(early) => {}
+                // The command is done: what happens to the lock now does not change how the command ended.
+                reason = hold.lost() => {
+                    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+                    say!("the lock {} was lost before --at-least was over{reason}", hold.path());
+                    return Ok(Outcome::Ended(outcome));
+                }
+                signal = signals.end() => { signal?; }
+            }
+        }
+        match hold.release().await {
+            Ok(()) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::Lost(_)) => return Ok(lost_unnoticed(hold)),
+            // The command has done its work. Closing the client frees the lock too.
+            Err(error) => say!("{error}"),
+        }
+        Ok(Outcome::Ended(outcome))
+    }
+}
+
+/// Lengthens the lease, so that it is long enough to start something.
+async fn lengthen(hold: &Hold, limits: &Limits) -> Result<(), Error> {
+    // Each write that a quorum commits may lengthen it.
+    for _ in 0..3 {
+        if hold.valid_for() > limits.least_lease() * 5 / 4 {
+            break;
+        }
+        hold.confirm().await?;
+    }
+    Ok(())
+}
+
+/// Reports that the command ended by itself, but another may have held the lock by then. The command is not run again: it
+/// may have done all of its work.
+fn lost_unnoticed(hold: &Hold) -> Outcome {
+    let path = hold.path();
+    say!("the lock {path} was lost, and the command ended by itself before that was known");
+    Outcome::Ended(Exit::Lost.into())
+}
+
+/// Returns the exit code with which a shell reports this signal.
+fn code_of(signal: Signal) -> ExitCode {
+    ExitCode::from(128 + u8::try_from(signal as i32).unwrap_or_default())
+}

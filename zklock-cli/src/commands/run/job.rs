@@ -1,0 +1,131 @@
+//! A job as `zklock run` sees it: its warden, which takes orders and reports.
+
+use std::ffi::OsString;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream as Socket;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, sendmsg, shutdown};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, set_child_subreaper};
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+
+use crate::processes::descendants;
+use crate::processes::orders::{Lines, Order, Report, Start, line};
+use crate::processes::warden;
+
+#[derive(Debug)]
+pub(super) struct Job {
+    warden: Child,
+    socket: UnixStream,
+    lines: Lines,
+    group: Option<Pid>,
+}
+
+impl Job {
+    /// Starts the warden, which starts the job, with these variables in its environment.
+    pub(super) fn start(
+        command: &[OsString],
+        variables: &[(&str, String)],
+        start: Start,
+    ) -> io::Result<Self> {
+        // If the warden is killed, its children become ours.
+        set_child_subreaper(Some(getpid()))?;
+        let (ours, theirs) = Socket::pair()?;
+        let warden = Command::new("/proc/self/exe")
+            .arg0("zklock-warden")
+            .arg(warden::WORD)
+            .args(command)
+            .envs(variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        let sent = send_start(&ours, start);
+        ours.set_nonblocking(true)?;
+        let socket = UnixStream::from_std(ours)?;
+        let job = Self { warden, socket, lines: Lines::default(), group: None };
+        sent.map(|()| job)
+    }
+
+    /// Returns the job's process group, once it has been started.
+    pub(super) fn group(&self) -> Option<Pid> {
+        self.group
+    }
+
+    /// Gives an order. If the warden is gone, the next report shows that.
+    pub(super) async fn order(&mut self, order: &Order) {
+        let _ = self.socket.write_all(&line(order)).await;
+        self.wake_warden();
+    }
+
+    /// Continues the warden, in case somebody has stopped it. It is our child and not yet reaped, so nobody else has its
+    /// number.
+    pub(super) fn wake_warden(&self) {
+        let _ = kill_process(Pid::from_child(&self.warden), Signal::CONT);
+    }
+
+    /// Returns the next report of the warden; `None` if the warden is gone. May be dropped and called again.
+    pub(super) async fn report(&mut self) -> Option<Report> {
+        loop {
+            if let Some(report) = self.lines.next() {
+                if let Report::Started(group) = report {
+                    self.group = Pid::from_raw(group);
+                }
+                return Some(report);
+            }
+            self.socket.readable().await.ok()?;
+            let mut bytes = [0; 4096];
+            match self.socket.try_read(&mut bytes) {
+                Ok(0) => return None,
+                Ok(count) => self.lines.push(&bytes[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Kills what is left of the job of a warden that was killed. Blocks until it is gone.
+    pub(super) fn kill_without_warden(mut self) {
+        let _ = self.warden.kill();
+        let _ = self.warden.wait();
+        if let Some(group) = self.group {
+            descendants::kill_all(group);
+        }
+    }
+}
+
+impl Drop for Job {
+    /// Sees to it that nothing is left of the job when the lock is released, whatever the reason.
+    fn drop(&mut self) {
+        // If the message does not arrive, the warden waits for our end before it does anything about the session.
+        let _ = self.socket.try_write(&line(&Order::Leave));
+        let _ = shutdown(&self.socket, Shutdown::Both);
+        // A warden that was reaped has no number any more.
+        if matches!(self.warden.try_wait(), Ok(None)) {
+            self.wake_warden();
+        }
+        let _ = self.warden.wait();
+    }
+}
+
+/// Sends the first order, our input, output and errors for the job, and a descriptor that shows when we are dead.
+fn send_start(socket: &Socket, mut start: Start) -> io::Result<()> {
+    let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+    let mut descriptors = vec![input.as_fd(), output.as_fd(), errors.as_fd()];
+    // By the time the warden asks for it, our number could be another's. Kernels before 5.3 have no such descriptor.
+    let ourselves = start.guard.as_ref().and_then(|_| pidfd_open(getpid(), PidfdFlags::empty()).ok());
+    match &ourselves {
+        Some(ourselves) => descriptors.push(ourselves.as_fd()),
+        None => start.guard = None,
+    }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+    let order = line(&Order::Start(start));
+    let sent = sendmsg(socket, &[IoSlice::new(&order)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    if sent == order.len() { Ok(()) } else { Err(io::Error::other("the warden takes no orders")) }
+}

@@ -1,0 +1,225 @@
+//! One run of a command: its job on one side, the hold on the other, and the signals and the terminal between them.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use tokio::time::{MissedTickBehavior, interval};
+use zklock_core::{ErrorKind, Hold, HoldState};
+
+use super::job::Job;
+use crate::duration;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::processes::clock::Moment;
+use crate::processes::orders::{Cause, Ended, Guard, Limits, Order, Report, Start};
+use crate::processes::signals::{Signals, Whom, suspend};
+use crate::processes::terminal::Terminal;
+
+/// The warden is told of a change of the lease that is greater than this.
+const NOTABLE: Duration = Duration::from_millis(1);
+
+pub(super) struct Watch<'a> {
+    hold: &'a Hold,
+    limits: Limits,
+    at_most: Option<Duration>,
+    signals: &'a Signals,
+    job: Job,
+    terminal: Option<Terminal>,
+    /// The end of the lease that the warden knows.
+    lease_ends: Moment,
+    is_at_risk: bool,
+    /// Whether the warden was told that the lock is lost.
+    is_lost: bool,
+    /// Whether the job has got TERM. From then on, the lease matters only to the warden.
+    is_ending: bool,
+    /// Whether we were asked to stop, and have asked the job to do so first.
+    is_stopping: bool,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn start(
+        hold: &'a Hold,
+        limits: Limits,
+        command: &[OsString],
+        at_most: Option<Duration>,
+        signals: &'a Signals,
+        guard: Option<Box<Guard>>,
+    ) -> Result<Self, Failure> {
+        let terminal = Terminal::new();
+        let in_foreground = terminal.as_ref().is_some_and(Terminal::is_for_the_job);
+        let (lease_ends, now) = (lease_end(hold), Moment::now());
+        let variables = [
+            ("ZKLOCK_TOKEN", hold.token().to_string()),
+            ("ZKLOCK_LOCK", hold.path().to_owned()),
+            ("ZKLOCK_NODE", hold.node().to_owned()),
+        ];
+        let ends_at = at_most.map(|at_most| now.plus(at_most));
+        let start = Start { limits, lease_ends, ends_at, in_foreground, guard };
+        let job = Job::start(command, &variables, start).map_err(|error| {
+            Failure::new(Exit::Other, format!("the command could not be started: {error}"))
+        })?;
+        Ok(Self {
+            hold,
+            limits,
+            at_most,
+            signals,
+            job,
+            terminal,
+            lease_ends,
+            is_at_risk: false,
+            is_lost: false,
+            is_ending: false,
+            is_stopping: false,
+        })
+    }
+
+    /// Watches until nothing is left of the job. The job is returned because its warden guards the session while it is
+    /// kept; a warden that was killed cannot.
+    pub(super) async fn keep(mut self) -> Result<(Ended, Option<Job>), Failure> {
+        // The warden knows of a renewal well before the old lease would make it act.
+        let period =
+            (self.limits.least_lease() / 4).clamp(Duration::from_millis(5), Duration::from_millis(250));
+        let mut ticks = interval(period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                report = self.job.report() => match report {
+                    Some(Report::Ended(ended)) => {
+                        self.take_terminal_back();
+                        return Ok((ended, Some(self.job)));
+                    }
+                    Some(report) => self.hear(report).await?,
+                    None => {
+                        self.take_terminal_back();
+                        self.job.kill_without_warden();
+                        say!("the process that guards the command was killed, so the command was killed too");
+                        return Ok((Ended { code: Exit::Other as u8, cause: None }, None));
+                    }
+                },
+                reason = self.hold.lost(), if !self.is_lost => {
+                    self.is_lost = true;
+                    let reason = reason.map_or_else(|| "it was released".to_owned(), |reason| reason.to_string());
+                    say!("the lock {} is lost: {reason}; ending the command", self.hold.path());
+                    self.job.order(&Order::End).await;
+                }
+                signal = self.signals.next() => self.pass_on(signal?).await?,
+                _ = ticks.tick() => self.look_at_lease().await,
+            }
+        }
+    }
+
+    async fn hear(&mut self, report: Report) -> Result<(), Failure> {
+        let path = self.hold.path();
+        self.is_ending |= matches!(report, Report::Ending(_));
+        match report {
+            Report::Stopped(signal) => self.stopped(signal).await?,
+            Report::NotStarted(error) => {
+                return Err(Failure::new(Exit::Other, format!("the command could not be started: {error}")));
+            }
+            Report::Ending(Cause::LeaseEnds) => {
+                say!(
+                    "the lock {path} is about to be lost, since no server has confirmed it in time; ending the command"
+                );
+            }
+            Report::Ending(Cause::AtMost) => {
+                let at_most = duration::short(self.at_most.unwrap_or_default());
+                say!("the command has run for {at_most}, its limit (--at-most); ending it");
+            }
+            // A loss was already reported, and ending what is left over is a part of success.
+            Report::Ending(Cause::Lost | Cause::Leftover) | Report::Started(_) | Report::Ended(_) => {}
+        }
+        Ok(())
+    }
+
+    async fn look_at_lease(&mut self) {
+        // A loss is reported as a loss: that leaves the job more time than a lease of zero.
+        if matches!(self.hold.state(), HoldState::Lost(_)) {
+            return;
+        }
+        let lease_ends = lease_end(self.hold);
+        let difference = lease_ends.since(self.lease_ends).max(self.lease_ends.since(lease_ends));
+        if difference > NOTABLE {
+            self.lease_ends = lease_ends;
+            self.job.order(&Order::LeaseEnds(lease_ends)).await;
+        }
+        if self.hold.valid_for() <= self.limits.least_lease() {
+            self.job.wake_warden();
+        }
+        if self.is_ending {
+            return;
+        }
+        let (was_at_risk, path) = (self.is_at_risk, self.hold.path());
+        self.is_at_risk = self.hold.state() == HoldState::AtRisk;
+        if self.is_at_risk && !was_at_risk {
+            let left = self.hold.valid_for().saturating_sub(self.limits.least_lease());
+            say!(
+                "warning: the servers do not answer; if that goes on, the command is ended in {}, before the lock {path} is lost",
+                duration::short(left)
+            );
+        } else if was_at_risk && self.hold.state() == HoldState::Held {
+            say!("the servers answer again, and the lock {path} is still held");
+        }
+    }
+
+    async fn pass_on(&mut self, signal: Signal) -> Result<(), Failure> {
+        match signal {
+            Signal::SIGCONT => self.go_on().await,
+            signal => {
+                self.is_stopping |= signal == Signal::SIGTSTP;
+                self.job.order(&Order::Signal(signal as i32)).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops, because the job has stopped: with a terminal, its shell should know.
+    async fn stopped(&mut self, signal: i32) -> Result<(), Failure> {
+        let wants_terminal = [Signal::SIGTTIN as i32, Signal::SIGTTOU as i32].contains(&signal);
+        if let (Some(terminal), Some(group)) = (&self.terminal, self.job.group()) {
+            if wants_terminal && terminal.lend(group) {
+                self.job.order(&Order::Signal(Signal::SIGCONT as i32)).await;
+                return Ok(());
+            }
+            terminal.take_back(group);
+        } else if !self.is_stopping {
+            // Somebody has stopped the job, and nobody could tell us to continue it. The lock stays held.
+            return Ok(());
+        }
+        let whom = if self.is_stopping { Whom::Itself } else { Whom::Group };
+        self.is_stopping = false;
+        suspend(whom)?;
+        self.go_on().await;
+        Ok(())
+    }
+
+    /// Goes on after a stop of any length. The lease comes first: if it is over, the warden has ended the job or is about
+    /// to.
+    async fn go_on(&mut self) {
+        if self.hold.valid_for() <= self.limits.least_lease() {
+            match self.hold.confirm().await {
+                Err(error) if matches!(error.kind(), ErrorKind::Lost(_)) => return,
+                // It may be a matter of moments. The lease as it is known still holds.
+                _ => {}
+            }
+        }
+        self.look_at_lease().await;
+        if let (Some(terminal), Some(group)) = (&self.terminal, self.job.group()) {
+            terminal.lend(group);
+        }
+        self.job.order(&Order::Signal(Signal::SIGCONT as i32)).await;
+    }
+
+    fn take_terminal_back(&self) {
+        if let (Some(terminal), Some(group)) = (&self.terminal, self.job.group()) {
+            terminal.take_back(group);
+        }
+    }
+}
+
+/// Returns the end of the lease. The clock is read first, so that the result is not later than the end.
+fn lease_end(hold: &Hold) -> Moment {
+    let now = Moment::now();
+    now.plus(hold.valid_for())
+}

@@ -1,0 +1,316 @@
+//! The warden of a job: a process between `zklock run` and its command, which ends the job in time whatever happens to
+//! `zklock run`.
+//!
+//! `zklock run` cannot end its job if it is killed, or stopped until the lease is over. Nor is it enough that the kernel
+//! kills a child with its parent: that hits no grandchild. So the warden knows when the lease ends, and until when it may
+//! rely on that; it holds one end of a pair of sockets, and kills the job when the other end is gone. It stands in a
+//! process group of its own, so that no signal for the job or for `zklock run` hits it, and its name is not `zklock`.
+//!
+//! It has one thread and no runtime, because it must work when nothing else does. It talks to the servers only when nothing
+//! is left of the job, and `zklock run` is dead, to end the session (see [`guardian`](crate::processes::guardian)).
+
+mod plan;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::SigSet;
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use rustix::process::{Pid, Signal, set_child_subreaper};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+
+use crate::processes::clock::{Moment, timespec};
+use crate::processes::descendants::{
+    BETWEEN_LOOKS, News, code, is_group_there, kill_children, news, signal_group,
+};
+use crate::processes::guardian::Guardian;
+use crate::processes::launch;
+use crate::processes::orders::{Cause, Ended, Lines, Order, Report, Start, line, receive_with_descriptors};
+use plan::{Plan, Step};
+
+/// The first word of its command line, by which `main` knows it.
+pub(crate) const WORD: &str = "__warden";
+
+/// The job's input, output and errors.
+const STREAMS: usize = 3;
+
+/// The warden's `main`.
+pub(crate) fn main(command: &[OsString]) -> ExitCode {
+    match keep(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say!("the job's warden failed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn keep(command: &[OsString]) -> io::Result<()> {
+    // Only KILL ends it before its job.
+    SigSet::all().thread_block()?;
+    let _ = rustix::thread::set_name(c"warden-of-job");
+    set_child_subreaper(Some(rustix::process::getpid()))?;
+    let mut children = SigSet::empty();
+    children.add(nix::sys::signal::Signal::SIGCHLD);
+    let children = SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+    let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+    let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+
+    let Some((mut start, mut descriptors)) = receive_start(&socket)? else { return Ok(()) };
+    let streams = descriptors.drain(..descriptors.len().min(STREAMS)).collect();
+    let guardian = start.guard.take().and_then(|guard| Some(Guardian::new(descriptors.pop()?, *guard)));
+    let group = match launch(command, &start, streams) {
+        Ok(group) => group,
+        Err(error) => {
+            return socket.write_all(&line(&Report::NotStarted(error.to_string())));
+        }
+    };
+    let plan = Plan::new(&start);
+    let mut warden = Warden {
+        group,
+        plan,
+        code: None,
+        is_killing: false,
+        socket: Some(socket),
+        lines: Lines::default(),
+        guardian,
+        has_left: false,
+    };
+    warden.report(&Report::Started(group.as_raw_pid()));
+    warden.watch(&children, &timer)?;
+    warden.guard_session()
+}
+
+/// Receives the first order, the job's input, output and errors, and the descriptor that shows when `zklock run` is dead;
+/// `None` if `zklock run` is already gone.
+fn receive_start(socket: &UnixStream) -> io::Result<Option<(Start, Vec<OwnedFd>)>> {
+    let (mut lines, mut received_descriptors) = (Lines::default(), Vec::new());
+    loop {
+        let mut bytes = [0; 4096];
+        let received = receive_with_descriptors(socket, &mut bytes, &mut received_descriptors)?;
+        if received == 0 {
+            return Ok(None);
+        }
+        lines.push(&bytes[..received]);
+        if let Some(Order::Start(start)) = lines.next() {
+            return Ok(Some((start, received_descriptors)));
+        }
+    }
+}
+
+fn launch(command: &[OsString], start: &Start, streams: Vec<OwnedFd>) -> io::Result<Pid> {
+    let Ok([input, output, errors]) = <[OwnedFd; 3]>::try_from(streams) else {
+        return Err(io::Error::other("its input, output and errors did not arrive"));
+    };
+    let foreground = if start.in_foreground { launch::FOREGROUND } else { launch::BACKGROUND };
+    let child = Command::new("/proc/self/exe")
+        .args([launch::WORD, &std::process::id().to_string(), foreground])
+        .args(command)
+        .stdin(Stdio::from(input))
+        .stdout(Stdio::from(output))
+        .stderr(Stdio::from(errors))
+        .process_group(0)
+        .spawn()?;
+    Ok(Pid::from_child(&child))
+}
+
+struct Warden {
+    /// The job's process group. Its number is that of its first process.
+    group: Pid,
+    plan: Plan,
+    /// How the first process has ended.
+    code: Option<u8>,
+    is_killing: bool,
+    /// `None` once `zklock run` is gone, or gives no orders any more.
+    socket: Option<UnixStream>,
+    lines: Lines,
+    guardian: Option<Guardian>,
+    /// Whether `zklock run` looks after its session itself.
+    has_left: bool,
+}
+
+impl Warden {
+    /// Watches until nothing is left of the job.
+    fn watch(&mut self, children: &SignalFd, timer: &OwnedFd) -> io::Result<()> {
+        loop {
+            self.hear_of_children(children);
+            self.take_steps();
+            if self.is_over() {
+                if let (Some(code), cause) = (self.code, self.plan.cause()) {
+                    self.report(&Report::Ended(Ended { code, cause }));
+                }
+                return Ok(());
+            }
+            self.wait(children, timer)?;
+            self.hear_orders();
+        }
+    }
+
+    /// Guards the session once nothing is left of the job, while the lock is still held: until `zklock run` has released
+    /// it, or is dead.
+    fn guard_session(&mut self) -> io::Result<()> {
+        if self.guardian.is_none() {
+            return Ok(());
+        }
+        loop {
+            while let Some(order) = self.lines.next() {
+                // The number of the job's group may be another's by now, so no other order is obeyed.
+                self.has_left |= matches!(order, Order::Leave);
+            }
+            let (Some(socket), Some(guardian)) = (&self.socket, &self.guardian) else { break };
+            let orders = PollFd::new(socket, PollFlags::IN);
+            let death = PollFd::new(guardian.guarded(), PollFlags::IN);
+            match poll(&mut [orders, death], None) {
+                Ok(_) | Err(Errno::INTR) => self.receive(),
+                Err(error) => return Err(error.into()),
+            };
+        }
+        if let Some(guardian) = self.guardian.take().filter(|_| !self.has_left) {
+            guardian.end_session();
+        }
+        Ok(())
+    }
+
+    /// Waits until there is anything to do.
+    fn wait(&self, children: &SignalFd, timer: &OwnedFd) -> io::Result<()> {
+        let next =
+            self.plan.next().map_or(Duration::ZERO, |next| next.since_boot().max(Duration::from_nanos(1)));
+        let when = Itimerspec { it_interval: timespec(Duration::ZERO), it_value: timespec(next) };
+        timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &when)?;
+        let mut descriptors = vec![PollFd::new(children, PollFlags::IN), PollFd::new(timer, PollFlags::IN)];
+        if let Some(socket) = &self.socket {
+            descriptors.push(PollFd::new(socket, PollFlags::IN));
+            if let Some(guardian) = &self.guardian {
+                descriptors.push(PollFd::new(guardian.guarded(), PollFlags::IN));
+            }
+        }
+        let is_watched_closely = self.is_killing || self.plan.cause().is_some();
+        let timeout = is_watched_closely.then(|| timespec(BETWEEN_LOOKS));
+        match poll(&mut descriptors, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn hear_of_children(&mut self, children: &SignalFd) {
+        while let Ok(Some(_)) = children.read_signal() {}
+        while let News::Of(child, status) = news() {
+            if child != self.group {
+                continue;
+            }
+            if let Some(signal) = status.stopping_signal() {
+                self.report(&Report::Stopped(signal));
+            }
+            if let Some(code) = code(status) {
+                self.code = Some(code);
+                // The lock covers the whole job, so what the first process has left behind ends with it.
+                if is_group_there(self.group) {
+                    self.end(Cause::Leftover);
+                }
+            }
+        }
+    }
+
+    fn hear_orders(&mut self) {
+        if !self.receive() {
+            // Nobody is left to keep the lock.
+            self.kill();
+            return;
+        }
+        while let Some(order) = self.lines.next() {
+            match order {
+                Order::Start(_) => {}
+                Order::LeaseEnds(moment) => self.plan.renew(moment),
+                Order::End => self.end(Cause::Lost),
+                Order::Leave => self.has_left = true,
+                Order::Signal(signal) => {
+                    if let Some(signal) = Signal::from_named_raw(signal) {
+                        signal_group(self.group, signal);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Receives the orders that have come by now. Returns `false` if `zklock run` has given its last one, and all were
+    /// received.
+    fn receive(&mut self) -> bool {
+        let Some(socket) = &self.socket else { return true };
+        let mut bytes = [0; 4096];
+        let received = match rustix::net::recv(socket, &mut bytes, RecvFlags::DONTWAIT) {
+            Ok((received, _)) => received,
+            // A process that has inherited the other end may keep it open.
+            Err(Errno::AGAIN | Errno::INTR) if !self.guardian.as_ref().is_some_and(Guardian::is_dead) => {
+                return true;
+            }
+            Err(_) => 0,
+        };
+        self.lines.push(&bytes[..received]);
+        if received == 0 {
+            self.socket = None;
+        }
+        received > 0
+    }
+
+    fn take_steps(&mut self) {
+        loop {
+            match self.plan.due(Moment::now()) {
+                Step::Nothing => break,
+                Step::Term(cause) => self.terminate(cause),
+                Step::Kill => self.kill(),
+            }
+        }
+        if self.is_killing {
+            self.kill();
+        }
+    }
+
+    fn end(&mut self, cause: Cause) {
+        if self.plan.end(cause, Moment::now()) {
+            self.terminate(cause);
+        }
+    }
+
+    fn terminate(&mut self, cause: Cause) {
+        signal_group(self.group, Signal::TERM);
+        // A stopped process would not notice it.
+        signal_group(self.group, Signal::CONT);
+        self.report(&Report::Ending(cause));
+    }
+
+    fn kill(&mut self) {
+        self.is_killing = true;
+        // The number of an empty group may soon be another's.
+        if self.code.is_none() || is_group_there(self.group) {
+            signal_group(self.group, Signal::KILL);
+        }
+        if self.plan.cause() != Some(Cause::Leftover) || self.socket.is_none() {
+            kill_children();
+        }
+    }
+
+    /// Whether nothing is left of the job. Processes that left its group may stay if it ended by itself.
+    fn is_over(&self) -> bool {
+        let has_ended = self.code.is_some() && !is_group_there(self.group);
+        let may_leave_others =
+            matches!(self.plan.cause(), None | Some(Cause::Leftover)) && self.socket.is_some();
+        has_ended && (may_leave_others || matches!(news(), News::NoChildren))
+    }
+
+    /// Sends a report. If nobody receives it, that is noticed soon enough.
+    fn report(&mut self, report: &Report) {
+        if let Some(socket) = &mut self.socket {
+            let _ = socket.write_all(&line(report));
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Numbers that users give: times in seconds, and counts.
+
+use crate::guest::error::invalid;
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+use std::time::Duration;
+
+/// Reads how long to wait; `None` waits for ever.
+pub(crate) fn patience(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
+    match seconds {
+        Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
+            let message = format!(
+                "a timeout of {seconds} s: give None to wait for ever, or a number that is not negative"
+            );
+            Err(invalid(py, message))
+        }
+        // A time too long to represent waits for ever.
+        seconds => Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())),
+    }
+}
+
+/// Reads a count.
+pub(crate) fn count(py: Python<'_>, name: &str, count: i64) -> PyResult<u32> {
+    u32::try_from(count)
+        .map_err(|_| invalid(py, format!("{name}={count}: it is a number from 0 to {}", u32::MAX)))
+}
+
+/// Reads the version of a node. To ZooKeeper, any negative version means no check.
+pub(crate) fn version(version: &Bound<'_, PyAny>) -> PyResult<i32> {
+    match version.extract() {
+        Ok(version) if version >= 0 => Ok(version),
+        Err(error) if !error.is_instance_of::<PyOverflowError>(version.py()) => Err(error),
+        _ => {
+            let range = format!("it is a number from 0 to {}; leave it out if any version will do", i32::MAX);
+            Err(invalid(version.py(), format!("version={version}: {range}")))
+        }
+    }
+}
+
+/// Reads a time that must be a number of seconds.
+pub(crate) fn seconds(py: Python<'_>, name: &str, seconds: f64) -> PyResult<Duration> {
+    /// Thirty years. A longer time would be shown with far too many digits.
+    const LONGEST: f64 = 1e9;
+    if seconds.is_nan() || seconds < 0.0 {
+        let message = format!("{name} of {seconds} s: give a number of seconds that is not negative");
+        return Err(invalid(py, message));
+    }
+    Ok(Duration::from_secs_f64(seconds.min(LONGEST)))
+}

@@ -1,0 +1,179 @@
+//! Plain values, whose classes are written in Python.
+
+use crate::guest::mirror::{Members, Mirrored, Named, mirrored, named_tuple};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyTuple};
+use std::time::UNIX_EPOCH;
+use zklock_core::{
+    AcquireOutcome, Committed, ConnectionState, Histogram, HoldState, LossReason, NodeData, QueuedContender,
+    Stats,
+};
+use zklock_testkit::Session;
+
+mirrored! {
+    HoldState { Held => HELD, AtRisk => AT_RISK, Lost(_) => LOST, Released => RELEASED, }
+}
+
+mirrored! {
+    LossReason {
+        SessionExpired => SESSION_EXPIRED,
+        NodeDeleted => NODE_DELETED,
+        LeaseLapsed => LEASE_LAPSED,
+        ClientClosed => CLIENT_CLOSED,
+        SessionClosed => SESSION_CLOSED,
+        ForeignContender => FOREIGN_CONTENDER,
+        Forked => FORKED,
+    }
+    texts
+}
+
+mirrored! {
+    ConnectionState {
+        Connected => CONNECTED,
+        Disconnected => DISCONNECTED,
+        SessionLost => SESSION_LOST,
+        Closed => CLOSED,
+    }
+    texts
+}
+
+struct Classes {
+    states: Members<HoldState>,
+    reasons: Members<LossReason>,
+    connection_states: Members<ConnectionState>,
+    histogram: Named,
+    stats: Named,
+    contender: Named,
+    node_data: Named,
+    session: Named,
+}
+
+impl Classes {
+    fn load(py: Python<'_>) -> PyResult<Self> {
+        let module = py.import("zklock._values")?;
+        Ok(Self {
+            states: Members::load(&module)?,
+            reasons: Members::load(&module)?,
+            connection_states: Members::load(&module)?,
+            histogram: Named::load(&module, "Histogram", HISTOGRAM)?,
+            stats: Named::load(&module, "Stats", STATS)?,
+            contender: Named::load(&module, "Contender", CONTENDER)?,
+            node_data: Named::load(&module, "NodeData", NODE_DATA)?,
+            session: Named::load(&module, "Session", SESSION)?,
+        })
+    }
+
+    fn of(py: Python<'_>) -> PyResult<&Self> {
+        static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+        CLASSES.get_or_try_init(py, || Self::load(py))
+    }
+}
+
+pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
+    Classes::of(py).map(drop)
+}
+
+pub(crate) fn state(py: Python<'_>, state: HoldState) -> PyResult<Py<PyAny>> {
+    Ok(Classes::of(py)?.states.get(py, state))
+}
+
+pub(crate) fn reason(py: Python<'_>, reason: LossReason) -> PyResult<Py<PyAny>> {
+    Ok(Classes::of(py)?.reasons.get(py, reason))
+}
+
+pub(crate) fn connection_state(py: Python<'_>, state: ConnectionState) -> PyResult<Py<PyAny>> {
+    Ok(Classes::of(py)?.connection_states.get(py, state))
+}
+
+named_tuple! {
+    fn histogram(py, histogram: Histogram) -> HISTOGRAM {
+        counted: histogram.count(),
+        sum: histogram.sum(),
+        buckets: PyTuple::new(py, histogram.buckets().collect::<Vec<_>>())?,
+    }
+}
+
+named_tuple! {
+    fn stats(py, stats: Stats) -> STATS {
+        sessions: stats.sessions,
+        grants: stats.grants,
+        losses: stats.losses,
+        owed: stats.owed,
+        reconnects: stats.reconnects,
+        acquires: acquires(py, &stats)?,
+        losses_by: losses_by(py, &stats)?,
+        acquire_wait: histogram(py, stats.acquire_wait)?,
+        hold_time: histogram(py, stats.hold_time)?,
+        heartbeat_lag: histogram(py, stats.heartbeat_lag)?,
+        queue_length: histogram(py, stats.queue_length)?,
+    }
+}
+
+/// Counts acquires by the names that the outcomes have in metrics.
+fn acquires<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
+    let acquires = PyDict::new(py);
+    for outcome in AcquireOutcome::ALL {
+        acquires.set_item(outcome.to_string(), stats.acquires(*outcome))?;
+    }
+    Ok(acquires)
+}
+
+/// Counts losses by the names that the reasons have in metrics. Hashing a member of an enum would run code that is
+/// written in Python.
+fn losses_by<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
+    let losses = PyDict::new(py);
+    for why in LossReason::ALL {
+        losses.set_item(LossReason::MEMBERS[why.place()].to_ascii_lowercase(), stats.losses_by(*why))?;
+    }
+    Ok(losses)
+}
+
+named_tuple! {
+    fn contender(py, contender: QueuedContender) -> CONTENDER {
+        name: contender.name,
+        identity: contender.identity,
+        session: contender.session,
+        token: contender.token.value(),
+        since: contender.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+        dialect: contender.dialect.to_string(),
+        node: contender.node,
+        role: contender.role.to_string(),
+        holds: contender.holds,
+    }
+}
+
+named_tuple! {
+    fn node_data(py, node: NodeData) -> NODE_DATA {
+        data: PyBytes::new(py, &node.data),
+        version: node.version,
+    }
+}
+
+named_tuple! {
+    fn session(py, session: Session) -> SESSION {
+        id: session.id,
+        timeout: session.timeout.as_secs_f64(),
+        is_connected: session.is_connected,
+        nodes: PyTuple::new(py, session.nodes)?,
+    }
+}
+
+pub(crate) fn contenders(py: Python<'_>, queue: Vec<QueuedContender>) -> PyResult<Py<PyAny>> {
+    let queue = queue.into_iter().map(|one| contender(py, one));
+    Ok(queue.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?.unbind())
+}
+
+/// Converts a node; `None` if there is no such node.
+pub(crate) fn node(py: Python<'_>, node: Option<NodeData>) -> PyResult<Py<PyAny>> {
+    node.map_or_else(|| Ok(py.None()), |node| node_data(py, node))
+}
+
+/// Returns the version of each node after the writes.
+pub(crate) fn versions(py: Python<'_>, written: &Committed) -> PyResult<Py<PyAny>> {
+    Ok(PyTuple::new(py, written.versions())?.into_any().unbind())
+}
+
+pub(crate) fn boolean(py: Python<'_>, value: bool) -> Py<PyAny> {
+    PyBool::new(py, value).to_owned().into_any().unbind()
+}

@@ -1,0 +1,7 @@
+//! How to connect, and as whom.
+
+pub(crate) mod credentials;
+pub(crate) mod guardian;
+pub(crate) mod hosts;
+pub(crate) mod options;
+pub(crate) mod tls;

@@ -1,0 +1,50 @@
+//! The options of a client.
+
+use crate::guest::error::raised;
+use crate::guest::number::seconds;
+use crate::settings::tls::Tls;
+use pyo3::prelude::*;
+use zklock_core::ClientOptions;
+
+/// The timeouts of a client, in seconds.
+pub(crate) struct Timeouts {
+    pub(crate) session: f64,
+    pub(crate) connect: f64,
+    /// For calls that do not wait for others.
+    pub(crate) trying: f64,
+}
+
+/// Makes the options of a client from its arguments.
+pub(crate) fn options(
+    py: Python<'_>,
+    hosts: &str,
+    timeouts: &Timeouts,
+    chroot: Option<&str>,
+    identity: Option<&str>,
+    tls: Option<&Tls>,
+    server_version: Option<(u32, u32)>,
+) -> PyResult<ClientOptions> {
+    let fail = |error| raised(py, &error);
+    let session_timeout = seconds(py, "session_timeout", timeouts.session)?;
+    let connect_timeout = seconds(py, "connect_timeout", timeouts.connect)?;
+    let try_timeout = seconds(py, "try_timeout", timeouts.trying)?;
+    let mut options = ClientOptions::new(hosts).map_err(fail)?;
+    options = options.session_timeout(session_timeout).map_err(fail)?.connect_timeout(connect_timeout);
+    options = options.try_timeout(try_timeout).map_err(fail)?;
+    if let Some(chroot) = chroot {
+        options = options.chroot(chroot).map_err(fail)?;
+    }
+    if let Some(identity) = identity {
+        options = options.identity(identity).map_err(fail)?;
+    }
+    if let Some((major, minor)) = server_version {
+        options = options.server_version(major, minor).map_err(fail)?;
+    }
+    #[cfg(feature = "tls")]
+    if let Some(tls) = tls {
+        options = options.tls(tls.core());
+    }
+    #[cfg(not(feature = "tls"))]
+    let _ = tls;
+    Ok(options)
+}

@@ -1,0 +1,207 @@
+//! Writes that are done only if the lock is held.
+
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::coroutine::{Begun, Coroutine, warn};
+use crate::calls::greenlet::Greenlet;
+use crate::guest::error::{raised, unpicklable};
+use crate::guest::exit::is_over;
+use crate::guest::number;
+use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::value::versions;
+use crate::guest::wait::detached;
+use crate::shared::hold::SharedHold;
+use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes};
+use pyo3::{PyTraverseError, PyVisit};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+#[derive(Clone)]
+enum Write {
+    Create { path: String, data: Vec<u8> },
+    SetData { path: String, data: Vec<u8>, version: Option<i32> },
+    Delete { path: String, version: Option<i32> },
+}
+
+/// The methods that a ``Guarded`` and an ``AsyncGuarded`` share: they add writes to the list.
+#[pyclass(frozen, subclass, module = "zklock")]
+pub(crate) struct BaseGuarded {
+    anchor: Py<CallbackAnchor>,
+    held: Arc<SharedHold>,
+    writes: Mutex<Vec<Write>>,
+    is_committed: AtomicBool,
+}
+
+/// A list of writes to ZooKeeper that are done together, and only if the lock is held. See ``Hold.guarded``.
+#[pyclass(frozen, extends = BaseGuarded, module = "zklock")]
+pub(crate) struct Guarded;
+
+/// A ``Guarded`` for asyncio. See ``AsyncHold.guarded``.
+#[pyclass(frozen, extends = BaseGuarded, module = "zklock")]
+pub(crate) struct AsyncGuarded;
+
+impl BaseGuarded {
+    fn new(py: Python<'_>, held: Arc<SharedHold>) -> PyResult<PyClassInitializer<Self>> {
+        Ok(PyClassInitializer::from(Self {
+            anchor: held.anchored().anchor(py)?,
+            held,
+            writes: Mutex::default(),
+            is_committed: AtomicBool::new(false),
+        }))
+    }
+}
+
+impl BaseGuarded {
+    fn commit(&self) -> Vec<Write> {
+        self.is_committed.store(true, Ordering::Relaxed);
+        lock_ignoring_poison(&self.writes).clone()
+    }
+}
+
+impl Drop for BaseGuarded {
+    fn drop(&mut self) {
+        let forgotten =
+            !self.is_committed.load(Ordering::Relaxed) && !lock_ignoring_poison(&self.writes).is_empty();
+        if forgotten && !is_over() && !self.held.hold.process().is_forked() {
+            let path = self.held.hold.path();
+            warn::<PyRuntimeWarning>(&format!("writes guarded by the hold of {path} were never committed"));
+        }
+    }
+}
+
+#[pymethods]
+impl BaseGuarded {
+    /// Adds a write that creates a persistent node. Its parent must exist.
+    ///
+    /// Raises ``TypeError`` if ``data`` is not bytes.
+    #[pyo3(signature = (path, data=None), text_signature = "($self, path, data=b'')")]
+    fn create<'py>(
+        slf: Bound<'py, Self>,
+        path: String,
+        data: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let data = data.map(bytes).transpose()?.unwrap_or_default();
+        lock_ignoring_poison(&slf.get().writes).push(Write::Create { path, data });
+        Ok(slf)
+    }
+
+    /// Adds a write that sets the data of a node, which must have this version. ``None`` means any version.
+    ///
+    /// Raises ``TypeError`` if ``data`` is not bytes, and ``InvalidInput`` if no node can have this ``version``.
+    #[pyo3(signature = (path, data, version=None))]
+    fn set_data<'py>(
+        slf: Bound<'py, Self>,
+        path: String,
+        data: &Bound<'py, PyAny>,
+        version: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let (data, version) = (bytes(data)?, version.map(number::version).transpose()?);
+        lock_ignoring_poison(&slf.get().writes).push(Write::SetData { path, data, version });
+        Ok(slf)
+    }
+
+    /// Adds a write that deletes a node, which must have this version. ``None`` means any version.
+    ///
+    /// Raises ``InvalidInput`` if no node can have this ``version``.
+    #[pyo3(signature = (path, version=None))]
+    fn delete<'py>(
+        slf: Bound<'py, Self>,
+        path: String,
+        version: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let version = version.map(number::version).transpose()?;
+        lock_ignoring_poison(&slf.get().writes).push(Write::Delete { path, version });
+        Ok(slf)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let (class, base) = (slf.get_type(), slf.get());
+        let (path, count) = (base.held.hold.path(), lock_ignoring_poison(&base.writes).len());
+        Ok(format!("<zklock.{} by the hold of {path:?}, {count} writes>", class.name()?))
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("guarded write", "commit it where the lock is held"))
+    }
+}
+
+impl Guarded {
+    pub(crate) fn of(py: Python<'_>, held: Arc<SharedHold>) -> PyResult<Py<Self>> {
+        Py::new(py, BaseGuarded::new(py, held)?.add_subclass(Self))
+    }
+}
+
+#[pymethods]
+impl Guarded {
+    /// Does all of the writes or none. Returns the version of each node after its write: 0 if the node was created,
+    /// ``None`` if it was deleted.
+    ///
+    /// Raises ``LockLost`` if the lock was no longer held, and ``Conflict`` if a node did not allow its write because it
+    /// had another version, already existed, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which
+    /// write it was. In both cases nothing was written. Raises ``Uncertain`` if the reply was lost: either all or none of
+    /// the writes were done, and ``Hold.read`` shows which. Raises ``NotHeld`` if the hold was released, and
+    /// ``InvalidInput`` for an invalid path, for more than 512 KiB in total, or on servers of version
+    /// 3.4 for a hold of an exclusive lock.
+    fn commit(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let base = slf.as_super().get();
+        let writes = base.commit();
+        if let Some(greenlet) = Greenlet::current(slf.py())? {
+            return greenlet.wait_for(commit(base.held.clone(), writes));
+        }
+        let written = detached(slf.py(), || base.held.hold.commit_guarded(|guarded| fill(guarded, &writes)))?;
+        versions(slf.py(), &written)
+    }
+}
+
+impl AsyncGuarded {
+    pub(crate) fn of(py: Python<'_>, held: Arc<SharedHold>) -> PyResult<Py<Self>> {
+        Py::new(py, BaseGuarded::new(py, held)?.add_subclass(Self))
+    }
+}
+
+#[pymethods]
+impl AsyncGuarded {
+    /// Does all of the writes or none. If it is cancelled, the writes may have been done or not. See ``Guarded.commit``.
+    fn commit(slf: &Bound<'_, Self>) -> Coroutine {
+        let base = slf.as_super().get();
+        commit(base.held.clone(), base.commit())
+    }
+}
+
+fn commit(held: Arc<SharedHold>, writes: Vec<Write>) -> Coroutine {
+    let anchored = held.anchored().clone();
+    Coroutine::new("AsyncGuarded.commit", move |py, bell| {
+        let commit =
+            |hold: Arc<zklock_core::Hold>| async move { fill(hold.guarded(), &writes).commit().await };
+        let begun = held.hold.core().start(bell.ringer(), commit);
+        Ok(Begun::call(begun.map_err(|error| raised(py, &error))?, |py, written| match written {
+            Ok(written) => versions(py, &written),
+            Err(error) => Err(raised(py, &error)),
+        }))
+    })
+    .keeping(&anchored)
+}
+
+fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if let Ok(bytes) = data.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().to_vec());
+    }
+    if let Ok(bytes) = data.cast::<PyByteArray>() {
+        return Ok(bytes.to_vec());
+    }
+    let message = format!("data is bytes, not {}: encode it first", data.get_type().name()?);
+    Err(PyTypeError::new_err(message))
+}
+
+fn fill<'a>(guarded: zklock_core::Guarded<'a>, writes: &[Write]) -> zklock_core::Guarded<'a> {
+    writes.iter().fold(guarded, |guarded, write| match write {
+        Write::Create { path, data } => guarded.create(path, data),
+        Write::SetData { path, data, version } => guarded.set_data(path, data, *version),
+        Write::Delete { path, version } => guarded.delete(path, *version),
+    })
+}

@@ -1,0 +1,500 @@
+//! The methods that a `Client` and an `AsyncClient` share, which make the kinds of lock.
+
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::callback::Callback;
+use crate::guest::error::{forked, invalid, raised, unpicklable};
+use crate::guest::mirror::table;
+use crate::guest::number;
+use crate::guest::value;
+use crate::shared::barrier::SharedBarrier;
+use crate::shared::base_lock::BaseLock;
+use crate::shared::client::SharedClient;
+use crate::shared::double_barrier::SharedDoubleBarrier;
+use crate::shared::lock::SharedLock;
+use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
+use std::sync::Arc;
+use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
+
+/// The methods that a ``Client`` and an ``AsyncClient`` share. They make locks of every kind: a ``Client`` makes a
+/// ``Lock``, an ``AsyncClient`` an ``AsyncLock``.
+///
+/// Making a lock sends no request. The kinds share these arguments. ``timeout`` is how many seconds to wait for the
+/// lock by default: ``None`` waits for ever, 0 tries once. With ``reentrant``, the thread or task that holds the lock
+/// can acquire it again, and only it can release it. Do not use it if a thread may serve another user while it holds
+/// the lock, as pool threads do between two calls: both users would hold the lock together.
+///
+/// For locks that have a queue, ``foreign`` says what to do about a contender of another library that cannot see ours:
+/// ``"refuse"`` raises ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching`` says what wakes
+/// a waiter: with ``"nearest"`` only a change that may make it our turn, with ``"children"`` every change of the queue,
+/// as in simpler libraries.
+///
+/// A mutex, or either side of a read/write lock, can be kept between two uses. ``linger`` is how many seconds the
+/// lock's node stays after a release, as long as nobody else wants the lock. Meanwhile nobody holds it, and this client
+/// can acquire it again without a request. When anyone else queues, with any library, the node is deleted: at once, or
+/// on release if the lock is held. If another client tries the lock once while the node lingers, it finds the lock
+/// busy, but this frees the lock. If the process is killed, others wait for its session timeout, as for any holder.
+///
+/// ``local_turns`` is how many holders of this client may follow one another on one node while others wait, by default
+/// one. With more, or with ``linger``, threads and tasks pass the lock on without a request, as long as nobody else
+/// waits. All grants on one node have the same token, so the resource that the lock guards must accept a token equal to
+/// the largest that it has seen. In a set of locks, ``linger`` and ``local_turns`` have no effect.
+#[pyclass(frozen, subclass, weakref, module = "zklock")]
+pub(crate) struct BaseClient {
+    /// Dropped first, here and elsewhere: without it nothing is reported, and then the client may be closed.
+    anchor: Py<CallbackAnchor>,
+    pub(crate) shared: Arc<SharedClient>,
+    face: &'static Face,
+}
+
+/// Makes the objects for threads, or those for asyncio.
+pub(crate) struct Face {
+    pub(crate) lock: Make<SharedLock>,
+    pub(crate) barrier: Make<SharedBarrier>,
+    pub(crate) double_barrier: Make<SharedDoubleBarrier>,
+}
+
+type Make<T> = fn(Python<'_>, Arc<T>) -> PyResult<Py<PyAny>>;
+
+impl BaseClient {
+    pub(crate) fn new(py: Python<'_>, shared: Arc<SharedClient>, face: &'static Face) -> PyResult<Self> {
+        let anchor = shared.callbacks.anchor(py)?;
+        Ok(Self { shared, face, anchor })
+    }
+
+    fn made(
+        slf: &Bound<'_, Self>,
+        spec: Result<LockSpec, Error>,
+        change: impl FnOnce(LockSpec) -> PyResult<LockSpec>,
+        timeout: Option<f64>,
+    ) -> PyResult<Py<PyAny>> {
+        let client = slf.get();
+        let spec = change(spec.map_err(|error| raised(slf.py(), &error))?)?;
+        (client.face.lock)(slf.py(), SharedLock::new(slf.py(), &client.shared, &spec, timeout)?)
+    }
+}
+
+#[pymethods]
+impl BaseClient {
+    /// The mutex at ``path``: one holder at a time, in order of arrival.
+    ///
+    /// >>> lock = zk.mutex("/locks/doc", timeout=5, reentrant=True)
+    /// >>> with lock as outer, lock as inner:
+    /// ...     outer.token == inner.token
+    /// True
+    ///
+    /// A lock that is used often can be kept between two uses, as long as nobody else wants it:
+    ///
+    /// >>> often = zk.mutex("/locks/doc", linger=10)
+    /// >>> with often as first:
+    /// ...     pass
+    /// >>> with often as second:
+    /// ...     second.token == first.token
+    /// True
+    ///
+    /// It shares a queue with Curator's ``InterProcessMutex`` of the same path. ``dialect`` says how its nodes are named:
+    /// ``"curator"``, ``"kazoo"`` to share the queue of a ``kazoo.recipe.lock.Lock``, or ``"writelock"`` to share that of
+    /// ZooKeeper's own ``WriteLock``.
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1))]
+    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
+    fn mutex(
+        slf: &Bound<'_, Self>,
+        path: &str,
+        timeout: Option<f64>,
+        reentrant: bool,
+        dialect: &str,
+        foreign: &str,
+        watching: &str,
+        linger: Option<f64>,
+        local_turns: i64,
+    ) -> PyResult<Py<PyAny>> {
+        let options = Options { reentrant, dialect, foreign, watching, linger, local_turns };
+        Self::made(slf, LockSpec::mutex(path), |spec| options.given_to(slf.py(), spec), timeout)
+    }
+
+    /// The read side of the read/write lock at ``path``: several readers can hold it at once.
+    ///
+    /// >>> with zk.read("/locks/doc") as hold:
+    /// ...     [contender.role for contender in zk.read("/locks/doc").contenders()]
+    /// ['read']
+    ///
+    /// A thread that holds the read side and acquires the write side waits until the read side is released. If nobody else
+    /// can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead. It shares a queue with
+    /// Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and ``WriteLock``. A
+    /// writer's token is larger than those of earlier readers, and a reader's token is larger than those of earlier
+    /// writers. Among readers that hold the lock together, the order of tokens means nothing.
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1))]
+    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
+    fn read(
+        slf: &Bound<'_, Self>,
+        path: &str,
+        timeout: Option<f64>,
+        reentrant: bool,
+        dialect: &str,
+        foreign: &str,
+        watching: &str,
+        linger: Option<f64>,
+        local_turns: i64,
+    ) -> PyResult<Py<PyAny>> {
+        let options = Options { reentrant, dialect, foreign, watching, linger, local_turns };
+        Self::made(slf, LockSpec::read(path), |spec| options.given_to(slf.py(), spec), timeout)
+    }
+
+    /// The write side of the read/write lock at ``path``: one writer at a time, and no readers.
+    ///
+    /// >>> with zk.write("/locks/doc", reentrant=True):
+    /// ...     reading = zk.read("/locks/doc").hold()
+    /// >>> reading.valid_for() > 0
+    /// True
+    /// >>> reading.release()
+    ///
+    /// To downgrade, as here, a thread that holds the write side by a lock with ``reentrant=True`` can acquire the read
+    /// side at once, and keep it when it releases the write side. No other writer gets in between, and the reader's hold
+    /// has the writer's token. The lock for the read side may be reentrant or not.
+    ///
+    /// A write hold that is not reentrant may be in use by any thread or task. So until it is released, even the thread
+    /// that acquired it has to wait for the read side, like all others. Readers that come later do not starve a waiting
+    /// writer.
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1))]
+    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
+    fn write(
+        slf: &Bound<'_, Self>,
+        path: &str,
+        timeout: Option<f64>,
+        reentrant: bool,
+        dialect: &str,
+        foreign: &str,
+        watching: &str,
+        linger: Option<f64>,
+        local_turns: i64,
+    ) -> PyResult<Py<PyAny>> {
+        let options = Options { reentrant, dialect, foreign, watching, linger, local_turns };
+        Self::made(slf, LockSpec::write(path), |spec| options.given_to(slf.py(), spec), timeout)
+    }
+
+    /// The semaphore at ``path`` with ``limit`` permits. A hold takes one of them, or as many as ``permits`` says.
+    ///
+    /// >>> licence = zk.semaphore("/locks/doc-licences", 5)
+    /// >>> with licence, licence, zk.semaphore("/locks/doc-licences", 5, permits=3):
+    /// ...     licence.acquire(blocking=False)
+    /// False
+    ///
+    /// A permit does not belong to a thread: a thread or task may hold several. ``release()`` may be called by any of them,
+    /// and gives back what the caller acquired last or, if it has acquired nothing, what another did. Every program that
+    /// uses the semaphore must give the same limit. With ``limit_at`` the limit is read from the node at that path, which
+    /// ``set_limit`` writes, and all waiters notice when it changes.
+    ///
+    /// It is compatible with Curator's ``InterProcessSemaphoreV2`` of the same path and, with a limit of 1, with its
+    /// ``InterProcessSemaphoreMutex``.
+    #[pyo3(signature = (path, limit, *, permits=1, limit_at=None, timeout=None, foreign="refuse", watching="nearest"))]
+    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
+    fn semaphore(
+        slf: &Bound<'_, Self>,
+        path: &str,
+        limit: i64,
+        permits: i64,
+        limit_at: Option<&str>,
+        timeout: Option<f64>,
+        foreign: &str,
+        watching: &str,
+    ) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let (limit, permits) = (number::count(py, "limit", limit)?, number::count(py, "permits", permits)?);
+        let options = |spec: LockSpec| {
+            let spec = queued(py, spec.permits(permits), foreign, watching)?;
+            Ok(match limit_at {
+                Some(path) => spec.limit_at(path),
+                None => spec,
+            })
+        };
+        Self::made(slf, LockSpec::semaphore(path, limit), options, timeout)
+    }
+
+    /// The election at ``path``: one leads, the others stand by.
+    ///
+    /// >>> with zk.election("/locks/doc") as lead:
+    /// ...     lead.lost.is_set()
+    /// False
+    ///
+    /// To campaign, acquire it. To resign, release it. ``Lock.observe`` reports the leader. It shares a queue with
+    /// Curator's ``LeaderLatch``.
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, foreign="refuse", watching="nearest"))]
+    fn election(
+        slf: &Bound<'_, Self>,
+        path: &str,
+        timeout: Option<f64>,
+        reentrant: bool,
+        foreign: &str,
+        watching: &str,
+    ) -> PyResult<Py<PyAny>> {
+        let options = |spec: LockSpec| queued(slf.py(), spec.reentrant(reentrant), foreign, watching);
+        Self::made(slf, LockSpec::election(path), options, timeout)
+    }
+
+    /// The exclusive lock at ``path``: a single node that exists or not, for jobs that are tried once.
+    ///
+    /// >>> job = zk.exclusive("/locks/doc", timeout=0)
+    /// >>> with job as hold:
+    /// ...     hold.node
+    /// '/locks/doc/lock'
+    ///
+    /// There is no queue: when the node goes, all waiters are woken, and the first to create it again has the lock. To wait
+    /// in order, use a mutex.
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false))]
+    fn exclusive(
+        slf: &Bound<'_, Self>,
+        path: &str,
+        timeout: Option<f64>,
+        reentrant: bool,
+    ) -> PyResult<Py<PyAny>> {
+        Self::made(slf, LockSpec::exclusive(path), |spec| Ok(spec.reentrant(reentrant)), timeout)
+    }
+
+    /// A set of these locks, which are acquired and released together: all or none.
+    ///
+    /// >>> both = zk.all([zk.mutex("/locks/doc"), zk.write("/locks/doc-too")], timeout=5)
+    /// >>> with both as hold:
+    /// ...     hold.path
+    /// '/locks/doc, /locks/doc-too'
+    ///
+    /// A single transaction queues for all of them, so two sets cannot deadlock, whatever the order of arrival. You can mix
+    /// mutexes, read and write sides, semaphores and elections of this client, but no two locks may have the same path.
+    /// Each lock keeps its own options, except that ``timeout`` and ``reentrant`` are those of the set.
+    #[pyo3(signature = (locks, *, timeout=None, reentrant=false))]
+    fn all(
+        slf: &Bound<'_, Self>,
+        locks: &Bound<'_, PyAny>,
+        timeout: Option<f64>,
+        reentrant: bool,
+    ) -> PyResult<Py<PyAny>> {
+        let spec = slf.get().shared.client.all_of(&locks_of(locks)?);
+        Self::made(slf, spec, |spec| Ok(spec.reentrant(reentrant)), timeout)
+    }
+
+    /// A choice of these locks: acquiring it gives a hold of whichever is free first, and leaves the queues of the others.
+    ///
+    /// >>> jobs = [zk.mutex("/jobs/doc-1"), zk.mutex("/jobs/doc-2")]
+    /// >>> with zk.any(jobs, timeout=5) as hold:
+    /// ...     hold.path
+    /// '/jobs/doc-1'
+    ///
+    /// This is for workers that take any free job out of many. ``hold.path`` says which lock it is. An acquire first looks
+    /// at all the queues, in one round trip that changes nothing. If some locks are free, it acquires the one that you
+    /// named first. If none is free, it queues for all of them. You can mix locks of any kind that has a queue, but no two
+    /// may have the same path. Each is acquired as it would be alone, with its own options except for ``timeout``. So a
+    /// lock that the caller already holds counts as busy, unless it is reentrant.
+    #[pyo3(signature = (locks, *, timeout=None))]
+    fn any(slf: &Bound<'_, Self>, locks: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
+        let spec = slf.get().shared.client.any_of(&locks_of(locks)?);
+        Self::made(slf, spec, Ok, timeout)
+    }
+
+    /// The barrier at ``path``: while it is set, callers of ``wait`` wait.
+    ///
+    /// >>> barrier = zk.barrier("/barriers/doc")
+    /// >>> barrier.set(), barrier.wait(timeout=0.01), barrier.remove(), barrier.wait()
+    /// (True, False, True, True)
+    ///
+    /// It does not belong to a process: it stays set after the process that set it is gone, and any process may remove it.
+    /// It is compatible with Curator's ``DistributedBarrier``.
+    fn barrier(&self, py: Python<'_>, path: &str) -> PyResult<Py<PyAny>> {
+        (self.face.barrier)(py, SharedBarrier::new(py, &self.shared, path)?)
+    }
+
+    /// The double barrier at ``path``: no member begins before ``members`` have entered, and none goes on before all have
+    /// left.
+    ///
+    /// >>> with zk.double_barrier("/barriers/doc-too", 1, timeout=5) as member:
+    /// ...     member.loss is None
+    /// True
+    ///
+    /// The block begins when all members have entered, and at its end it waits until all have left. If the block raises, it
+    /// leaves without waiting. ``timeout`` is how many seconds to wait for the others, at either end; ``None`` waits for
+    /// ever. It is compatible with Curator's ``DistributedDoubleBarrier``.
+    #[pyo3(signature = (path, members, *, timeout=None))]
+    fn double_barrier(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        members: i64,
+        timeout: Option<f64>,
+    ) -> PyResult<Py<PyAny>> {
+        let shared = SharedDoubleBarrier::new(py, &self.shared, path, members, timeout)?;
+        (self.face.double_barrier)(py, shared)
+    }
+
+    /// What this client has done, and what it still has to clean up: a ``Stats``. It sends no request.
+    ///
+    /// >>> stats = zk.stats()
+    /// >>> stats.owed, stats.losses_by["lease_lapsed"]
+    /// (0, 0)
+    ///
+    /// ``acquires`` counts acquires by outcome, and there are histograms of how long they waited. For a client that has not
+    /// connected yet, everything is zero.
+    fn stats(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        value::stats(py, self.shared.client.stats())
+    }
+
+    /// All the figures of ``stats`` as text for Prometheus. It has Prometheus' format 0.0.4: serve it as ``text/plain;
+    /// version=0.0.4``.
+    ///
+    /// >>> page = zk.prometheus()
+    /// >>> 'zklock_acquires_total{outcome="timed_out"} 0' in page.splitlines()
+    /// True
+    ///
+    /// Names of metrics and labels do not change from version to version, but later versions may add some. Each text is
+    /// about one client. Do not join the texts of two clients: every name would occur twice, which Prometheus refuses. It
+    /// sends no request.
+    fn prometheus(&self) -> String {
+        self.shared.client.stats().to_prometheus()
+    }
+
+    /// The state of the connection: a ``ConnectionState``. It is ``None`` if the client has not connected yet, or was used
+    /// in a process from which this one was forked.
+    ///
+    /// >>> zk.connection_state
+    /// <ConnectionState.CONNECTED: 'connected'>
+    #[getter]
+    fn connection_state(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        let state = self.shared.client.connection_state();
+        state.map(|state| value::connection_state(py, state)).transpose()
+    }
+
+    /// Calls ``callback(state)`` with the current ``ConnectionState``, and again whenever it changes. Use it to pause work
+    /// during an outage, or to drop what belonged to a lost session.
+    ///
+    /// >>> import queue
+    /// >>> states = queue.Queue()
+    /// >>> zk.on_connection(states.put)
+    /// >>> states.get(timeout=5)
+    /// <ConnectionState.CONNECTED: 'connected'>
+    ///
+    /// If the client has not connected yet, the first call comes once it has connected or is closed. ``CLOSED`` is always
+    /// the last state. A client that is dropped without ``close``, or garbage collected, reports nothing more. Changes in
+    /// quick succession may be reported as one: several lost sessions become one, but never none. To watch what a lock
+    /// guards, use its hold instead, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
+    ///
+    /// Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if the client belongs to the process from
+    /// which this one was forked.
+    ///
+    /// The callbacks of one client are called one at a time, on a thread for callbacks. If one raises, the exception goes
+    /// to ``sys.unraisablehook``, and the callback is still called the next time. Under gevent and eventlet, a greenlet of
+    /// the main thread calls them. In asyncio, let the callback use ``loop.call_soon_threadsafe``.
+    fn on_connection(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = callback.py();
+        let callback = Callback::new(callback, "on_connection", "each state of the connection")?;
+        if self.shared.client.is_forked() {
+            let message = "the client belongs to the process from which this one was forked: make one here";
+            return Err(forked(py, message.to_owned()));
+        }
+        self.shared.callbacks.add(py, callback)
+    }
+
+    /// The number of the current session, or ``None`` if there is none.
+    #[getter]
+    fn session_id(&self) -> Option<i64> {
+        self.shared.client.session_id()
+    }
+
+    /// The session timeout in seconds that the servers granted, or ``None`` if there is no session.
+    #[getter]
+    fn session_timeout(&self) -> Option<f64> {
+        Some(self.shared.client.session_timeout()?.as_secs_f64())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        Ok(describe(&slf.get().shared, &slf.get_type().name()?.to_cow()?))
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Client", "make one in each process: zklock.Client(hosts)"))
+    }
+}
+
+fn describe(shared: &SharedClient, class: &str) -> String {
+    let client = &shared.client;
+    let state = if client.is_forked() {
+        "of the process from which this one was forked".to_owned()
+    } else {
+        match client.connection_state() {
+            None => "not connected yet".to_owned(),
+            Some(_) if !client.has_connected() => "closed".to_owned(),
+            Some(_) => {
+                let session = match (client.session_id(), client.session_timeout()) {
+                    (Some(id), Some(timeout)) => format!("session {id:#x} of {timeout:?}"),
+                    _ => "without a session".to_owned(),
+                };
+                let stats = client.stats();
+                let (held, owed) = (shared.held().len(), stats.owed);
+                format!(
+                    "{session}, {held} held, {owed} owed, {} granted, {} lost",
+                    stats.grants, stats.losses
+                )
+            }
+        }
+    };
+    format!("<zklock.{class} {:?} {state}>", shared.hosts)
+}
+
+/// The options of a mutex, and of both sides of a read/write lock, with their Python names.
+struct Options<'a> {
+    reentrant: bool,
+    dialect: &'a str,
+    foreign: &'a str,
+    watching: &'a str,
+    linger: Option<f64>,
+    local_turns: i64,
+}
+
+impl Options<'_> {
+    fn given_to(&self, py: Python<'_>, spec: LockSpec) -> PyResult<LockSpec> {
+        let linger = number::seconds(py, "linger", self.linger.unwrap_or_default())?;
+        let local_turns = number::count(py, "local_turns", self.local_turns)?;
+        let spec = spec.reentrant(self.reentrant).dialect(dialect_of(py, self.dialect)?);
+        queued(py, spec.linger(linger).local_turns(local_turns), self.foreign, self.watching)
+    }
+}
+
+/// Returns the locks that were given, blocking or asyncio.
+fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock_core::blocking::Lock>> {
+    locks.try_iter()?.map(|lock| Ok(lock?.cast::<BaseLock>()?.get().core.lock.clone())).collect()
+}
+
+/// Sets how the lock behaves in its queue, with the Python names.
+fn queued(py: Python<'_>, spec: LockSpec, foreign: &str, watching: &str) -> PyResult<LockSpec> {
+    let foreign = chosen(py, "foreign", foreign, Foreign::ALL, |foreign| foreign_name(foreign).to_owned())?;
+    let watching =
+        chosen(py, "watching", watching, Watching::ALL, |watching| watching_name(watching).to_owned())?;
+    Ok(spec.foreign(foreign).watching(watching))
+}
+
+/// Returns the dialect with this name.
+fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
+    chosen(py, "dialect", name, Dialect::ALL, |dialect| dialect.to_string())
+}
+
+table! {
+    fn foreign_name(Foreign) -> &'static str { Refuse => "refuse", GoAhead => "go-ahead", }
+}
+
+table! {
+    fn watching_name(Watching) -> &'static str { Nearest => "nearest", Children => "children", }
+}
+
+/// Looks up one of a fixed set of words.
+pub(crate) fn chosen<T: Copy>(
+    py: Python<'_>,
+    what: &str,
+    given: &str,
+    all: &[T],
+    name: impl Fn(T) -> String,
+) -> PyResult<T> {
+    all.iter().copied().find(|one| name(*one) == given).ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|one| format!("{:?}", name(*one))).collect();
+        invalid(py, format!("{what}={given:?}: it is {}", names.join(" or ")))
+    })
+}

@@ -1,0 +1,97 @@
+//! The event that a hold is lost.
+
+use crate::calls::coroutine::{Begun, Coroutine};
+use crate::calls::greenlet::Greenlet;
+use crate::guest::error::{raised, unpicklable};
+use crate::guest::number;
+use crate::guest::value;
+use crate::guest::wait::detached;
+use crate::shared::hold::SharedHold;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use zklock_core::ErrorKind;
+
+/// The event that a hold is lost. You can check it, wait for it or await it.
+///
+/// >>> with zk.mutex("/locks/doc") as hold:
+/// ...     hold.lost.is_set(), bool(hold.lost), hold.lost.wait(timeout=0.01)
+/// (False, False, False)
+///
+/// It is true once the hold is lost, so ``while not hold.lost:`` runs until then. In asyncio, ``await hold.lost``
+/// returns the reason, or ``None`` if the hold is released first. A ``Loss`` does not keep its hold alive.
+#[pyclass(frozen, weakref, module = "zklock")]
+pub(crate) struct Loss {
+    loss: zklock_core::blocking::Loss,
+}
+
+impl Loss {
+    pub(crate) fn of(held: &SharedHold) -> Self {
+        Self { loss: held.hold.loss() }
+    }
+}
+
+#[pymethods]
+impl Loss {
+    /// Whether the hold is lost. It is false for a hold that was released in time.
+    fn is_set(&self) -> bool {
+        self.loss.reason().is_some()
+    }
+
+    fn __bool__(&self) -> bool {
+        self.is_set()
+    }
+
+    /// Why the hold was lost: a ``LossReason``, or ``None`` if it is not lost.
+    #[getter]
+    fn reason(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        self.loss.reason().map(|reason| value::reason(py, reason)).transpose()
+    }
+
+    /// Waits until the hold is lost. Returns ``True`` then, and ``False`` if the hold is released first or is not lost
+    /// within ``timeout`` seconds.
+    ///
+    /// A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``ForkedError`` if this process was
+    /// forked from the one that holds the lock.
+    #[pyo3(signature = (timeout=None), text_signature = "($self, timeout=None)")]
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        // Like that of threading.Event: a negative timeout counts as zero.
+        let timeout = number::patience(py, timeout.map(|seconds| seconds.max(0.0)))?;
+        if let Some(greenlet) = Greenlet::current(py)? {
+            let lost = greenlet.sit_through(self.__await__(), timeout)?;
+            return Ok(lost.is_some_and(|reason| !reason.is_none(py)));
+        }
+        let loss = self.loss.clone();
+        let lost = detached(py, || match loss.wait(timeout, None) {
+            Err(error) if error.kind() == ErrorKind::Timeout => Ok(None),
+            lost => lost,
+        })?;
+        Ok(lost.is_some())
+    }
+
+    /// Awaits it: returns the reason of the loss, or ``None`` if the hold was released.
+    fn __await__(&self) -> Coroutine {
+        let loss = self.loss.clone();
+        Coroutine::new("Loss.__await__", move |py, bell| {
+            let call = loss
+                .core()
+                .start(bell.ringer(), |loss| async move { Ok(Arc::unwrap_or_clone(loss).come().await) });
+            let call = call.map_err(|error| raised(py, &error))?;
+            Ok(Begun::call(call, |py, lost| match lost {
+                Ok(Some(reason)) => value::reason(py, reason),
+                Ok(None) => Ok(py.None()),
+                Err(error) => Err(raised(py, &error)),
+            }))
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        match self.loss.reason() {
+            Some(reason) => format!("<zklock.Loss set: {reason}>"),
+            None => "<zklock.Loss not set>".to_owned(),
+        }
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Loss", "look at it where the lock is held"))
+    }
+}

@@ -1,0 +1,91 @@
+//! The event that others wait for what a hold has.
+
+use crate::calls::coroutine::{Begun, Coroutine};
+use crate::calls::greenlet::Greenlet;
+use crate::guest::error::{raised, unpicklable};
+use crate::guest::number;
+use crate::guest::value;
+use crate::guest::wait::detached;
+use crate::shared::hold::SharedHold;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use zklock_core::ErrorKind;
+
+/// The event that others wait for what a hold has. You can check it, wait for it or await it.
+///
+/// >>> with zk.mutex("/locks/doc") as hold:
+/// ...     hold.wanted.is_set(), bool(hold.wanted), hold.wanted.wait(timeout=0.01)
+/// (False, False, False)
+///
+/// It is true once anyone is known to be waiting, in any process and with any library, so ``while not hold.wanted:``
+/// runs until then. It shows the state that was seen last, so it may stay true after the other has given up. It is
+/// false once the hold is released or lost. In asyncio, ``await hold.wanted`` returns ``True``, or ``False`` if the
+/// hold ends first. A ``Wanted`` does not keep its hold alive.
+///
+/// Readers do not wait for readers, so a hold of the read side is not wanted because of them. Nobody queues for an
+/// exclusive lock: there, only waiters of this client and requests by ``Lock.revoke`` are seen.
+#[pyclass(frozen, weakref, module = "zklock")]
+pub(crate) struct Wanted {
+    wanted: zklock_core::blocking::Wanted,
+}
+
+impl Wanted {
+    pub(crate) fn of(held: &SharedHold) -> Self {
+        Self { wanted: held.hold.wanted() }
+    }
+}
+
+#[pymethods]
+impl Wanted {
+    /// Whether others are known to be waiting. It does not ask the servers: right after the first use of ``Hold.wanted``,
+    /// their answer has not arrived yet.
+    fn is_set(&self) -> bool {
+        self.wanted.is_set()
+    }
+
+    fn __bool__(&self) -> bool {
+        self.is_set()
+    }
+
+    /// Waits until others wait for what the hold has. Returns ``True`` then, and ``False`` if the hold ends first or nobody
+    /// waits within ``timeout`` seconds.
+    ///
+    /// A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``ForkedError`` if this process was
+    /// forked from the one that holds the lock.
+    #[pyo3(signature = (timeout=None), text_signature = "($self, timeout=None)")]
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        // Like that of threading.Event: a negative timeout counts as zero.
+        let timeout = number::patience(py, timeout.map(|seconds| seconds.max(0.0)))?;
+        if let Some(greenlet) = Greenlet::current(py)? {
+            let wanted = greenlet.sit_through(self.__await__(), timeout)?;
+            return wanted.map_or(Ok(false), |wanted| wanted.is_truthy(py));
+        }
+        let wanted = self.wanted.clone();
+        detached(py, || match wanted.wait(timeout, None) {
+            Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),
+            wanted => wanted,
+        })
+    }
+
+    /// Awaits it: returns ``True``, or ``False`` if the hold ended first.
+    fn __await__(&self) -> Coroutine {
+        let wanted = self.wanted.clone();
+        Coroutine::new("Wanted.__await__", move |py, bell| {
+            let call = wanted
+                .core()
+                .start(bell.ringer(), |wanted| async move { Ok(Arc::unwrap_or_clone(wanted).come().await) });
+            let call = call.map_err(|error| raised(py, &error))?;
+            Ok(Begun::call(call, |py, wanted| {
+                wanted.map(|wanted| value::boolean(py, wanted)).map_err(|error| raised(py, &error))
+            }))
+        })
+    }
+
+    fn __repr__(&self) -> &'static str {
+        if self.is_set() { "<zklock.Wanted set>" } else { "<zklock.Wanted not set>" }
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Wanted", "look at it where the lock is held"))
+    }
+}

@@ -1,0 +1,218 @@
+//! Watches, and which of them fire.
+//!
+//! There are two tables, one for events of a node and one for changes of its children. The rules are those of ZooKeeper:
+//! a watch fires once and is gone, unless it is persistent. A recursive watch sees everything below, but no changes of
+//! children as such.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::wire::access;
+use crate::wire::path::upwards;
+
+/// A connection, as watches know it.
+pub(crate) type Watcher = u64;
+
+/// The type of an event, with ZooKeeper's numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EventType {
+    Created = 1,
+    Deleted = 2,
+    DataChanged = 3,
+    ChildrenChanged = 4,
+}
+
+/// An event of a node, or a change of its children.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) event: EventType,
+    pub(crate) path: String,
+    /// Only clients that may read the node are told.
+    pub(crate) access: access::List,
+}
+
+/// How long a watch stays, and how far it sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Once,
+    Persistent,
+    Recursive,
+}
+
+/// The table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Children,
+    Data,
+    Any,
+}
+
+impl Side {
+    pub(crate) fn from_number(number: i32) -> Option<Self> {
+        Some(match number {
+            1 => Self::Children,
+            2 => Self::Data,
+            3 => Self::Any,
+            _ => return None,
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    by_path: HashMap<String, BTreeSet<Watcher>>,
+    by_watcher: BTreeMap<Watcher, BTreeSet<String>>,
+    /// The watches that stay after the first event.
+    lasting: HashMap<(Watcher, String), Mode>,
+}
+
+impl Table {
+    fn add(&mut self, path: &str, watcher: Watcher, mode: Mode) {
+        self.by_path.entry(path.to_owned()).or_default().insert(watcher);
+        self.by_watcher.entry(watcher).or_default().insert(path.to_owned());
+        // As in ZooKeeper, a client that asks for one event at a path that it watches for ever gets one event.
+        match mode {
+            Mode::Once => self.lasting.remove(&(watcher, path.to_owned())),
+            lasting => self.lasting.insert((watcher, path.to_owned()), lasting),
+        };
+    }
+
+    fn mode(&self, watcher: Watcher, path: &str) -> Mode {
+        if self.lasting.is_empty() {
+            return Mode::Once;
+        }
+        self.lasting.get(&(watcher, path.to_owned())).copied().unwrap_or(Mode::Once)
+    }
+
+    fn has_recursive(&self) -> bool {
+        self.lasting.values().any(|mode| *mode == Mode::Recursive)
+    }
+
+    /// The watches that see this event. Those for a single event are then gone.
+    fn trigger(&mut self, path: &str, event: EventType) -> BTreeSet<Watcher> {
+        let mut told = BTreeSet::new();
+        let height = if self.has_recursive() { usize::MAX } else { 1 };
+        for (up, place) in upwards(path).take(height).enumerate() {
+            let Some(watchers) = self.by_path.get(place) else { continue };
+            for watcher in watchers.clone() {
+                match self.mode(watcher, place) {
+                    Mode::Recursive if event == EventType::ChildrenChanged => {}
+                    Mode::Once if up == 0 => {
+                        told.insert(watcher);
+                        self.forget(place, watcher);
+                    }
+                    Mode::Persistent if up == 0 => {
+                        told.insert(watcher);
+                    }
+                    Mode::Recursive => {
+                        told.insert(watcher);
+                    }
+                    Mode::Once | Mode::Persistent => {}
+                }
+            }
+        }
+        told
+    }
+
+    fn forget(&mut self, path: &str, watcher: Watcher) {
+        if let Some(watchers) = self.by_path.get_mut(path) {
+            watchers.remove(&watcher);
+            if watchers.is_empty() {
+                self.by_path.remove(path);
+            }
+        }
+        if let Some(paths) = self.by_watcher.get_mut(&watcher) {
+            paths.remove(path);
+        }
+    }
+
+    fn remove(&mut self, path: &str, watcher: Watcher) -> bool {
+        let is_there = self.by_path.get(path).is_some_and(|watchers| watchers.contains(&watcher));
+        if is_there {
+            self.forget(path, watcher);
+            self.lasting.remove(&(watcher, path.to_owned()));
+        }
+        is_there
+    }
+
+    fn remove_watcher(&mut self, watcher: Watcher) {
+        for path in self.by_watcher.get(&watcher).cloned().unwrap_or_default() {
+            self.remove(&path, watcher);
+        }
+        self.by_watcher.remove(&watcher);
+    }
+
+    /// Whether any client watches this path, or this watcher does so recursively. This is what ZooKeeper checks.
+    fn contains(&self, path: &str, watcher: Watcher) -> bool {
+        self.by_path.contains_key(path) || self.mode(watcher, path) == Mode::Recursive
+    }
+
+    fn count(&self) -> usize {
+        self.by_path.values().map(BTreeSet::len).sum()
+    }
+}
+
+/// All watches.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    data: Table,
+    children: Table,
+}
+
+impl Watches {
+    pub(crate) fn watch_data(&mut self, path: &str, watcher: Watcher) {
+        self.data.add(path, watcher, Mode::Once);
+    }
+
+    pub(crate) fn watch_children(&mut self, path: &str, watcher: Watcher) {
+        self.children.add(path, watcher, Mode::Once);
+    }
+
+    /// Adds a watch that stays. It is in both tables, whatever its kind, and replaces the one that was there.
+    pub(crate) fn watch_on(&mut self, path: &str, watcher: Watcher, mode: Mode) {
+        self.data.add(path, watcher, mode);
+        self.children.add(path, watcher, mode);
+    }
+
+    pub(crate) fn contains(&self, path: &str, side: Side, watcher: Watcher) -> bool {
+        // The root's other name is never found.
+        !path.is_empty()
+            && (side != Side::Data && self.children.contains(path, watcher)
+                || side != Side::Children && self.data.contains(path, watcher))
+    }
+
+    pub(crate) fn remove(&mut self, path: &str, side: Side, watcher: Watcher) -> bool {
+        let of_children = side != Side::Data && self.children.remove(path, watcher);
+        let of_data = side != Side::Children && self.data.remove(path, watcher);
+        of_children || of_data
+    }
+
+    /// A connection is gone, and its watches with it.
+    pub(crate) fn remove_watcher(&mut self, watcher: Watcher) {
+        self.data.remove_watcher(watcher);
+        self.children.remove_watcher(watcher);
+    }
+
+    /// The watches that a change fires. Those for a single event are then gone.
+    pub(crate) fn fire(&mut self, change: &Change) -> BTreeSet<Watcher> {
+        if change.event == EventType::ChildrenChanged {
+            return self.children.trigger(&change.path, change.event);
+        }
+        let mut told = self.data.trigger(&change.path, change.event);
+        if change.event == EventType::Deleted {
+            // A client that watches both the node and its children is told of its end once.
+            told.extend(self.children.trigger(&change.path, change.event));
+        }
+        told
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.data.count() + self.children.count()
+    }
+
+    /// The answer to `wchs`. As in ZooKeeper, it counts only the watches on nodes.
+    pub(crate) fn summary(&self) -> String {
+        let total: usize = self.data.by_watcher.values().map(BTreeSet::len).sum();
+        let (watchers, paths) = (self.data.by_watcher.len(), self.data.by_path.len());
+        format!("{watchers} connections watching {paths} paths\nTotal watches:{total}\n")
+    }
+}
