@@ -6,7 +6,7 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::files::{self, Reads};
 use crate::base::parts::Parts;
 #[cfg(feature = "kerberos")]
-use crate::connect::kerberos::Kerberos;
+use crate::connect::kerberos::{Kerberos, NoTicket};
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -276,7 +276,7 @@ impl Credentials {
     }
 
     #[cfg(feature = "kerberos")]
-    pub(crate) fn by_kerberos(&self) -> Option<&Arc<Kerberos>> {
+    fn by_kerberos(&self) -> Option<&Arc<Kerberos>> {
         if let Source::Kerberos(kerberos) = &self.0 { Some(kerberos) } else { None }
     }
 
@@ -449,6 +449,14 @@ pub(crate) async fn current(credentials: &[Credentials]) -> Result<Logins, Strin
         }
     }
     Ok(logins)
+}
+
+/// Returns why there is no ticket for this host, if one is needed.
+#[cfg(feature = "kerberos")]
+pub(crate) async fn no_ticket(all: &[Credentials], host: &str, bound: std::time::Duration) -> Option<String> {
+    let kerberos = all.iter().find_map(Credentials::by_kerberos)?;
+    let fetched = kerberos.clone().fetch_ticket(kerberos.host(host), bound).await;
+    fetched.err().map(|(NoTicket::Yet(why) | NoTicket::Refused(why))| why)
 }
 
 fn invalid(what: &str, problem: &str) -> Error {

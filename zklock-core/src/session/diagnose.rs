@@ -132,7 +132,7 @@ async fn accepted(options: &ClientOptions, host: &str, stream: TcpStream, deadli
     #[cfg(feature = "kerberos")]
     {
         let left = deadline.saturating_duration_since(Instant::now());
-        if let Some(why) = crate::connect::kerberos::no_ticket(&options.credentials, host, left).await {
+        if let Some(why) = crate::connect::credentials::no_ticket(&options.credentials, host, left).await {
             return format!("cannot be logged in to: {why}");
         }
     }
