@@ -4,7 +4,7 @@
 use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;
-use crate::hold::hold::Grant;
+use crate::hold::grant::Grant;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Role, Scheme};
 use crate::machine::protocol::Outcome;

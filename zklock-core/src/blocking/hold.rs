@@ -5,7 +5,8 @@ use crate::base::error::{Error, LossReason};
 use crate::base::owner::Owner;
 use crate::base::wait::Wait;
 use crate::hold::guarded::{Committed, Guarded};
-use crate::hold::hold::{HoldState, Token};
+use crate::hold::hold::HoldState;
+use crate::hold::token::Token;
 use crate::threads::descriptors::{Listener, Opened, Told};
 use crate::threads::fork::Process;
 use crate::threads::fork_safe::ForkSafe;
@@ -272,19 +273,19 @@ impl Hold {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Loss {
-    core: ForkSafe<crate::hold::hold::Loss>,
+    core: ForkSafe<crate::hold::loss::Loss>,
 }
 
 impl Loss {
     /// Returns the core's value.
     #[doc(hidden)]
-    pub fn core(&self) -> &ForkSafe<crate::hold::hold::Loss> {
+    pub fn core(&self) -> &ForkSafe<crate::hold::loss::Loss> {
         &self.core
     }
 
     /// Returns why the hold was lost; `None` if it is not. It does not wait.
     pub fn reason(&self) -> Option<LossReason> {
-        self.core.look(Some(self.core.io().opened().loss()), crate::hold::hold::Loss::now)
+        self.core.look(Some(self.core.io().opened().loss()), crate::hold::loss::Loss::now)
     }
 
     /// Blocks until the hold is lost, but no longer than `timeout`, and returns the reason; `None` if the hold is
