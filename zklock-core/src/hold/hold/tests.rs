@@ -4,8 +4,10 @@ use crate::hold::grant::Returns;
 use crate::machine::keeper::Keeper;
 use crate::session::fake::{FakeEnsemble, TIMEOUT};
 use crate::session::heartbeat;
+use crate::session::holding::Notice;
+use crate::session::nodes::Nodes;
 use crate::session::pool::SlotState;
-use crate::session::session::{Nodes, Notice, Session};
+use crate::session::session::Session;
 use futures_util::FutureExt;
 use std::future::ready;
 
