@@ -5,7 +5,7 @@ use crate::base::sockets;
 use crate::connect::credentials::Credentials;
 use crate::connect::options::ClientOptions;
 use crate::connect::path::{Hosts, written};
-use crate::session::pool::Slot;
+use crate::session::slot::Slot;
 use crate::zookeeper::probe;
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};

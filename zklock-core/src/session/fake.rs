@@ -11,8 +11,8 @@ use crate::hold::token::Token;
 use crate::machine::Moment;
 use crate::machine::keeper::Keeper;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
-use crate::session::pool::{Slot, SlotState};
 use crate::session::session::Session;
+use crate::session::slot::{Slot, SlotState};
 use crate::zookeeper::ensemble::{
     Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
     Versions, Watch, Watched, Write, WriteFailure, either,

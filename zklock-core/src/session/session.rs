@@ -457,7 +457,7 @@ impl Session {
     }
 
     // What the answers to any requests show of the nodes of its holds, and of children that are no contenders. See
-    // [`Keeper::handle_children`](crate::machine::keeper::Keeper::handle_children) and [`Lasting`].
+    // `Keeper::handle_children` and `Lasting`.
 
     fn seeing(&self, flight: &[Operation]) -> Seeing {
         Seeing::new(lock_ignoring_poison(&self.kept).keeper.next_hold(), flight)
@@ -545,7 +545,7 @@ impl Session {
         (answers && took >= late_after(timeout)).then_some(Lateness { took, timeout })
     }
 
-    // Its attempts, and nodes of the session that none of them knows. See [`marks`](crate::machine::marks).
+    // Its attempts, and nodes of the session that none of them knows. See `machine::marks`.
 
     /// Returns the marks of a new attempt with nodes in these directories, until the result is dropped.
     pub(crate) fn begin_attempt(&self, directories: Vec<Arc<str>>) -> Marked {

@@ -6,8 +6,8 @@ use crate::session::fake::{FakeEnsemble, TIMEOUT};
 use crate::session::heartbeat;
 use crate::session::holding::Notice;
 use crate::session::nodes::Nodes;
-use crate::session::pool::SlotState;
 use crate::session::session::Session;
+use crate::session::slot::SlotState;
 use futures_util::FutureExt;
 use std::future::ready;
 
