@@ -2,7 +2,7 @@
 //! interface.
 
 pub use crate::base::sockets::above_streams;
-pub use crate::hold::hold::{Loss, Wanted};
+pub use crate::hold::{loss::Loss, wanted::Wanted};
 pub use crate::session::guardian::command as guardian_command;
 pub use crate::threads::{
     call::Call,

@@ -15,8 +15,10 @@ use crate::machine::drive::Machine;
 use crate::machine::name::{Name, mark_of_companion};
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
 use crate::machine::single::Single;
-use crate::session::pool::Slot;
-use crate::session::session::{Holding, Link, Notice, Session, Status, Told};
+use crate::machine::status::Status;
+use crate::session::holding::{Holding, Notice, Told};
+use crate::session::session::{Link, Session};
+use crate::session::slot::Slot;
 use crate::zookeeper::ensemble::Pending;
 use futures_util::FutureExt;
 use std::convert::Infallible;
@@ -413,7 +415,7 @@ mod tests {
     use crate::base::clock;
     use crate::machine::name::Scheme;
     use crate::session::fake::FakeEnsemble;
-    use crate::session::pool::SlotState;
+    use crate::session::slot::SlotState;
     use std::future::pending;
     use std::time::Duration;
 

@@ -4,11 +4,12 @@
 use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;
-use crate::hold::hold::Grant;
+use crate::hold::grant::Grant;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Role, Scheme};
 use crate::machine::protocol::Outcome;
-use crate::session::session::{Status, Told};
+use crate::machine::status::Status;
+use crate::session::holding::Told;
 use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::watch;
 

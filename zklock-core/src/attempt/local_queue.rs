@@ -28,12 +28,14 @@ use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;
 use crate::base::wait::Wait;
-use crate::hold::hold::{Footing, Grant, Hold, Token};
+use crate::hold::grant::{Footing, Grant};
+use crate::hold::hold::Hold;
+use crate::hold::token::Token;
 use crate::machine::claim::Claim;
 use crate::machine::name::Role;
 use crate::machine::protocol::Patience;
+use crate::machine::status::Status;
 use crate::machine::turns::Passing;
-use crate::session::session::Status;
 use attempt::Beginning;
 use kept::Kept;
 use lookout::Lookout;
@@ -163,7 +165,7 @@ impl State {
     fn take_part(&mut self, grant: &Arc<Grant>) {
         for waiter in std::mem::take(&mut self.waiting) {
             let is_same = waiter.reentrant && waiter.owner == grant.owner() && waiter.progress.is_wanted();
-            match is_same.then(|| grant.again()).flatten() {
+            match is_same.then(|| Hold::again(grant)).flatten() {
                 // If the waiter has gone away meanwhile, this drops the hold.
                 Some(hold) => drop(waiter.answer.send(Ok(Some(hold)))),
                 None => self.waiting.push_back(waiter),
@@ -202,7 +204,7 @@ impl LocalQueue {
         let state = lock_ignoring_poison(&self.state);
         let mut own = state.grants.iter().filter(|grant| grant.is_bound() && grant.owner() == owner);
         // A grant without holds is only waiting for its node to be deleted, or was lost and is over.
-        let Some((grant, hold)) = own.find_map(|grant| Some((grant.clone(), grant.again()?))) else {
+        let Some((grant, hold)) = own.find_map(|grant| Some((grant.clone(), Hold::again(grant)?))) else {
             return Ok(None);
         };
         drop(state);

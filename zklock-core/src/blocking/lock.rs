@@ -11,7 +11,7 @@ use crate::client::spec::LockSpec;
 use crate::operator::contenders::QueuedContender;
 use crate::threads::call::Call;
 use crate::threads::interrupt::Interrupt;
-use crate::threads::io::refuse_to_block;
+use crate::threads::thread::refuse_to_block;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;

@@ -19,19 +19,19 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Loss {
-    pub(super) core: ForkSafe<crate::hold::hold::Loss>,
+    pub(super) core: ForkSafe<crate::hold::loss::Loss>,
 }
 
 impl Loss {
     /// Returns the core's value.
     #[doc(hidden)]
-    pub fn core(&self) -> &ForkSafe<crate::hold::hold::Loss> {
+    pub fn core(&self) -> &ForkSafe<crate::hold::loss::Loss> {
         &self.core
     }
 
     /// Returns why the hold was lost; `None` if it is not. It does not wait.
     pub fn reason(&self) -> Option<LossReason> {
-        self.core.look(Some(self.core.io().opened().loss()), crate::hold::hold::Loss::now)
+        self.core.look(Some(self.core.io().opened().loss()), crate::hold::loss::Loss::now)
     }
 
     /// Blocks until the hold is lost, but no longer than `timeout`, and returns the reason; `None` if the hold is

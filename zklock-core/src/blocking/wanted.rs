@@ -26,23 +26,23 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    core: ForkSafe<crate::hold::hold::Wanted>,
+    core: ForkSafe<crate::hold::wanted::Wanted>,
 }
 
 impl Wanted {
-    pub(super) fn new(core: ForkSafe<crate::hold::hold::Wanted>) -> Self {
+    pub(super) fn new(core: ForkSafe<crate::hold::wanted::Wanted>) -> Self {
         Self { core }
     }
 
     /// Returns the core's value.
     #[doc(hidden)]
-    pub fn core(&self) -> &ForkSafe<crate::hold::hold::Wanted> {
+    pub fn core(&self) -> &ForkSafe<crate::hold::wanted::Wanted> {
         &self.core
     }
 
     /// Returns whether others are known to wait; `false` once the hold has ended.
     pub fn is_set(&self) -> bool {
-        self.core.look(false, crate::hold::hold::Wanted::now)
+        self.core.look(false, crate::hold::wanted::Wanted::now)
     }
 
     /// Blocks until others wait for the lock, but no longer than `timeout`. Returns `false` if the

@@ -2,18 +2,23 @@
 //!
 //! A password goes to the servers and nowhere else. Its type cannot be printed, and no error quotes what was read.
 
-mod passed_on;
-
 use crate::base::error::{Error, ErrorKind};
 use crate::base::files::{self, Reads};
+use crate::base::parts::Parts;
 #[cfg(feature = "kerberos")]
-use crate::connect::kerberos::Kerberos;
+use crate::connect::kerberos::{Kerberos, NoTicket};
+use std::ffi::OsStr;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
 /// More than any file of credentials needs.
 const LONGEST_FILE: u64 = 64 * 1024;
+/// The letters of the parts in which credentials are passed on.
+const DIGEST: u8 = b'd';
+const SASL: u8 = b's';
+const KERBEROS: u8 = b'k';
 
 /// Who a client logs in as, usually a user and a password.
 ///
@@ -54,6 +59,15 @@ enum Source {
 enum Scheme {
     Digest,
     Sasl,
+}
+
+impl Scheme {
+    fn letter(self) -> u8 {
+        match self {
+            Self::Digest => DIGEST,
+            Self::Sasl => SASL,
+        }
+    }
 }
 
 impl fmt::Display for Scheme {
@@ -262,8 +276,35 @@ impl Credentials {
     }
 
     #[cfg(feature = "kerberos")]
-    pub(crate) fn by_kerberos(&self) -> Option<&Arc<Kerberos>> {
+    fn by_kerberos(&self) -> Option<&Arc<Kerberos>> {
         if let Source::Kerberos(kerberos) = &self.0 { Some(kerberos) } else { None }
+    }
+
+    /// Adds the credentials, with their passwords, for another process of the same user.
+    pub(crate) fn pass_on(&self, parts: &mut Parts) {
+        match &self.0 {
+            Source::Given(scheme, login) => parts.text(scheme.letter(), login.as_bytes()),
+            Source::File(scheme, file, _) => parts.file(scheme.letter(), file),
+            #[cfg(feature = "kerberos")]
+            Source::Kerberos(kerberos) => parts.text(KERBEROS, kerberos.service_and_host().as_bytes()),
+        }
+    }
+
+    /// Reads the credentials of a part; `None` if the part contains something else.
+    pub(crate) fn passed_on(letter: u8, text: &[u8]) -> Option<Result<Self, Error>> {
+        let scheme = match letter.to_ascii_lowercase() {
+            DIGEST => Scheme::Digest,
+            SASL => Scheme::Sasl,
+            KERBEROS => return Some(Self::of_kerberos(text)),
+            _ => return None,
+        };
+        if letter.is_ascii_uppercase() {
+            return Some(Self::of_file(scheme, Path::new(OsStr::from_bytes(text))));
+        }
+        let login = std::str::from_utf8(text).map_err(|_| "they are not UTF-8");
+        let login = login.and_then(|text| Login::parse(scheme, text));
+        let login = login.map_err(|problem| invalid("the credentials", problem));
+        Some(login.map(|login| Self(Source::Given(scheme, Arc::new(login)))))
     }
 
     fn given(scheme: Scheme, user: &str, password: &str) -> Result<Self, Error> {
@@ -287,6 +328,13 @@ impl Credentials {
     fn of_file(scheme: Scheme, path: &Path) -> Result<Self, Error> {
         read(scheme, path).map_err(|problem| Error::new(ErrorKind::InvalidInput, problem))?;
         Ok(Self(Source::File(scheme, path.into(), Reads::new())))
+    }
+
+    fn of_kerberos(text: &[u8]) -> Result<Self, Error> {
+        let text = String::from_utf8_lossy(text);
+        let (service, host) =
+            text.split_once('/').map_or((&*text, None), |(service, host)| (service, Some(host)));
+        Self::kerberos(service, host)
     }
 }
 
@@ -401,6 +449,14 @@ pub(crate) async fn current(credentials: &[Credentials]) -> Result<Logins, Strin
         }
     }
     Ok(logins)
+}
+
+/// Returns why there is no ticket for this host, if one is needed.
+#[cfg(feature = "kerberos")]
+pub(crate) async fn no_ticket(all: &[Credentials], host: &str, bound: std::time::Duration) -> Option<String> {
+    let kerberos = all.iter().find_map(Credentials::by_kerberos)?;
+    let fetched = kerberos.clone().fetch_ticket(kerberos.host(host), bound).await;
+    fetched.err().map(|(NoTicket::Yet(why) | NoTicket::Refused(why))| why)
 }
 
 fn invalid(what: &str, problem: &str) -> Error {

@@ -6,7 +6,6 @@
 
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
-use crate::connect::credentials::Credentials;
 use libgssapi::context::{ClientCtx, CtxFlags, SecurityContext};
 use libgssapi::credential::{Cred, CredUsage};
 use libgssapi::error::{Error as GssError, MajorFlags};
@@ -111,13 +110,6 @@ impl fmt::Display for Kerberos {
         write!(f, "Kerberos for the service {:?}", self.service)?;
         self.host.as_ref().map_or(Ok(()), |host| write!(f, " of {host:?}"))
     }
-}
-
-/// Returns why there is no ticket for this host, if one is needed.
-pub(crate) async fn no_ticket(all: &[Credentials], host: &str, bound: Duration) -> Option<String> {
-    let kerberos = all.iter().find_map(Credentials::by_kerberos)?;
-    let fetched = kerberos.clone().fetch_ticket(kerberos.host(host), bound).await;
-    fetched.err().map(|(NoTicket::Yet(why) | NoTicket::Refused(why))| why)
 }
 
 fn ask_for(target: &str) -> Result<(), NoTicket> {

@@ -5,24 +5,32 @@
 
 mod key;
 mod pass_phrase;
-mod passed_on;
 mod source;
 
 pub use self::pass_phrase::PassPhrase;
-pub(crate) use self::passed_on::PassedOn;
 
+use self::pass_phrase::Origin;
 use self::source::{Source, invalid, read_certificates};
 use crate::base::error::Error;
 use crate::base::files::Reads;
+use crate::base::parts::Parts;
 use crate::connect::path::Hosts;
 use rustls::client::{ClientConfig, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateRevocationListDer, ServerName};
 use rustls::{InconsistentKeys, RootCertStore};
+use std::ffi::OsStr;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
+
+/// The letters of the parts in which the settings are passed on.
+const AUTHORITIES: u8 = b'a';
+const CERTIFICATE: u8 = b'c';
+const KEY: u8 = b'y';
+const PASS_PHRASE: u8 = b'p';
 
 /// How to connect with TLS. It needs the feature `tls`.
 ///
@@ -237,6 +245,21 @@ impl Tls {
             None => Ok(()),
         }
     }
+
+    /// Adds the settings, with the key and its pass phrase, for another process of the same user.
+    pub(crate) fn pass_on(&self, parts: &mut Parts) {
+        let Sources { authorities, identity, pass_phrase } = &*self.sources;
+        authorities.pass_on(AUTHORITIES, parts);
+        if let Some((certificate, key)) = identity {
+            certificate.pass_on(CERTIFICATE, parts);
+            key.pass_on(KEY, parts);
+        }
+        match pass_phrase.as_ref().map(|pass_phrase| &pass_phrase.0) {
+            Some(Origin::Given(text)) => parts.text(PASS_PHRASE, text.as_bytes()),
+            Some(Origin::File(file)) => parts.file(PASS_PHRASE, file),
+            None => {}
+        }
+    }
 }
 
 /// Without the key, which has no business in a log.
@@ -295,5 +318,48 @@ impl Sources {
             identity_pem: Some((certificate_pem, key_pem)),
             config: Arc::new(config),
         })
+    }
+}
+
+/// The parts that the settings of another process consist of.
+#[derive(Default)]
+pub(crate) struct PassedOn {
+    authorities: Option<Source>,
+    certificate: Option<Source>,
+    key: Option<Source>,
+    pass_phrase: Option<PassPhrase>,
+}
+
+impl PassedOn {
+    /// Takes a part; `false` if it contains something else.
+    pub(crate) fn take(&mut self, letter: u8, text: &[u8]) -> Result<bool, Error> {
+        let source = || match letter.is_ascii_uppercase() {
+            true => Source::File(Path::new(OsStr::from_bytes(text)).into()),
+            false => Source::Text(String::from_utf8_lossy(text).into()),
+        };
+        match letter.to_ascii_lowercase() {
+            AUTHORITIES => self.authorities = Some(source()),
+            CERTIFICATE => self.certificate = Some(source()),
+            KEY => self.key = Some(source()),
+            PASS_PHRASE => {
+                self.pass_phrase = Some(match source() {
+                    Source::Text(text) => PassPhrase::new(&text)?,
+                    Source::File(file) => PassPhrase::from_file(file)?,
+                });
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Puts all parts together; `None` if the client connects without TLS.
+    pub(crate) fn tls(self) -> Result<Option<Tls>, Error> {
+        let Some(authorities) = self.authorities else { return Ok(None) };
+        let identity = match (self.certificate, self.key) {
+            (None, None) => None,
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            _ => return Err(invalid("the client certificate", "or its key is missing: give both")),
+        };
+        Tls::checked(Sources { authorities, identity, pass_phrase: self.pass_phrase }).map(Some)
     }
 }

@@ -2,8 +2,10 @@
 
 use crate::base::error::{Error, ErrorKind};
 use crate::connect::path::check_path;
-use crate::hold::hold::Hold;
+use crate::hold::grant::Grant;
+use crate::hold::loss::Loss;
 use crate::zookeeper::ensemble::{Versions, Write};
+use std::fmt;
 
 /// A server closes the connection on a request of more than 1 MiB, and may be configured to take less.
 const BYTES_AT_MOST: usize = 512 * 1024;
@@ -26,7 +28,7 @@ const BYTES_OF_A_WRITE: usize = 64;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Committed {
-    pub(crate) versions: Versions,
+    versions: Versions,
 }
 
 impl Committed {
@@ -42,19 +44,26 @@ impl Committed {
 #[derive(Debug)]
 pub struct CheckedWrites(Vec<Write>);
 
-/// Writes that are done together, and only if the lock is held. See [`Hold::guarded`].
-#[derive(Debug)]
+impl CheckedWrites {
+    pub(super) async fn commit(self, grant: &Grant, loss: Loss) -> Result<Committed, Error> {
+        Ok(Committed { versions: grant.commit(self.0, loss).await? })
+    }
+}
+
+/// Writes that are done together, and only if the lock is held. See [`Hold::guarded`](crate::Hold::guarded).
 #[must_use = "nothing is written before commit()"]
 pub struct Guarded<'a> {
-    hold: &'a Hold,
+    grant: &'a Grant,
+    /// Of the hold that they are done through.
+    loss: Loss,
     writes: Vec<Write>,
     /// Their bytes in a request. Once that is more than a server takes, no more writes are copied.
     bytes: usize,
 }
 
 impl<'a> Guarded<'a> {
-    pub(crate) fn by(hold: &'a Hold) -> Self {
-        Self { hold, writes: Vec::new(), bytes: 0 }
+    pub(super) fn by(grant: &'a Grant, loss: Loss) -> Self {
+        Self { grant, loss, writes: Vec::new(), bytes: 0 }
     }
 
     /// Adds the creation of a persistent node.
@@ -88,8 +97,8 @@ impl<'a> Guarded<'a> {
     /// * [`ErrorKind::Lost`] if the lock was no longer held. Nothing was written;
     /// * [`ErrorKind::Conflict`] if a node was not in the state that a write requires. Nothing was written.
     ///   [`Error::conflict`] says which write it was;
-    /// * [`ErrorKind::Uncertain`] if the reply was lost. Either all or nothing was written. [`Hold::read`] shows
-    ///   which;
+    /// * [`ErrorKind::Uncertain`] if the reply was lost. Either all or nothing was written. [`Hold::read`](crate::Hold::read)
+    ///   shows which;
     /// * [`ErrorKind::InvalidInput`] for a bad path, for more than 512 KiB in all, or on servers of version 3.4
     ///   for the hold of an [exclusive](crate::Client::exclusive) lock, because every holder's node has the same
     ///   name there;
@@ -101,11 +110,11 @@ impl<'a> Guarded<'a> {
     ///
     /// If the future is dropped, the writes may or may not be done.
     pub async fn commit(self) -> Result<Committed, Error> {
-        let hold = self.hold;
-        hold.commit(self.checked()?.0).await
+        let (grant, loss) = (self.grant, self.loss.clone());
+        self.checked()?.commit(grant, loss).await
     }
 
-    /// Returns the checked writes without the hold, for [`commit_checked`](Hold::commit_checked).
+    /// Returns the checked writes without the hold, for [`commit_checked`](crate::Hold::commit_checked).
     #[doc(hidden)]
     pub fn checked(self) -> Result<CheckedWrites, Error> {
         let bytes = self.bytes;
@@ -122,11 +131,12 @@ impl<'a> Guarded<'a> {
     }
 }
 
-impl Hold {
-    /// Does writes that were [checked](Guarded::checked) before. It is for calls that outlive the `Guarded` they
-    /// were made from.
-    #[doc(hidden)]
-    pub async fn commit_checked(&self, writes: CheckedWrites) -> Result<Committed, Error> {
-        self.commit(writes.0).await
+impl fmt::Debug for Guarded<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guarded")
+            .field("node", &self.grant.holding.node())
+            .field("writes", &self.writes)
+            .field("bytes", &self.bytes)
+            .finish()
     }
 }

@@ -1,30 +1,26 @@
 //! The proof that a lock is held.
 
-mod errors;
-mod loss;
-mod nodes;
-mod owned;
-mod wanted;
-
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::owner::Owner;
-use crate::base::progress::Progress;
-use crate::hold::guarded::Guarded;
-use crate::machine::Moment;
-use crate::session::pool::Slot;
-use crate::session::session::{Holding, Session, Status};
+use crate::connect::path::check_path;
+use crate::hold::grant::{Grant, Left};
+use crate::hold::guarded::{CheckedWrites, Committed, Guarded};
+use crate::hold::loss::Loss;
+use crate::hold::released::Released;
+use crate::hold::token::Token;
+use crate::hold::wanted::Wanted;
+use crate::machine::status::Status;
+use crate::session::ask::MOMENT;
+use crate::zookeeper::ensemble::{NodeData, ReadFailure};
 use std::fmt;
-use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 use zklock_machine::listed;
 
-pub use self::loss::Loss;
-pub use self::wanted::Wanted;
-pub(crate) use crate::hold::token::Token;
+/// The least time that a read is given, however short the session timeout.
+const READ_AT_LEAST: Duration = Duration::from_secs(2);
 
 listed! {
     /// The state of a hold.
@@ -67,64 +63,14 @@ pub struct Hold {
     released: watch::Sender<Released>,
 }
 
-/// Whether a hold was released.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Released {
-    No,
-    /// It was released together with the grant, or after the grant was lost.
-    Yes,
-    /// It was released while other holds of the owner went on, or its node was passed on. What happens to that node
-    /// later is not this hold's concern.
-    Before,
-}
-
-/// One grant, shared by all holds of a reentrant owner.
-pub(crate) struct Grant {
-    footing: Footing,
-    owner: Owner,
-    since: Moment,
-    /// Whether only the owner may release it.
-    bound: bool,
-    /// Holds that share this grant.
-    holds: AtomicUsize,
-    /// Takes the node back, if it may be passed on.
-    returns: Option<Arc<dyn Returns>>,
-    /// Guarded writes that may still be under way.
-    unsettled: AtomicUsize,
-}
-
-/// The basis of a grant. Grants that follow one another on one node share it.
-#[derive(Clone)]
-pub(crate) struct Footing {
-    pub(crate) session: Arc<Session>,
-    pub(crate) holding: Arc<Holding>,
-    pub(crate) path: Arc<str>,
-    pub(crate) token: Token,
-    pub(crate) progress: Arc<Progress>,
-    /// Finds the client's next session once this one is over.
-    pub(crate) slot: Arc<Slot>,
-}
-
-impl Deref for Grant {
-    type Target = Footing;
-
-    fn deref(&self) -> &Footing {
-        &self.footing
-    }
-}
-
-/// Takes back the node of a grant that ends.
-pub(crate) trait Returns: Send + Sync {
-    /// Whether the node is kept for the next holder in this process.
-    fn give_back(&self, grant: &Grant) -> bool;
-
-    /// Deletes the node when this grant ends; `false` if it has ended.
-    fn keep_for_last(&self, grant: &Grant) -> bool;
-}
-
 impl Hold {
     pub(crate) fn new(grant: Arc<Grant>) -> Self {
         Self { grant, released: watch::Sender::new(Released::No) }
+    }
+
+    /// Returns another hold of the grant for the same owner; `None` if the last hold has been released meanwhile.
+    pub(crate) fn again(grant: &Arc<Grant>) -> Option<Self> {
+        grant.share().then(|| Self::new(grant.clone()))
     }
 
     /// Returns the fencing token of this grant.
@@ -187,6 +133,75 @@ impl Hold {
         Loss { told: self.grant.holding.watch(), released: self.released.subscribe() }
     }
 
+    /// Waits until another contender wants what this hold has, whatever its process or library. Use it to finish early, or
+    /// to let the lock go between two pieces of work. Returns `false` if the hold is released or lost instead. A request by
+    /// [`revoke`](crate::Lock::revoke), or by Curator's `Revoker`, counts too.
+    ///
+    /// The first call lists the lock's queue, reads the hold's own nodes, and sets watches that fire when the next contender
+    /// queues or asks. A hold on which this is never called costs nothing. Readers do not wait for readers, so they do not
+    /// count against a reader's hold. The answer is what was seen last: it may stay true even if the other contender has
+    /// given up. A contender for another permit of a semaphore counts too, even if a permit is free for it. Nobody queues
+    /// for an [exclusive lock](crate::Client::exclusive), so only waiters of this client, and requests, are seen there.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future may be dropped and the method called again.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// tokio::select! {
+    ///     true = hold.wanted() => hold.release().await?,
+    ///     _ = hold.lost() => {}
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn wanted(&self) -> bool {
+        self.notice().come().await
+    }
+
+    /// Returns whether another contender is known to wait for what this hold has, or to have asked for it. It costs no
+    /// request by itself: the first call starts looking in the background, and does not wait for the result. See
+    /// [`wanted`](Self::wanted).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// for piece in 0..1_000 {
+    ///     work_on(piece);
+    ///     if hold.is_wanted() {
+    ///         break;
+    ///     }
+    /// }
+    /// hold.release().await
+    /// # }
+    /// # fn work_on(_: u32) {}
+    /// ```
+    pub fn is_wanted(&self) -> bool {
+        self.notice().now()
+    }
+
+    /// Like [`wanted`](Self::wanted), but does not keep the hold.
+    pub(crate) fn notice(&self) -> Wanted {
+        self.look_out();
+        self.unasked_notice()
+    }
+
+    /// Makes the attempt look out for other contenders.
+    pub(crate) fn look_out(&self) {
+        if !self.is_released() {
+            self.grant.holding.ask_for_notice();
+        }
+    }
+
+    /// Like [`notice`](Self::notice), but does not look out: it reports what earlier calls have found.
+    pub(crate) fn unasked_notice(&self) -> Wanted {
+        Wanted { told: self.grant.holding.watch(), released: self.released.subscribe() }
+    }
+
     /// Asks the quorum whether the lock is still held, and returns how long it is certain to be held from now on.
     ///
     /// # Errors
@@ -243,7 +258,90 @@ impl Hold {
     /// # }
     /// ```
     pub fn guarded(&self) -> Guarded<'_> {
-        Guarded::by(self)
+        Guarded::by(&self.grant, self.loss())
+    }
+
+    /// Does writes that were [checked](Guarded::checked) before. It is for calls that outlive the `Guarded` they
+    /// were made from.
+    #[doc(hidden)]
+    pub async fn commit_checked(&self, writes: CheckedWrites) -> Result<Committed, Error> {
+        writes.commit(&self.grant, self.loss()).await
+    }
+
+    /// Reads a node's data and its version; `None` if there is no such node.
+    ///
+    /// The data is as new as anything that the ensemble had committed when this was called. By then the outcome of every
+    /// earlier guarded write of this hold is final, even if its reply was lost, and the data shows it. So after an
+    /// [`Uncertain`](ErrorKind::Uncertain) commit, read what it should have written, then decide. For that reason this
+    /// works even when the hold is lost or released, as long as the client is open.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Unreachable`] if the ensemble did not answer within a session timeout, or within two seconds if that
+    ///   is longer. The same if one server has ended the hold's session but the ensemble has not confirmed that by then;
+    /// * [`ErrorKind::Refused`] if the access list does not allow reading it;
+    /// * [`ErrorKind::InvalidInput`] for a bad path;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// use zklock_core::ErrorKind;
+    ///
+    /// // Without a version the write would be done whatever the node holds by then.
+    /// let Some(before) = hold.read("/report/state").await? else { return Ok(()) };
+    /// match hold.guarded().set_data("/report/state", b"done", Some(before.version)).commit().await {
+    ///     Err(error) if error.kind() == ErrorKind::Uncertain => {
+    ///         let after = hold.read("/report/state").await?;
+    ///         println!("written: {}", after.is_some_and(|after| after.version > before.version));
+    ///     }
+    ///     written => println!("version {:?}", written?.versions()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn read(&self, path: &str) -> Result<Option<NodeData>, Error> {
+        check_path(path)?;
+        let path: Arc<str> = path.into();
+        let patience = self.grant.session.timeout().max(READ_AT_LEAST);
+        let failed_read = |why: &str| format!("the node {path} could not be read: {why}");
+        clock::timeout(patience, self.read_again(&path, &failed_read)).await.unwrap_or_else(|_| {
+            let message = failed_read("no server answers: check hosts and network");
+            Err(Error::new(ErrorKind::Unreachable, message))
+        })
+    }
+
+    /// Reads until there is an answer.
+    async fn read_again(
+        &self,
+        path: &Arc<str>,
+        failed_read: &impl Fn(&str) -> String,
+    ) -> Result<Option<NodeData>, Error> {
+        let grant = &self.grant;
+        loop {
+            // While the hold's own session lives, its writes may still be under way, and only in that session do they come
+            // before the read.
+            let session = if grant.session.is_over() {
+                grant.is_gone().await?;
+                grant.slot.session().await?
+            } else {
+                grant.session.clone()
+            };
+            match session.read(path.clone()).await {
+                Ok(node) => return Ok(node),
+                Err(ReadFailure::Refused(why)) => {
+                    return Err(Error::new(ErrorKind::Refused, failed_read(&why)));
+                }
+                Err(ReadFailure::SessionOver) => session.end(LossReason::SessionExpired),
+                Err(ReadFailure::Unknown) => {}
+            }
+            clock::sleep(MOMENT).await;
+        }
     }
 
     /// Releases the lock, and waits until the ensemble has confirmed it.
@@ -282,7 +380,7 @@ impl Hold {
         owner: Owner,
     ) -> Result<Option<impl Future<Output = Result<(), Error>> + Send + use<>>, Error> {
         let grant = self.grant.clone();
-        if grant.bound && owner != grant.owner {
+        if grant.is_bound() && owner != grant.owner() {
             let message = format!(
                 "the hold of {} is of a reentrant lock, and belongs to the thread or task that acquired it: release it there",
                 grant.path
@@ -390,109 +488,6 @@ impl Drop for Hold {
             self.grant.note_release_by(Owner::current());
             self.let_go();
         }
-    }
-}
-
-/// The result of releasing one of a grant's holds.
-#[derive(PartialEq, Eq)]
-enum Left {
-    /// The owner has other holds of the grant.
-    Others,
-    /// The next holder in this process gets the node.
-    PassedOn,
-    /// The grant is being released.
-    Released,
-    /// The grant had been lost.
-    Lost,
-}
-
-impl Grant {
-    pub(crate) fn new(
-        footing: Footing,
-        owner: Owner,
-        bound: bool,
-        returns: Option<Arc<dyn Returns>>,
-    ) -> Arc<Self> {
-        let (holds, unsettled) = (AtomicUsize::new(1), AtomicUsize::new(0));
-        Arc::new(Self { footing, owner, since: clock::now(), bound, holds, returns, unsettled })
-    }
-
-    /// Makes this the node's last grant; `false` if it has ended.
-    pub(crate) fn be_the_last(&self) -> bool {
-        self.returns.as_ref().is_none_or(|returns| returns.keep_for_last(self))
-    }
-
-    /// Whether there is a hold of it.
-    pub(crate) fn is_in_use(&self) -> bool {
-        self.holds.load(Ordering::Acquire) > 0
-    }
-
-    /// Whether a write that it guards may still be done after its end.
-    pub(crate) fn is_unsettled(&self) -> bool {
-        self.unsettled.load(Ordering::Acquire) > 0
-    }
-
-    pub(crate) fn token(&self) -> Token {
-        self.token
-    }
-
-    pub(crate) fn session(&self) -> &Arc<Session> {
-        &self.session
-    }
-
-    pub(crate) fn is_held(&self) -> bool {
-        self.holding.status() == Status::Held
-    }
-
-    /// Whether all its holds are released, and nothing of it is left at the servers.
-    pub(crate) fn is_over(&self) -> bool {
-        self.holds.load(Ordering::Acquire) == 0
-            && matches!(self.holding.status(), Status::Lost(_) | Status::Released | Status::Freed)
-    }
-
-    pub(crate) fn is_lost(&self) -> bool {
-        self.loss().is_some()
-    }
-
-    /// Returns why it was lost; `None` if it was not.
-    pub(crate) fn loss(&self) -> Option<LossReason> {
-        if let Status::Lost(reason) = self.holding.status() { Some(reason) } else { None }
-    }
-
-    pub(crate) fn holding(&self) -> &Arc<Holding> {
-        &self.holding
-    }
-
-    /// Returns another hold for the same owner; `None` if the last hold has been released meanwhile.
-    pub(crate) fn again(self: &Arc<Self>) -> Option<Hold> {
-        let more = |holds: usize| (holds > 0).then_some(holds + 1);
-        self.holds.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;
-        Some(Hold::new(self.clone()))
-    }
-
-    /// Gives up looking after it, and wakes all who wait for its end.
-    pub(crate) fn abandon(&self) {
-        self.session.abandon(&self.holding);
-    }
-
-    /// Takes away one hold.
-    fn let_go(&self) -> Left {
-        let is_lost = self.is_lost();
-        if self.holds.fetch_sub(1, Ordering::AcqRel) > 1 {
-            return if is_lost { Left::Lost } else { Left::Others };
-        }
-        self.note_end();
-        if self.returns.as_ref().is_some_and(|returns| returns.give_back(self)) {
-            return Left::PassedOn;
-        }
-        self.progress.owe();
-        if self.session.release(&self.holding) { Left::Released } else { Left::Lost }
-    }
-
-    fn is_at_risk(&self) -> bool {
-        self.session.is_late(&self.holding)
-            || !self.session.is_connected()
-            || self.session.has_heartbeat() && self.session.valid_for(&self.holding).is_zero()
     }
 }
 

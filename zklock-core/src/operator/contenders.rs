@@ -3,7 +3,7 @@
 use crate::attempt::set;
 use crate::base::error::{Error, ErrorKind};
 use crate::client::lock::Lock;
-use crate::hold::hold::Token;
+use crate::hold::token::Token;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, Uuid, mark_of_companion};
 use crate::machine::protocol::{Operation, Outcome, REVOKE};

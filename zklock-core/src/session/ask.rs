@@ -4,8 +4,9 @@
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
 use crate::machine::protocol::{Operation, Outcome};
-use crate::session::pool::{Pool, SlotState};
+use crate::session::pool::Pool;
 use crate::session::session::Session;
+use crate::session::slot::SlotState;
 use crate::zookeeper::ensemble::{Landing, ReadFailure};
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,8 +4,8 @@
 //! That is enough to report every lost session and every outage, however late it is read.
 
 use crate::base::error::LossReason;
-use crate::session::pool::{Slot, SlotState};
 use crate::session::session::Link;
+use crate::session::slot::{Slot, SlotState};
 use std::fmt;
 use tokio::sync::watch;
 use zklock_machine::listed;

@@ -5,7 +5,7 @@ use crate::base::sockets;
 use crate::connect::credentials::Credentials;
 use crate::connect::options::ClientOptions;
 use crate::connect::path::{Hosts, written};
-use crate::session::pool::Slot;
+use crate::session::slot::Slot;
 use crate::zookeeper::probe;
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
@@ -132,7 +132,7 @@ async fn accepted(options: &ClientOptions, host: &str, stream: TcpStream, deadli
     #[cfg(feature = "kerberos")]
     {
         let left = deadline.saturating_duration_since(Instant::now());
-        if let Some(why) = crate::connect::kerberos::no_ticket(&options.credentials, host, left).await {
+        if let Some(why) = crate::connect::credentials::no_ticket(&options.credentials, host, left).await {
             return format!("cannot be logged in to: {why}");
         }
     }

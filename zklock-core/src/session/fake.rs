@@ -5,12 +5,14 @@ use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::base::sync::lock_ignoring_poison;
-use crate::hold::hold::{Footing, Grant, Hold, Returns, Token};
+use crate::hold::grant::{Footing, Grant, Returns};
+use crate::hold::hold::Hold;
+use crate::hold::token::Token;
 use crate::machine::Moment;
 use crate::machine::keeper::Keeper;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
-use crate::session::pool::{Slot, SlotState};
 use crate::session::session::Session;
+use crate::session::slot::{Slot, SlotState};
 use crate::zookeeper::ensemble::{
     Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
     Versions, Watch, Watched, Write, WriteFailure, either,

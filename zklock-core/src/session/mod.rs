@@ -1,11 +1,22 @@
 pub(crate) mod ask;
+mod attempt_marks;
 pub(crate) mod connection;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 pub(crate) mod diagnose;
 #[cfg(test)]
 pub(crate) mod fake;
+mod followers;
 pub(crate) mod guardian;
 pub(crate) mod heartbeat;
+pub(crate) mod holding;
+pub(crate) mod lateness;
+pub(crate) mod marked;
+pub(crate) mod nodes;
 pub(crate) mod pool;
+mod refusals;
+mod seeing;
 pub(crate) mod session;
+mod session_keeper;
 pub(crate) mod session_key;
+pub(crate) mod slot;
+mod tie;

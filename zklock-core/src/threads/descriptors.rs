@@ -10,8 +10,8 @@
 //! moments between such a check and what follows there is no protection. Connections check themselves (see `async-net`).
 
 use super::fork::Process;
-use super::io::start_thread;
 use super::park::Signal;
+use super::thread::start_thread;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::sync::lock_ignoring_poison;
 use rustix::pipe::{PipeFlags, pipe_with};

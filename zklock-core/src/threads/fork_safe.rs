@@ -2,7 +2,8 @@
 
 use super::call::Call;
 use super::interrupt::Interrupt;
-use super::io::{Io, refuse_to_block};
+use super::io::Io;
+use super::thread::refuse_to_block;
 use super::wait::wait;
 use crate::base::error::Error;
 use crate::base::wait::Wait;

@@ -1,18 +1,16 @@
 //! Our threads: one for I/O, and one for callbacks, which may take their time.
 //!
-//! They take none of the host's signals. Signals that a thread causes itself (faults) are not blocked, so that the host's
-//! crash handler sees ours too. And a write to a closed connection, which happens on the I/O thread, raises no SIGPIPE that
-//! anybody would see.
+//! How they are started, and what they take of the host's signals: see [`thread`](super::thread).
 
 use super::descriptors::{Descriptors, Opened, Told};
 use super::fork::{OfProcess, Process};
+use super::thread::{not_started, start_thread};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::sync::lock_ignoring_poison;
 use crate::base::wait::Wait;
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use once_cell::race::OnceBox;
-use std::cell::{Cell, OnceCell};
+use std::cell::OnceCell;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
@@ -38,9 +36,6 @@ type Job = Box<dyn FnOnce() + Send>;
 static IO: OfProcess<Mutex<Option<Io>>> = OfProcess::new();
 
 thread_local! {
-    /// The process in which this thread was started, if it is one of ours. In a child that is forked on it, it is the main
-    /// thread.
-    static OURS: Cell<Option<Process>> = const { Cell::new(None) };
     /// On the I/O thread: what it depends on.
     static DESCRIPTORS: OnceCell<Arc<Descriptors>> = const { OnceCell::new() };
 }
@@ -257,50 +252,10 @@ fn refuse_second_process() -> Result<(), Error> {
     }
 }
 
-/// Returns an error if this thread must not wait, because it would wait for itself.
-pub(crate) fn refuse_to_block() -> Result<(), Error> {
-    if OURS.get() == Some(Process::current()) {
-        let message = "a callback must not make calls that block: hand the work to a thread of your own";
-        return Err(Error::new(ErrorKind::Deadlock, message));
-    }
-    Ok(())
-}
-
-pub(super) fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-    let builder = std::thread::Builder::new().name(name.into());
-    let started = without_signals(|| {
-        builder.spawn(|| {
-            OURS.set(Some(Process::current()));
-            run();
-        })
-    });
-    started.map(drop).map_err(|error| not_started(&error))
-}
-
-/// Starts a thread that takes no signals: it inherits the signals blocked here.
-pub(crate) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
-    let mut blocked = SigSet::all();
-    for fault in
-        [Signal::SIGSEGV, Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGTRAP, Signal::SIGSYS]
-    {
-        blocked.remove(fault);
-    }
-    let before = blocked.thread_swap_mask(SigmaskHow::SIG_BLOCK);
-    let started = start();
-    if let Ok(before) = before {
-        // It cannot fail, since it has just succeeded.
-        let _ = before.thread_set_mask();
-    }
-    started
-}
-
-pub(crate) fn not_started(error: &io::Error) -> Error {
-    Error::new(ErrorKind::Refused, format!("a thread cannot be started ({error}): raise the limits"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::threads::thread::refuse_to_block;
 
     fn on_the_calling_thread<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> T {
         let (sender, receiver) = channel();
@@ -314,16 +269,5 @@ mod tests {
         let refused = on_the_calling_thread(refuse_to_block);
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::Deadlock);
         assert!(refuse_to_block().is_ok());
-    }
-
-    #[test]
-    fn our_threads_take_no_signals_but_faults() {
-        let before = SigSet::thread_get_mask().unwrap();
-        let blocked = on_the_calling_thread(|| SigSet::thread_get_mask().unwrap());
-        assert_eq!(before, SigSet::thread_get_mask().unwrap());
-        for signal in [Signal::SIGTERM, Signal::SIGALRM, Signal::SIGPIPE, Signal::SIGPROF, Signal::SIGUSR1] {
-            assert!(blocked.contains(signal), "{signal}");
-        }
-        assert!(!blocked.contains(Signal::SIGSEGV));
     }
 }

@@ -11,4 +11,5 @@ pub(crate) mod interrupt;
 pub(crate) mod io;
 pub(crate) mod log;
 pub(crate) mod park;
+pub(crate) mod thread;
 pub(crate) mod wait;

@@ -2,8 +2,9 @@
 
 use super::descriptors::Told;
 use super::interrupt::Interrupt;
-use super::io::{self, Io};
+use super::io::Io;
 use super::park::{Parked, Signal};
+use super::thread::{not_started, refuse_to_block, without_signals};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::wait::{cut_short, polled};
 use std::pin::Pin;
@@ -43,16 +44,16 @@ fn wait_for(
 ) -> Result<(), Error> {
     // The caller has just asked the system.
     io.opened().check()?;
-    io::refuse_to_block()?;
+    refuse_to_block()?;
     match Handle::try_current() {
         // The thread is ending (in a handler of `atexit`, or a destructor of a static), and the data
         // that the runtime keeps for each thread is gone. Another thread has to do it.
         Err(error) if error.is_thread_local_destroyed() => std::thread::scope(|scope| {
             let polls = || poll(io, future, deadline, interrupt);
             let builder = std::thread::Builder::new().name("zklock-last".into());
-            let last = io::without_signals(|| builder.spawn_scoped(scope, polls));
+            let last = without_signals(|| builder.spawn_scoped(scope, polls));
             // If it panics, it leaves no result.
-            last.map_err(|error| io::not_started(&error))?.join().unwrap_or(Ok(()))
+            last.map_err(|error| not_started(&error))?.join().unwrap_or(Ok(()))
         }),
         _ => poll(io, future, deadline, interrupt),
     }

@@ -18,7 +18,7 @@ use super::silence::Silences;
 use crate::base::sync::lock_ignoring_poison;
 use crate::connect::level::ServerLevel;
 use crate::machine::protocol::WatchEvent;
-use crate::session::session::Nodes;
+use crate::session::nodes::Nodes;
 use crate::zookeeper::ensemble::Pending;
 use std::collections::HashMap;
 use std::future::poll_fn;

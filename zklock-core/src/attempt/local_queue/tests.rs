@@ -5,7 +5,8 @@ use crate::base::error::{ErrorKind, LossReason};
 use crate::machine::Moment;
 use crate::machine::name::Scheme;
 use crate::session::fake::{FakeEnsemble, TIMEOUT};
-use crate::session::pool::{Pool, Slot, SlotState};
+use crate::session::pool::Pool;
+use crate::session::slot::{Slot, SlotState};
 
 /// A mutex whose client has a session of this ensemble.
 fn mutex(ensemble: &FakeEnsemble) -> Arc<LocalQueue> {

@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, ErrorKind};
 use crate::base::files;
+use crate::base::parts::Parts;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::path::Path;
@@ -54,6 +55,13 @@ impl Source {
         match self {
             Self::Text(text) => Ok(text.as_ref().to_owned()),
             Self::File(file) => files::text(file, LONGEST_FILE).map_err(|problem| invalid(what, &problem)),
+        }
+    }
+
+    pub(super) fn pass_on(&self, letter: u8, parts: &mut Parts) {
+        match self {
+            Self::Text(text) => parts.text(letter, text.as_bytes()),
+            Self::File(file) => parts.file(letter, file),
         }
     }
 

@@ -1,10 +1,13 @@
 use super::*;
 use crate::base::clock::virtual_clock;
+use crate::hold::grant::Returns;
 use crate::machine::keeper::Keeper;
 use crate::session::fake::{FakeEnsemble, TIMEOUT};
 use crate::session::heartbeat;
-use crate::session::pool::SlotState;
-use crate::session::session::{Nodes, Notice};
+use crate::session::holding::Notice;
+use crate::session::nodes::Nodes;
+use crate::session::session::Session;
+use crate::session::slot::SlotState;
 use futures_util::FutureExt;
 use std::future::ready;
 
@@ -207,7 +210,7 @@ fn a_node_that_is_kept_for_the_next_holder_is_none_of_the_last_holders_business(
         assert!(hold.begin_release(owner).unwrap().is_none(), "nothing to wait for");
         assert_eq!(ensemble.checks(), []);
         assert!(grant.is_held() && !grant.is_in_use() && !grant.is_in_use_by(owner));
-        assert!(grant.again().is_none());
+        assert!(Hold::again(&grant).is_none());
         assert_eq!((hold.state(), hold.valid_for()), (HoldState::Released, Duration::ZERO));
         assert_eq!(hold.confirm().await.unwrap_err().kind(), ErrorKind::NotHeld);
         session.lose(grant.holding(), LossReason::NodeDeleted);
@@ -236,7 +239,7 @@ fn a_lock_is_held_until_the_last_hold_of_its_owner_is_released() {
         let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
         let grant = ensemble.grant(&ensemble.session(), "/a", owner, true);
         let outer = Hold::new(grant.clone());
-        let inner = [grant.again().unwrap(), grant.again().unwrap()];
+        let inner = [Hold::again(&grant).unwrap(), Hold::again(&grant).unwrap()];
         assert!(grant.be_the_last());
         for inner in inner {
             assert!(inner.begin_release(owner).unwrap().is_none(), "nothing to wait for");
@@ -245,7 +248,7 @@ fn a_lock_is_held_until_the_last_hold_of_its_owner_is_released() {
             assert!(grant.is_in_use());
         }
         assert!(outer.begin_release(owner).unwrap().is_some());
-        assert!(!grant.is_in_use() && grant.again().is_none());
+        assert!(!grant.is_in_use() && Hold::again(&grant).is_none());
         assert_eq!(outer.confirm().await.unwrap_err().kind(), ErrorKind::NotHeld);
     });
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::base::clock::virtual_clock;
 use crate::base::owner::Owner;
 use crate::machine::keeper::{Seen, ToWatch};
-use crate::machine::name::Scheme;
+use crate::machine::name::{Scheme, Uuid};
 use crate::session::fake::{FakeEnsemble, TIMEOUT};
 use crate::session::heartbeat;
 use futures_util::FutureExt;
@@ -335,9 +335,171 @@ fn a_listing_that_is_over_is_forgotten() {
     virtual_clock::run(async {
         let session = FakeEnsemble::new().session();
         let listing = session.look_for_orphans(&[Operation::List { directory: "/a".into() }]);
-        let known = || format!("{:?}", lock_ignoring_poison(&session.marks));
+        let known = || format!("{:?}", lock_ignoring_poison(&session.attempts.marks));
         assert!(known().contains("under_way: {Listing(0)}"), "{}", known());
         drop(listing);
         assert!(known().contains("under_way: {}"), "{}", known());
+    });
+}
+
+// Servers that answer late.
+
+fn flight() -> Vec<Operation> {
+    vec![Operation::List { directory: "/a".into() }]
+}
+
+#[test]
+fn beats_go_along_with_a_late_answer_and_with_no_other() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        tokio::spawn(heartbeat::run(session.clone()));
+        // So long that the lease has lapsed.
+        clock::sleep(TIMEOUT).await;
+        ensemble.answer_late(TIMEOUT / 25);
+        session.clone().send(flight()).await;
+        assert_eq!(ensemble.checks(), []);
+
+        ensemble.answer_late(TIMEOUT / 5);
+        let start = clock::now();
+        session.clone().send(flight()).await;
+        clock::sleep(TIMEOUT).await;
+        let sent: Vec<_> = ensemble.checks().iter().map(|check| check.since(start).as_millis()).collect();
+        assert_eq!(sent, [500, 1_000, 1_500, 2_000], "none before it is late, none after its answer");
+        // It is not worth that to delete something.
+        session.clone().send(vec![Operation::Delete { path: "/a/b".into() }]).await;
+        assert_eq!(ensemble.checks().len(), 4);
+    });
+}
+
+#[test]
+fn an_attempt_that_is_dropped_waits_for_nothing_any_more() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        tokio::spawn(heartbeat::run(session.clone()));
+        clock::sleep(TIMEOUT).await;
+        ensemble.fall_silent();
+        assert!(clock::timeout(TIMEOUT / 20, session.clone().send(flight())).await.is_err());
+        clock::sleep(TIMEOUT / 4).await;
+        assert_eq!(ensemble.checks().len(), 1);
+    });
+}
+
+#[test]
+fn the_latest_answer_says_how_late_they_are_as_long_as_there_are_any() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let mut said = Vec::new();
+        for late in [Duration::ZERO, Duration::from_millis(1_200), Duration::from_millis(2_600)] {
+            ensemble.answer_late(late);
+            session.clone().send(flight()).await;
+            said.push(session.lateness().map(|lateness| lateness.to_string()).unwrap_or_default());
+        }
+        assert_eq!(said[0], "");
+        assert_eq!(
+            said[1],
+            "the servers' replies take 1.2s, and an acquire needs several of them: wait longer"
+        );
+        assert_eq!(
+            said[2],
+            "the servers' replies take 2.6s; with a session timeout of 12s they must come within 2.4s: use a longer \
+             session timeout, or servers that are nearer or less busy"
+        );
+        session.set_connected(false);
+        assert_eq!(session.lateness(), None);
+        session.set_connected(true);
+        assert!(session.lateness().is_some());
+        clock::sleep(TIMEOUT / 2).await;
+        assert_eq!(session.lateness(), None);
+    });
+}
+
+// The end of a neighbour.
+
+const DIRECTORY: &str = "/a";
+
+/// An attempt with a node, at this path.
+fn begin_ahead(ensemble: &FakeEnsemble, session: &Arc<Session>) -> (Marked, String) {
+    let mut ahead = session.begin_attempt(vec![DIRECTORY.into()]);
+    ahead.use_mark(ahead.mark());
+    let node = format!("{DIRECTORY}/{}0000000001", Scheme::Mutex.prefix(ahead.mark(), session.id()));
+    ensemble.create(&node);
+    (ahead, node)
+}
+
+fn watch(path: &str) -> Vec<Operation> {
+    vec![Operation::Watch { path: path.to_owned() }]
+}
+
+#[test]
+fn the_end_of_a_neighbour_is_heard_without_a_server() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let (mut ahead, node) = begin_ahead(&ensemble, &session);
+        let landing = session.send_for_attempt(watch(&node)).await;
+        assert_eq!(landing.outcomes, [Outcome::Done]);
+        ensemble.fall_silent();
+        let second = tokio::spawn(session.send_for_attempt(watch(&node)));
+        tokio::task::yield_now().await;
+        assert!(!second.is_finished(), "it is still there");
+        ahead.end();
+        assert_eq!(landing.watch.unwrap().await, WatchEvent::Deleted);
+        // A follower that comes too late has its answer at once, and so does one whose watch is still under way.
+        for late in [second.await.unwrap(), session.send_for_attempt(watch(&node)).await] {
+            assert_eq!(late.outcomes, [Outcome::NoNode]);
+        }
+        assert_eq!(ensemble.nodes(), [node], "nobody has asked for it");
+    });
+}
+
+#[test]
+fn an_attempt_that_is_dropped_in_the_middle_is_not_known_to_be_gone() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let (ahead, node) = begin_ahead(&ensemble, &session);
+        let watched = session.send_for_attempt(watch(&node)).await.watch.unwrap();
+        drop(ahead);
+        let mut watched = tokio::spawn(watched);
+        let again = session.send_for_attempt(watch(&node)).await;
+        assert_eq!(again.outcomes, [Outcome::Done]);
+        assert!(clock::timeout(TIMEOUT / 12, &mut watched).await.is_err());
+        assert!(ensemble.delete_node(&node));
+        assert_eq!(watched.await.unwrap(), WatchEvent::Deleted);
+    });
+}
+
+#[test]
+fn a_node_with_an_earlier_mark_is_gone_when_the_attempt_has_another() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let (mut ahead, node) = begin_ahead(&ensemble, &session);
+        let watched = session.send_for_attempt(watch(&node)).await.watch.unwrap();
+        let mark = ahead.mark().to_string().replace('-', "");
+        ahead.use_mark(Uuid::from_random(u128::from_str_radix(&mark, 16).unwrap() + 1));
+        assert_eq!(watched.await, WatchEvent::Deleted);
+    });
+}
+
+#[test]
+fn followers_that_have_gone_away_are_forgotten() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let (ahead, _) = begin_ahead(&ensemble, &session);
+        let followers = || lock_ignoring_poison(&session.attempts.followers);
+        let stays = followers().follow(ahead.mark());
+        for _ in 0..1_000 {
+            drop(followers().follow(ahead.mark()));
+        }
+        assert!(followers().0[&ahead.mark()].len() <= 8);
+        assert!(!followers().0[&ahead.mark()][0].is_closed());
+        drop(ahead);
+        assert!(followers().0.is_empty());
+        stays.await.unwrap_err();
     });
 }

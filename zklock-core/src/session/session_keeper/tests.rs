@@ -42,27 +42,6 @@ fn a_client_that_is_closed_waits_for_no_pause() {
 }
 
 #[test]
-fn whoever_wants_a_session_waits_until_there_is_one_that_is_not_over() {
-    virtual_clock::run(async {
-        let (ensemble, start) = (FakeEnsemble::new(), clock::now());
-        let old = ensemble.session();
-        old.end(LossReason::SessionExpired);
-        let slot = Arc::new(Slot::new(SlotState::Open(old)));
-        let other = slot.clone();
-        let next = ensemble.session();
-        let opened = next.clone();
-        tokio::spawn(async move {
-            clock::sleep(Duration::from_secs(2)).await;
-            other.state.send_replace(SlotState::Opening(None));
-            clock::sleep(Duration::from_secs(2)).await;
-            other.state.send_replace(SlotState::Open(opened));
-        });
-        assert!(Arc::ptr_eq(&slot.session().await.unwrap(), &next));
-        assert_eq!(clock::now().since(start), Duration::from_secs(4));
-    });
-}
-
-#[test]
 fn everybody_is_told_when_the_runtime_drops_the_keeper() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();

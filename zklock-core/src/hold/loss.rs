@@ -1,8 +1,8 @@
-//! How a holder learns that its hold is lost, and how long a hold lasted.
+//! How a holder learns that its hold is lost.
 
-use super::{Grant, Released};
-use crate::base::clock;
-use crate::session::session::{Status, Told};
+use crate::hold::released::Released;
+use crate::machine::status::Status;
+use crate::session::holding::Told;
 use tokio::sync::watch;
 use zklock_machine::status::LossReason;
 
@@ -39,18 +39,9 @@ impl Loss {
         }
         if let Status::Lost(reason) = self.told.borrow().status { Some(reason) } else { None }
     }
-}
 
-impl Grant {
-    /// Counts the grant's duration when its last hold is gone. A lost grant ended when the loss was
-    /// found.
-    pub(super) fn note_end(&self) {
-        let lost_at = self.holding.lost_at();
-        let held = lost_at.unwrap_or_else(clock::now).since(self.since);
-        self.session.counters().count_hold(held);
-        if lost_at.is_none() {
-            let (node, token) = (self.holding.node(), self.token.value());
-            tracing::debug!(path = &*self.path, node, token, ?held, "lock released");
-        }
+    /// Whether the hold was released.
+    pub(super) fn is_released(&self) -> bool {
+        *self.released.borrow() != Released::No
     }
 }

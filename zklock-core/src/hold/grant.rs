@@ -1,0 +1,356 @@
+//! One grant of a lock: what its holds share, and what is done with its nodes and said of them.
+
+use crate::base::clock;
+use crate::base::error::{Conflict, Error, ErrorKind, LossReason};
+use crate::base::owner::Owner;
+use crate::base::progress::Progress;
+use crate::hold::loss::Loss;
+use crate::hold::token::Token;
+use crate::machine::Moment;
+use crate::machine::status::Status;
+use crate::session::ask::{MOMENT, catch_up};
+use crate::session::holding::Holding;
+use crate::session::session::Session;
+use crate::session::slot::Slot;
+use crate::zookeeper::ensemble::{ReadFailure, Seen, Versions, Write, WriteFailure};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// One grant, shared by all holds of a reentrant owner.
+pub(crate) struct Grant {
+    footing: Footing,
+    owner: Owner,
+    since: Moment,
+    /// Whether only the owner may release it.
+    bound: bool,
+    /// Holds that share this grant.
+    holds: AtomicUsize,
+    /// Takes the node back, if it may be passed on.
+    returns: Option<Arc<dyn Returns>>,
+    /// Guarded writes that may still be under way.
+    unsettled: AtomicUsize,
+}
+
+/// The basis of a grant. Grants that follow one another on one node share it.
+#[derive(Clone)]
+pub(crate) struct Footing {
+    pub(crate) session: Arc<Session>,
+    pub(crate) holding: Arc<Holding>,
+    pub(crate) path: Arc<str>,
+    pub(crate) token: Token,
+    pub(crate) progress: Arc<Progress>,
+    /// Finds the client's next session once this one is over.
+    pub(crate) slot: Arc<Slot>,
+}
+
+impl Deref for Grant {
+    type Target = Footing;
+
+    fn deref(&self) -> &Footing {
+        &self.footing
+    }
+}
+
+/// Takes back the node of a grant that ends.
+pub(crate) trait Returns: Send + Sync {
+    /// Whether the node is kept for the next holder in this process.
+    fn give_back(&self, grant: &Grant) -> bool;
+
+    /// Deletes the node when this grant ends; `false` if it has ended.
+    fn keep_for_last(&self, grant: &Grant) -> bool;
+}
+
+/// The result of releasing one of a grant's holds.
+#[derive(PartialEq, Eq)]
+pub(super) enum Left {
+    /// The owner has other holds of the grant.
+    Others,
+    /// The next holder in this process gets the node.
+    PassedOn,
+    /// The grant is being released.
+    Released,
+    /// The grant had been lost.
+    Lost,
+}
+
+impl Grant {
+    pub(crate) fn new(
+        footing: Footing,
+        owner: Owner,
+        bound: bool,
+        returns: Option<Arc<dyn Returns>>,
+    ) -> Arc<Self> {
+        let (holds, unsettled) = (AtomicUsize::new(1), AtomicUsize::new(0));
+        Arc::new(Self { footing, owner, since: clock::now(), bound, holds, returns, unsettled })
+    }
+
+    /// Makes this the node's last grant; `false` if it has ended.
+    pub(crate) fn be_the_last(&self) -> bool {
+        self.returns.as_ref().is_none_or(|returns| returns.keep_for_last(self))
+    }
+
+    /// Whether there is a hold of it.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.holds.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether a write that it guards may still be done after its end.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.unsettled.load(Ordering::Acquire) > 0
+    }
+
+    pub(crate) fn token(&self) -> Token {
+        self.token
+    }
+
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.holding.status() == Status::Held
+    }
+
+    /// Whether all its holds are released, and nothing of it is left at the servers.
+    pub(crate) fn is_over(&self) -> bool {
+        self.holds.load(Ordering::Acquire) == 0
+            && matches!(self.holding.status(), Status::Lost(_) | Status::Released | Status::Freed)
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.loss().is_some()
+    }
+
+    /// Returns why it was lost; `None` if it was not.
+    pub(crate) fn loss(&self) -> Option<LossReason> {
+        if let Status::Lost(reason) = self.holding.status() { Some(reason) } else { None }
+    }
+
+    pub(crate) fn holding(&self) -> &Arc<Holding> {
+        &self.holding
+    }
+
+    /// Counts another hold for the same owner; `false` if the last hold has been released meanwhile.
+    pub(super) fn share(&self) -> bool {
+        let more = |holds: usize| (holds > 0).then_some(holds + 1);
+        self.holds.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
+    }
+
+    /// Gives up looking after it, and wakes all who wait for its end.
+    pub(crate) fn abandon(&self) {
+        self.session.abandon(&self.holding);
+    }
+
+    /// Takes away one hold.
+    pub(super) fn let_go(&self) -> Left {
+        let is_lost = self.is_lost();
+        if self.holds.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return if is_lost { Left::Lost } else { Left::Others };
+        }
+        self.note_end();
+        if self.returns.as_ref().is_some_and(|returns| returns.give_back(self)) {
+            return Left::PassedOn;
+        }
+        self.progress.owe();
+        if self.session.release(&self.holding) { Left::Released } else { Left::Lost }
+    }
+
+    pub(super) fn is_at_risk(&self) -> bool {
+        self.session.is_late(&self.holding)
+            || !self.session.is_connected()
+            || self.session.has_heartbeat() && self.session.valid_for(&self.holding).is_zero()
+    }
+
+    // Its owner, and who may release it.
+
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Whether only the owner may release it.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.bound
+    }
+
+    /// Whether it belongs to this owner, and is not about to be released.
+    pub(crate) fn is_in_use_by(&self, owner: Owner) -> bool {
+        self.owner == owner && self.is_held() && self.holds.load(Ordering::Acquire) > 0
+    }
+
+    /// Notes a release by somebody other than the owner: it shows that the program hands holds
+    /// over.
+    pub(super) fn note_release_by(&self, owner: Owner) {
+        if owner != self.owner && self.owner.returns() {
+            self.progress.set_handed_over();
+        }
+    }
+
+    /// Counts the grant's duration when its last hold is gone. A lost grant ended when the loss was
+    /// found.
+    fn note_end(&self) {
+        let lost_at = self.holding.lost_at();
+        let held = lost_at.unwrap_or_else(clock::now).since(self.since);
+        self.session.counters().count_hold(held);
+        if lost_at.is_none() {
+            let (node, token) = (self.holding.node(), self.token.value());
+            tracing::debug!(path = &*self.path, node, token, ?held, "lock released");
+        }
+    }
+
+    // Its nodes, and the writes that they guard.
+
+    /// Does writes that it guards, through a hold that ends with this loss.
+    pub(super) async fn commit(&self, writes: Vec<Write>, loss: Loss) -> Result<Versions, Error> {
+        if self.holding.all_names_are_reused() {
+            return Err(Error::unguarded(&self.path));
+        }
+        // Counted before the hold is checked, so that a hold released meanwhile does not pass its node on.
+        self.unsettled.fetch_add(1, Ordering::AcqRel);
+        let committed = self.commit_unsettled(writes, loss).await;
+        // A write that may still be under way keeps the node from the next holder, whose write it would seem to be.
+        if committed.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::Uncertain) {
+            self.unsettled.fetch_sub(1, Ordering::AcqRel);
+        }
+        committed
+    }
+
+    async fn commit_unsettled(&self, writes: Vec<Write>, loss: Loss) -> Result<Versions, Error> {
+        tokio::select! {
+            biased;
+            // Nothing has been sent yet, so it is certain that nothing was written.
+            reason = loss.clone().come() => return Err(reason.map_or_else(
+                || self.not_held(),
+                |reason| Error::lost(reason, &self.path),
+            )),
+            () = self.session.connected() => self.told()?,
+        }
+        match self.session.commit(self.holding.nodes.clone(), writes).await {
+            Ok(versions) => Ok(versions),
+            Err(WriteFailure::GuardGone) => {
+                self.session.lose(&self.holding, LossReason::NodeDeleted);
+                // It may also have been a release that deleted the node.
+                Err(if loss.is_released() { self.not_held() } else { self.unheard() })
+            }
+            Err(WriteFailure::Refused { index, path, problem }) => {
+                Err(Error::conflict_at(Conflict { index, path: path.into() }, &problem))
+            }
+            Err(WriteFailure::TooNew(message)) => Err(Error::new(ErrorKind::Refused, message)),
+            Err(WriteFailure::Unknown | WriteFailure::SessionOver) => {
+                let message =
+                    "the reply to the guarded writes was lost: read whether they were done, then decide";
+                Err(Error::new(ErrorKind::Uncertain, message))
+            }
+        }
+    }
+
+    /// Waits until the quorum no longer has the nodes of the hold. One server's word that the session is over is not enough:
+    /// a leader that has lost its followers ends sessions too, and these live on if another server becomes the leader before
+    /// that is committed.
+    pub(super) async fn is_gone(&self) -> Result<(), Error> {
+        for node in &self.holding.nodes {
+            while self.may_be_there(node).await? {
+                clock::sleep(10 * MOMENT).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn may_be_there(&self, node: &Arc<str>) -> Result<bool, Error> {
+        let session = self.slot.session().await?;
+        match seen(&session, node).await {
+            Ok(None) => Ok(false),
+            // Another node may have been created at the same path.
+            Ok(Some(seen)) => Ok(!self.holding.name_is_reused() || Token::of(seen.czxid) == self.token),
+            Err(ReadFailure::Refused(why)) => Err(Error::new(ErrorKind::Refused, format!("{node}: {why}"))),
+            Err(ReadFailure::SessionOver) => {
+                session.end(LossReason::SessionExpired);
+                Ok(true)
+            }
+            Err(ReadFailure::Unknown) => Ok(true),
+        }
+    }
+
+    // The errors that the methods of its holds return.
+
+    /// Returns an error if the hold is lost.
+    pub(crate) fn told(&self) -> Result<(), Error> {
+        let status = match self.holding.status() {
+            // A session that has ended marks its holds as lost one by one; this one may not have
+            // been reached yet.
+            Status::Held => self.session.loss().map_or(Status::Held, Status::Lost),
+            status => status,
+        };
+        match status {
+            Status::Lost(LossReason::SessionClosed) => {
+                let error = Error::lost(LossReason::SessionClosed, &self.path);
+                Err(self.session.undeletable().map_or(error.clone(), |why| error.because(why)))
+            }
+            Status::Lost(reason) => Err(Error::lost(reason, &self.path)),
+            Status::Freed => {
+                let (node, why) = (self.holding.node(), self.session.undeletable().unwrap_or_default());
+                let free = if self.session.nodes_are_gone() {
+                    "the lock is free".to_owned()
+                } else {
+                    format!("no server has confirmed that, so the lock is free {}", self.later())
+                };
+                let message = format!(
+                    "the ensemble refused to delete {node}: {why}; {free}, and what else the client held in that session \
+                     is lost; give the client that right"
+                );
+                Err(Error::new(ErrorKind::Refused, message))
+            }
+            Status::Held | Status::Releasing | Status::Stuck | Status::Released => Ok(()),
+        }
+    }
+
+    pub(super) fn not_held(&self) -> Error {
+        Error::new(ErrorKind::NotHeld, format!("this hold of {} has been released before", self.path))
+    }
+
+    /// Returns when the lock becomes free after its session was given up.
+    fn later(&self) -> String {
+        format!(
+            "when the ensemble ends the session, which it does {:?} after it last heard of it",
+            self.session.timeout()
+        )
+    }
+
+    /// Returns the error for a release that can get no reply any more.
+    pub(super) fn unconfirmed(&self) -> Error {
+        let why = self.session.trouble().unwrap_or_else(|| "no server answers".to_owned());
+        let message = format!(
+            "the release of {} cannot be confirmed, since its session can get no connection any more: {why}; the lock is \
+             free {}",
+            self.path,
+            self.later(),
+        );
+        Error::new(ErrorKind::Unreachable, message)
+    }
+
+    /// Returns the error for a release that takes longer than a session timeout.
+    pub(super) fn unconfirmed_yet(&self) -> Error {
+        let path = &self.path;
+        let message =
+            format!("the ensemble has not confirmed the release of {path} yet: it goes on in the background");
+        Error::new(ErrorKind::Timeout, message)
+    }
+
+    /// Returns why the hold has no lease: either it is lost, or the ensemble did not answer.
+    pub(crate) fn unheard(&self) -> Error {
+        if let Err(lost) = self.told() {
+            return lost;
+        }
+        let message = format!(
+            "the ensemble did not confirm the hold of {}: rely on valid_for() and try again",
+            self.path
+        );
+        Error::new(ErrorKind::Unreachable, message)
+    }
+}
+
+async fn seen(session: &Arc<Session>, node: &Arc<str>) -> Result<Option<Seen>, ReadFailure> {
+    let directory = node.rsplit_once('/').map_or("", |(directory, _)| directory);
+    catch_up(session, &directory.into()).await?;
+    session.look(node.clone()).await
+}

@@ -1,0 +1,34 @@
+//! What the answer to a request may show of nodes: of those of holds, and of children that are no contenders.
+
+use crate::machine::keeper::HoldId;
+use crate::machine::protocol::Operation;
+use std::sync::Arc;
+
+/// A request whose answer may show something. Make it before the request is sent.
+pub(super) struct Seeing {
+    /// The first hold that is younger than the request.
+    pub(super) before: HoldId,
+    pub(super) looks: Vec<Look>,
+}
+
+impl Seeing {
+    pub(super) fn new(before: HoldId, flight: &[Operation]) -> Self {
+        Self { before, looks: flight.iter().map(Look::from).collect() }
+    }
+}
+
+/// What an operation looks at.
+pub(super) enum Look {
+    Children(Arc<str>),
+    Node(String),
+    Nothing,
+}
+
+impl From<&Operation> for Look {
+    fn from(operation: &Operation) -> Self {
+        match operation {
+            Operation::Inspect { path } => Self::Node(path.clone()),
+            _ => operation.listed().map_or(Self::Nothing, |directory| Self::Children(directory.clone())),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The task that opens one session after the other, and looks after each until it is over.
+
+use crate::base::clock;
+use crate::base::error::LossReason;
+use crate::base::platform;
+use crate::base::stats::Counters;
+use crate::connect::options::ClientOptions;
+use crate::machine::keeper::Keeper;
+use crate::session::heartbeat;
+use crate::session::nodes::Nodes;
+use crate::session::refusals::Refusals;
+use crate::session::session::{Link, Session};
+use crate::session::slot::{Slot, SlotState};
+use crate::session::tie::{GOOD_BYE, Over, Tie};
+use crate::zookeeper::connecting::{self, NotOpened, Opened};
+use crate::zookeeper::zookeeper::ZooKeeper;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Between two tries to open a session.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Keeps the slot filled until the client is closed.
+pub(super) struct SessionKeeper {
+    pub(super) slot: Arc<Slot>,
+    pub(super) options: Arc<ClientOptions>,
+    pub(super) closing: Arc<watch::Sender<bool>>,
+    pub(super) kept: watch::Sender<bool>,
+    pub(super) counters: Arc<Counters>,
+}
+
+/// This runs even if its runtime is gone, and the keeper has never run.
+impl Drop for SessionKeeper {
+    fn drop(&mut self) {
+        self.closing.send_replace(true);
+        // Wakes everybody who waits for a session or for its end.
+        if let SlotState::Open(session) = self.slot.state() {
+            session.end(LossReason::ClientClosed);
+            session.set_nodes(Nodes::Left);
+        }
+        self.slot.state.send_if_modified(|state| {
+            let changes = !matches!(state, SlotState::NoRoot | SlotState::Refused(_));
+            if changes {
+                *state = SlotState::Closed;
+            }
+            changes
+        });
+        self.kept.send_replace(false);
+    }
+}
+
+impl SessionKeeper {
+    pub(super) async fn run(self) {
+        let mut closing = self.closing.subscribe();
+        let mut pause = FIRST_PAUSE;
+        let mut turn = platform::random_bits() as usize;
+        let mut refusals = Refusals::of(&self.options);
+        loop {
+            turn = turn.wrapping_add(1);
+            let opened = tokio::select! {
+                biased;
+                _ = closing.wait_for(|closing| *closing) => return,
+                opened = self.open(turn) => opened,
+            };
+            match opened {
+                // Later, the chroot may be about to come back.
+                Ok(None) if self.counters.sessions() == 0 => {
+                    self.slot.state.send_replace(SlotState::NoRoot);
+                    return;
+                }
+                Ok(None) => {
+                    self.pause(&mut pause, "the chroot does not exist".to_owned(), &mut closing).await;
+                }
+                Ok(Some(opened)) => {
+                    pause = FIRST_PAUSE;
+                    self.counters.count_session();
+                    self.slot.is_zookeeper();
+                    let Opened { ensemble, asked, session, timeout } = opened;
+                    let connection = Arc::new(ensemble);
+                    let keeper = Keeper::new(timeout, asked, clock::now());
+                    let beats = self.options.heartbeat;
+                    let keeper = if beats { keeper } else { keeper.without_heartbeat() };
+                    let session = Session::new(connection.clone(), session, keeper, self.counters.clone());
+                    if self.follow(&session, connection, &mut closing).await == LossReason::ClientClosed {
+                        return;
+                    }
+                }
+                Err(NotOpened::Refused(why)) => {
+                    // Later, the credentials may be about to change.
+                    if refusals.count_one() && self.counters.sessions() == 0 {
+                        self.slot.state.send_replace(SlotState::Refused(why.into()));
+                        return;
+                    }
+                    self.pause(&mut pause, why, &mut closing).await;
+                }
+                Err(NotOpened::NotZooKeeper { server, why }) => {
+                    refusals = Refusals::of(&self.options);
+                    let problem = format!("{server} {why}");
+                    self.slot.is_not_zookeeper(server, why);
+                    self.pause(&mut pause, problem, &mut closing).await;
+                }
+                Err(NotOpened::Yet(problem)) => {
+                    refusals = Refusals::of(&self.options);
+                    self.pause(&mut pause, problem, &mut closing).await;
+                }
+            }
+        }
+    }
+
+    /// Opens a session; `None` if the chroot does not exist.
+    async fn open(&self, turn: usize) -> Result<Option<Opened>, NotOpened> {
+        let bound = clock::timeout(self.options.session_timeout, connecting::open(&self.options, turn));
+        let opened = bound.await.map_err(|_| NotOpened::Yet("no server answers in time".to_owned()))??;
+        if self.options.hosts.chroot.is_empty() {
+            return Ok(Some(opened));
+        }
+        // If that cannot be found out now, the first acquire will report it.
+        let has_root = clock::timeout(opened.timeout / 2, opened.ensemble.has_root()).await;
+        if has_root != Ok(Some(false)) {
+            return Ok(Some(opened));
+        }
+        if !self.options.create_chroot {
+            return Ok(None);
+        }
+        match clock::timeout(opened.timeout / 2, opened.ensemble.create_root()).await {
+            Ok(Ok(true)) => Ok(Some(opened)),
+            Ok(Err(why)) => Err(NotOpened::Refused(why)),
+            Ok(Ok(false)) | Err(_) => {
+                Err(NotOpened::Yet("no server has confirmed that it created the chroot".to_owned()))
+            }
+        }
+    }
+
+    async fn pause(&self, pause: &mut Duration, problem: String, closing: &mut watch::Receiver<bool>) {
+        tracing::debug!(problem, "no session could be opened");
+        self.slot.state.send_replace(SlotState::Opening(Some(problem.into())));
+        tokio::select! {
+            _ = closing.wait_for(|closing| *closing) => {}
+            () = clock::sleep(*pause) => {}
+        }
+        *pause = (*pause * 2).min(LONGEST_PAUSE);
+    }
+
+    /// Lets everybody work with the session until it is over, and returns the reason.
+    async fn follow(
+        &self,
+        session: &Arc<Session>,
+        connection: Arc<ZooKeeper>,
+        closing: &mut watch::Receiver<bool>,
+    ) -> LossReason {
+        self.slot.state.send_replace(SlotState::Open(session.clone()));
+        tracing::info!(session = format_args!("{:#x}", session.id()), timeout = ?session.timeout(), "session opened");
+        let mut link = session.link();
+        let mut tie = Tie::of(connection);
+        let mut nodes = Nodes::Left;
+        // The library closes the session when nothing has its client any more, not even a heartbeat on its way.
+        let reason = {
+            let mut heart = std::pin::pin!(heartbeat::run(session.clone()));
+            let reason = loop {
+                tokio::select! {
+                    biased;
+                    _ = closing.wait_for(|closing| *closing) => break LossReason::ClientClosed,
+                    tied = tie.change(&self.options, session) => match tied {
+                        Ok(next) => tie = next,
+                        Err(Over::Said) => {
+                            nodes = Nodes::Gone;
+                            break LossReason::SessionExpired;
+                        }
+                        Err(Over::GivenUp) => {
+                            session.abandon_nodes();
+                            break LossReason::SessionExpired;
+                        }
+                    },
+                    // A reply may report the end before the connection does.
+                    _ = link.wait_for(|link| matches!(link, Link::Over(_))) => {
+                        break session.loss().unwrap_or(LossReason::SessionExpired);
+                    }
+                    never = &mut heart => match never {},
+                }
+            };
+            tie.keep_watches();
+            reason
+        };
+        session.end(reason);
+        tracing::info!(session = format_args!("{:#x}", session.id()), %reason, "session over");
+        self.slot.state.send_if_modified(|state| {
+            let closing = reason == LossReason::ClientClosed;
+            *state = if closing { SlotState::Closed } else { SlotState::Opening(None) };
+            true
+        });
+        let nodes = match reason {
+            LossReason::ClientClosed => tie.part().await,
+            LossReason::SessionClosed => {
+                // A caller that closes the client does not wait for servers that do not answer.
+                let closes = async {
+                    let _ = closing.wait_for(|closing| *closing).await;
+                    clock::sleep(GOOD_BYE).await;
+                };
+                // Its other holds may have been asked for how long they last, just before.
+                let ends = async {
+                    session.keep_promises().await;
+                    tie.end(&self.options, session).await
+                };
+                tokio::select! {
+                    nodes = ends => nodes,
+                    () = closes => Nodes::Left,
+                }
+            }
+            _ => {
+                tie.give_up();
+                nodes
+            }
+        };
+        session.set_nodes(nodes);
+        reason
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+//! The tie between a session and a server.
+//!
+//! When a connection breaks, another is attached, to the server that answers first: at once, then after short pauses, until a
+//! server grants it or says that the session is over. The library would wait longer each time, without limit.
+
+use crate::base::clock;
+use crate::base::platform;
+use crate::connect::options::ClientOptions;
+use crate::session::nodes::Nodes;
+use crate::session::refusals::Refusals;
+use crate::session::session::Session;
+use crate::zookeeper::connecting::{self, Attached, NotAttached};
+use crate::zookeeper::ensemble::{Ensemble, Pending};
+use crate::zookeeper::servers::SessionInfo;
+use crate::zookeeper::serving::End;
+use crate::zookeeper::zookeeper::ZooKeeper;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Between two tries to attach a connection.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+/// The least time for one such try, however short the session timeout.
+const ATTACH_AT_LEAST: Duration = Duration::from_secs(1);
+/// How long a server may take to confirm the end of a session: a follower may hang up instead.
+pub(super) const GOOD_BYE: Duration = Duration::from_secs(1);
+
+/// See the [module](self).
+pub(super) enum Tie {
+    /// Connected, until the connection has ended.
+    Connected(Arc<ZooKeeper>, Pending<End>),
+    /// Looking for another connection, until there is one or the session is over.
+    Attaching(Pending<Result<Arc<ZooKeeper>, Over>>),
+}
+
+/// Why the session can get no connection any more.
+pub(super) enum Over {
+    /// The servers have said that it is over.
+    Said,
+    /// It may live on at the servers until it times out.
+    GivenUp,
+}
+
+impl Tie {
+    pub(super) fn of(connection: Arc<ZooKeeper>) -> Self {
+        let ended = Box::pin(connection.ended());
+        Self::Connected(connection, ended)
+    }
+
+    /// Waits for the next state, unless the session is over. It may be dropped and called again.
+    pub(super) async fn change(
+        &mut self,
+        options: &Arc<ClientOptions>,
+        session: &Arc<Session>,
+    ) -> Result<Self, Over> {
+        match self {
+            Self::Connected(connection, ended) => match ended.await {
+                End::SessionOver => Err(Over::Said),
+                End::Refused => Err(Over::GivenUp),
+                end => {
+                    tracing::info!(session = format_args!("{:#x}", session.id()), ?end, "connection lost");
+                    session.set_connected(false);
+                    let attached = attached(options.clone(), session.clone(), connection.session());
+                    Ok(Self::Attaching(Box::pin(attached)))
+                }
+            },
+            Self::Attaching(attached) => attached.await.map(Self::of),
+        }
+    }
+
+    /// Keeps the library's watches from being removed with a request: they end with the session.
+    pub(super) fn keep_watches(&self) {
+        if let Self::Connected(connection, _) = self {
+            connection.keep_watches();
+        }
+    }
+
+    pub(super) fn give_up(self) {
+        if let Self::Connected(connection, _) = self {
+            connection.give_up();
+        }
+    }
+
+    /// Closes the session, and waits for the server to confirm it, so that its nodes are gone. Without a connection, the
+    /// session times out.
+    pub(super) async fn part(self) -> Nodes {
+        let parted = async {
+            let (connection, ended) = match self {
+                Self::Connected(connection, ended) => (connection, ended),
+                // A connection that is about to be attached can still be used to say so.
+                Self::Attaching(attached) => match attached.await.map(Self::of) {
+                    Ok(Self::Connected(connection, ended)) => (connection, ended),
+                    Ok(Self::Attaching(_)) | Err(Over::GivenUp) => return Nodes::Left,
+                    Err(Over::Said) => return Nodes::Gone,
+                },
+            };
+            drop(connection);
+            ended.await.nodes()
+        };
+        let nodes = clock::timeout(GOOD_BYE, parted).await.unwrap_or(Nodes::Left);
+        if nodes != Nodes::Gone {
+            tracing::debug!("no server confirmed the end of the session; it times out");
+        }
+        nodes
+    }
+
+    /// Closes the session, until the servers have confirmed it or have ended it themselves. If a connection breaks or stays
+    /// silent, it uses another.
+    pub(super) async fn end(mut self, options: &Arc<ClientOptions>, session: &Arc<Session>) -> Nodes {
+        loop {
+            self = match self {
+                Self::Connected(connection, ended) => {
+                    let info = connection.session();
+                    drop(connection);
+                    let bound = (session.timeout() / 4).max(ATTACH_AT_LEAST);
+                    if clock::timeout(bound, ended).await.map(End::nodes) == Ok(Nodes::Gone) {
+                        return Nodes::Gone;
+                    }
+                    Self::Attaching(Box::pin(attached(options.clone(), session.clone(), info)))
+                }
+                Self::Attaching(attached) => match attached.await {
+                    Ok(connection) => Self::of(connection),
+                    Err(Over::Said) => return Nodes::Gone,
+                    Err(Over::GivenUp) => return Nodes::Left,
+                },
+            };
+        }
+    }
+}
+
+/// Attaches another connection to the session, if it is not over. It gives the session up when no server has granted it for
+/// twice its timeout: the servers have ended it by then, unless none of them worked, and members of barriers wait for an
+/// answer. It also gives up when every host has refused the login; the next session waits for another password.
+async fn attached(
+    options: Arc<ClientOptions>,
+    session: Arc<Session>,
+    info: SessionInfo,
+) -> Result<Arc<ZooKeeper>, Over> {
+    let mut pause = FIRST_PAUSE;
+    let mut turn = platform::random_bits() as usize;
+    let mut refusals = Refusals::of(&options);
+    let since = clock::now();
+    let mut patience = 1;
+    loop {
+        if clock::now().since(since) > session.timeout() * 2 {
+            return Err(Over::GivenUp);
+        }
+        let bound = (session.timeout() / 4 * patience).max(ATTACH_AT_LEAST);
+        let attach = connecting::attach(&options, &session, info.clone(), turn);
+        let problem = match clock::timeout(bound, attach).await {
+            Ok(Ok(Attached { ensemble, sent })) => {
+                let ensemble = Arc::new(ensemble);
+                session.attach(ensemble.clone(), sent);
+                session.set_trouble(None);
+                tokio::spawn(session.clone().sweep());
+                let timeout = session.timeout();
+                tracing::info!(session = format_args!("{:#x}", session.id()), ?timeout, "connected again");
+                return Ok(ensemble);
+            }
+            Ok(Err(NotAttached::SessionOver)) => return Err(Over::Said),
+            Ok(Err(NotAttached::GivenUp(problem))) => {
+                tracing::warn!(problem, "the session is given up");
+                session.set_trouble(Some(problem));
+                return Err(Over::GivenUp);
+            }
+            Ok(Err(NotAttached::Refused(problem))) => {
+                tracing::warn!(problem, "the connection is refused");
+                if refusals.count_one() {
+                    session.set_trouble(Some(problem));
+                    return Err(Over::GivenUp);
+                }
+                problem
+            }
+            Ok(Err(NotAttached::Yet(problem))) => {
+                refusals = Refusals::of(&options);
+                problem
+            }
+            Err(_) => {
+                refusals = Refusals::of(&options);
+                // It takes several replies, which may be slow to come from every server.
+                patience = (patience * 2).min(4);
+                "no server answers in time".to_owned()
+            }
+        };
+        tracing::debug!(problem, "no connection could be attached");
+        session.set_trouble(Some(problem));
+        clock::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+        turn = turn.wrapping_add(1);
+    }
+}
