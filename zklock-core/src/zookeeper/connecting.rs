@@ -1,26 +1,23 @@
 //! How a session is opened, and how another connection is attached to it.
 
+use super::connection::Connection;
 use super::encryption;
 use super::login::{NoLogin, has_sasl, logging_in, not_let_in, not_logged_in};
 use super::rights::NodeList;
 use super::servers::{Servers, SessionInfo};
 use super::serving::Serving;
-use super::zookeeper::{Connection, ZooKeeper};
+use super::silence::Watches;
+use super::spawning::{Failed, Spawned, spawning, unexpected};
+use super::zookeeper::ZooKeeper;
 use crate::base::clock;
 use crate::base::sockets;
-use crate::base::sync::lock_ignoring_poison;
 use crate::connect::level::{ServerLevel, refuses_in_silence};
 use crate::connect::options::{ClientOptions, SHORTEST_SESSION_TIMEOUT};
 use crate::connect::path::{Hosts, written};
 use crate::machine::Moment;
 use crate::session::session::Session;
-use crate::zookeeper::ensemble::{Ensemble, Pending};
-use spawns_core::{Spawn, Task};
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::sync::{Arc, Mutex};
-use std::task::Poll;
+use crate::zookeeper::ensemble::Ensemble;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -322,13 +319,6 @@ async fn accepting(hosts: &Hosts, turn: usize) -> Result<(String, TcpStream), St
     }
 }
 
-/// Why there is no connection.
-pub(super) enum Failed {
-    /// The server sent something that was not passed on to the library, for this reason.
-    Breach(&'static str),
-    Library(Error),
-}
-
 async fn connect(
     options: &ClientOptions,
     mut connector: Connector,
@@ -341,49 +331,10 @@ async fn connect(
     }
     let spawned = Spawned::default();
     let client = Arc::new(spawning(&spawned, encryption::connect(options, connector, hosts)).await?);
-    let task = lock_ignoring_poison(&spawned.0).take();
+    let task = spawned.take();
     let library = task.ok_or_else(|| unexpected("no task serves the connection"))?;
     let serving = Serving::start(&client, library, level);
     let access = NodeList::of(&options.access);
-    Ok(ZooKeeper { connection: Connection { client, serving, access, level, servers } })
-}
-
-/// Runs the future, and catches the task that it spawns. What servers send during a login can make the library panic, which
-/// would end the client.
-pub(super) async fn spawning<T>(
-    spawned: &Spawned,
-    future: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Failed> {
-    let mut future = pin!(future);
-    let mut breach = None;
-    poll_fn(|context| {
-        let _scope = spawns_core::enter(spawned);
-        let poll = || catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
-        let (polled, found) = zklock_frames::watched(poll);
-        breach = found.or(breach);
-        let polled = polled.map(|polled| polled.map_err(Failed::Library));
-        match (polled, breach) {
-            // The library has lost its connection to the only host that it was given.
-            (Ok(Poll::Ready(Err(Failed::Library(Error::NoHosts)))), Some(breach)) => {
-                Poll::Ready(Err(Failed::Breach(breach)))
-            }
-            (Ok(polled), _) => polled,
-            (Err(_), _) => Poll::Ready(Err(unexpected("the server's answer makes no sense"))),
-        }
-    })
-    .await
-}
-
-fn unexpected(what: &str) -> Failed {
-    Failed::Library(Error::UnexpectedError(what.to_owned()))
-}
-
-/// The task in which the library serves a connection.
-#[derive(Default)]
-pub(super) struct Spawned(Mutex<Option<Pending<()>>>);
-
-impl Spawn for Spawned {
-    fn spawn(&self, task: Task) {
-        *lock_ignoring_poison(&self.0) = Some(Box::into_pin(task.future));
-    }
+    let watches = Watches::of(serving.clone());
+    Ok(ZooKeeper { connection: Connection { client, serving, watches, access, level, servers } })
 }
