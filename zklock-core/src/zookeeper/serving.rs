@@ -16,7 +16,6 @@
 use crate::base::sync::lock_ignoring_poison;
 use crate::connect::level::ServerLevel;
 use crate::machine::protocol::WatchEvent;
-use crate::session::nodes::Nodes;
 use crate::zookeeper::ensemble::Pending;
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -37,16 +36,6 @@ pub(crate) enum End {
     Refused,
     /// The session was closed.
     Closed,
-}
-
-impl End {
-    /// Returns the state of a session's nodes if this happened while it was being closed.
-    pub(crate) fn nodes(self) -> Nodes {
-        match self {
-            Self::SessionOver | Self::Closed => Nodes::Gone,
-            Self::Lost | Self::Refused => Nodes::Left,
-        }
-    }
 }
 
 /// A connection, while the library serves it.
