@@ -95,7 +95,7 @@ impl Tie {
                 },
             };
             drop(connection);
-            ended.await.nodes()
+            Nodes::after(ended.await)
         };
         let nodes = clock::timeout(GOOD_BYE, parted).await.unwrap_or(Nodes::Left);
         if nodes != Nodes::Gone {
@@ -113,7 +113,7 @@ impl Tie {
                     let info = connection.session();
                     drop(connection);
                     let bound = (session.timeout() / 4).max(ATTACH_AT_LEAST);
-                    if clock::timeout(bound, ended).await.map(End::nodes) == Ok(Nodes::Gone) {
+                    if clock::timeout(bound, ended).await.map(Nodes::after) == Ok(Nodes::Gone) {
                         return Nodes::Gone;
                     }
                     Self::Attaching(Box::pin(attached(options.clone(), session.clone(), info)))
@@ -146,7 +146,7 @@ async fn attached(
             return Err(Over::GivenUp);
         }
         let bound = (session.timeout() / 4 * patience).max(ATTACH_AT_LEAST);
-        let attach = connecting::attach(&options, &session, info.clone(), turn);
+        let attach = attach(&options, &session, info.clone(), turn);
         let problem = match clock::timeout(bound, attach).await {
             Ok(Ok(Attached { ensemble, sent })) => {
                 let ensemble = Arc::new(ensemble);
@@ -188,4 +188,20 @@ async fn attached(
         pause = (pause * 2).min(LONGEST_PAUSE);
         turn = turn.wrapping_add(1);
     }
+}
+
+/// Attaches a connection to the session, in steps that the session has to know of: a server may be asked for it, and then
+/// what the server has granted.
+async fn attach(
+    options: &ClientOptions,
+    session: &Session,
+    info: SessionInfo,
+    turn: usize,
+) -> Result<Attached, NotAttached> {
+    let reached = connecting::reach(options, info, turn).await?;
+    let asked = clock::now();
+    session.ask();
+    let granted = reached.connect(session.timeout()).await?;
+    session.granted(granted.server(), asked, granted.timeout);
+    granted.prove().await
 }

@@ -1,6 +1,7 @@
 //! The meaning of the library's errors for a request. Only what a server answered counts as an
 //! answer.
 
+use super::paths::parent;
 use super::rights;
 use crate::machine::protocol::{Outcome, Refusal};
 use crate::zookeeper::ensemble::{ReadFailure, Write};
@@ -62,7 +63,7 @@ pub(super) fn refusal_of_write(error: &Error, write: &Write) -> String {
     match (error, write) {
         (Error::NoAuth, _) => rights::of_write(write),
         (Error::NoNode, Write::Create { path, .. }) => {
-            format!("the node above it, {}, does not exist: create that first", rights::parent(path))
+            format!("the node above it, {}, does not exist: create that first", parent(path))
         }
         (Error::NoNode, Write::SetData { .. }) => "the node does not exist: create it first".to_owned(),
         (Error::NoNode, Write::Delete { .. }) => {

@@ -1,26 +1,21 @@
 //! How a session is opened, and how another connection is attached to it.
 
+use super::connection::Connection;
 use super::encryption;
 use super::login::{NoLogin, has_sasl, logging_in, not_let_in, not_logged_in};
 use super::rights::NodeList;
 use super::servers::{Servers, SessionInfo};
 use super::serving::Serving;
-use super::zookeeper::{Connection, ZooKeeper};
+use super::silence::Watches;
+use super::spawning::{Failed, Spawned, spawning, unexpected};
+use super::zookeeper::ZooKeeper;
 use crate::base::clock;
 use crate::base::sockets;
-use crate::base::sync::lock_ignoring_poison;
 use crate::connect::level::{ServerLevel, refuses_in_silence};
 use crate::connect::options::{ClientOptions, SHORTEST_SESSION_TIMEOUT};
 use crate::connect::path::{Hosts, written};
 use crate::machine::Moment;
-use crate::session::session::Session;
-use crate::zookeeper::ensemble::{Ensemble, Pending};
-use spawns_core::{Spawn, Task};
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::sync::{Arc, Mutex};
-use std::task::Poll;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -115,59 +110,94 @@ pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened,
     Ok(Opened { session: client.session_id().0, timeout: client.session_timeout(), ensemble, asked })
 }
 
-/// Attaches a connection to the session. The host at `turn` is tried first. The session learns just before a server may be
-/// asked for it, and then what the server has granted.
+/// The first step to attach another connection to a session: makes certain that a server is there, and has what logs in to
+/// it. The host at `turn` is tried first. Then come [`Reached::connect`] and [`Granted::prove`].
 ///
-/// There is no limit to how long this may take: a server can wait for an earlier write of the session. If the future is
-/// dropped, nothing more is sent, and the session lives on.
-pub(crate) async fn attach(
+/// There is no limit to how long the steps may take: a server can wait for an earlier write of the session. If their future
+/// is dropped, nothing more is sent, and the session lives on.
+pub(crate) async fn reach(
     options: &ClientOptions,
-    session: &Session,
     info: SessionInfo,
     turn: usize,
-) -> Result<Attached, NotAttached> {
+) -> Result<Reached<'_>, NotAttached> {
     // A server that receives nothing can grant nothing. So first make certain that one is there.
     let asking = info.servers.asking(&options.hosts);
     let (host, _) = accepting(&asking.hosts, turn).await.map_err(NotAttached::Yet)?;
     asking.choose(&host);
-    // Ask for the timeout that is in force. With a longer one, a crash would keep locks for longer, and no hold would be valid
-    // for longer.
-    let SessionInfo { library, servers } = info;
     let connector = logging_in(options, &host).await.map_err(|why| match why {
         NoLogin::Yet(why) | NoLogin::Refused(why) => NotAttached::Yet(why),
     })?;
     let connector = encryption::with_tls(options, connector).await.map_err(NotAttached::Yet)?;
-    let connector = connector.with_session(library).with_session_timeout(session.timeout());
-    let asked = clock::now();
-    session.ask();
-    let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers)
-        .await
-        .map_err(|failed| not_attached(options, &host, failed))?;
-    let client = &ensemble.connection.client;
-    if client.session_id().0 != session.id() {
-        // ClickHouse Keeper never takes a session up again. The other session is closed when `ensemble` is dropped.
-        return Err(NotAttached::GivenUp(ANOTHER_SESSION.to_owned()));
+    Ok(Reached { options, host, connector, info })
+}
+
+/// A server that is there, and was not yet asked for the session.
+pub(crate) struct Reached<'a> {
+    options: &'a ClientOptions,
+    host: String,
+    connector: Connector,
+    info: SessionInfo,
+}
+
+impl<'a> Reached<'a> {
+    /// Asks for the session, and for the timeout that is in force. With a longer one, a crash would keep locks for longer, and
+    /// no hold would be valid for longer. The session has to know before this that a server may be asked for it.
+    pub(crate) async fn connect(self, timeout: Duration) -> Result<Granted<'a>, NotAttached> {
+        let Self { options, host, connector, info: SessionInfo { library, servers } } = self;
+        let number = library.id();
+        let connector = connector.with_session(library).with_session_timeout(timeout);
+        let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers)
+            .await
+            .map_err(|failed| not_attached(options, &host, failed))?;
+        if ensemble.connection.client.session_id() != number {
+            // ClickHouse Keeper never takes a session up again. The other session is closed when `ensemble` is dropped.
+            return Err(NotAttached::GivenUp(ANOTHER_SESSION.to_owned()));
+        }
+        // Given up even if this is dropped before it is proven.
+        let unless_answered = GivenUp(Some(ensemble.connection.serving.clone()));
+        let granted = ensemble.connection.client.session_timeout();
+        if let Some(problem) = absurd(granted, timeout) {
+            // With so short a timeout, the servers may give the session's locks to others soon.
+            let is_short = granted < SHORTEST_SESSION_TIMEOUT;
+            return Err(if is_short { NotAttached::GivenUp(problem) } else { NotAttached::Yet(problem) });
+        }
+        Ok(Granted { unless_answered, options, host, timeout: granted, ensemble })
     }
-    // Given up even if this is dropped while it waits.
-    let mut unless_answered = GivenUp(Some(&ensemble));
-    let granted = client.session_timeout();
-    if let Some(problem) = absurd(granted, session.timeout()) {
-        // With so short a timeout, the servers may give the session's locks to others soon.
-        let is_short = granted < SHORTEST_SESSION_TIMEOUT;
-        return Err(if is_short { NotAttached::GivenUp(problem) } else { NotAttached::Yet(problem) });
+}
+
+/// A new connection of the session, which the server has granted. It is given up unless it is proven, even if the future that
+/// waits for that is dropped.
+pub(crate) struct Granted<'a> {
+    /// The first field, because it must be dropped before the connection, which would otherwise close the session.
+    unless_answered: GivenUp,
+    options: &'a ClientOptions,
+    host: String,
+    /// The session timeout that the server has granted.
+    pub(crate) timeout: Duration,
+    ensemble: ZooKeeper,
+}
+
+impl Granted<'_> {
+    pub(crate) fn server(&self) -> &str {
+        without_chroot(self.options, &self.host)
     }
-    session.granted(without_chroot(options, &host), asked, granted);
-    let sent = clock::now();
-    let (is_answered, is_logged_in) = tokio::join!(ensemble.barrier(), ensemble.is_logged_in(options, false));
-    if !is_logged_in {
-        return Err(NotAttached::Refused(not_logged_in(options, &host)));
+
+    /// The last step: the quorum has answered, and the client is logged in. The session has to know before this what was
+    /// granted.
+    pub(crate) async fn prove(mut self) -> Result<Attached, NotAttached> {
+        let (options, ensemble) = (self.options, &self.ensemble);
+        let sent = clock::now();
+        let (is_answered, is_logged_in) =
+            tokio::join!(ensemble.barrier(), ensemble.is_logged_in(options, false));
+        if !is_logged_in {
+            return Err(NotAttached::Refused(not_logged_in(options, &self.host)));
+        }
+        if !is_answered {
+            return Err(NotAttached::Yet("the quorum does not answer".to_owned()));
+        }
+        self.unless_answered.0 = None;
+        Ok(Attached { ensemble: self.ensemble, sent })
     }
-    if !is_answered {
-        return Err(NotAttached::Yet("the quorum does not answer".to_owned()));
-    }
-    unless_answered.0 = None;
-    drop(unless_answered);
-    Ok(Attached { ensemble, sent })
 }
 
 /// Attaches a connection to the session of a dead process. The host at `turn` is tried first. Dropping the connection closes
@@ -249,12 +279,12 @@ fn absurd(granted: Duration, asked: Duration) -> Option<String> {
 }
 
 /// Gives a connection up when this is dropped.
-struct GivenUp<'a>(Option<&'a ZooKeeper>);
+struct GivenUp(Option<Arc<Serving>>);
 
-impl Drop for GivenUp<'_> {
+impl Drop for GivenUp {
     fn drop(&mut self) {
-        if let Some(ensemble) = self.0 {
-            ensemble.give_up();
+        if let Some(serving) = &self.0 {
+            serving.give_up();
         }
     }
 }
@@ -322,13 +352,6 @@ async fn accepting(hosts: &Hosts, turn: usize) -> Result<(String, TcpStream), St
     }
 }
 
-/// Why there is no connection.
-pub(super) enum Failed {
-    /// The server sent something that was not passed on to the library, for this reason.
-    Breach(&'static str),
-    Library(Error),
-}
-
 async fn connect(
     options: &ClientOptions,
     mut connector: Connector,
@@ -341,49 +364,10 @@ async fn connect(
     }
     let spawned = Spawned::default();
     let client = Arc::new(spawning(&spawned, encryption::connect(options, connector, hosts)).await?);
-    let task = lock_ignoring_poison(&spawned.0).take();
+    let task = spawned.take();
     let library = task.ok_or_else(|| unexpected("no task serves the connection"))?;
     let serving = Serving::start(&client, library, level);
     let access = NodeList::of(&options.access);
-    Ok(ZooKeeper { connection: Connection { client, serving, access, level, servers } })
-}
-
-/// Runs the future, and catches the task that it spawns. What servers send during a login can make the library panic, which
-/// would end the client.
-pub(super) async fn spawning<T>(
-    spawned: &Spawned,
-    future: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Failed> {
-    let mut future = pin!(future);
-    let mut breach = None;
-    poll_fn(|context| {
-        let _scope = spawns_core::enter(spawned);
-        let poll = || catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
-        let (polled, found) = zklock_frames::watched(poll);
-        breach = found.or(breach);
-        let polled = polled.map(|polled| polled.map_err(Failed::Library));
-        match (polled, breach) {
-            // The library has lost its connection to the only host that it was given.
-            (Ok(Poll::Ready(Err(Failed::Library(Error::NoHosts)))), Some(breach)) => {
-                Poll::Ready(Err(Failed::Breach(breach)))
-            }
-            (Ok(polled), _) => polled,
-            (Err(_), _) => Poll::Ready(Err(unexpected("the server's answer makes no sense"))),
-        }
-    })
-    .await
-}
-
-fn unexpected(what: &str) -> Failed {
-    Failed::Library(Error::UnexpectedError(what.to_owned()))
-}
-
-/// The task in which the library serves a connection.
-#[derive(Default)]
-pub(super) struct Spawned(Mutex<Option<Pending<()>>>);
-
-impl Spawn for Spawned {
-    fn spawn(&self, task: Task) {
-        *lock_ignoring_poison(&self.0) = Some(Box::into_pin(task.future));
-    }
+    let watches = Watches::of(serving.clone());
+    Ok(ZooKeeper { connection: Connection { client, serving, watches, access, level, servers } })
 }

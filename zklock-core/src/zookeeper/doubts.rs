@@ -6,7 +6,7 @@
 //! asks differs at random between clients, which may all have lost their connections at one moment too.
 
 use super::checks::check_in_order;
-use super::operations::join;
+use super::paths::join;
 use super::serving::{Serving, WatchKind};
 use crate::base::clock;
 use crate::base::platform::random_bits;
@@ -25,8 +25,10 @@ pub(super) const BYTES_AT_MOST: usize = 128 * 1024;
 const CHECK_BYTES: usize = 32;
 
 /// The doubts of one connection that are not settled.
-#[derive(Default)]
-pub(super) struct Doubts(Mutex<Waiting>);
+pub(super) struct Doubts {
+    serving: Arc<Serving>,
+    waiting: Mutex<Waiting>,
+}
 
 #[derive(Default)]
 struct Waiting {
@@ -109,26 +111,30 @@ impl From<&[String]> for Left {
 }
 
 impl Doubts {
+    pub(super) fn of(serving: Arc<Serving>) -> Arc<Self> {
+        Arc::new(Self { serving, waiting: Mutex::default() })
+    }
+
     /// Returns the answer about what was left at this path; none if the connection ends before. It is asked for within
     /// `soon`, together with what else is raised until then.
     pub(super) fn raise(
-        serving: &Arc<Serving>,
+        self: &Arc<Self>,
         path: String,
         left: Left,
         soon: Duration,
     ) -> oneshot::Receiver<Answer> {
         let (answer, settled) = oneshot::channel();
-        let mut waiting = lock_ignoring_poison(&serving.doubts.0);
+        let mut waiting = lock_ignoring_poison(&self.waiting);
         waiting.doubts.push_back(Doubt { path, left, answer });
         if !std::mem::replace(&mut waiting.is_settling, true) {
-            serving.runtime.spawn(settle_all(serving.clone(), soon));
+            self.serving.runtime.spawn(settle_all(self.clone(), soon));
         }
         settled
     }
 
     /// Returns doubts that fit into one request; none if there are none or nobody waits for an answer.
     fn take_some(&self) -> Vec<Doubt> {
-        let waiting = &mut *lock_ignoring_poison(&self.0);
+        let waiting = &mut *lock_ignoring_poison(&self.waiting);
         let (mut bytes, mut some) = (0, Vec::new());
         while let Some(doubt) = waiting.doubts.pop_front() {
             if doubt.answer.is_closed() {
@@ -147,17 +153,17 @@ impl Doubts {
 }
 
 /// Settles all doubts, some at a time.
-async fn settle_all(serving: Arc<Serving>, soon: Duration) {
+async fn settle_all(doubts: Arc<Doubts>, soon: Duration) {
     let half = soon / 2;
     clock::sleep(half + half / 1_000 * (random_bits() % 1_000) as u32).await;
     loop {
-        let mut some = serving.doubts.take_some();
+        let mut some = doubts.take_some();
         if some.is_empty() {
             return;
         }
         while !some.is_empty() {
             // The client must not be kept meanwhile, or nobody could close its session. Without it, the doubts are dropped.
-            let Some(client) = serving.client() else { break };
+            let Some(client) = doubts.serving.client() else { break };
             some = settle(&client, some).await;
         }
     }

@@ -3,16 +3,13 @@
 //! A server that refuses a login closes the connection. But a server that is not set up for SASL sends an empty answer, which
 //! the library takes for the end of the login, and the client has no identity. So the server is asked.
 
-use super::zookeeper::ZooKeeper;
-use crate::base::platform;
 use crate::connect::credentials::{self, Credentials, Logins};
 #[cfg(feature = "kerberos")]
 use crate::connect::kerberos::NoTicket;
-use crate::connect::level::ServerLevel;
 use crate::connect::options::ClientOptions;
 #[cfg(feature = "tls")]
 use crate::connect::tls::Tls;
-use zookeeper_client::{Acls, Client, Connector, CreateMode, Error, SaslOptions};
+use zookeeper_client::{Client, Connector, SaslOptions};
 
 /// Why a client has nothing to log in with.
 pub(super) enum NoLogin {
@@ -107,34 +104,10 @@ fn by_sasl(options: &ClientOptions) -> Option<&Credentials> {
 }
 
 /// Whether the servers may also know the client by something other than SASL.
-fn has_other_names(options: &ClientOptions) -> bool {
+pub(super) fn has_other_names(options: &ClientOptions) -> bool {
     #[cfg(feature = "tls")]
     if options.tls.as_ref().is_some_and(Tls::has_identity) {
         return true;
     }
     options.credentials.len() > 1
-}
-
-impl ZooKeeper {
-    /// Whether a client that logs in by SASL is logged in, as far as the server says.
-    ///
-    /// A node cannot be created for an owner who is not logged in at all, and a server says that before it sees that the
-    /// node's parent does not exist. For a client with several identities this is not enough. It asks for its identities, on
-    /// the first connection of a session: servers before 3.7 do not know that question, and close the connection.
-    pub(super) async fn is_logged_in(&self, options: &ClientOptions, is_first: bool) -> bool {
-        let client = &self.connection.client;
-        if by_sasl(options).is_none() {
-            true
-        } else if !has_other_names(options) {
-            let nowhere = format!("/{}/nobody", platform::uuid());
-            let created =
-                client.create(&nowhere, b"", &CreateMode::Persistent.with_acls(Acls::creator_all()));
-            created.await.err().map(|error| self.connection.unless_too_old(error)) != Some(Error::InvalidAcl)
-        } else if is_first && self.connection.level != ServerLevel::V3_4 {
-            let names = client.list_auth_users().await;
-            names.map_or(true, |names| names.iter().any(|name| name.scheme() == "sasl"))
-        } else {
-            true
-        }
-    }
 }

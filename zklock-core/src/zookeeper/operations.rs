@@ -2,9 +2,9 @@
 
 use super::answers::{listing, outcome, source_of};
 use super::checks::{barrier, check_all};
+use super::connection::Connection;
+use super::paths::join;
 use super::serving::WatchKind;
-use super::silence::attended;
-use super::zookeeper::Connection;
 use crate::connect::level::{Newer, ServerLevel};
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
 use crate::zookeeper::ensemble::Pending;
@@ -29,7 +29,7 @@ pub(super) fn path_of(operation: &Operation) -> String {
 /// Hands one operation to the client, which sends it before this returns. Only an operation that takes several requests may
 /// send them later.
 pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, path: &'a str) -> Call<'a> {
-    let Connection { client, serving, access, level, servers: _ } = connection;
+    let Connection { client, serving, watches, access, level, servers: _ } = connection;
     if let Some(newer) = too_new(*level, operation) {
         let outcome = Outcome::Refused(Refusal::Answer(newer.refusal()));
         return Box::pin(async move { (outcome, None) });
@@ -95,7 +95,7 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             Box::pin(async move {
                 match call.await {
                     Ok((children, watcher)) => {
-                        let watch = attended(serving, directory, &children[..], watcher);
+                        let watch = watches.attended(directory, &children[..], watcher);
                         (Outcome::Children(children), Some(watch))
                     }
                     Err(error) => (listing(directory, &error), None),
@@ -132,7 +132,7 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             Box::pin(async move {
                 match call.await {
                     Ok((stat, watcher)) => {
-                        let watch = attended(serving, path, stat.as_ref(), watcher);
+                        let watch = watches.attended(path, stat.as_ref(), watcher);
                         (stat.map_or(Outcome::NoNode, |stat| Outcome::Found(node(path, &stat))), Some(watch))
                     }
                     Err(error) => (outcome(&error), None),
@@ -143,7 +143,7 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             let call = client.get_and_watch_data(path);
             Box::pin(async move {
                 match call.await {
-                    Ok((_, stat, watcher)) => (Outcome::Done, Some(attended(serving, path, &stat, watcher))),
+                    Ok((_, stat, watcher)) => (Outcome::Done, Some(watches.attended(path, &stat, watcher))),
                     Err(error) => (outcome(&error), None),
                 }
             })
@@ -165,7 +165,7 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             Box::pin(async move {
                 match call.await {
                     Ok((data, stat, watcher)) => {
-                        (limit(path, &data), Some(attended(serving, path, &stat, watcher)))
+                        (limit(path, &data), Some(watches.attended(path, &stat, watcher)))
                     }
                     Err(Error::NoNode) => awaited_limit(connection, path).await,
                     Err(error) => (outcome(&error), None),
@@ -331,9 +331,7 @@ async fn awaited_limit(connection: &Connection, path: &str) -> (Outcome, Option<
             drop(connection.serving.watch(path, WatchKind::Data, watcher));
             (Outcome::Limit(None), Some(Box::pin(async { WatchEvent::Changed })))
         }
-        Ok((None, watcher)) => {
-            (Outcome::Limit(None), Some(attended(&connection.serving, path, None, watcher)))
-        }
+        Ok((None, watcher)) => (Outcome::Limit(None), Some(connection.watches.attended(path, None, watcher))),
         Err(error) => (outcome(&error), None),
     }
 }
@@ -364,8 +362,4 @@ async fn delete_directory(client: &Client, directory: &str) -> Result<Outcome, E
         }
     }
     client.delete(directory, Some(stat.version)).await.map(|()| Outcome::Done)
-}
-
-pub(super) fn join(directory: &str, name: &str) -> String {
-    format!("{directory}/{name}")
 }

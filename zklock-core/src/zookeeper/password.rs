@@ -7,8 +7,8 @@
 //! Every process on the machine can connect to such a port. So the library is recognised by a random number. It sends that as
 //! the timeout that it asks for, which is the only thing in its first message that we can choose.
 
-use super::connecting::{Spawned, spawning};
 use super::servers::{Servers, SessionInfo};
+use super::spawning::{Spawned, spawning};
 use crate::base::clock;
 use crate::base::platform;
 use crate::connect::level::ServerLevel;

@@ -1,6 +1,7 @@
 //! Access lists in ZooKeeper's terms, and which right a client lacks on which node: the server only says that one is
 //! missing.
 
+use super::paths::parent;
 use crate::connect::access::{Access, AccessEntry, Rights};
 use crate::machine::protocol::{Operation, Outcome, Refusal};
 use crate::zookeeper::ensemble::Write;
@@ -106,13 +107,6 @@ pub(super) fn to_delete(path: &str) -> String {
 
 fn lack(right: &str, node: &str) -> String {
     format!("this client lacks the right {right} in the access list of {node}")
-}
-
-pub(super) fn parent(path: &str) -> &str {
-    match path.rsplit_once('/') {
-        Some(("", _)) | None => "/",
-        Some((parent, _)) => parent,
-    }
 }
 
 /// Returns the right that is missing if the node at this path cannot be created.

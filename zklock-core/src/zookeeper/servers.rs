@@ -1,13 +1,11 @@
 //! The state that all connections of a session share: the level of its servers, and which of them were asked for it.
 
-use super::zookeeper::Connection;
 use crate::base::sync::lock_ignoring_poison;
 use crate::connect::level::ServerLevel;
 use crate::connect::path::{Hosts, written};
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use zookeeper_client::Error;
 
 /// The information that is needed to attach another connection to a session.
 #[derive(Clone)]
@@ -35,15 +33,16 @@ impl Servers {
     pub(super) fn level(&self) -> ServerLevel {
         if self.are_old.load(Ordering::Relaxed) { ServerLevel::V3_4 } else { ServerLevel::V3_5 }
     }
-}
 
-/// Hosts that are about to be asked for a session. They count as asked when this is dropped, unless one of them was chosen.
-pub(super) struct Asking {
-    pub(super) hosts: Hosts,
-    servers: Servers,
-}
+    /// Notes that one of them is older than 3.5; `false` if the options state that they are not.
+    pub(super) fn note_old(&self) -> bool {
+        if !self.is_stated {
+            tracing::info!("a server is older than 3.5");
+            self.are_old.store(true, Ordering::Relaxed);
+        }
+        !self.is_stated
+    }
 
-impl Servers {
     /// Notes that this server is asked for the session, and no other.
     pub(super) fn ask(&self, host: String) {
         let mut asked = lock_ignoring_poison(&self.asked);
@@ -74,6 +73,12 @@ impl Servers {
     }
 }
 
+/// Hosts that are about to be asked for a session. They count as asked when this is dropped, unless one of them was chosen.
+pub(super) struct Asking {
+    pub(super) hosts: Hosts,
+    servers: Servers,
+}
+
 impl Asking {
     /// Chooses this one.
     pub(super) fn choose(mut self, host: &str) {
@@ -86,30 +91,6 @@ impl Drop for Asking {
     fn drop(&mut self) {
         for (host, port) in &self.hosts.servers {
             self.servers.ask(written(host, *port) + &self.hosts.chroot);
-        }
-    }
-}
-
-impl Connection {
-    /// Returns the error of a creation, corrected if the server is older than it was taken for. Such a server did not say
-    /// in time which version it is, or another server of the ensemble is older than it. The next connection of the session
-    /// then asks only for what old servers know, and the attempt goes on there.
-    pub(super) fn unless_too_old(&self, error: Error) -> Error {
-        let Self { serving, level, servers, .. } = self;
-        if error != Error::Unimplemented || servers.is_stated || *level == ServerLevel::V3_4 {
-            return error;
-        }
-        tracing::info!("a server is older than 3.5");
-        servers.are_old.store(true, Ordering::Relaxed);
-        serving.give_up();
-        Error::ConnectionLoss
-    }
-
-    /// Does the same for a transaction with a creation. A server of version 3.4 cannot read it, and says only that.
-    pub(super) fn unless_unread(&self, error: Error) -> Error {
-        match error {
-            Error::MarshallingError => self.unless_too_old(Error::Unimplemented),
-            error => self.unless_too_old(error),
         }
     }
 }

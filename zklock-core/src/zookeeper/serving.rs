@@ -13,12 +13,9 @@
 //! When the session is about to be closed, no watch is removed on any connection, because each would cost a request.
 //! Neither is a holder's watch on its own node, which goes with the hold.
 
-use super::doubts::Doubts;
-use super::silence::Silences;
 use crate::base::sync::lock_ignoring_poison;
 use crate::connect::level::ServerLevel;
 use crate::machine::protocol::WatchEvent;
-use crate::session::nodes::Nodes;
 use crate::zookeeper::ensemble::Pending;
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -41,24 +38,12 @@ pub(crate) enum End {
     Closed,
 }
 
-impl End {
-    /// Returns the state of a session's nodes if this happened while it was being closed.
-    pub(crate) fn nodes(self) -> Nodes {
-        match self {
-            Self::SessionOver | Self::Closed => Nodes::Gone,
-            Self::Lost | Self::Refused => Nodes::Left,
-        }
-    }
-}
-
 /// A connection, while the library serves it.
 pub(super) struct Serving {
     level: ServerLevel,
     pub(super) runtime: Handle,
     served: Mutex<Served>,
     end: watch::Sender<Option<End>>,
-    pub(super) silences: Silences,
-    pub(super) doubts: Doubts,
 }
 
 struct Served {
@@ -98,8 +83,7 @@ impl Serving {
             last: None,
         };
         let (runtime, end) = (Handle::current(), watch::Sender::new(None));
-        let (silences, doubts) = (Silences::default(), Doubts::default());
-        let serving = Arc::new(Self { level, runtime, served: Mutex::new(served), end, silences, doubts });
+        let serving = Arc::new(Self { level, runtime, served: Mutex::new(served), end });
         let runs = Runs(serving.clone());
         tokio::spawn(async move { poll_fn(|context| runs.0.poll(context)).await });
         serving

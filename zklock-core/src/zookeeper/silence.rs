@@ -36,7 +36,7 @@ const SHORTEST: Duration = Duration::from_secs(5);
 
 /// How long the watched nodes of one connection have not been asked about.
 #[derive(Default)]
-pub(super) struct Silences(Mutex<HashMap<String, Silence>>);
+struct Silences(Mutex<HashMap<String, Silence>>);
 
 #[derive(Clone, Copy)]
 struct Silence {
@@ -66,69 +66,77 @@ impl Silences {
     }
 }
 
-/// Waits for what the watch reports, or should have reported. If the connection ends, that is a change.
-pub(super) fn attended(
-    serving: &Arc<Serving>,
-    path: &str,
-    left: impl Into<Left>,
-    watcher: OneshotWatcher,
-) -> Pending<WatchEvent> {
-    let left = left.into();
-    let watch = serving.watch(path, left.kind(), watcher);
-    // More children than there are permits anywhere.
-    if left.bytes(path) > BYTES_AT_MOST {
-        return watch;
-    }
-    Box::pin(heard(serving.clone(), path.to_owned(), left, watch))
+/// The watches of one connection on nodes that others are to change, and what follows from their silence.
+pub(super) struct Watches {
+    serving: Arc<Serving>,
+    doubts: Arc<Doubts>,
+    silences: Silences,
 }
 
-async fn heard(
-    serving: Arc<Serving>,
-    path: String,
-    left: Left,
-    mut watch: Pending<WatchEvent>,
-) -> WatchEvent {
-    // The client must not be kept, or nobody could close its session.
-    let timeout = serving.client().map_or(Duration::ZERO, |client| client.session_timeout());
-    let longest = (timeout * TIMEOUTS).max(SHORTEST);
-    let soon = longest / 8;
-    let since = serving.silences.since(&path, clock::now(), longest);
-    tokio::select! {
-        biased;
-        event = &mut watch => {
-            // A change among the children says nothing about the nodes that stay.
-            if event == WatchEvent::Deleted || left.kind() == WatchKind::Data {
-                serving.silences.end(&path);
+impl Watches {
+    pub(super) fn of(serving: Arc<Serving>) -> Arc<Self> {
+        Arc::new(Self { doubts: Doubts::of(serving.clone()), serving, silences: Silences::default() })
+    }
+
+    /// Waits for what the watch reports, or should have reported. If the connection ends, that is a change.
+    pub(super) fn attended(
+        self: &Arc<Self>,
+        path: &str,
+        left: impl Into<Left>,
+        watcher: OneshotWatcher,
+    ) -> Pending<WatchEvent> {
+        let left = left.into();
+        let watch = self.serving.watch(path, left.kind(), watcher);
+        // More children than there are permits anywhere.
+        if left.bytes(path) > BYTES_AT_MOST {
+            return watch;
+        }
+        Box::pin(self.clone().heard(path.to_owned(), left, watch))
+    }
+
+    async fn heard(self: Arc<Self>, path: String, left: Left, mut watch: Pending<WatchEvent>) -> WatchEvent {
+        // The client must not be kept, or nobody could close its session.
+        let timeout = self.serving.client().map_or(Duration::ZERO, |client| client.session_timeout());
+        let longest = (timeout * TIMEOUTS).max(SHORTEST);
+        let soon = longest / 8;
+        let since = self.silences.since(&path, clock::now(), longest);
+        tokio::select! {
+            biased;
+            event = &mut watch => {
+                // A change among the children says nothing about the nodes that stay.
+                if event == WatchEvent::Deleted || left.kind() == WatchKind::Data {
+                    self.silences.end(&path);
+                }
+                return event;
             }
+            () = clock::sleep_until(since + (longest - soon)) => {}
+        }
+        self.silences.end(&path);
+        let answer = tokio::select! {
+            biased;
+            event = &mut watch => return event,
+            answer = self.doubts.raise(path.clone(), left, soon) => answer,
+        };
+        // The event may have come with the answer.
+        if let Some(event) = (&mut watch).now_or_never() {
             return event;
         }
-        () = clock::sleep_until(since + (longest - soon)) => {}
-    }
-    serving.silences.end(&path);
-    let answer = tokio::select! {
-        biased;
-        event = &mut watch => return event,
-        answer = Doubts::raise(&serving, path.clone(), left, soon) => answer,
-    };
-    // The event may have come with the answer.
-    if let Some(event) = (&mut watch).now_or_never() {
-        return event;
-    }
-    match answer {
-        Ok(Answer::Same) => WatchEvent::Changed,
-        Err(_) => watch.await,
-        Ok(Answer::Missed(event)) => {
-            tracing::warn!(path, "the server did not tell what has become of a node that is watched");
-            event
-        }
-        Ok(Answer::Astray) => {
-            tracing::warn!(
-                path,
-                "the server shows a node that the quorum knows to be gone: it has lost transactions, so another is \
-                 looked for; restore that server from the others"
-            );
-            serving.give_up();
-            WatchEvent::Changed
+        match answer {
+            Ok(Answer::Same) => WatchEvent::Changed,
+            Err(_) => watch.await,
+            Ok(Answer::Missed(event)) => {
+                tracing::warn!(path, "the server did not tell what has become of a node that is watched");
+                event
+            }
+            Ok(Answer::Astray) => {
+                tracing::warn!(
+                    path,
+                    "the server shows a node that the quorum knows to be gone: it has lost transactions, so another is \
+                     looked for; restore that server from the others"
+                );
+                self.serving.give_up();
+                WatchEvent::Changed
+            }
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The traps of that library, and how this file deals with them:
 //! * It reconnects by itself, badly. So each of its clients serves one connection, and is given up when that breaks. The
-//!   next one is attached to the same session. See [`serving`] and [`connecting`].
+//!   next one is attached to the same session. See [`serving`](super::serving) and
+//!   [`connecting`](super::connecting).
 //! * It sends a request when the method is called. So requests that are called one after the other, before any is
 //!   awaited, travel together.
 //! * It reports resets and its own timeouts as `Custom`, among other things. So only what a server answered counts as an
@@ -13,7 +14,7 @@
 //! * A session that is attached again has forgotten how far it had read, so it would accept a server that is behind. So
 //!   the quorum answers the first request on each connection.
 //! * A watch may stay silent for ever if a server has lost what it should report. So we ask about silent ones. See
-//!   [`silence`] and [`doubts`].
+//!   [`silence`](super::silence) and [`doubts`](super::doubts).
 //! * Persistent watches may miss events. Only one-shot watches are used.
 //! * It removes a watch that is dropped, or whose request is dropped, with a request on which servers of 3.4 close the
 //!   connection. So there, watches are kept.
@@ -22,14 +23,18 @@
 
 use super::answers::{is_answer, outcome, read_failure, refusal_of_write, source_of};
 use super::checks::{check_all, check_each, guard_each, others, watch_each};
-use super::operations::{self, join, start, version_of};
+use super::connection::Connection;
+use super::login::{has_other_names, has_sasl};
+use super::operations::{self, start, version_of};
 use super::password;
-use super::rights::{self, NodeList};
-use super::servers::{Servers, SessionInfo};
-use super::serving::{End, Serving};
-use super::silence::attended;
+use super::paths::join;
+use super::rights;
+use super::servers::SessionInfo;
+use super::serving::End;
 use crate::base::clock;
+use crate::base::platform;
 use crate::connect::level::{Newer, ServerLevel};
+use crate::connect::options::ClientOptions;
 use crate::machine::protocol::{Operation, Outcome};
 use crate::zookeeper::ensemble::{
     Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
@@ -37,7 +42,7 @@ use crate::zookeeper::ensemble::{
 };
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
-use zookeeper_client::{Client, CreateMode, Error, MultiWriteError, Stat};
+use zookeeper_client::{Acls, Client, CreateMode, Error, MultiWriteError, Stat};
 
 /// The most bytes of access lists in one request.
 const LISTS_AT_MOST: usize = 256 * 1024;
@@ -47,16 +52,6 @@ const LISTS_TOO_LONG: &str =
 /// One connection of a session to a real ensemble.
 pub(crate) struct ZooKeeper {
     pub(super) connection: Connection,
-}
-
-#[derive(Clone)]
-pub(super) struct Connection {
-    pub(super) client: Arc<Client>,
-    pub(super) serving: Arc<Serving>,
-    pub(super) access: NodeList,
-    /// The level of the requests that this connection may send.
-    pub(super) level: ServerLevel,
-    pub(super) servers: Servers,
 }
 
 impl ZooKeeper {
@@ -104,6 +99,28 @@ impl ZooKeeper {
     pub(super) async fn barrier(&self) -> bool {
         // An error comes from the quorum too.
         !matches!(check_all(&self.connection.client, ["/"]).await, Outcome::Unknown | Outcome::SessionOver)
+    }
+
+    /// Whether a client that logs in by SASL is logged in, as far as the server says.
+    ///
+    /// A node cannot be created for an owner who is not logged in at all, and a server says that before it sees that the
+    /// node's parent does not exist. For a client with several identities this is not enough. It asks for its identities, on
+    /// the first connection of a session: servers before 3.7 do not know that question, and close the connection.
+    pub(super) async fn is_logged_in(&self, options: &ClientOptions, is_first: bool) -> bool {
+        let client = &self.connection.client;
+        if !has_sasl(options) {
+            true
+        } else if !has_other_names(options) {
+            let nowhere = format!("/{}/nobody", platform::uuid());
+            let created =
+                client.create(&nowhere, b"", &CreateMode::Persistent.with_acls(Acls::creator_all()));
+            created.await.err().map(|error| self.connection.unless_too_old(error)) != Some(Error::InvalidAcl)
+        } else if is_first && self.connection.level != ServerLevel::V3_4 {
+            let names = client.list_auth_users().await;
+            names.map_or(true, |names| names.iter().any(|name| name.scheme() == "sasl"))
+        } else {
+            true
+        }
     }
 }
 
@@ -309,12 +326,12 @@ impl Ensemble for ZooKeeper {
     }
 
     fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, ReadFailure>> {
-        let Connection { client, serving, .. } = self.connection.clone();
+        let Connection { client, watches, .. } = self.connection.clone();
         self.connection.serving.see_through(Box::pin(async move {
             let path = join(&directory, &name);
             match client.get_and_watch_data(&path).await {
                 Ok((data, stat, watcher)) => {
-                    let watch = attended(&serving, &path, &stat, watcher);
+                    let watch = watches.attended(&path, &stat, watcher);
                     Ok(Some((child(name, data, &stat), watch)))
                 }
                 Err(Error::NoNode) => Ok(None),
