@@ -20,6 +20,7 @@
 //! * [`keeper`]: the holds of a session: when each must be proven, and when it is lost
 //! * [`memory`]: remembers that a lock was busy, for callers that try again
 //! * [`turns`]: who may next take a node that is passed on within a process, and when it is given up
+//! * [`callers`]: the callers of one process that want the same lock: who waits, enters, holds, and what is kept
 //! * [`status`]: the states of a hold, and why it is lost
 //! * [`marks`]: how to recognise a node that no attempt knows of
 //! * [`barrier`]: who may go on at a double barrier, and who waits for whom
@@ -48,6 +49,7 @@ macro_rules! listed {
 }
 
 pub mod barrier;
+pub mod callers;
 pub mod claim;
 pub mod contender;
 pub mod drive;
