@@ -2,6 +2,8 @@
 
 use super::explorer::fingerprint;
 use super::machine::Moment;
+use super::machine::callers::held::{HeldAt, Holds};
+use super::machine::callers::{self, Action, CallerId, Callers, Open, PlaceId, Remembered, TurnId};
 use super::machine::claim::{Claim, Foreign, Permits, Watching};
 use super::machine::contender::Contender;
 use super::machine::drive;
@@ -12,9 +14,12 @@ use super::machine::memory::Memory;
 use super::machine::name::{Scheme, Uuid};
 use super::machine::protocol::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
 use super::machine::single::Single;
-use super::machine::status::LossReason;
+use super::machine::status::{LossReason, Status};
 use super::machine::turns::{Passing, Turns};
-use super::subject::{self, Attempt, Keeping, Look, Machine, Passes, Reply, Sharing, Sort, Term, Told, Want};
+use super::subject::{
+    self, Attempt, Company, Do, HeldTurn, Keeping, Left, Look, Machine, Passes, Reply, Rules, Sharing, Sort,
+    Term, Told, Trust, Want,
+};
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -46,9 +51,28 @@ pub(crate) const MACHINE: Machine = Machine {
         let keeper = Keeper::new(timeout, opened, opened).naming_at_most(named_at_most);
         Box::new(OwnKeeper { keeper, holds: Vec::new(), proofs: VecDeque::new() })
     },
-    turns: |passes: Passes, is_shared| {
-        let linger = if passes.lingers { Duration::from_secs(5) } else { Duration::ZERO };
-        Box::new(OwnTurns(Turns::new(Passing { linger, turns: passes.turns }, is_shared)))
+    turns: |passes: Passes, is_shared| Box::new(OwnTurns(Turns::new(passing(passes, 5), is_shared))),
+    callers: |want: Want, passes: Passes, timeout, now| {
+        let callers = Callers::new(&[claim(&want)], passing(passes, 1_000));
+        Box::new(OwnCallers { callers, lease: Lease::new(timeout, now) })
+    },
+    rules: Rules {
+        is_deadlock: |held: &[HeldTurn], owner, sort| {
+            matches!(held_at(held).own(&owner, &claim_of(sort)), callers::Own::Deadlock { .. })
+        },
+        writer: |held: &[HeldTurn], owner, sort| {
+            held_at(held).writer(&owner, &[claim_of(sort)]).map(|turn| turn.number)
+        },
+        releases: |held: &[HeldTurn], sort| {
+            held_at(held).releases(claim_of(sort).scheme.role()).map(|turn| turn.number).collect()
+        },
+        kept: |kept: &[Sort], sort| {
+            let mut at = HeldAt::<HeldHere, usize>::default();
+            for (number, sort) in kept.iter().enumerate() {
+                at.note_kept(claim_of(*sort).scheme.role(), number);
+            }
+            at.kept(claim_of(sort).scheme.role()).copied().collect()
+        },
     },
     renews: |answer| answer == subject::Answer::QuorumWrite,
 };
@@ -74,6 +98,49 @@ fn claim(want: &Want) -> Claim {
     claim
 }
 
+fn claim_of(sort: Sort) -> Claim {
+    claim(&Want::new("/a", sort))
+}
+
+fn passing(passes: Passes, seconds: u64) -> Passing {
+    let linger = if passes.lingers { Duration::from_secs(seconds) } else { Duration::ZERO };
+    Passing { linger, turns: passes.turns }
+}
+
+/// A turn that is held here.
+struct HeldHere {
+    number: usize,
+    turn: HeldTurn,
+}
+
+impl Holds for HeldHere {
+    type Owner = u8;
+
+    fn status(&self) -> Status {
+        self.turn.status
+    }
+
+    fn owner(&self) -> u8 {
+        self.turn.owner
+    }
+
+    fn is_bound(&self) -> bool {
+        self.turn.is_bound
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.turn.is_in_use
+    }
+}
+
+fn held_at(held: &[HeldTurn]) -> HeldAt<HeldHere, usize> {
+    let mut at = HeldAt::default();
+    for (number, turn) in held.iter().enumerate() {
+        at.add(&claim_of(turn.sort), HeldHere { number, turn: *turn });
+    }
+    at
+}
+
 /// The data of nodes, which no machine reads.
 fn nothing() -> Arc<[u8]> {
     Arc::default()
@@ -88,6 +155,22 @@ struct OwnLease(Lease);
 
 #[derive(Clone, Hash, Debug)]
 struct OwnTurns(Turns);
+
+#[derive(Clone, Hash, Debug)]
+struct OwnCallers {
+    callers: Callers<Task>,
+    lease: Lease,
+}
+
+/// An owner that comes back.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Task(u8);
+
+impl callers::Owner for Task {
+    fn returns(self) -> bool {
+        true
+    }
+}
 
 #[derive(Clone, Hash, Debug)]
 struct OwnKeeper {
@@ -367,6 +450,146 @@ impl Keeping for OwnKeeper {
     }
 
     fn copy(&self) -> Box<dyn Keeping> {
+        Box::new(self.clone())
+    }
+
+    fn fingerprint(&self) -> u64 {
+        fingerprint(self)
+    }
+}
+
+/// What is known of a place, in the words of this machine.
+fn trust(of: &dyn Fn(u64) -> Trust) -> impl Fn(PlaceId) -> callers::Trust {
+    |place| match of(place.0) {
+        Trust::Known => callers::Trust::Known,
+        Trust::Unproven => callers::Trust::Unproven,
+        Trust::Over => callers::Trust::Over,
+    }
+}
+
+impl Company for OwnCallers {
+    fn again(&mut self, owner: u8) -> Option<u64> {
+        self.callers.again(Task(owner)).map(|turn| turn.0)
+    }
+
+    fn take(&mut self, owner: u8, is_reentrant: bool, of: &dyn Fn(u64) -> Trust) -> Option<(u64, u64)> {
+        self.callers.take(Task(owner), is_reentrant, trust(of)).map(|(turn, place)| (turn.0, place.0))
+    }
+
+    fn join(&mut self, call: subject::Call, session: i64, of: &dyn Fn(u64) -> Trust, now: Moment) -> u64 {
+        let subject::Call { owner, is_reentrant, patience, is_within } = call;
+        let call = callers::Call { owner: Task(owner), is_reentrant, patience, is_within };
+        self.callers.join(call, Some(Open { session, lease: &self.lease }), trust(of), now).0
+    }
+
+    fn handle_gone(&mut self, caller: u64) {
+        self.callers.handle_gone(CallerId(caller));
+    }
+
+    fn release(&mut self, turn: u64, is_unsettled: bool, of: &dyn Fn(u64) -> Trust, now: Moment) -> Left {
+        match self.callers.release(TurnId(turn), is_unsettled, trust(of), now) {
+            callers::Left::Others => Left::Others,
+            callers::Left::PassedOn => Left::PassedOn,
+            callers::Left::Released => Left::Released,
+            callers::Left::Lost => Left::Lost,
+        }
+    }
+
+    fn be_last(&mut self, turn: u64) -> bool {
+        self.callers.be_last(TurnId(turn))
+    }
+
+    fn give_up_idle(&mut self, place: u64) {
+        self.callers.give_up_idle(PlaceId(place));
+    }
+
+    fn handle_entered(&mut self, place: u64, of: &dyn Fn(u64) -> Trust, now: Moment) {
+        self.callers.handle_entered(PlaceId(place), trust(of), now);
+    }
+
+    fn handle_busy(&mut self, place: u64) {
+        self.callers.handle_busy(PlaceId(place));
+    }
+
+    fn handle_failed(&mut self, place: u64) {
+        self.callers.handle_failed(PlaceId(place));
+    }
+
+    fn handle_wanted(&mut self, place: u64) {
+        self.callers.handle_wanted(PlaceId(place));
+    }
+
+    fn handle_lost(&mut self, place: u64) {
+        self.callers.handle_lost(PlaceId(place));
+    }
+
+    fn handle_checked(&mut self, place: u64, of: &dyn Fn(u64) -> Trust, now: Moment) {
+        self.callers.handle_checked(PlaceId(place), trust(of), now);
+    }
+
+    fn handle_left(&mut self, place: u64, now: Moment) {
+        self.callers.handle_left(PlaceId(place), now);
+    }
+
+    fn handle_ended(&mut self, place: u64, remembered: Option<(i64, Moment)>, now: Moment) {
+        let remembered = remembered.map(|(session, since)| Remembered::new(session, since));
+        self.callers.handle_ended(PlaceId(place), remembered, now);
+    }
+
+    fn handle_deserted(&mut self) {
+        self.callers.handle_deserted();
+    }
+
+    fn handle_closed(&mut self) {
+        self.callers.handle_closed();
+    }
+
+    fn handle_watch(&mut self) {
+        self.callers.handle_watch();
+    }
+
+    fn handle_timeout(&mut self, of: &dyn Fn(u64) -> Trust, now: Moment) {
+        self.callers.handle_timeout(trust(of), now);
+    }
+
+    fn poll_timeout(&self) -> Option<Moment> {
+        self.callers.poll_timeout()
+    }
+
+    fn poll_action(&mut self) -> Option<Do> {
+        Some(match self.callers.poll_action()? {
+            Action::Begin { place, caller, tried_before, .. } => {
+                Do::Begin { place: place.0, caller: caller.0, tried_before }
+            }
+            Action::Serve { place, caller } => Do::Serve { place: place.0, caller: caller.0 },
+            Action::Grant { turn, place, owner, is_bound, is_kept } => {
+                Do::Grant { turn: turn.0, place: place.0, owner: owner.0, is_bound, is_kept }
+            }
+            Action::Answer { caller, answer } => match answer {
+                callers::Answer::Held(turn) => Do::Hold { caller: caller.0, turn: turn.0 },
+                answer => Do::Refuse { caller: caller.0, is_busy: answer == callers::Answer::Busy },
+            },
+            Action::GiveUp { place } => Do::GiveUp { place: place.0 },
+            Action::Prove { place } => Do::Prove { place: place.0 },
+            Action::Wanted { place, is_wanted } => Do::Wanted { place: place.0, is_wanted },
+            Action::Over { turn } => Do::Over { turn: turn.0 },
+            Action::Asks { .. } | Action::StopWatching => Do::Nothing,
+        })
+    }
+
+    fn kept(&self) -> Option<u64> {
+        self.callers.kept().map(|place| place.0)
+    }
+
+    fn is_unused(&self) -> bool {
+        self.callers.is_unused()
+    }
+
+    fn open(&mut self, now: Moment) {
+        self.lease = Lease::new(self.lease.timeout(), now);
+    }
+
+    fn copy(&self) -> Box<dyn Company> {
         Box::new(self.clone())
     }
 

@@ -18,15 +18,17 @@ pub(crate) struct Catch {
 }
 
 /// The modules that all seeds share.
-const MODEL: [&str; 26] = [
+const MODEL: [&str; 29] = [
     "action",
     "cases_of_barrier",
+    "cases_of_callers",
     "cases_of_holds",
     "cases_of_kinds",
     "cases_of_mutex",
     "cases_of_tries",
     "cases_of_turns",
     "client",
+    "crowd",
     "ensemble",
     "events",
     "explorer",
@@ -34,6 +36,7 @@ const MODEL: [&str; 26] = [
     "keep",
     "line",
     "lingering",
+    "process",
     "properties",
     "pulse",
     "rounds",
@@ -48,9 +51,9 @@ const MODEL: [&str; 26] = [
 ];
 
 /// The machine's modules that can have a seed, and the modules that must be compiled with each.
-const MODULES: [(&str, &[&str]); 14] = [
-    ("name", &["name", "claim", "queue", "drive", "contender", "single", "member"]),
-    ("claim", &["claim", "queue", "contender"]),
+const MODULES: [(&str, &[&str]); 15] = [
+    ("name", &["name", "claim", "queue", "drive", "contender", "single", "member", "callers"]),
+    ("claim", &["claim", "queue", "contender", "callers"]),
     ("queue", &["queue", "contender"]),
     ("drive", &["drive", "contender", "single", "member"]),
     ("retry", &["retry", "readiness", "contender", "single", "member"]),
@@ -59,14 +62,22 @@ const MODULES: [(&str, &[&str]); 14] = [
     ("single", &["single"]),
     ("barrier", &["barrier", "member"]),
     ("member", &["member"]),
-    ("lease", &["lease", "keeper", "memory"]),
+    ("lease", &["lease", "keeper", "memory", "callers"]),
     ("keeper", &["keeper"]),
-    ("memory", &["memory"]),
-    ("turns", &["turns"]),
+    ("memory", &["memory", "callers"]),
+    ("turns", &["turns", "callers"]),
+    ("callers", &["callers"]),
 ];
 
 /// The submodules of these modules.
-const ROOMS: [(&str, &[&str]); 4] = [
+const ROOMS: [(&str, &[&str]); 5] = [
+    (
+        "callers",
+        &[
+            "action", "call", "held", "ids", "kept", "own", "place", "places", "tries", "trust", "turn",
+            "width",
+        ],
+    ),
     ("contender", &["busy", "enter", "examine", "nodes", "notice", "renew", "turn"]),
     ("keeper", &["lapses", "proof", "seen", "watching"]),
     ("member", &["enter", "leave"]),

@@ -11,10 +11,11 @@
 //! * [`properties`], [`rounds`]: its properties, for locks and for double barriers
 //! * [`lingering`]: nodes that are passed on within a process, and their properties
 //! * [`tries`]: tries that are answered from memory
+//! * [`crowd`], [`process`]: processes with several callers each, and their properties
 //! * [`pulse`]: one session's lease, compared with the leader's state
 //! * [`keep`]: the holds of a session under their keeper, compared with the servers' state
 //! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`], [`cases_of_turns`], [`cases_of_tries`], [`cases_of_barrier`],
-//!   [`cases_of_holds`]: the cases that are explored
+//!   [`cases_of_holds`], [`cases_of_callers`]: the cases that are explored
 //! * [`subject`], [`adapter`]: the machine behind a door, so that others can take its place
 //! * [`seeds`], [`hunt`]: the bugs, and the program with them
 //! * [`mutants`]: the same with bugs that a program has made
@@ -22,12 +23,14 @@
 mod action;
 mod adapter;
 mod cases_of_barrier;
+mod cases_of_callers;
 mod cases_of_holds;
 mod cases_of_kinds;
 mod cases_of_mutex;
 mod cases_of_tries;
 mod cases_of_turns;
 mod client;
+mod crowd;
 mod ensemble;
 mod events;
 mod explorer;
@@ -37,6 +40,7 @@ mod keep;
 mod line;
 mod lingering;
 mod mutants;
+mod process;
 mod properties;
 mod pulse;
 mod rounds;

@@ -5,6 +5,7 @@
 //! without notice when the machine changes.
 
 mod of_barrier;
+mod of_callers;
 mod of_holds;
 mod of_kinds;
 mod of_mutex;
@@ -45,6 +46,11 @@ const fn edit(file: &'static str, text: &'static str, replacement: &'static str)
     Edit { file, text, replacement }
 }
 
+const CALLERS: &str = "callers.rs";
+const HELD: &str = "callers/held.rs";
+const KEPT: &str = "callers/kept.rs";
+const PLACES: &str = "callers/places.rs";
+const TRIES: &str = "callers/tries.rs";
 const BUSY: &str = "contender/busy.rs";
 const CONTENDER: &str = "contender.rs";
 const DOUBT: &str = "single/doubt.rs";
@@ -70,6 +76,10 @@ const MEMORY: &str = "memory.rs";
 pub(crate) fn all() -> impl Iterator<Item = &'static Seed> {
     let of_locks = of_mutex::SEEDS.iter().chain(of_holds::SEEDS).chain(of_kinds::SEEDS);
     let chosen = std::env::var("ZKLOCK_BUG").unwrap_or_default();
-    let all = of_locks.chain(of_turns::SEEDS).chain(of_tries::SEEDS).chain(of_barrier::SEEDS);
+    let all = of_locks
+        .chain(of_turns::SEEDS)
+        .chain(of_tries::SEEDS)
+        .chain(of_callers::SEEDS)
+        .chain(of_barrier::SEEDS);
     all.filter(move |seed| seed.name.contains(&chosen))
 }

@@ -5,7 +5,7 @@
 
 use super::machine::Moment;
 use super::machine::protocol::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
-use super::machine::status::LossReason;
+use super::machine::status::{LossReason, Status};
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
@@ -99,6 +99,104 @@ pub(crate) trait Sharing: Debug {
     fn handle_end(&mut self);
     fn copy(&self) -> Box<dyn Sharing>;
     fn fingerprint(&self) -> u64;
+}
+
+/// The callers of one lock in a process. Its methods are those of the machine's type. It has the lease of the session that is
+/// open, in which tries are remembered.
+pub(crate) trait Company: Debug {
+    fn again(&mut self, owner: u8) -> Option<u64>;
+    fn take(&mut self, owner: u8, is_reentrant: bool, trust: &dyn Fn(u64) -> Trust) -> Option<(u64, u64)>;
+    /// A call in this session.
+    fn join(&mut self, call: Call, session: i64, trust: &dyn Fn(u64) -> Trust, now: Moment) -> u64;
+    fn handle_gone(&mut self, caller: u64);
+    fn release(&mut self, turn: u64, is_unsettled: bool, trust: &dyn Fn(u64) -> Trust, now: Moment) -> Left;
+    fn be_last(&mut self, turn: u64) -> bool;
+    fn give_up_idle(&mut self, place: u64);
+    fn handle_entered(&mut self, place: u64, trust: &dyn Fn(u64) -> Trust, now: Moment);
+    fn handle_busy(&mut self, place: u64);
+    fn handle_failed(&mut self, place: u64);
+    fn handle_wanted(&mut self, place: u64);
+    fn handle_lost(&mut self, place: u64);
+    fn handle_checked(&mut self, place: u64, trust: &dyn Fn(u64) -> Trust, now: Moment);
+    fn handle_left(&mut self, place: u64, now: Moment);
+    /// A try may have left a watch in this session, at this moment.
+    fn handle_ended(&mut self, place: u64, remembered: Option<(i64, Moment)>, now: Moment);
+    fn handle_deserted(&mut self);
+    fn handle_closed(&mut self);
+    fn handle_watch(&mut self);
+    fn handle_timeout(&mut self, trust: &dyn Fn(u64) -> Trust, now: Moment);
+    fn poll_timeout(&self) -> Option<Moment>;
+    fn poll_action(&mut self) -> Option<Do>;
+    fn kept(&self) -> Option<u64>;
+    fn is_unused(&self) -> bool;
+    /// There is another session.
+    fn open(&mut self, now: Moment);
+    fn copy(&self) -> Box<dyn Company>;
+    fn fingerprint(&self) -> u64;
+}
+
+/// A call for a lock. Each machine has its own type for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Call {
+    pub(crate) owner: u8,
+    pub(crate) is_reentrant: bool,
+    pub(crate) patience: Patience,
+    pub(crate) is_within: bool,
+}
+
+/// What is known of a place. Each machine has its own type for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Trust {
+    Known,
+    Unproven,
+    Over,
+}
+
+/// What the callers of a lock have to have done. Each machine has its own type for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Do {
+    Begin { place: u64, caller: u64, tried_before: bool },
+    Serve { place: u64, caller: u64 },
+    Grant { turn: u64, place: u64, owner: u8, is_bound: bool, is_kept: bool },
+    Hold { caller: u64, turn: u64 },
+    Refuse { caller: u64, is_busy: bool },
+    GiveUp { place: u64 },
+    Prove { place: u64 },
+    Wanted { place: u64, is_wanted: bool },
+    Over { turn: u64 },
+    Nothing,
+}
+
+/// The result of a release. Each machine has its own type for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Left {
+    Others,
+    PassedOn,
+    Released,
+    Lost,
+}
+
+/// A turn that is held in a process, through any lock at the path, as its shell knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct HeldTurn {
+    pub(crate) sort: Sort,
+    pub(crate) owner: u8,
+    pub(crate) is_bound: bool,
+    pub(crate) is_in_use: bool,
+    pub(crate) status: Status,
+}
+
+/// The rules for what is held at one path. Each takes the turns there, and the lock that is wanted.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    /// Whether this owner would wait for itself for ever.
+    pub(crate) is_deadlock: fn(&[HeldTurn], u8, Sort) -> bool,
+    /// The turn of the owner's own write side.
+    pub(crate) writer: fn(&[HeldTurn], u8, Sort) -> Option<usize>,
+    /// The turns whose release a try waits for.
+    pub(crate) releases: fn(&[HeldTurn], Sort) -> Vec<usize>,
+    /// Which of these kept places make way for it.
+    pub(crate) kept: fn(&[Sort], Sort) -> Vec<usize>,
 }
 
 /// How a node is passed on. Each machine has its own type for it.
@@ -209,6 +307,9 @@ pub(crate) struct Machine {
     pub(crate) keeper: fn(Duration, Moment, usize) -> Box<dyn Keeping>,
     /// Makes the turns of a node that was granted just now. Several callers may be able to have it at once.
     pub(crate) turns: fn(Passes, bool) -> Box<dyn Sharing>,
+    /// Makes the callers of a lock of this kind, in a session with this timeout that was opened at this moment.
+    pub(crate) callers: fn(Want, Passes, Duration, Moment) -> Box<dyn Company>,
+    pub(crate) rules: Rules,
     /// Whether an answer renews the lease.
     pub(crate) renews: fn(Answer) -> bool,
 }
@@ -256,6 +357,18 @@ impl Clone for Box<dyn Sharing> {
 }
 
 impl Hash for dyn Sharing {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.fingerprint());
+    }
+}
+
+impl Clone for Box<dyn Company> {
+    fn clone(&self) -> Self {
+        (**self).copy()
+    }
+}
+
+impl Hash for dyn Company {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.fingerprint());
     }

@@ -1,11 +1,13 @@
 //! The cases that are explored: small worlds completely, and large ones in random walks.
 
 use super::cases_of_barrier as barrier;
+use super::cases_of_callers as callers;
 use super::cases_of_holds as holds;
 use super::cases_of_kinds as kinds;
 use super::cases_of_mutex as mutex;
 use super::cases_of_tries as tries;
 use super::cases_of_turns as turns;
+use super::crowd::{Crowd, Gathering};
 use super::explorer::{Report, explore, walk};
 use super::keep::{Holds, Keep};
 use super::pulse::{Pulse, Server, Stops};
@@ -54,6 +56,8 @@ enum Task {
     PulseWalks { period: u8, stops: Stops, walks: u64, servers: &'static [Server] },
     Keep(u8, Trouble, Holds),
     KeepWalks(u64, Holds),
+    Crowd(Gathering),
+    CrowdWalks(Gathering, u64),
 }
 
 impl Case {
@@ -70,6 +74,10 @@ impl Case {
                 walk(&pulse, *walks, first_seed, STEPS_AT_MOST)
             }
             Task::Keep(end, trouble, holds) => explore(&Keep::new(machine, *end, *trouble, *holds), limit),
+            Task::Crowd(gathering) => explore(&Crowd::new(gathering, machine), limit),
+            Task::CrowdWalks(gathering, walks) => {
+                walk(&Crowd::new(gathering, machine), *walks, first_seed, STEPS_AT_MOST)
+            }
             Task::KeepWalks(walks, holds) => {
                 walk(&Keep::new(machine, 240, MUCH_TROUBLE, *holds), *walks, first_seed, STEPS_AT_MOST)
             }
@@ -101,7 +109,7 @@ const DEEPER: [usize; 3] = [8_000, 80_000, 400_000];
 
 fn find_among(cases: &[Case], machine: &'static Machine, limits: &[usize]) -> Option<(String, Report)> {
     limits.iter().enumerate().find_map(|(round, limit)| {
-        let walks = |case: &&Case| matches!(case.task, Task::Walks(..));
+        let walks = |case: &&Case| matches!(case.task, Task::Walks(..) | Task::CrowdWalks(..));
         cases.iter().filter(|case| round == 1 || !walks(case)).find_map(|case| {
             let report = case.run(machine, *limit, 1);
             report.failure.is_some().then(|| (case.name.clone(), report))
@@ -111,6 +119,14 @@ fn find_among(cases: &[Case], machine: &'static Machine, limits: &[usize]) -> Op
 
 pub(crate) fn scene(setup: Setup) -> Case {
     Case { name: setup.name.to_owned(), task: Task::Scene(setup) }
+}
+
+pub(crate) fn crowd(gathering: Gathering) -> Case {
+    Case { name: format!("callers: {}", gathering.name), task: Task::Crowd(gathering) }
+}
+
+pub(crate) fn crowd_walks(gathering: Gathering, number: u64) -> Case {
+    Case { name: format!("walks: callers: {}", gathering.name), task: Task::CrowdWalks(gathering, number) }
 }
 
 pub(crate) fn walks(setup: Setup, number: u64) -> Case {
@@ -181,11 +197,16 @@ pub(crate) fn watched_in_walks(name: &str, walks: u64) -> Case {
 /// The cases of every run. The smallest of each kind come first, so that a violation has a short trace.
 pub(crate) fn short() -> Vec<Case> {
     let of_locks = mutex::short().into_iter().chain(holds::short()).chain(kinds::short());
-    of_locks.chain(turns::short()).chain(tries::short()).chain(barrier::short()).collect()
+    of_locks
+        .chain(turns::short())
+        .chain(tries::short())
+        .chain(callers::short())
+        .chain(barrier::short())
+        .collect()
 }
 
 /// The additional cases of long runs.
 pub(crate) fn long() -> Vec<Case> {
     let of_locks = mutex::long().into_iter().chain(holds::long()).chain(kinds::long());
-    of_locks.chain(turns::long()).chain(tries::long()).chain(barrier::long()).collect()
+    of_locks.chain(turns::long()).chain(tries::long()).chain(callers::long()).chain(barrier::long()).collect()
 }

@@ -7,7 +7,8 @@
 //! lost, a session expired between two lines) are those that a real server hardly ever produces.
 //!
 //! ```text
-//! .  contender  one attempt to hold a lock that has a queue, from the creation of its node to its deletion
+//! .  callers    the callers of one process that want the same lock
+//!    contender  one attempt to hold a lock that has a queue, from the creation of its node to its deletion
 //!    single     one attempt to hold a lock that is one node
 //!    member     one member of a double barrier
 //!    drive      the interface of every machine, so that one loop can run them all
@@ -52,6 +53,7 @@ macro_rules! listed {
 }
 
 pub mod barrier;
+pub mod callers;
 pub mod claim;
 pub mod contender;
 pub mod drive;

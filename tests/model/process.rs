@@ -1,0 +1,801 @@
+//! A process with several callers of a lock: their machine, the machines of their attempts, and what a shell does for them.
+//!
+//! A shell runs an attempt as a task, which learns a little later what the callers' machine has decided. So what a task does
+//! by itself is an action of the model: to set out, to leave, to hear of a loss.
+
+use super::crowd::{Gathering, Plan};
+use super::ensemble::Ensemble;
+use super::explorer::Violation;
+use super::machine::Moment;
+use super::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
+use super::machine::status::{LossReason, Status};
+use super::setup::TIMEOUT;
+use super::subject::{Attempt, Call, Company, Do, HeldTurn, Machine, Sort, Told, Trust, Want};
+use super::watch::Watch;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// A caller of a process, and how far its call has got.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Person {
+    /// It will call so often.
+    Away(u8),
+    /// It waits for the answer to the call of this name.
+    Waits { caller: u64, left: u8 },
+    /// It has a hold of this turn.
+    Holds { caller: u64, turn: u64, left: u8 },
+}
+
+/// An attempt.
+#[derive(Clone, Hash, Debug)]
+pub(crate) struct Spot {
+    pub(crate) lock: usize,
+    pub(crate) place: u64,
+    pub(crate) attempt: Box<dyn Attempt>,
+    pub(crate) watches: Vec<Watch>,
+    tries: bool,
+    /// The node of its own writer.
+    within: Option<String>,
+    pub(crate) has_set_out: bool,
+    /// The state of its hold, once it is granted.
+    pub(crate) status: Option<Status>,
+    pub(crate) node: String,
+    was_refused: bool,
+    is_given_up: bool,
+    has_heard_of_loss: bool,
+    has_left: bool,
+    pub(crate) is_kept: bool,
+    /// Whether its holders know that others wait.
+    pub(crate) is_wanted: bool,
+    /// How many have taken it since the process was told that others wait.
+    since_wanted: Option<u8>,
+    was_taken: bool,
+    /// A write that a former holder guarded may still be under way.
+    is_unsettled: bool,
+    /// The latest call of its lock when it was granted.
+    latest_call: u64,
+}
+
+/// Requests on the connection of a process, in the order in which they were sent.
+#[derive(Clone, Hash, Debug)]
+pub(crate) struct Flight {
+    pub(crate) lock: usize,
+    pub(crate) place: u64,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) sent: Moment,
+    pub(crate) outcomes: Option<Vec<Outcome>>,
+}
+
+#[derive(Clone, Hash, Debug)]
+struct Granted {
+    lock: usize,
+    turn: u64,
+    place: u64,
+    owner: u8,
+    is_bound: bool,
+    holds: u8,
+}
+
+/// What a try has left.
+#[derive(Clone, Hash, Debug)]
+pub(crate) struct Recollection {
+    lock: usize,
+    session: i64,
+    since: Moment,
+    pub(crate) watch: Option<Watch>,
+    is_told: bool,
+}
+
+#[derive(Clone, Hash, Debug)]
+pub(crate) struct Process {
+    pub(crate) number: usize,
+    pub(crate) locks: Vec<Box<dyn Company>>,
+    pub(crate) people: Vec<Person>,
+    pub(crate) spots: Vec<Spot>,
+    pub(crate) flights: VecDeque<Flight>,
+    turns: Vec<Granted>,
+    pub(crate) session: i64,
+    serial: u8,
+    /// Whether its nodes have to be confirmed before they are passed on.
+    pub(crate) is_unproven: bool,
+    pub(crate) proving: Vec<(usize, u64)>,
+    pub(crate) memory: Option<Recollection>,
+    pub(crate) is_deserted: bool,
+    pub(crate) violation: Option<Violation>,
+}
+
+/// The parts of the world that a process sees.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View<'a> {
+    pub(crate) gathering: &'a Gathering,
+    pub(crate) machine: &'static Machine,
+    pub(crate) now: Moment,
+}
+
+impl View<'_> {
+    fn now(&self) -> super::machine::protocol::Now {
+        super::machine::protocol::Now { moment: self.now, lease_until: self.now + TIMEOUT }
+    }
+
+    fn plan(&self, process: usize, person: usize) -> Plan {
+        self.gathering.processes[process][person]
+    }
+}
+
+impl Process {
+    pub(crate) fn new(number: usize, gathering: &Gathering, machine: &'static Machine) -> Self {
+        let lock = |(sort, passes): &(Sort, _)| {
+            (machine.callers)(Want::new(super::crowd::PATH, *sort), *passes, TIMEOUT, Moment::default())
+        };
+        Self {
+            number,
+            locks: gathering.locks.iter().map(lock).collect(),
+            people: gathering.processes[number].iter().map(|plan| Person::Away(plan.times)).collect(),
+            spots: Vec::new(),
+            flights: VecDeque::new(),
+            turns: Vec::new(),
+            session: (number as i64 + 1) * 100,
+            serial: 0,
+            is_unproven: false,
+            proving: Vec::new(),
+            memory: None,
+            is_deserted: false,
+            violation: None,
+        }
+    }
+
+    fn violate(&mut self, property: &'static str, detail: String) {
+        let detail = format!("process {}: {detail}", self.number);
+        self.violation.get_or_insert(Violation { property, detail });
+    }
+
+    /// Calls the machine of a lock's callers, with what its session knows of their places.
+    fn call<T>(&mut self, lock: usize, call: impl FnOnce(&mut dyn Company, &dyn Fn(u64) -> Trust) -> T) -> T {
+        let Self { locks, spots, is_unproven, .. } = self;
+        call(&mut *locks[lock], &|place| {
+            let spot = spots.iter().find(|spot| (spot.lock, spot.place) == (lock, place));
+            match spot.and_then(|spot| spot.status) {
+                Some(Status::Held) if *is_unproven => Trust::Unproven,
+                Some(Status::Held) => Trust::Known,
+                _ => Trust::Over,
+            }
+        })
+    }
+
+    pub(crate) fn spot(&self, lock: usize, place: u64) -> Option<&Spot> {
+        self.spots.iter().find(|spot| (spot.lock, spot.place) == (lock, place))
+    }
+
+    fn spot_mut(&mut self, lock: usize, place: u64) -> Option<&mut Spot> {
+        self.spots.iter_mut().find(|spot| (spot.lock, spot.place) == (lock, place))
+    }
+
+    fn turn(&self, lock: usize, turn: u64) -> Option<&Granted> {
+        self.turns.iter().find(|granted| (granted.lock, granted.turn) == (lock, turn))
+    }
+
+    fn turn_mut(&mut self, lock: usize, turn: u64) -> Option<&mut Granted> {
+        self.turns.iter_mut().find(|granted| (granted.lock, granted.turn) == (lock, turn))
+    }
+
+    /// The turns that are held here, in the order of `turns`.
+    fn held(&self, gathering: &Gathering) -> Vec<HeldTurn> {
+        let held = |turn: &Granted| HeldTurn {
+            sort: gathering.locks[turn.lock].0,
+            owner: turn.owner,
+            is_bound: turn.is_bound,
+            is_in_use: turn.holds > 0,
+            status: self
+                .spot(turn.lock, turn.place)
+                .and_then(|spot| spot.status)
+                .unwrap_or(Status::Lost(LossReason::ClientClosed)),
+        };
+        self.turns.iter().map(held).collect()
+    }
+
+    /// The place of a person's hold, if it is good.
+    pub(crate) fn holding(&self, view: View<'_>, person: usize) -> Option<&Spot> {
+        let Person::Holds { turn, .. } = self.people[person] else { return None };
+        let lock = view.plan(self.number, person).lock;
+        let spot = self.spot(lock, self.turn(lock, turn)?.place)?;
+        (spot.status == Some(Status::Held)).then_some(spot)
+    }
+
+    /// A person calls.
+    pub(crate) fn join(&mut self, view: View<'_>, person: usize) {
+        let Person::Away(times) = self.people[person] else { return };
+        let (plan, left) = (view.plan(self.number, person), times - 1);
+        let Plan { lock, owner, is_reentrant, patience, .. } = plan;
+        if is_reentrant {
+            if let Some(turn) = self.locks[lock].again(owner) {
+                self.hold(lock, turn);
+                self.people[person] = Person::Holds { caller: 0, turn, left };
+                if self.holding(view, person).is_none() {
+                    self.release(view, person);
+                }
+                return;
+            }
+        }
+        let taken = self.call(lock, |callers, trust| {
+            callers.take(owner, is_reentrant, trust).map(|(turn, place)| (turn, place, trust(place)))
+        });
+        if let Some((turn, place, trust)) = taken {
+            if trust != Trust::Known {
+                self.violate("passed on", format!("place {place} is taken unseen"));
+            }
+            self.grant(view, lock, turn, place, owner, is_reentrant);
+            self.hold(lock, turn);
+            self.people[person] = Person::Holds { caller: 0, turn, left };
+            return;
+        }
+        let (held, sort) = (self.held(view.gathering), view.gathering.locks[lock].0);
+        let writer = (view.machine.rules.writer)(&held, owner, sort).map(|at| self.turns[at].clone());
+        let writer = writer.filter(|writer| self.locks[writer.lock].be_last(writer.turn));
+        self.act(view, None);
+        let is_deadlock = || (view.machine.rules.is_deadlock)(&held, owner, sort);
+        if patience == Patience::Waits && writer.is_none() && is_deadlock() {
+            self.people[person] = Person::Away(left);
+            return;
+        }
+        let within = writer.and_then(|writer| Some(self.spot(writer.lock, writer.place)?.node.clone()));
+        let call = Call { owner, is_reentrant, patience, is_within: within.is_some() };
+        let session = self.session;
+        let caller = self.call(lock, |callers, trust| callers.join(call, session, trust, view.now));
+        self.people[person] = Person::Waits { caller, left };
+        self.act(view, within.as_deref());
+        if matches!(self.people[person], Person::Away(_)) && patience == Patience::TriesOnce {
+            self.judge_busy(view, person);
+        }
+    }
+
+    /// A try was told at once that the lock is busy.
+    fn judge_busy(&mut self, view: View<'_>, person: usize) {
+        let lock = view.plan(self.number, person).lock;
+        let is_there = |other: usize| {
+            let is_same = other != person && view.plan(self.number, other).lock == lock;
+            is_same
+                && (matches!(self.people[other], Person::Waits { .. }) || self.holding(view, other).is_some())
+        };
+        let is_good = |memory: &Recollection| {
+            let is_young = view.now < memory.since + TIMEOUT / 10;
+            memory.lock == lock && memory.session == self.session && !memory.is_told && is_young
+        };
+        if !(0..self.people.len()).any(is_there) && !self.memory.as_ref().is_some_and(is_good) {
+            self.violate("busy", format!("person {person} is told so, and nobody has it"));
+        }
+    }
+
+    /// A person does not want its answer any more.
+    pub(crate) fn leave(&mut self, view: View<'_>, person: usize) {
+        let lock = view.plan(self.number, person).lock;
+        match self.people[person] {
+            Person::Waits { caller, .. } => {
+                self.people[person] = Person::Away(0);
+                self.locks[lock].handle_gone(caller);
+                self.act(view, None);
+            }
+            // It came too late, and nobody takes the hold.
+            Person::Holds { caller, .. } => {
+                self.locks[lock].handle_gone(caller);
+                self.act(view, None);
+                self.release(view, person);
+            }
+            Person::Away(_) => {}
+        }
+    }
+
+    pub(crate) fn release(&mut self, view: View<'_>, person: usize) {
+        let Person::Holds { turn, left, .. } = self.people[person] else { return };
+        let Plan { lock, writes, .. } = view.plan(self.number, person);
+        self.people[person] = Person::Away(left);
+        let Some(granted) = self.turn_mut(lock, turn) else {
+            return self.violate("own turn", format!("turn {turn} is over while it is held"));
+        };
+        granted.holds -= 1;
+        let (place, is_last) = (granted.place, granted.holds == 0);
+        if let Some(spot) = self.spot_mut(lock, place).filter(|_| writes && is_last) {
+            spot.is_unsettled = true;
+        }
+        self.call(lock, |callers, trust| callers.release(turn, writes, trust, view.now));
+        self.act(view, None);
+    }
+
+    /// Does what the callers' machine wants. `within` is the node of the writer inside which an attempt begins.
+    pub(crate) fn act(&mut self, view: View<'_>, within: Option<&str>) {
+        loop {
+            let next = (0..self.locks.len()).find_map(|lock| Some((lock, self.locks[lock].poll_action()?)));
+            let Some((lock, action)) = next else { break };
+            self.act_once(view, lock, action, within);
+        }
+        self.set_out(view);
+        self.poll(view);
+    }
+
+    fn act_once(&mut self, view: View<'_>, lock: usize, action: Do, within: Option<&str>) {
+        match action {
+            Do::Begin { place, caller, tried_before } => {
+                self.begin(view, lock, place, caller, tried_before, within)
+            }
+            Do::Serve { caller, place } => {
+                let is_entering =
+                    self.spot(lock, place).is_some_and(|spot| spot.status.is_none() && !spot.is_given_up);
+                if self.waiting(view, lock, caller).is_none() || !is_entering {
+                    self.violate("heir", format!("place {place} goes to caller {caller}"));
+                }
+            }
+            Do::Grant { turn, place, owner, is_bound, is_kept } => {
+                self.grant(view, lock, turn, place, owner, is_bound);
+                if let Some(spot) = self.spot_mut(lock, place).filter(|_| is_kept) {
+                    spot.is_kept = true;
+                    spot.attempt.handle_notice();
+                }
+            }
+            Do::Hold { caller, turn } => {
+                let Some(person) = self.waiting(view, lock, caller) else {
+                    return self.violate("one answer", format!("a hold for caller {caller}"));
+                };
+                let is_first = self.turn(lock, turn).is_some_and(|turn| turn.holds == 0);
+                let Person::Waits { left, .. } = self.people[person] else { return };
+                self.people[person] = Person::Holds { caller, turn, left };
+                self.hold(lock, turn);
+                self.judge_order(view, lock, caller, is_first);
+            }
+            Do::Refuse { caller, is_busy } => match self.waiting(view, lock, caller) {
+                Some(person) => {
+                    let Person::Waits { left, .. } = self.people[person] else { return };
+                    self.people[person] = Person::Away(left);
+                    if is_busy && view.plan(self.number, person).patience == Patience::Waits {
+                        self.violate("busy", format!("caller {caller} waits, and is told so"));
+                    }
+                }
+                None => self.violate("one answer", format!("a refusal for caller {caller}")),
+            },
+            Do::GiveUp { place } => {
+                let Some(spot) = self.spot_mut(lock, place) else { return };
+                spot.is_given_up = true;
+                if let Some(status) = &mut spot.status {
+                    status.release();
+                }
+            }
+            Do::Prove { place } => self.proving.push((lock, place)),
+            Do::Wanted { place, is_wanted } => {
+                if let Some(spot) = self.spot_mut(lock, place) {
+                    spot.is_wanted = is_wanted;
+                }
+            }
+            Do::Over { turn } => {
+                if self.turn(lock, turn).is_none_or(|turn| turn.holds > 0) {
+                    self.violate("own turn", format!("turn {turn} is over, and is held or unknown"));
+                }
+                self.turns.retain(|granted| (granted.lock, granted.turn) != (lock, turn));
+            }
+            Do::Nothing => {}
+        }
+    }
+
+    /// The person that waits for the answer to this call.
+    fn waiting(&self, view: View<'_>, lock: usize, call: u64) -> Option<usize> {
+        (0..self.people.len()).find(|person| {
+            let waits = matches!(self.people[*person], Person::Waits { caller, .. } if caller == call);
+            waits && view.plan(self.number, *person).lock == lock
+        })
+    }
+
+    fn begin(
+        &mut self,
+        view: View<'_>,
+        lock: usize,
+        place: u64,
+        caller: u64,
+        tried_before: bool,
+        within: Option<&str>,
+    ) {
+        let Some(person) = self.waiting(view, lock, caller) else {
+            return self.violate("begins", format!("an attempt for caller {caller}, who does not wait"));
+        };
+        let patience = view.plan(self.number, person).patience;
+        let want = Want::new(super::crowd::PATH, view.gathering.locks[lock].0);
+        let name = within.and_then(|path| path.rsplit('/').next()).map(str::to_owned);
+        let patience_within = if name.is_some() { Patience::Waits } else { patience };
+        let mut attempt = (view.machine.contender)(&[want], name.clone(), patience_within);
+        if tried_before {
+            attempt.handle_tried_before();
+        }
+        self.spots.push(Spot {
+            lock,
+            place,
+            attempt,
+            watches: Vec::new(),
+            tries: patience == Patience::TriesOnce,
+            within: name,
+            has_set_out: false,
+            status: None,
+            node: String::new(),
+            was_refused: false,
+            is_given_up: false,
+            has_heard_of_loss: false,
+            has_left: false,
+            is_kept: false,
+            is_wanted: false,
+            since_wanted: None,
+            was_taken: false,
+            is_unsettled: false,
+            latest_call: 0,
+        });
+        if patience == Patience::TriesOnce {
+            self.make_way(view, lock);
+        }
+    }
+
+    /// Gives up what nobody uses, for a try.
+    fn make_way(&mut self, view: View<'_>, lock: usize) {
+        let kept: Vec<_> =
+            self.spots.iter().filter(|spot| spot.is_kept).map(|spot| (spot.lock, spot.place)).collect();
+        let sorts: Vec<_> = kept.iter().map(|(lock, _)| view.gathering.locks[*lock].0).collect();
+        for at in (view.machine.rules.kept)(&sorts, view.gathering.locks[lock].0) {
+            self.locks[kept[at].0].give_up_idle(kept[at].1);
+        }
+    }
+
+    /// Begins the attempts that need not wait for a release.
+    fn set_out(&mut self, view: View<'_>) {
+        for at in 0..self.spots.len() {
+            let spot = &self.spots[at];
+            if spot.has_set_out || spot.is_given_up || spot.tries && self.is_being_released(view, spot.lock) {
+                continue;
+            }
+            self.enter(at);
+        }
+    }
+
+    fn is_being_released(&self, view: View<'_>, lock: usize) -> bool {
+        let sort = view.gathering.locks[lock].0;
+        let idle = self.spots.iter().any(|spot| {
+            let excludes = Want::new("", view.gathering.locks[spot.lock].0).excludes(&Want::new("", sort));
+            spot.is_kept && spot.status == Some(Status::Releasing) && excludes
+        });
+        idle || !(view.machine.rules.releases)(&self.held(view.gathering), sort).is_empty()
+    }
+
+    /// An attempt gets a session.
+    fn enter(&mut self, at: usize) {
+        self.serial += 1;
+        let mark = (u128::from(self.serial) << 8) + self.number as u128 + 1;
+        let spot = &mut self.spots[at];
+        spot.has_set_out = true;
+        spot.attempt.handle_session(self.session, TIMEOUT / 10, mark.reverse_bits());
+    }
+
+    fn grant(&mut self, view: View<'_>, lock: usize, turn: u64, place: u64, owner: u8, is_bound: bool) {
+        self.turns.push(Granted { lock, turn, place, owner, is_bound, holds: 0 });
+        let in_a_row = view.gathering.locks[lock].1.turns;
+        let latest_call = self.people.iter().map(|person| match person {
+            Person::Waits { caller, .. } | Person::Holds { caller, .. } => *caller,
+            Person::Away(_) => 0,
+        });
+        let latest_call = latest_call.max().unwrap_or(0);
+        let Some(spot) = self.spot_mut(lock, place) else {
+            return self.violate("passed on", format!("place {place} is taken, and it is gone"));
+        };
+        let again = std::mem::replace(&mut spot.was_taken, true);
+        if !again {
+            spot.latest_call = latest_call;
+        }
+        spot.since_wanted = spot.since_wanted.map(|taken| taken + u8::from(again));
+        // One had it when the process was told.
+        let are_too_many = spot.since_wanted.is_some_and(|taken| u32::from(taken) >= in_a_row) && again;
+        let (is_held, is_unsettled, is_given_up) =
+            (spot.status == Some(Status::Held), spot.is_unsettled, spot.is_given_up);
+        if are_too_many {
+            self.violate("turns", format!("place {place} is taken more than {in_a_row} times in a row"));
+        }
+        if again && (!is_held || is_given_up) {
+            self.violate("passed on", format!("place {place} is taken after its end"));
+        }
+        if is_unsettled {
+            self.violate("unsettled", format!("place {place} is taken while a write may be under way"));
+        }
+    }
+
+    fn hold(&mut self, lock: usize, turn: u64) {
+        match self.turn_mut(lock, turn) {
+            Some(granted) => granted.holds += 1,
+            None => self.violate("own turn", format!("turn {turn} was never granted")),
+        }
+    }
+
+    /// Of those who wait, the first comes first. One that shares a turn of its own does not count.
+    fn judge_order(&mut self, view: View<'_>, lock: usize, granted: u64, is_first: bool) {
+        let sort = Want::new("", view.gathering.locks[lock].0);
+        let is_ahead = |person: usize| match self.people[person] {
+            Person::Waits { caller, .. } => {
+                let plan = view.plan(self.number, person);
+                plan.lock == lock && plan.patience == Patience::Waits && caller < granted
+            }
+            _ => false,
+        };
+        let is_exclusive = sort.excludes(&sort);
+        if let Some(person) = (0..self.people.len()).find(|it| is_exclusive && is_first && is_ahead(*it)) {
+            self.violate("order", format!("caller {granted} comes before person {person}"));
+        }
+    }
+
+    /// Lets the attempts say what they have to say, and send what they have to send.
+    pub(crate) fn poll(&mut self, view: View<'_>) {
+        let mut at = 0;
+        while at < self.spots.len() {
+            let spot = &mut self.spots[at];
+            let (lock, place) = (spot.lock, spot.place);
+            if let Some(verdict) = spot.attempt.poll_verdict() {
+                self.hear(view, at, verdict);
+                at = 0;
+                continue;
+            }
+            let may_send = !self.flights.iter().any(|flight| (flight.lock, flight.place) == (lock, place));
+            let spot = &mut self.spots[at];
+            if let Some(operations) = may_send.then(|| spot.attempt.poll_flight()).flatten() {
+                if !spot.attempt.keeps_watch() {
+                    spot.watches.clear();
+                }
+                self.flights.push_back(Flight { lock, place, operations, sent: view.now, outcomes: None });
+            }
+            at += 1;
+        }
+        self.end(view);
+    }
+
+    fn hear(&mut self, view: View<'_>, at: usize, verdict: Told) {
+        let Told::Lock(verdict) = verdict else { return };
+        let spot = &mut self.spots[at];
+        let (lock, place) = (spot.lock, spot.place);
+        match verdict {
+            Verdict::Granted { nodes, .. } => {
+                spot.status = Some(if spot.is_given_up { Status::Releasing } else { Status::Held });
+                spot.node = nodes[0].clone();
+                self.call(lock, |callers, trust| callers.handle_entered(place, trust, view.now));
+            }
+            Verdict::Failed(refusal) => {
+                spot.was_refused = true;
+                match refusal {
+                    Refusal::Busy => self.locks[lock].handle_busy(place),
+                    _ => self.locks[lock].handle_failed(place),
+                }
+            }
+            Verdict::Wanted => {
+                spot.since_wanted = spot.since_wanted.or(Some(0));
+                self.locks[lock].handle_wanted(place);
+            }
+            Verdict::Deleted => {
+                if let Some(status) = &mut spot.status {
+                    status.lose(LossReason::NodeDeleted);
+                }
+            }
+        }
+        self.act(view, None);
+    }
+
+    /// Forgets the attempts of which nothing is left.
+    fn end(&mut self, view: View<'_>) {
+        let flies = |spot: &Spot| {
+            self.flights.iter().any(|flight| (flight.lock, flight.place) == (spot.lock, spot.place))
+        };
+        let is_over = |spot: &Spot| {
+            let has_ended = spot.has_left || spot.was_refused;
+            has_ended && !flies(spot) && (spot.attempt.is_gone() || !spot.has_set_out)
+        };
+        let Some(at) = self.spots.iter().position(is_over) else { return };
+        let mut spot = self.spots.remove(at);
+        let since = spot.attempt.busy_since();
+        if let Some(since) = since {
+            let watch = spot.watches.pop();
+            let lock = spot.lock;
+            self.memory = Some(Recollection { lock, session: self.session, since, watch, is_told: false });
+        }
+        let remembered = since.map(|since| (self.session, since));
+        self.locks[spot.lock].handle_ended(spot.place, remembered, view.now);
+        self.act(view, None);
+    }
+
+    /// Whether the task of this attempt has to leave.
+    pub(crate) fn must_leave(spot: &Spot) -> bool {
+        !spot.has_left && !spot.was_refused && (spot.is_given_up || spot.has_heard_of_loss)
+    }
+
+    pub(crate) fn withdraw(&mut self, view: View<'_>, at: usize) {
+        let spot = &mut self.spots[at];
+        let (lock, place) = (spot.lock, spot.place);
+        spot.has_left = true;
+        spot.attempt.handle_end();
+        self.poll(view);
+        self.locks[lock].handle_left(place, view.now);
+        self.act(view, None);
+    }
+
+    /// Whether the task of this attempt has yet to learn of a loss.
+    pub(crate) fn has_loss_to_hear(spot: &Spot) -> bool {
+        matches!(spot.status, Some(Status::Lost(_))) && !spot.has_heard_of_loss
+    }
+
+    pub(crate) fn hear_of_loss(&mut self, view: View<'_>, at: usize) {
+        let spot = &mut self.spots[at];
+        spot.has_heard_of_loss = true;
+        let (lock, place) = (spot.lock, spot.place);
+        self.locks[lock].handle_lost(place);
+        self.act(view, None);
+    }
+
+    /// A hold is lost: its lease has lapsed.
+    pub(crate) fn lose(&mut self, at: usize) {
+        if let Some(status) = &mut self.spots[at].status {
+            status.lose(LossReason::LeaseLapsed);
+        }
+    }
+
+    /// Replies arrive, or nothing is known of them.
+    pub(crate) fn receive(&mut self, view: View<'_>, is_known: bool) {
+        let Some(flight) = self.flights.pop_front() else { return };
+        let count = flight.operations.len();
+        let outcomes = flight.outcomes.filter(|_| is_known).unwrap_or(vec![Outcome::Unknown; count]);
+        if let Some(spot) = self.spot_mut(flight.lock, flight.place) {
+            if !is_known {
+                spot.watches.clear();
+            }
+            spot.attempt.handle_replies(outcomes, flight.sent, view.now());
+        }
+        self.act(view, None);
+    }
+
+    /// A watch of this attempt fires.
+    pub(crate) fn tell(&mut self, view: View<'_>, at: usize) {
+        let spot = &mut self.spots[at];
+        let Some((event, _)) = spot.watches.iter().find_map(|watch| watch.fired) else { return };
+        spot.watches.clear();
+        spot.attempt.handle_watch(event, view.now());
+        self.act(view, None);
+    }
+
+    pub(crate) fn tell_memory(&mut self, view: View<'_>) {
+        let Some(memory) = &mut self.memory else { return };
+        memory.is_told = true;
+        memory.watch = None;
+        self.locks[memory.lock].handle_watch();
+        self.act(view, None);
+    }
+
+    pub(crate) fn resume(&mut self, view: View<'_>, at: usize) {
+        let attempt = &mut self.spots[at].attempt;
+        let until = attempt.poll_timeout().unwrap_or_default();
+        attempt.handle_timeout(until);
+        self.act(view, None);
+    }
+
+    /// A check comes back.
+    pub(crate) fn check(&mut self, view: View<'_>, is_answered: bool) {
+        let (lock, place) = self.proving.remove(0);
+        self.is_unproven &= !is_answered;
+        self.call(lock, |callers, trust| callers.handle_checked(place, trust, view.now));
+        self.act(view, None);
+    }
+
+    pub(crate) fn time_out(&mut self, view: View<'_>, lock: usize) {
+        self.call(lock, |callers, trust| callers.handle_timeout(trust, view.now));
+        self.act(view, None);
+    }
+
+    pub(crate) fn desert(&mut self, view: View<'_>) {
+        self.is_deserted = true;
+        self.locks.iter_mut().for_each(|lock| lock.handle_deserted());
+        self.act(view, None);
+    }
+
+    /// Its client is closed, and with it the session.
+    pub(crate) fn close(&mut self, view: View<'_>, ensemble: &mut Ensemble) {
+        let session = self.session;
+        ensemble.delete(|_, child| child.owner.session == session);
+        self.is_deserted = true;
+        self.flights.clear();
+        self.locks.iter_mut().for_each(|lock| lock.handle_closed());
+        for spot in &mut self.spots {
+            spot.watches.clear();
+            spot.attempt.handle_session_over();
+            spot.attempt.handle_end();
+            if let Some(status) = &mut spot.status {
+                status.abandon();
+            } else if !spot.is_given_up && !spot.was_refused {
+                (spot.was_refused, spot.has_set_out) = (true, true);
+                self.locks[spot.lock].handle_failed(spot.place);
+            }
+        }
+        self.act(view, None);
+    }
+
+    /// Its session ends, and the next one begins.
+    pub(crate) fn expire(&mut self, view: View<'_>, ensemble: &mut Ensemble) {
+        let session = self.session;
+        ensemble.delete(|_, child| child.owner.session == session);
+        self.session += 1;
+        self.flights.clear();
+        self.locks.iter_mut().for_each(|lock| lock.open(view.now));
+        for at in 0..self.spots.len() {
+            let spot = &mut self.spots[at];
+            if let Some(status) = &mut spot.status {
+                if !status.lose(LossReason::SessionExpired) && *status == Status::Releasing {
+                    *status = Status::Released;
+                }
+            }
+            spot.watches.clear();
+            if spot.has_set_out && !spot.attempt.is_gone() {
+                spot.attempt.handle_session_over();
+                if spot.attempt.is_idle() {
+                    self.enter(at);
+                }
+            }
+        }
+        self.act(view, None);
+    }
+
+    /// Checks that a holder knows of those who have come since, while nobody does anything but hold.
+    pub(crate) fn check_told(&self, view: View<'_>) -> Result<(), Violation> {
+        for spot in self.spots.iter().filter(|spot| spot.status == Some(Status::Held) && !spot.is_wanted) {
+            let sort = Want::new("", view.gathering.locks[spot.lock].0);
+            let waits = |person: usize| match self.people[person] {
+                Person::Waits { caller, .. } => {
+                    let is_same = view.plan(self.number, person).lock == spot.lock;
+                    is_same && (spot.is_kept || caller > spot.latest_call)
+                }
+                _ => false,
+            };
+            let is_used = (0..self.people.len()).any(|person| {
+                self.holding(view, person)
+                    .is_some_and(|other| (other.lock, other.place) == (spot.lock, spot.place))
+            });
+            if is_used && sort.excludes(&sort) && (0..self.people.len()).any(waits) {
+                let detail =
+                    format!("process {}: the holder of {} does not know who waits", self.number, spot.place);
+                return Err(Violation { property: "wanted", detail });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that nobody waits any more, and that nothing is left but a node that lingers.
+    pub(crate) fn check_end(&self, gathering: &Gathering) -> Result<(), Violation> {
+        let violation = |property, detail: String| {
+            Err(Violation { property, detail: format!("process {}: {detail}", self.number) })
+        };
+        if let Some(person) = self.people.iter().position(|person| matches!(person, Person::Waits { .. })) {
+            return violation("lost wake-up", format!("person {person} waits, and nothing happens any more"));
+        }
+        let may_linger = |spot: &Spot| {
+            let is_kept = self.locks[spot.lock].kept() == Some(spot.place) && spot.is_kept;
+            is_kept
+                && spot.status == Some(Status::Held)
+                && gathering.locks[spot.lock].1.lingers
+                && !self.is_deserted
+        };
+        if let Some(spot) = self.spots.iter().find(|spot| !may_linger(spot)) {
+            return violation("nothing owed", format!("place {} of lock {} is left", spot.place, spot.lock));
+        }
+        if let Some(turn) = self.turns.first() {
+            return violation("nothing owed", format!("turn {} of lock {} is left", turn.turn, turn.lock));
+        }
+        let is_used = |lock: &&Box<dyn Company>| !lock.is_unused() && lock.kept().is_none();
+        match self.locks.iter().find(is_used) {
+            Some(lock) => violation("nothing owed", format!("{lock:?}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether all who have this place have it by one turn.
+    pub(crate) fn has_one_turn(&self, spot: &Spot) -> bool {
+        let is_its = |turn: &&Granted| turn.holds > 0 && (turn.lock, turn.place) == (spot.lock, spot.place);
+        self.turns.iter().filter(is_its).count() == 1
+    }
+
+    pub(crate) fn is_within(spot: &Spot, node: &str) -> bool {
+        spot.within.as_deref().is_some_and(|name| node.ends_with(name))
+    }
+}
+
+/// It is the same in all states of a world.
+pub(crate) type Shared = Rc<Gathering>;

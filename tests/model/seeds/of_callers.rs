@@ -1,0 +1,234 @@
+//! Bugs that show among the callers of one process.
+
+use super::{CALLERS, HELD, KEPT, PLACES, Seed, TRIES, edit, seed};
+
+pub(super) const SEEDS: &[Seed] = &[
+    seed(
+        "callers",
+        "callers: one is answered twice",
+        &[edit(
+            PLACES,
+            "if let Some(caller) = place.caller {\n                self.answer(caller.id, Answer::Failed);\n            }\n            self.begin_next(false);",
+            "self.answer(super::CallerId(self.last_caller), Answer::Failed);\n            self.begin_next(false);",
+        )],
+    ),
+    seed(
+        "callers",
+        "callers: one that waited for a grant of its own, too",
+        &[edit(
+            CALLERS,
+            "            if !shares(&other.call) {\n                self.waiting.push_back(other);\n                continue;\n            }",
+            "            let shares = shares(&other.call);\n            self.waiting.push_back(other.clone());\n            if !shares {\n                continue;\n            }",
+        )],
+    ),
+    seed(
+        "callers",
+        "callers: one that has gone keeps its node",
+        &[edit(CALLERS, "            _ => self.give_up(id),", "            _ => {}")],
+    ),
+    seed(
+        "callers",
+        "callers: a place for one that has gone",
+        &[edit(CALLERS, "            self.waiting.remove(at);\n", "")],
+    ),
+    seed(
+        "callers",
+        "callers: the second is the heir",
+        &[edit(CALLERS, "let heir = self.waiting.pop_front();", "let heir = self.waiting.pop_back();")],
+    ),
+    seed(
+        "callers",
+        "callers: those of other processes are not told of",
+        &[edit(
+            KEPT,
+            "if turns.is_some_and(Turns::handle_wanted) {\n            return self.give_up(place);\n        }",
+            "let _ = turns;",
+        )],
+    ),
+    seed(
+        "callers",
+        "callers: the holder is not told of those who wait",
+        &[edit(KEPT, "self.set_wanted(kept, is_wanted);", "let _ = is_wanted;")],
+    ),
+    seed(
+        "callers",
+        "callers: a holder is not told of one who comes",
+        &[edit(CALLERS, "self.set_wanted(place, true);", "let _ = place;")],
+    ),
+    seed(
+        "callers",
+        "callers: taken though it was given up",
+        &[
+            edit(
+                KEPT,
+                "if turns.is_idle() {\n            turns.handle_end();\n            self.give_up(place);",
+                "if turns.is_idle() {\n            self.actions.push_back(Action::GiveUp { place });",
+            ),
+            edit(
+                KEPT,
+                "trust(kept) == Trust::Known && self.kept_turns_mut()",
+                "trust(kept) != Trust::Unproven && self.kept_turns_mut()",
+            ),
+        ],
+    ),
+    seed(
+        "callers",
+        "callers: taken though it is lost",
+        &[edit(
+            KEPT,
+            "trust(kept) == Trust::Known && self.kept_turns_mut()",
+            "trust(kept) != Trust::Unproven && self.kept_turns_mut()",
+        )],
+    ),
+    seed(
+        "callers",
+        "callers: taken unconfirmed",
+        &[edit(
+            KEPT,
+            "trust(kept) == Trust::Known && self.kept_turns_mut()",
+            "trust(kept) != Trust::Over && self.kept_turns_mut()",
+        )],
+    ),
+    seed(
+        "callers",
+        "callers: writers take a node together",
+        &[edit(PLACES, "Turns::new(passing, is_shared)", "Turns::new(passing, true)")],
+    ),
+    seed(
+        "callers",
+        "callers: the next writer has the node beside a reader",
+        &[edit(
+            KEPT,
+            "            place.end_turns();\n        }\n        // Those",
+            "            let _ = place;\n        }\n        // Those",
+        )],
+    ),
+    seed(
+        "callers",
+        "callers: a turn too many",
+        &[
+            edit(
+                PLACES,
+                "Turns::new(passing, is_shared)",
+                "Turns::new(Passing { turns: passing.turns + 1, ..passing }, is_shared)",
+            ),
+            edit(PLACES, "use crate::turns::Turns;", "use crate::turns::{Passing, Turns};"),
+        ],
+    ),
+    seed(
+        "callers",
+        "callers: nobody begins when a node is left",
+        &[
+            edit(PLACES, "self.begin_next(was_granted);", "let _ = was_granted;"),
+            edit(
+                PLACES,
+                "                self.answer(caller.id, Answer::Failed);\n            }\n            self.begin_next(false);",
+                "                self.answer(caller.id, Answer::Failed);\n            }",
+            ),
+        ],
+    ),
+    seed(
+        "callers",
+        "callers: held back for ever",
+        &[edit(
+            CALLERS,
+            "        if self.holds_back.is_some_and(|until| now >= until) {\n            self.holds_back = None;\n        }\n",
+            "",
+        )],
+    ),
+    seed(
+        "callers",
+        "callers: nobody begins after a refusal",
+        &[edit(PLACES, "self.entering.filter(|entering| *entering != id)", "self.entering")],
+    ),
+    seed(
+        "callers",
+        "callers: a check leads to nothing",
+        &[edit(
+            KEPT,
+            "self.checking.handle_answer(now);\n        }\n        self.pass_on(trust);",
+            "self.checking.handle_answer(now);\n        }\n        let _ = trust;",
+        )],
+    ),
+    seed(
+        "callers",
+        "callers: a node stays for one that has gone",
+        &[edit(CALLERS, "            self.leave_untaken();\n            return;", "            return;")],
+    ),
+    seed(
+        "callers",
+        "callers: a node lingers for a client that nobody has",
+        &[edit(KEPT, "(is_over || is_deserted)", "is_over")],
+    ),
+    seed(
+        "callers",
+        "callers: a write lands under the next hold",
+        &[edit(KEPT, "!is_held || !is_latest || is_unsettled", "!is_held || !is_latest")],
+    ),
+    seed(
+        "callers",
+        "callers: a try is told of a session before",
+        &[edit(TRIES, "open.session == self.session && ", "")],
+    ),
+    seed(
+        "callers",
+        "callers: a try hears no watch",
+        &[edit(TRIES, "self.remembered.take().is_some()", "false && self.remembered.take().is_some()")],
+    ),
+    seed(
+        "callers",
+        "callers: a try believes what is old",
+        &[edit(
+            TRIES,
+            "if open.is_some_and(|open| remembered.is_good(open, now)) {",
+            "if open.is_some() && now >= Moment::default() {",
+        )],
+    ),
+    seed(
+        "callers",
+        "callers: an owner waits for itself unseen",
+        &[edit(HELD, "(true, true) => Own::Deadlock { held },", "(true, true) => Own::InTheWay,")],
+    ),
+    seed(
+        "callers",
+        "callers: two calls of an owner wait for each other",
+        &[edit(
+            CALLERS,
+            "let shares = |other: &Call<O>| call.is_reentrant && other",
+            "let shares = |other: &Call<O>| !call.is_reentrant && other",
+        )],
+    ),
+    seed(
+        "callers",
+        "callers: one owner shares the turn of another",
+        &[edit(
+            CALLERS,
+            "other.is_reentrant && other.owner == owner;",
+            "other.is_reentrant && call.is_reentrant;",
+        )],
+    ),
+    seed(
+        "callers",
+        "callers: a turn is over while its owner has it",
+        &[edit(PLACES, "turn.place == id && turn.holds == 0;", "turn.place == id;")],
+    ),
+    seed(
+        "callers",
+        "callers: the first release is the last",
+        &[edit(KEPT, "if self.turns[at].holds > 0 {", "if self.turns[at].holds > usize::MAX - 1 {")],
+    ),
+    seed(
+        "callers",
+        "callers: more nodes than a lock can have",
+        &[edit(CALLERS, "let is_full = self.attempts >= self.width.attempts();", "let is_full = false;")],
+    ),
+    seed(
+        "callers",
+        "callers: waits behind what it could take",
+        &[edit(
+            CALLERS,
+            "self.kept_turns().is_some_and(|turns| !turns.is_spent())",
+            "self.kept_turns().is_some()",
+        )],
+    ),
+];
