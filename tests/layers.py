@@ -14,7 +14,6 @@ import typing
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CRATES = ("zklock-core", "zklock-core/machine", "zklock-ffi", "zklock-py", "zklock-cli", "zklock-testkit")
-CRATES = tuple(crate for crate in CRATES if crate != "zklock-core")  # Delete this line when the core's picture is true.
 
 Module = typing.Tuple[str, ...]  # its names below the crate: () is lib.rs or main.rs
 TEXT_OR_COMMENT = re.compile(

@@ -62,37 +62,51 @@
 //!
 //! # Layers
 //!
-//! Data flows one way. A module knows only those below it.
+//! Data flows one way: a module imports from lower lines, or from its own, and never in a circle.
 //!
 //! ```text
-//!  face                                              what the C and Python layers need
-//!  blocking                                          the same for threads
-//!  threads                                           the I/O thread, and how other threads wait for it
-//!  mutex   rwlock   semaphore   all   any            the kinds of lock; each only makes claims
-//!  election   exclusive   barrier   double_barrier   and the two kinds of barrier
-//!  client   spec   lock   hold   guarded   token     the public API
-//!  diagnose   handshake   probe                      why no session could be opened
-//!  connection                                        how a client is connected
-//!  session_key   guardian                            ends the session of a dead process; starts the process that does so
-//!  contenders   observe   browse                     who holds and waits for locks, and where
-//!  local_queue   held_at                             one process's queue in front of a lock, and what it holds
-//!  acquisition   guard   remembered                  one attempt to hold a lock; foreign contenders; who was ahead of it
-//!  double_barrier::membership                        one member of a double barrier
-//!  driver                                            runs any machine, owns its nodes
-//!  set                                               whether a set of locks holds
-//!  ask                                               questions to the ensemble, repeated until it answers
-//!  pool   heartbeat                                  sessions that follow one another, connected and kept alive
-//!  session                                           one session: its lease, its holds
-//!  node_data                                         the data of our nodes
-//!  zookeeper -> ensemble                             the client library, behind a narrow trait; `fake` in tests
-//!  options   tls   path                              how and where to connect, checked
-//!  credentials   kerberos   access                   who we log in as, and who may use what we create
-//!  level                                             what servers of each version can do
-//!  prometheus -> stats -> histogram                  the counters, and their text format
-//!  leaving                                           what a call that fails leaves at the servers
-//!  progress   owner   wait   error                   the progress of attempts, owners of locks, waits and errors
-//!  clock   platform   sync   files   parts   sockets time, randomness, mutexes, files that may change, rows of bytes, sockets
-//!  zklock_machine                                    the algorithm, pure: a crate of its own
+//! .          face                                       what the C and Python layers need
+//! blocking   client                                     the public API for threads
+//!            lock observer barrier double_barrier member
+//!            hold loss wanted watch connector lazy
+//! threads    call fork_safe log                         the I/O thread, and how other threads wait for it
+//!            io wait interrupt
+//!            descriptors thread fork park
+//! operator   observe                                    who holds and waits; the counters as text
+//!            contenders prometheus
+//! client     client                                     the public API: a client makes locks and barriers
+//!            lock barrier double_barrier member membership
+//!            spec                                       how a lock is described
+//!            all any semaphore                          rules about the claims of some kinds
+//! attempt    local_queue held_at                        one process's queue in front of a lock; what it holds at a path
+//!            acquisition                                one attempt to hold a lock
+//!            remembered driver guard set                runs any machine; foreign contenders; whether a set holds
+//!            shared                                     what the handles of a client share
+//! hold       hold                                       what a holder has
+//!            guarded wanted
+//!            grant
+//!            loss released token
+//! session    guardian connection diagnose               ends the session of a dead process; how a client is connected
+//!            ask                                        questions to the servers, repeated until they answer
+//!            pool                                       sessions that follow one another
+//!            session_keeper tie heartbeat slot
+//!            session                                    one session: its lease, its holds
+//!            session_key holding lateness refusals seeing
+//!            marked attempt_marks followers nodes
+//! zookeeper  handshake probe                            why a server opens no session
+//!            connecting                                 the client library, one connection at a time
+//!            zookeeper password login spawning
+//!            operations servers connection encryption
+//!            checks doubts serving silence
+//!            answers paths rights
+//!            node_data                                  the data of our nodes
+//!            ensemble                                   the narrow trait in front of the client library
+//! connect    options                                    how and where to connect, checked
+//!            tls credentials access
+//!            kerberos path level
+//! base       progress leaving files                     what all others may use
+//!            stats histogram attempts
+//!            clock error owner parts platform sockets sync wait
 //! ```
 
 #![forbid(unsafe_code)]
