@@ -192,7 +192,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Fails like [`Client::guard`](crate::Client::guard) does, and as [this module](self#errors) says. A client
+    /// Fails like [`Client::guard`](crate::Client::guard) does, and as [this module](crate::blocking#errors) says. A client
     /// that has not connected yet also fails like [`connect`](Self::connect) does.
     ///
     /// # Examples
@@ -369,7 +369,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Fails like [`Client::set_limit`](crate::Client::set_limit) does, and as [this module](self#errors) says. A client
+    /// Fails like [`Client::set_limit`](crate::Client::set_limit) does, and as [this module](crate::blocking#errors) says. A client
     /// that has not connected yet also fails like [`connect`](Self::connect) does.
     pub fn set_limit(&self, path: &str, limit: u32) -> Result<(), Error> {
         let client = self.connector.connect(Wait::Forever, None)?;

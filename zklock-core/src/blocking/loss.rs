@@ -6,7 +6,7 @@ use crate::threads::fork_safe::ForkSafe;
 use crate::threads::interrupt::Interrupt;
 use std::time::Duration;
 
-/// The loss of a [`Hold`], which can be waited for. It does not keep the hold.
+/// The loss of a [`Hold`](super::Hold), which can be waited for. It does not keep the hold.
 ///
 /// # Examples
 ///

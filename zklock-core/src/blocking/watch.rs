@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use tokio::task::AbortHandle;
 
-/// Keeps a callback registered. Dropping it ends that. See [`Hold::on_lost`] and
+/// Keeps a callback registered. Dropping it ends that. See [`Hold::on_lost`](super::Hold::on_lost) and
 /// [`Client::on_connection`](super::Client::on_connection).
 #[must_use = "dropping it ends the watch"]
 pub struct Watch {

@@ -79,7 +79,7 @@ impl Barrier {
     /// # }
     /// ```
     pub async fn set(&self) -> Result<bool, Error> {
-        let data = node_data::of(&self.client.pool.identity()).to_vec();
+        let data = node_data::of(self.client.pool.identity()).to_vec();
         let create = Write::Create { path: self.path.to_string(), data };
         self.write(create, true).await
     }

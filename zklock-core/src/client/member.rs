@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// A member inside a [`DoubleBarrier`]. Dropping it leaves in the background, without waiting for the others.
+/// A member inside a [`DoubleBarrier`](crate::DoubleBarrier). Dropping it leaves in the background, without waiting for the others.
 #[must_use = "a member is within the barrier only as long as it is kept: dropping it leaves"]
 pub struct Member {
     pub(super) client: Handle,

@@ -156,7 +156,7 @@ impl LockSpec {
     /// Sets the node that stores the number of permits, in the format of Curator's `SharedCount`. While it does not
     /// exist, the limit given to [`semaphore`](Self::semaphore) applies. Default: no such node.
     ///
-    /// Every waiter notices when the number changes. [`Client::set_limit`] writes it.
+    /// Every waiter notices when the number changes. [`Client::set_limit`](crate::Client::set_limit) writes it.
     #[must_use]
     pub fn limit_at(mut self, path: &str) -> Self {
         self.limit_at = Some(path.to_owned());
