@@ -98,7 +98,7 @@ impl LockSpec {
         }
     }
 
-    /// Describes a [mutex](Client::mutex).
+    /// Describes a [mutex](crate::Client::mutex).
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl LockSpec {
         Self::at(path, Kind::Mutex)
     }
 
-    /// Describes the [read side](Client::read) of a read/write lock.
+    /// Describes the [read side](crate::Client::read) of a read/write lock.
     ///
     /// # Errors
     ///
@@ -117,7 +117,7 @@ impl LockSpec {
         Self::at(path, Kind::Read)
     }
 
-    /// Describes the [write side](Client::write) of a read/write lock.
+    /// Describes the [write side](crate::Client::write) of a read/write lock.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl LockSpec {
         Self::at(path, Kind::Write)
     }
 
-    /// Describes a [semaphore](Client::semaphore) with `limit` permits.
+    /// Describes a [semaphore](crate::Client::semaphore) with `limit` permits.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl LockSpec {
         self
     }
 
-    /// Describes the leadership of an [election](Client::election).
+    /// Describes the leadership of an [election](crate::Client::election).
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl LockSpec {
         Self::at(path, Kind::Election)
     }
 
-    /// Describes an [exclusive lock](Client::exclusive).
+    /// Describes an [exclusive lock](crate::Client::exclusive).
     ///
     /// # Errors
     ///
@@ -181,7 +181,7 @@ impl LockSpec {
         Self::at(path, Kind::Exclusive)
     }
 
-    /// Describes the [set](Client::all) of these locks. They keep their own options, except that only the set as a
+    /// Describes the [set](crate::Client::all) of these locks. They keep their own options, except that only the set as a
     /// whole is reentrant or not.
     ///
     /// # Errors
@@ -214,7 +214,7 @@ impl LockSpec {
         all::invalid(&path, "all of them must come from the client that makes the set")
     }
 
-    /// Describes a lock that stands for [any one](Client::any) of these. They keep their own options; the choice has none.
+    /// Describes a lock that stands for [any one](crate::Client::any) of these. They keep their own options; the choice has none.
     ///
     /// # Errors
     ///
