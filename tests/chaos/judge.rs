@@ -67,6 +67,11 @@ impl Claim {
         self.worker == other.worker && self.node == other.node
     }
 
+    /// Its number in the queue, which its node's name ends with.
+    fn number(&self) -> Option<i64> {
+        self.node.get(self.node.len().checked_sub(10)?..)?.parse().ok()
+    }
+
     fn text(&self) -> String {
         let [begin, end] = [self.begin, self.end].map(|time| time / 1_000);
         format!(
@@ -91,7 +96,8 @@ pub(crate) struct Violation {
     pub(crate) what: What,
     /// The workers concerned.
     pub(crate) workers: Vec<String>,
-    /// The claim among them with the lowest token or, if there are no tokens, the one that began first.
+    /// The claim among them with the lowest token. If not all have tokens, the one with the lowest number in the queue, or
+    /// else the one that began first.
     pub(crate) stale: String,
     /// Whether an operator had deleted the node of the stale claim.
     pub(crate) is_by_operator: bool,
@@ -159,7 +165,9 @@ impl Judge {
         let shared = claims[0].end.min(claims[1].end);
         // The later holder's node may have been deleted as well, afterwards.
         claims.into_iter().any(|claim| {
-            let Some((begin, end)) = self.deleted.get(&claim.node).copied() else { return false };
+            // Peers promise nothing, and do not count for what the report says of it.
+            let deleted = self.deleted.get(&claim.node).copied().filter(|_| claim.token != 0);
+            let Some((begin, end)) = deleted else { return false };
             if shared < begin {
                 return false;
             }
@@ -227,7 +235,11 @@ impl Judge {
             return;
         }
         let all_have = claims.iter().all(|claim| claim.token != 0);
-        let order = |claim: &&&Claim| (if all_have { claim.token } else { 0 }, claim.begin);
+        let are_numbered = claims.iter().all(|claim| claim.number().is_some());
+        let order = |claim: &&&Claim| match claim.number().filter(|_| are_numbered) {
+            _ if all_have => (claim.token, claim.begin),
+            number => (number.unwrap_or_default(), claim.begin),
+        };
         let Some(stale) = claims.iter().min_by_key(order) else { return };
         let is_by_operator =
             self.deleted.get(&stale.node).is_some_and(|(begin, end)| stale.begin <= *end && *begin <= until);

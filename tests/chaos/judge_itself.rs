@@ -53,6 +53,21 @@ fn of_two_it_is_the_one_with_the_lower_token_that_claims_on_and_for_how_long_is_
 }
 
 #[test]
+fn without_tokens_it_is_the_one_with_the_lower_number_in_the_queue_that_claims_on() {
+    for (node, stale) in [("/a/x-lock-0000000007", "peer"), ("/a/x-lock-0000000009", "a"), ("-", "a")] {
+        let mut judge = Judge::default();
+        for (worker, token, node, begin) in [("a", 5, "/a/y-lock-0000000008", 10), ("peer", 0, node, 15)] {
+            let (worker, node) = (worker.to_owned(), node.to_owned());
+            let claim =
+                Claim { worker: worker.clone(), turn: 1, mode: Mode::Alone, token, node, begin, end: begin };
+            judge.begins(PATH, claim);
+            judge.goes_on(PATH, &worker, 1, 20);
+        }
+        assert_eq!(judge.violations[0].stale, stale, "{node}");
+    }
+}
+
+#[test]
 fn it_is_known_whether_an_operator_took_away_what_one_held_by() {
     for (deleted, is_by_operator) in [(5, false), (15, true)] {
         let mut judge = Judge::default();

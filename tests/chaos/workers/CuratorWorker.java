@@ -1,5 +1,6 @@
 import java.io.IOException;
 import java.io.OutputStream;
+import java.lang.reflect.Method;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -8,7 +9,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
-import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
@@ -33,6 +33,8 @@ final class CuratorWorker {
     private final AtomicInteger troubles = new AtomicInteger();
     private volatile boolean isOver;
     private long turn;
+    // Of the latest hold.
+    private String node = "-";
 
     /** A lock: acquires it within a time, and returns how to release it, or null. */
     private interface Taking {
@@ -125,7 +127,7 @@ final class CuratorWorker {
             say("lost", turn, System.nanoTime(), "listener");
             return;
         }
-        say("have", turn, 0, "-", System.nanoTime());
+        say("have", turn, 0, node, System.nanoTime());
         boolean isSlow = lock.contains(":/slow/"), isSwift = lock.contains(":/swift-");
         int longest = isSlow ? 3 * session : isSwift ? 1 : chance.nextInt(10) == 0 ? 200 : 5;
         long end = System.nanoTime() + chance.nextInt(longest * 1000 + 1) * 1000L;
@@ -159,15 +161,24 @@ final class CuratorWorker {
                 InterProcessSemaphoreV2 permits = new InterProcessSemaphoreV2(client, path, Integer.parseInt(kind.split("=")[1]));
                 return millis -> {
                     Lease lease = permits.acquire(millis, TimeUnit.MILLISECONDS);
-                    return lease == null ? null : () -> permits.returnLease(lease);
+                    if (lease == null) return null;
+                    node = path + "/leases/" + lease.getNodeName();
+                    return () -> permits.returnLease(lease);
                 };
             }
             default: throw new IllegalArgumentException(kind);
         }
     }
 
-    private static Taking simply(InterProcessLock lock) {
-        return millis -> lock.acquire(millis, TimeUnit.MILLISECONDS) ? lock::release : null;
+    private Taking simply(InterProcessMutex lock) {
+        return millis -> {
+            if (!lock.acquire(millis, TimeUnit.MILLISECONDS)) return null;
+            // Only subclasses may ask for it.
+            Method getLockPath = InterProcessMutex.class.getDeclaredMethod("getLockPath");
+            getLockPath.setAccessible(true);
+            node = (String) getLockPath.invoke(lock);
+            return lock::release;
+        };
     }
 
     public static void main(String[] words) throws IOException, InterruptedException {
