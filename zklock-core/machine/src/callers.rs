@@ -221,6 +221,17 @@ impl<O: Owner> Callers<O> {
         Some((place.id, place.caller.as_ref().map(|caller| caller.id)))
     }
 
+    /// Returns the caller that a place serves, which has no answer yet.
+    pub fn served_at(&self, place: PlaceId) -> Option<CallerId> {
+        self.place(place)?.caller.as_ref().map(|caller| caller.id)
+    }
+
+    /// Returns how many holds of a turn have not been released.
+    pub fn holds_of(&self, turn: TurnId) -> usize {
+        let at = self.turns.binary_search_by_key(&turn, |turn| turn.id);
+        at.map_or(0, |at| self.turns[at].holds)
+    }
+
     /// Whether any caller of this lock holds it.
     pub fn is_held(&self, trust: impl Fn(PlaceId) -> Trust) -> bool {
         let is_held = |place: &Place<O>| place.is_held() && trust(place.id) != Trust::Over;
