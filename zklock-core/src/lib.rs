@@ -78,9 +78,9 @@
 //!            lock barrier double_barrier member membership
 //!            spec                                       how a lock is described
 //!            all any semaphore                          rules about the claims of some kinds
-//! attempt    local_queue held_at                        one process's queue in front of a lock; what it holds at a path
+//! attempt    local_queue                                one process's queue in front of a lock
 //!            acquisition                                one attempt to hold a lock
-//!            remembered driver guard set                runs any machine; foreign contenders; whether a set holds
+//!            driver guard set members                   runs any machine; foreign contenders; sets; members of barriers
 //!            shared                                     what the handles of a client share
 //! hold       hold                                       what a holder has
 //!            guarded wanted

@@ -4,7 +4,6 @@ mod entry;
 
 use crate::attempt::driver::{Driver, SessionSource};
 use crate::attempt::guard;
-use crate::attempt::remembered::Remembered;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::progress::Progress;
 use crate::connect::level::Newer;
@@ -13,7 +12,7 @@ use crate::machine::claim::Claim;
 use crate::machine::contender::Contender;
 use crate::machine::drive::Machine;
 use crate::machine::name::{Name, mark_of_companion};
-use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
+use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use crate::machine::single::Single;
 use crate::machine::status::Status;
 use crate::session::holding::{Holding, Notice, Told};
@@ -44,6 +43,15 @@ pub(crate) struct Granted {
     pub(crate) session: Arc<Session>,
     pub(crate) holding: Arc<Holding>,
     pub(crate) czxid: i64,
+}
+
+/// What may be remembered of a lock that was busy.
+pub(crate) struct Busy {
+    pub(crate) session: i64,
+    /// When the request was sent that set the watch.
+    pub(crate) since: Moment,
+    /// Fires when the lock may be free.
+    pub(crate) watch: Pending<WatchEvent>,
 }
 
 /// How an attempt to enter ended without a grant.
@@ -180,10 +188,10 @@ impl Acquisition {
     }
 
     /// Returns, after it has left, what may be remembered of a lock that was busy.
-    pub(crate) fn remembered(&mut self) -> Option<Remembered> {
+    pub(crate) fn busy(&mut self) -> Option<Busy> {
         let since = self.driver.machine.busy_since()?;
         let watch = self.driver.take_watch()?;
-        Some(Remembered::new(self.driver.session()?, since, watch))
+        Some(Busy { session: self.driver.session()?.id(), since, watch })
     }
 
     /// Runs until the hold ends. Meanwhile it runs `beside`, which never ends by itself, and calls `wanted` if others
@@ -207,9 +215,7 @@ impl Acquisition {
             }
             match self.driver.machine.poll_verdict() {
                 Some(Verdict::Wanted) => {
-                    // Done first, or a holder that passes the node on would say that nobody waits.
                     wanted();
-                    holding.set_wanted(true);
                     continue;
                 }
                 Some(Verdict::Deleted) => session.lose(holding, LossReason::NodeDeleted),

@@ -1,10 +1,9 @@
 //! The local queue: the callers of one client that want the same lock.
 //!
-//! However many threads wait for a mutex, the ensemble sees at most two nodes of theirs: the holder's, and one queued ahead
-//! for the next caller. That one is created while the holder works, so that a hand-over within the process takes one round
-//! trip. If holds are too short for that, the next node is created right behind the deletion of the holder's, which also
-//! takes one round trip, and no watch. If thousands of threads queued in the ensemble, every listing would have thousands
-//! of names. Callers that can hold together, such as readers, have a node each.
+//! Who of them waits, enters and holds, and what becomes of each node, is decided by a machine, [`Callers`]. Here is its shell:
+//! one mutex around the machine and what belongs to its names (the waiters, the attempts' tasks, the grants). Each method
+//! locks it, tells the machine what has happened, and does what the machine answers. What may run code of others, such as
+//! dropping a hold, is done after the mutex is unlocked.
 //!
 //! So processes take turns, however many threads they have. Queueing more nodes ahead would be closer to the order of
 //! arrival, but not free. Measured with one more: a hand-over within a process took a quarter more requests and half more
@@ -12,46 +11,49 @@
 //! more bytes. (`tests/FIGURES.md`. The times did not differ by more than they vary.)
 
 mod attempt;
-mod kept;
+mod held_at;
 mod lookout;
-mod own;
 mod span;
 mod waiter;
 
-use crate::attempt::acquisition::{Acquisition, Granted};
-use crate::attempt::held_at::{HeldAt, Writer};
-use crate::attempt::remembered::Remembered;
+use crate::attempt::acquisition::{Acquisition, Busy, Granted};
 use crate::attempt::shared::Shared;
 use crate::base::clock;
-use crate::base::error::Error;
+use crate::base::error::{Error, ErrorKind};
 use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;
 use crate::base::wait::Wait;
-use crate::hold::grant::{Footing, Grant};
+use crate::hold::grant::{Footing, Grant, Granter};
 use crate::hold::hold::Hold;
 use crate::hold::token::Token;
+use crate::machine::Moment;
+use crate::machine::callers::{
+    self, Action, Call, CallerId, Callers, Left, Open, Own, PlaceId, Remembered, Trust, TurnId,
+};
 use crate::machine::claim::Claim;
 use crate::machine::name::Role;
-use crate::machine::protocol::Patience;
+use crate::machine::protocol::{Patience, WatchEvent};
 use crate::machine::status::Status;
 use crate::machine::turns::Passing;
-use attempt::Beginning;
-use kept::Kept;
+use crate::session::holding::Holding;
+use crate::zookeeper::ensemble::Pending;
+use attempt::Attempt;
+pub(crate) use held_at::HeldAt;
 use lookout::Lookout;
-pub(crate) use own::Own;
 pub(crate) use span::of_call as span_of_call;
-use std::collections::VecDeque;
-use std::convert::Infallible;
-use std::future::pending;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::task::{Context, Waker};
+use tokio::sync::Notify;
 use waiter::Waiter;
 pub(crate) use waiter::{Answer, Ticket};
 
-/// How long a brief hold lasts at most. A contender of another process that arrives within that time may get ahead of the
-/// next caller of this process.
-const BRIEF: Duration = Duration::from_millis(1);
+impl callers::Owner for Owner {
+    fn returns(self) -> bool {
+        Owner::returns(self)
+    }
+}
 
 /// Everything that one client wants of one lock.
 pub(crate) struct LocalQueue {
@@ -60,117 +62,59 @@ pub(crate) struct LocalQueue {
     pub(crate) claims: Vec<Claim>,
     /// One for each claim.
     held_at: Vec<Arc<HeldAt>>,
-    width: Width,
     /// How a node is passed on, instead of creating one for each holder.
     passing: Passing,
     pub(crate) shared: Arc<Shared>,
     state: Mutex<State>,
     lookout: Lookout,
+    this: Weak<Self>,
 }
 
-/// How many callers of a local queue may have nodes in the ensemble at the same time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Width {
-    /// One, because a second could not tell its node from the first one's.
-    One,
-    /// The holder and the next.
-    Two,
-    /// The next, and all holders.
-    Next,
-    /// All.
-    All,
-}
-
-impl Width {
-    fn of(claims: &[Claim], passing: Passing) -> Self {
-        let excludes = |claim: &&Claim| claim.permits.is_none() && claim.scheme.role() != Role::Read;
-        if claims.iter().any(|claim| !claim.has_queue()) {
-            Self::One
-        } else if claims.iter().find(excludes).is_some() {
-            Self::Two
-        } else if claims.iter().any(|claim| claim.permits.is_some()) {
-            Self::Next
-        } else if passing.is_on() {
-            // They share one node until others wait.
-            Self::Two
-        } else {
-            Self::All
-        }
-    }
-
-    /// Returns the largest number of attempts.
-    const fn attempts(self) -> usize {
-        match self {
-            Self::One => 1,
-            Self::Two => 2,
-            Self::Next | Self::All => usize::MAX,
-        }
-    }
-}
-
-#[derive(Default)]
+/// The machine, and what its names stand for.
 struct State {
-    waiting: VecDeque<Waiter>,
-    /// Attempts that have a node or are about to have one, for callers that wait for their turn to begin.
-    attempts: usize,
-    /// The attempt that has not entered yet. The next one starts after it, so that they enter in order.
-    entering: Option<Arc<Progress>>,
-    grants: Vec<Arc<Grant>>,
-    /// Whether the latest hold was a brief one.
-    was_brief: bool,
-    /// Whether the next attempt waits for the end of the hold, which will probably be brief too.
-    holds_back: bool,
-    /// The latest node that may be passed on.
-    kept: Option<Arc<Kept>>,
-    /// Whether a try has found the lock busy.
-    was_busy: bool,
-    /// The memory that the last busy try left.
-    remembered: Option<Remembered>,
+    callers: Callers<Owner>,
+    waiters: HashMap<CallerId, Waiter>,
+    places: HashMap<PlaceId, Place>,
+    grants: HashMap<TurnId, Arc<Grant>>,
+    /// The watch that the last busy try has left. Dropping it removes it.
+    busy_watch: Option<Pending<WatchEvent>>,
 }
 
-impl State {
-    /// Returns the next caller, if it is ready to wait. It takes over the place of a caller that went away.
-    fn heir(&mut self) -> Option<Waiter> {
-        while let Some(next) = self.waiting.pop_front() {
-            if next.patience == Patience::TriesOnce && next.progress.is_wanted() {
-                self.waiting.push_front(next);
-                return None;
-            }
-            if next.progress.begin() {
-                return Some(next);
-            }
-        }
-        None
-    }
+/// An attempt, as its queue knows it. Its task looks after the nodes.
+struct Place {
+    /// The progress of the caller that it serves, or of the node itself once that is kept.
+    progress: Arc<Progress>,
+    /// How long the caller waits.
+    wait: Wait,
+    /// Its nodes, once they are granted.
+    footing: Option<Footing>,
+    is_kept: bool,
+    is_given_up: bool,
+    is_to_be_proven: bool,
+    /// Wakes its task when any of these changes.
+    changed: Arc<Notify>,
+}
 
-    /// Forgets the callers at the front that have gone away. Returns whether any caller is left.
-    fn tidy_front(&mut self) -> bool {
-        while self.waiting.front().is_some_and(|waiter| !waiter.progress.is_wanted()) {
-            self.waiting.pop_front();
-        }
-        !self.waiting.is_empty()
-    }
+/// What the machine's actions leave to do when the mutex is unlocked.
+#[derive(Default)]
+struct Effects {
+    begun: Vec<(Attempt, bool)>,
+    /// Holds of callers that have just gone away.
+    undelivered: Vec<Hold>,
+}
 
-    fn is_latest(&self, kept: &Kept) -> bool {
-        self.kept.as_ref().is_some_and(|latest| std::ptr::eq(&**latest, kept))
-    }
-
-    /// Forgets a grant that is over because its node is passed on.
-    fn forget(&mut self, grant: &Grant) {
-        self.grants.retain(|other| !std::ptr::eq(&**other, grant));
-    }
-
-    /// Lets waiters of the grant's owner share the grant. If they queued before the owner had it, as two calls of one task
-    /// may, they would wait for themselves.
-    fn take_part(&mut self, grant: &Arc<Grant>) {
-        for waiter in std::mem::take(&mut self.waiting) {
-            let is_same = waiter.reentrant && waiter.owner == grant.owner() && waiter.progress.is_wanted();
-            match is_same.then(|| Hold::again(grant)).flatten() {
-                // If the waiter has gone away meanwhile, this drops the hold.
-                Some(hold) => drop(waiter.answer.send(Ok(Some(hold)))),
-                None => self.waiting.push_back(waiter),
-            }
-        }
+/// What the session knows of a place at this moment.
+fn trust(places: &HashMap<PlaceId, Place>, place: PlaceId) -> Trust {
+    let Some(Footing { session, holding, .. }) = places.get(&place).and_then(|place| place.footing.as_ref())
+    else {
+        return Trust::Over;
+    };
+    if holding.status() != Status::Held {
+        Trust::Over
+    } else if session.is_connected() && !session.valid_for(holding).is_zero() {
+        Trust::Known
+    } else {
+        Trust::Unproven
     }
 }
 
@@ -182,35 +126,59 @@ impl LocalQueue {
         passing: Passing,
         held_at: Vec<Arc<HeldAt>>,
         shared: Arc<Shared>,
-    ) -> Self {
-        let width = Width::of(&claims, passing);
-        Self {
+    ) -> Arc<Self> {
+        let state = Mutex::new(State {
+            callers: Callers::new(&claims, passing),
+            waiters: HashMap::new(),
+            places: HashMap::new(),
+            grants: HashMap::new(),
+            busy_watch: None,
+        });
+        let lookout = Lookout::default();
+        Arc::new_cyclic(|this| Self {
             path,
             claims,
             held_at,
-            width,
             passing,
             shared,
-            state: Mutex::default(),
-            lookout: Lookout::default(),
-        }
+            state,
+            lookout,
+            this: this.clone(),
+        })
     }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock_ignoring_poison(&self.state)
+    }
+
+    // What callers want.
 
     /// Returns another hold of a grant that the owner has and nobody else may release; `None` if there is none.
     pub(crate) fn again(&self, owner: Owner) -> Result<Option<Hold>, Error> {
         if self.shared.pool.is_closed() {
             return Err(Error::closed());
         }
-        let state = lock_ignoring_poison(&self.state);
-        let mut own = state.grants.iter().filter(|grant| grant.is_bound() && grant.owner() == owner);
-        // A grant without holds is only waiting for its node to be deleted, or was lost and is over.
-        let Some((grant, hold)) = own.find_map(|grant| Some((grant.clone(), Hold::again(grant)?))) else {
-            return Ok(None);
-        };
+        let mut state = self.lock();
+        let Some(turn) = state.callers.again(owner) else { return Ok(None) };
+        let Some(grant) = state.grants.get(&turn).cloned() else { return Ok(None) };
         drop(state);
+        let hold = Hold::new(grant.clone());
         // An inner section is not entered if the outer one is lost.
         grant.told()?;
         if hold.valid_for().is_zero() { Err(grant.unheard()) } else { Ok(Some(hold)) }
+    }
+
+    /// Returns a hold without a request and without a wait, on a node that the process has kept. `None` if there is no such
+    /// node, or other callers of the process come first.
+    pub(crate) fn take(&self, owner: Owner, reentrant: bool) -> Option<Hold> {
+        if !self.passing.is_on() || self.shared.pool.is_closed() {
+            return None;
+        }
+        let mut state = self.lock();
+        let State { callers, places, .. } = &mut *state;
+        let (turn, place) = callers.take(owner, reentrant, |place| trust(places, place))?;
+        let grant = self.grant(&mut state, turn, place, owner, reentrant && owner.returns())?;
+        Some(Hold::new(grant))
     }
 
     /// Queues a caller. When `wait` is nearly over, the queue finds out what the caller waits for. A caller that is ready
@@ -218,7 +186,7 @@ impl LocalQueue {
     pub(crate) fn join(
         self: &Arc<Self>,
         owner: Owner,
-        reentrant: bool,
+        is_reentrant: bool,
         patience: Patience,
         wait: Wait,
     ) -> Result<Ticket, Error> {
@@ -229,48 +197,24 @@ impl LocalQueue {
         let progress = Progress::new(&self.shared.counters);
         if patience == Patience::Waits && within.is_none() {
             match self.own(owner)? {
-                Own::Nothing => {}
                 Own::Beside => progress.set_beside_own(&self.path),
                 Own::InTheWay => self.shared.counters.attempts.warn_of_own(&self.path),
+                Own::Nothing | Own::Deadlock { .. } => {}
             }
         }
-        let mut state = lock_ignoring_poison(&self.state);
-        let (waiter, mut ticket) = Waiter::new(owner, within, reentrant, patience, wait, progress);
-        // A try that could succeed beside other holders must not wait until one of them has got in.
-        let is_free = self.width == Width::Next || self.is_shared();
-        let is_next = is_free && patience == Patience::TriesOnce;
-        // The way in through its own write side is open to this caller alone.
-        let is_within = waiter.within.is_some();
-        if patience == Patience::TriesOnce && !is_within && self.is_known_busy(&mut state) {
-            drop(state);
-            let _ = waiter.answer.send(Ok(None));
-            return Ok(ticket);
-        }
-        if self.width == Width::All || is_next || is_within {
-            drop(state);
-            if waiter.progress.begin() {
-                Beginning::new(self, waiter, false).start();
-            }
-            return Ok(ticket);
-        }
-        let held = state.grants.iter().any(|grant| grant.is_held());
-        let entering = state.entering.as_ref().is_some_and(|progress| progress.is_wanted());
-        let busy = held || entering || state.waiting.iter().any(|waiter| waiter.progress.is_wanted());
-        if busy && patience == Patience::TriesOnce {
-            let _ = waiter.answer.send(Ok(None));
-            return Ok(ticket);
-        }
-        // Waiters that gave up while the lock was held for a long time must not pile up.
-        if state.waiting.len() == state.waiting.capacity() {
-            state.waiting.retain(|waiter| waiter.progress.is_wanted());
-        }
-        state.waiting.push_back(waiter);
-        // Another permit may be free, and readers do not wait for readers.
-        if self.width != Width::Next && !self.is_shared() {
-            state.grants.iter().for_each(|grant| grant.holding().set_wanted(true));
-        }
-        // An idle node may need a check first.
-        self.pass_on_from(state);
+        let call = Call { owner, is_reentrant, patience, is_within: within.is_some() };
+        let (waiter, receiver) = Waiter::new(within, patience, wait, progress.clone());
+        // Read before the watch is polled: what arrives in between must not outweigh what the watch reports.
+        let session = self.shared.pool.slot().current().filter(|session| session.is_connected());
+        let open = session.map(|session| (session.id(), session.lease()));
+        let mut state = self.lock();
+        state.look_at_busy_watch();
+        let State { callers, places, .. } = &mut *state;
+        let open = open.as_ref().map(|(session, lease)| Open { session: *session, lease });
+        let caller = callers.join(call, open, |place| trust(places, place), clock::now());
+        state.waiters.insert(caller, waiter);
+        self.perform(state);
+        let mut ticket = Ticket::new(self.clone(), caller, receiver, progress);
         if ticket.is_behind_others() {
             tracing::debug!(path = &*self.path, "waits behind others of this client");
             if wait.deadline().is_some() {
@@ -281,93 +225,59 @@ impl LocalQueue {
         Ok(ticket)
     }
 
-    /// Whether a try would find the lock busy, as a server has already said.
-    fn is_known_busy(&self, state: &mut State) -> bool {
-        let Some(remembered) = &mut state.remembered else { return false };
-        let session = self.shared.pool.slot().current();
-        let is_busy = session.is_some_and(|session| remembered.is_busy(&session));
-        if !is_busy {
-            state.remembered = None;
+    /// The caller does not want its answer any more.
+    fn handle_gone(&self, caller: CallerId) {
+        let mut state = self.lock();
+        let Some(waiter) = state.waiters.remove(&caller) else { return };
+        if waiter.place.is_none() {
+            waiter.progress.owe();
         }
-        is_busy
+        state.callers.handle_gone(caller);
+        self.perform(state);
     }
 
-    /// Whether several callers can hold it together.
-    fn is_shared(&self) -> bool {
-        !self.claims.iter().any(|claim| claim.scheme.role().excludes(claim.scheme.role()))
-    }
+    // What owners hold already.
 
-    /// Returns the owner's hold of the write side, which it alone can release, if this is the read side of the same lock.
-    fn writer(&self, owner: Owner) -> Option<Writer> {
-        match (&self.claims[..], &self.held_at[..]) {
-            // The next writer of this process must not take over that node while the reader is beside it.
-            ([claim], [held_at]) => {
-                held_at.writer(owner, claim.scheme).filter(|writer| writer.grant.be_the_last())
+    /// Finds out what the owner holds here.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Deadlock`] if that hold is in the way and nobody else may release it.
+    pub(crate) fn own(&self, owner: Owner) -> Result<Own, Error> {
+        let mut own = Own::Nothing;
+        for (claim, held_at) in self.claims.iter().zip(&self.held_at) {
+            own = own.or(held_at.own(owner, claim));
+            if let Own::Deadlock { held } = own {
+                return Err(deadlock(&claim.directory, claim.scheme.role(), held));
             }
-            _ => None,
         }
+        Ok(own)
     }
 
-    /// Whether the callers here wait for an attempt that the servers have not answered for this long.
-    pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
-        let state = lock_ignoring_poison(&self.state);
-        let is_held = state.grants.iter().any(|grant| grant.is_held());
-        !is_held && state.entering.as_ref().is_some_and(|entering| entering.is_unanswered_for(patience))
+    /// Whether the owner may take the read side inside its own write side, so that its own node is not in the way.
+    pub(crate) fn may_be_within(&self, owner: Owner) -> bool {
+        let mut queues = self.claims.iter().zip(&self.held_at);
+        queues.any(|(claim, held_at)| held_at.may_be_within(owner, claim))
     }
 
-    fn start_next(self: &Arc<Self>) {
-        if let Some(waiter) = self.take_next() {
-            Beginning::new(self, waiter, true).start();
-        }
+    /// Returns the owner's grant of the write side, which it alone can release, if this is the read side of the same lock.
+    fn writer(&self, owner: Owner) -> Option<Arc<Grant>> {
+        let writer = self.held_at.first()?.writer(owner, &self.claims)?;
+        // The next writer of this process must not take over that node while the reader is beside it.
+        writer.be_last().then_some(writer.grant)
     }
 
-    /// Holds the next attempt back for a moment. A node that is created while the holder works delays the deletion of the
-    /// holder's node, because servers serve a session's requests in order, and it needs a watch. One that is created right
-    /// behind the deletion is the first in the queue at once.
-    async fn hold_back(self: Arc<Self>) -> Infallible {
-        clock::sleep(BRIEF).await;
-        lock_ignoring_poison(&self.state).holds_back = false;
-        self.start_next();
-        pending().await
+    fn be_last(&self, turn: TurnId) -> bool {
+        let mut state = self.lock();
+        let is_last = state.callers.be_last(turn);
+        self.perform(state);
+        is_last
     }
 
-    /// Returns the next waiter, if it is to begin now.
-    fn take_next(&self) -> Option<Waiter> {
-        let mut state = lock_ignoring_poison(&self.state);
-        if self.shared.pool.is_closed() {
-            // Their receivers notice.
-            state.waiting.clear();
-        }
-        if state.entering.is_some() || state.attempts >= self.width.attempts() || state.holds_back {
-            return None;
-        }
-        if state.kept.as_ref().is_some_and(|kept| !kept.is_spent()) {
-            // The waiters take that node.
-            return None;
-        }
-        let mut waiting = std::iter::from_fn(|| state.waiting.pop_front());
-        let next = waiting.find(|waiter| waiter.progress.begin())?;
-        state.attempts += 1;
-        state.entering = Some(next.progress.clone());
-        Some(next)
-    }
-
-    fn acquisition(&self, waiter: &Waiter) -> Acquisition {
-        let progress = waiter.progress.clone();
-        if let ([claim], Some(writer)) = (&self.claims[..], &waiter.within) {
-            let name = writer.node.rsplit('/').next().map(str::to_owned);
-            let claim = Claim { within: name, ..claim.clone() };
-            return Acquisition::within(writer.grant.session().clone(), claim, self.path.clone(), progress);
-        }
-        let slot = self.shared.pool.slot().clone();
-        Acquisition::new(self.claims.clone(), waiter.patience, self.path.clone(), progress, slot)
-    }
-
-    /// Returns the footing of a grant of this queue.
-    fn footing(&self, granted: Granted, token: Token, progress: Arc<Progress>) -> Footing {
-        let Granted { session, holding, .. } = granted;
-        let slot = self.shared.pool.slot().clone();
-        Footing { session, holding, path: self.path.clone(), token, progress, slot }
+    fn give_up_idle(&self, place: PlaceId) {
+        let mut state = self.lock();
+        state.callers.give_up_idle(place);
+        self.perform(state);
     }
 
     /// Waits until the releases that have begun are done, or refused: a node that cannot be deleted really is in the way.
@@ -380,13 +290,401 @@ impl LocalQueue {
         }
     }
 
-    /// Registers the grant where other callers of this process look for it.
-    fn enter(&self, state: &mut State, grant: &Arc<Grant>) {
-        state.grants.push(grant.clone());
-        for (claim, held_at) in self.claims.iter().zip(&self.held_at) {
-            held_at.add(claim, grant);
+    /// Whether the callers here wait for an attempt that the servers have not answered for this long.
+    pub(crate) fn is_unanswered_for(&self, patience: std::time::Duration) -> bool {
+        let state = self.lock();
+        let is_held = state.callers.is_held(|place| trust(&state.places, place));
+        drop(state);
+        !is_held && self.entering().is_some_and(|progress| progress.is_unanswered_for(patience))
+    }
+
+    /// Returns the progress of the counted place that is on its way in.
+    fn entering(&self) -> Option<Arc<Progress>> {
+        let state = self.lock();
+        let (place, _) = state.callers.entering()?;
+        state.places.get(&place).map(|place| place.progress.clone())
+    }
+
+    // What becomes of attempts. Their tasks call these, each in the order that the machine asks for.
+
+    /// The servers have granted a place. Returns whether it is kept for the next callers of this process.
+    fn handle_entered(&self, place: PlaceId, granted: &Granted) -> bool {
+        let mut state = self.lock();
+        let State { callers, waiters, places, .. } = &mut *state;
+        let Some(entry) = places.get_mut(&place) else { return false };
+        let of_writer = callers.served_at(place).and_then(|caller| waiters.get(&caller)?.within.as_ref());
+        // The resource that the reader guards has seen the token of its own writer. And the next writer may already be
+        // queued, with a token smaller than that of the reader's node.
+        let token = of_writer.map_or(Token::of(granted.czxid), |writer| writer.token());
+        let footing = Footing {
+            session: granted.session.clone(),
+            holding: granted.holding.clone(),
+            path: self.path.clone(),
+            token,
+            progress: entry.progress.clone(),
+            slot: self.shared.pool.slot().clone(),
+        };
+        if entry.is_given_up {
+            footing.give_up();
+        }
+        entry.footing = Some(footing);
+        callers.handle_entered(place, |place| trust(places, place), clock::now());
+        self.perform(state);
+        self.lock().places.get(&place).is_some_and(|place| place.is_kept)
+    }
+
+    /// A try has found the lock busy.
+    fn handle_busy(&self, place: PlaceId) {
+        let mut state = self.lock();
+        state.callers.handle_busy(place);
+        self.perform(state);
+    }
+
+    fn handle_failed(&self, place: PlaceId, error: Error) {
+        let mut state = self.lock();
+        let served = state.callers.served_at(place);
+        if let Some(waiter) = served.and_then(|caller| state.waiters.get_mut(&caller)) {
+            waiter.failure = Some(error);
+        }
+        state.callers.handle_failed(place);
+        self.perform(state);
+    }
+
+    /// Others wait for what this place has.
+    fn handle_wanted(&self, place: PlaceId) {
+        let mut state = self.lock();
+        state.callers.handle_wanted(place);
+        self.perform(state);
+    }
+
+    fn handle_lost(&self, place: PlaceId) {
+        let mut state = self.lock();
+        state.callers.handle_lost(place);
+        self.perform(state);
+    }
+
+    fn handle_checked(&self, place: PlaceId) {
+        let mut state = self.lock();
+        let State { callers, places, .. } = &mut *state;
+        callers.handle_checked(place, |place| trust(places, place), clock::now());
+        self.perform(state);
+    }
+
+    fn handle_timeout(&self) {
+        let mut state = self.lock();
+        let State { callers, places, .. } = &mut *state;
+        callers.handle_timeout(|place| trust(places, place), clock::now());
+        self.perform(state);
+    }
+
+    /// The last handle of the client was dropped.
+    fn handle_deserted(&self) {
+        let mut state = self.lock();
+        state.callers.handle_deserted();
+        self.perform(state);
+    }
+
+    /// The deletion of this place's nodes is on its way.
+    fn handle_left(&self, place: PlaceId) {
+        let mut state = self.lock();
+        state.callers.handle_left(place, clock::now());
+        self.perform(state);
+    }
+
+    /// Nothing is left of this place at the servers, except the watch of a try that found the lock busy.
+    fn handle_ended(&self, place: PlaceId, busy: Option<Busy>) {
+        let mut state = self.lock();
+        let remembered = busy.as_ref().map(|busy| Remembered::new(busy.session, busy.since));
+        if let Some(busy) = busy {
+            state.busy_watch = Some(busy.watch);
+        }
+        state.callers.handle_ended(place, remembered, clock::now());
+        self.forget(state, place);
+    }
+
+    /// Its task is dropped, because the runtime is gone.
+    fn handle_abandoned(&self, place: PlaceId) {
+        let mut state = self.lock();
+        state.callers.handle_abandoned(place, clock::now());
+        self.forget(state, place);
+    }
+
+    fn forget(&self, mut state: MutexGuard<'_, State>, place: PlaceId) {
+        let ended = state.places.remove(&place);
+        if let Some(Place { footing: Some(footing), .. }) = &ended {
+            self.held_at.iter().for_each(|held_at| held_at.forget_kept(&footing.holding));
+            // Wakes all who wait for its end.
+            footing.session.abandon(&footing.holding);
+        }
+        ended.iter().for_each(|place| place.progress.settle());
+        self.perform(state);
+    }
+
+    /// Returns the progress of the caller that a place serves, or of its node, and how long the caller waits. `None` if the
+    /// place is given up.
+    fn served_at(&self, place: PlaceId) -> Option<(Arc<Progress>, Wait)> {
+        let state = self.lock();
+        let place = state.places.get(&place).filter(|place| !place.is_given_up)?;
+        Some((place.progress.clone(), place.wait))
+    }
+
+    fn is_given_up(&self, place: PlaceId) -> bool {
+        self.lock().places.get(&place).is_none_or(|place| place.is_given_up)
+    }
+
+    /// Whether the machine has asked for a check of this place since the last call.
+    fn is_to_be_proven(&self, place: PlaceId) -> bool {
+        let mut state = self.lock();
+        state.places.get_mut(&place).is_some_and(|place| std::mem::take(&mut place.is_to_be_proven))
+    }
+
+    fn has_timeout(&self) -> bool {
+        self.lock().callers.poll_timeout().is_some()
+    }
+
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout). A node may become idle at any moment, without notice.
+    fn next_look(&self) -> Option<Moment> {
+        let state = self.lock();
+        let next_look = state.callers.next_look(clock::now());
+        state.callers.poll_timeout().into_iter().chain(next_look).min()
+    }
+
+    // What the machine wants.
+
+    /// Does what the machine wants, unlocks the state, and does the rest.
+    fn perform(&self, mut state: MutexGuard<'_, State>) {
+        if self.shared.pool.is_closed() {
+            state.callers.handle_closed();
+        }
+        let mut effects = Effects::default();
+        while let Some(action) = state.callers.poll_action() {
+            self.act(&mut state, action, &mut effects);
+        }
+        drop(state);
+        effects.undelivered.iter().for_each(Hold::let_go);
+        for (attempt, is_at_once) in effects.begun {
+            attempt.start(is_at_once);
         }
     }
+
+    fn act(&self, state: &mut State, action: Action<Owner>, effects: &mut Effects) {
+        match action {
+            Action::Begin { place, caller, is_at_once, tried_before } => {
+                let attempt = self.begin(state, place, caller, tried_before);
+                effects.begun.extend(attempt.map(|attempt| (attempt, is_at_once)));
+            }
+            Action::Serve { place, caller } => state.serve(place, caller),
+            Action::Asks { caller } => {
+                if let Some(waiter) = state.waiters.get(&caller) {
+                    waiter.progress.set_behind_others(false);
+                }
+            }
+            Action::Grant { turn, place, owner, is_bound, is_kept } => {
+                if is_kept {
+                    self.keep(state, place);
+                }
+                self.grant(state, turn, place, owner, is_bound);
+            }
+            Action::Answer { caller, answer } => state.answer(caller, answer, effects),
+            Action::GiveUp { place } => {
+                let Some(place) = state.places.get_mut(&place) else { return };
+                place.is_given_up = true;
+                match &place.footing {
+                    Some(footing) => drop(footing.give_up()),
+                    None => place.progress.owe(),
+                }
+                place.changed.notify_one();
+            }
+            Action::Prove { place } => {
+                if let Some(place) = state.places.get_mut(&place) {
+                    place.is_to_be_proven = true;
+                    place.changed.notify_one();
+                }
+            }
+            Action::Wanted { place, is_wanted } => {
+                if let Some(holding) = state.holding(place) {
+                    holding.set_wanted(is_wanted);
+                }
+            }
+            Action::Over { turn } => {
+                if let Some(grant) = state.grants.remove(&turn) {
+                    self.held_at.iter().for_each(|held_at| held_at.remove(&grant));
+                }
+            }
+            Action::StopWatching => state.busy_watch = None,
+        }
+    }
+
+    fn begin(
+        &self,
+        state: &mut State,
+        place: PlaceId,
+        caller: CallerId,
+        tried_before: bool,
+    ) -> Option<Attempt> {
+        let queue = self.this.upgrade()?;
+        let waiter = state.waiters.get_mut(&caller)?;
+        waiter.place = Some(place);
+        waiter.progress.begin();
+        let (progress, changed) = (waiter.progress.clone(), Arc::new(Notify::new()));
+        let mut acquisition = match (&self.claims[..], &waiter.within) {
+            ([claim], Some(writer)) => {
+                let name = writer.holding().nodes.iter().find(|node| is_below(node, &claim.directory));
+                let within = name.and_then(|node| node.rsplit('/').next()).map(str::to_owned);
+                let claim = Claim { within, ..claim.clone() };
+                Acquisition::within(writer.session().clone(), claim, self.path.clone(), progress.clone())
+            }
+            _ => {
+                let slot = self.shared.pool.slot().clone();
+                let (claims, path) = (self.claims.clone(), self.path.clone());
+                Acquisition::new(claims, waiter.patience, path, progress.clone(), slot)
+            }
+        };
+        if tried_before {
+            acquisition.tried_before();
+        }
+        let entry = Place {
+            progress,
+            wait: waiter.wait,
+            footing: None,
+            is_kept: false,
+            is_given_up: false,
+            is_to_be_proven: false,
+            changed: changed.clone(),
+        };
+        let (tries, span) = (waiter.patience == Patience::TriesOnce, waiter.span.clone());
+        state.places.insert(place, entry);
+        Some(Attempt::new(queue, place, changed, acquisition, tries, span))
+    }
+
+    /// Keeps the node for the next callers in this process. From now on its place belongs to the node, not to a caller.
+    fn keep(&self, state: &mut State, place: PlaceId) {
+        let Some(entry) = state.places.get_mut(&place) else { return };
+        entry.is_kept = true;
+        let Place { progress, footing: Some(footing), .. } = entry else { return };
+        let of_node = Progress::new(&self.shared.counters);
+        of_node.begin();
+        footing.progress = of_node.clone();
+        // Only the node can owe anything.
+        std::mem::replace(progress, of_node).settle();
+        for (claim, held_at) in self.claims.iter().zip(&self.held_at) {
+            held_at.note_kept(claim.scheme.role(), &self.this, place, &footing.holding);
+        }
+    }
+
+    /// Makes the grant of a turn, and registers it where other callers of this process look for it.
+    fn grant(
+        &self,
+        state: &mut State,
+        turn: TurnId,
+        place: PlaceId,
+        owner: Owner,
+        is_bound: bool,
+    ) -> Option<Arc<Grant>> {
+        let footing = state.places.get(&place)?.footing.clone()?;
+        self.shared.counters.count_grant();
+        let grant = Grant::new(footing, owner, is_bound, self.this.clone(), turn);
+        state.grants.insert(turn, grant.clone());
+        for (claim, held_at) in self.claims.iter().zip(&self.held_at) {
+            held_at.add(claim, &grant, &self.this);
+        }
+        Some(grant)
+    }
+}
+
+impl State {
+    fn holding(&self, place: PlaceId) -> Option<&Arc<Holding>> {
+        self.places.get(&place)?.footing.as_ref().map(|footing| &footing.holding)
+    }
+
+    /// The watch is polled here instead of by a task. So it has fired before anybody can act on an answer that came after it
+    /// on the same connection.
+    fn look_at_busy_watch(&mut self) {
+        let Some(watch) = &mut self.busy_watch else { return };
+        if watch.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+            self.callers.handle_watch();
+        }
+    }
+
+    /// Gives the place of a caller that went away to another one.
+    fn serve(&mut self, place: PlaceId, caller: CallerId) {
+        let (Some(place_of), Some(heir)) = (self.places.get_mut(&place), self.waiters.get_mut(&caller))
+        else {
+            return;
+        };
+        heir.place = Some(place);
+        heir.progress.begin();
+        heir.progress.take_over(&place_of.progress);
+        // The caller that went away owes nothing any more.
+        std::mem::replace(&mut place_of.progress, heir.progress.clone()).settle();
+        place_of.wait = heir.wait;
+        place_of.changed.notify_one();
+    }
+
+    fn answer(&mut self, caller: CallerId, answer: callers::Answer, effects: &mut Effects) {
+        let Some(waiter) = self.waiters.remove(&caller) else {
+            // It has gone: a hold that was meant for it is released.
+            if let callers::Answer::Held(turn) = answer {
+                effects.undelivered.extend(self.grants.get(&turn).cloned().map(Hold::new));
+            }
+            return;
+        };
+        let answered = match answer {
+            callers::Answer::Held(turn) => {
+                if waiter.place.is_none() {
+                    // It got what others had entered for.
+                    waiter.progress.begin();
+                    waiter.progress.settle();
+                }
+                Ok(self.grants.get(&turn).cloned().map(Hold::new))
+            }
+            callers::Answer::Busy => Ok(None),
+            callers::Answer::Failed => Err(waiter.failure.unwrap_or_else(Error::closed)),
+            callers::Answer::Closed => Err(Error::closed()),
+        };
+        if !matches!(answered, Ok(Some(_))) {
+            waiter.progress.owe();
+        }
+        if let Err(Ok(Some(hold))) = waiter.answer.send(answered) {
+            effects.undelivered.push(hold);
+        }
+    }
+}
+
+impl Granter for LocalQueue {
+    fn take_back(&self, turn: TurnId, grant: &Grant) -> Left {
+        let mut state = self.lock();
+        let is_last = state.callers.holds_of(turn) <= 1;
+        if is_last {
+            grant.set_unused();
+        }
+        let State { callers, places, .. } = &mut *state;
+        let left = callers.release(turn, grant.is_unsettled(), |place| trust(places, place), clock::now());
+        self.perform(state);
+        if is_last {
+            // It is logged, so not while anything is locked.
+            grant.note_end();
+        }
+        left
+    }
+}
+
+fn is_below(node: &str, directory: &str) -> bool {
+    node.rsplit_once('/').is_some_and(|(above, _)| above == directory)
+}
+
+fn deadlock(path: &str, wanted: Role, held: Role) -> Error {
+    let message = match (wanted, held) {
+        (Role::Write, Role::Read) => format!(
+            "this thread or task holds the read side of {path}, so it would wait for itself: release that first, then \
+             acquire the write side and read again what may have changed"
+        ),
+        _ => format!(
+            "this thread or task holds {path} by a reentrant lock, which nobody else can release, so it would wait for \
+             itself: release that first"
+        ),
+    };
+    Error::new(ErrorKind::Deadlock, message)
 }
 
 #[cfg(test)]

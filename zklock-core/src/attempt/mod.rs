@@ -1,8 +1,7 @@
 pub(crate) mod acquisition;
 pub(crate) mod driver;
 pub(crate) mod guard;
-pub(crate) mod held_at;
 pub(crate) mod local_queue;
-pub(crate) mod remembered;
+pub(crate) mod members;
 pub(crate) mod set;
 pub(crate) mod shared;

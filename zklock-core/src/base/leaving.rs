@@ -21,7 +21,6 @@ pub(crate) struct Leaving(Vec<Arc<Progress>>);
 impl Leaving {
     /// Adds an attempt. The caller drops its ticket next.
     pub(crate) fn add(&mut self, progress: &Arc<Progress>) {
-        progress.owe();
         self.0.push(progress.clone());
     }
 

@@ -1,7 +1,7 @@
 //! One logical connection to an ensemble.
 
-use crate::attempt::held_at::HeldAt;
-use crate::attempt::local_queue::LocalQueue;
+use crate::attempt::local_queue::{HeldAt, LocalQueue};
+use crate::attempt::members::Members;
 use crate::attempt::shared::Handle;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::stats::Stats;
@@ -254,7 +254,7 @@ impl Client {
             let held_at = wanted.0.iter().map(|claim| registry.held_at(&claim.directory)).collect();
             drop(registry);
             let (path, shared) = (spec.path().into(), self.handle.shared().clone());
-            let queue = Arc::new(LocalQueue::new(path, wanted.0, wanted.1, held_at, shared));
+            let queue = LocalQueue::new(path, wanted.0, wanted.1, held_at, shared);
             return Ok(Lock::new(queue, spec.clone(), self.handle.clone()).any(locks));
         }
         let mut registry = lock_ignoring_poison(&self.registry);
@@ -262,7 +262,7 @@ impl Client {
             let (claims, passing) = wanted.clone();
             let held_at = claims.iter().map(|claim| registry.held_at(&claim.directory)).collect();
             let (path, shared) = (spec.path().into(), self.handle.shared().clone());
-            let queue = Arc::new(LocalQueue::new(path, claims, passing, held_at, shared));
+            let queue = LocalQueue::new(path, claims, passing, held_at, shared);
             registry.queues.insert(wanted, Arc::downgrade(&queue));
             queue
         });
@@ -569,8 +569,8 @@ impl Client {
     /// ```
     pub fn double_barrier(&self, path: &str, members: u32) -> Result<DoubleBarrier, Error> {
         DoubleBarrier::check(path, members)?;
-        let held_at = lock_ignoring_poison(&self.registry).held_at(&path.into());
-        Ok(DoubleBarrier::new(self.handle.clone(), held_at, path, members))
+        let known = lock_ignoring_poison(&self.registry).members(&path.into());
+        Ok(DoubleBarrier::new(self.handle.clone(), known, path, members))
     }
 
     /// Lists the names of the nodes directly below this one, in alphabetical order. The list is empty if the node does not
@@ -629,6 +629,7 @@ impl Client {
 struct Registry {
     queues: HashMap<(Vec<Claim>, Passing), Weak<LocalQueue>>,
     held_at: HashMap<Arc<str>, Weak<HeldAt>>,
+    members: HashMap<Arc<str>, Weak<Members>>,
 }
 
 impl Registry {
@@ -641,16 +642,25 @@ impl Registry {
     }
 
     fn held_at(&mut self, directory: &Arc<str>) -> Arc<HeldAt> {
-        if let Some(held_at) = self.held_at.get(directory).and_then(Weak::upgrade) {
-            return held_at;
-        }
-        if self.held_at.len() == self.held_at.capacity() {
-            self.held_at.retain(|_, held_at| held_at.strong_count() > 0);
-        }
-        let held_at = Arc::default();
-        self.held_at.insert(directory.clone(), Arc::downgrade(&held_at));
-        held_at
+        shared(&mut self.held_at, directory)
     }
+
+    fn members(&mut self, directory: &Arc<str>) -> Arc<Members> {
+        shared(&mut self.members, directory)
+    }
+}
+
+/// Returns what all have in common that want something at this path.
+fn shared<T: Default>(known: &mut HashMap<Arc<str>, Weak<T>>, directory: &Arc<str>) -> Arc<T> {
+    if let Some(known) = known.get(directory).and_then(Weak::upgrade) {
+        return known;
+    }
+    if known.len() == known.capacity() {
+        known.retain(|_, known| known.strong_count() > 0);
+    }
+    let new = Arc::default();
+    known.insert(directory.clone(), Arc::downgrade(&new));
+    new
 }
 
 fn explained(slot: &Slot, chroot: &str, error: Error) -> Error {

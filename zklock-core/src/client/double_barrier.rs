@@ -6,7 +6,7 @@
 
 use super::member::{Member, Waiting, answered, late, reason_of};
 use super::membership::Membership;
-use crate::attempt::held_at::HeldAt;
+use crate::attempt::members::Members;
 use crate::attempt::shared::Handle;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::progress::Progress;
@@ -39,15 +39,15 @@ use tokio::sync::oneshot;
 #[derive(Clone)]
 pub struct DoubleBarrier {
     client: Handle,
-    held_at: Arc<HeldAt>,
+    known: Arc<Members>,
     path: Arc<str>,
     members: u32,
 }
 
 impl DoubleBarrier {
-    /// `held_at` says what this process holds at the path.
-    pub(crate) fn new(client: Handle, held_at: Arc<HeldAt>, path: &str, members: u32) -> Self {
-        Self { client, held_at, path: path.into(), members }
+    /// `known` has the members of this process.
+    pub(crate) fn new(client: Handle, known: Arc<Members>, path: &str, members: u32) -> Self {
+        Self { client, known, path: path.into(), members }
     }
 
     pub(crate) fn check(path: &str, members: u32) -> Result<(), Error> {
@@ -155,8 +155,8 @@ impl DoubleBarrier {
         let (answer, receiver) = oneshot::channel();
         let progress = Progress::new(&self.client.counters);
         progress.begin();
-        let (client, held_at, path) = (self.client.clone(), self.held_at.clone(), self.path.clone());
-        let membership = Membership::new(client, held_at, path, self.members, patience, progress.clone());
+        let (client, known, path) = (self.client.clone(), self.known.clone(), self.path.clone());
+        let membership = Membership::new(client, known, path, self.members, patience, progress.clone());
         pool.runtime().spawn(membership.run(answer));
         Ok(Waiting::new(receiver, progress))
     }

@@ -3,7 +3,7 @@
 mod call;
 mod choice;
 
-use crate::attempt::local_queue::{Answer, LocalQueue, Own, Ticket};
+use crate::attempt::local_queue::{Answer, LocalQueue, Ticket};
 use crate::attempt::shared::{Handle, Shared};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::leaving::Leaving;
@@ -11,6 +11,7 @@ use crate::base::owner::Owner;
 use crate::base::wait::Wait;
 use crate::client::spec::LockSpec;
 use crate::hold::hold::Hold;
+use crate::machine::callers::Own;
 use crate::machine::claim::Claim;
 use crate::machine::protocol::Patience;
 use crate::session::ask::silence;

@@ -2,7 +2,7 @@
 
 use super::member::{LeaveRequest, Member, lost};
 use crate::attempt::driver::{Driver, SessionSource};
-use crate::attempt::held_at::HeldAt;
+use crate::attempt::members::Members;
 use crate::attempt::shared::Handle;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::progress::Progress;
@@ -21,15 +21,15 @@ pub(super) struct Membership {
     client: Handle,
     path: Arc<str>,
     progress: Arc<Progress>,
-    held_at: Arc<HeldAt>,
-    /// The name that `held_at` knows it by.
+    known: Arc<Members>,
+    /// The name that `known` knows it by.
     noted: Option<Arc<str>>,
 }
 
 impl Membership {
     pub(super) fn new(
         client: Handle,
-        held_at: Arc<HeldAt>,
+        known: Arc<Members>,
         path: Arc<str>,
         members: u32,
         patience: Patience,
@@ -41,7 +41,7 @@ impl Membership {
         let source = SessionSource::Slot(client.pool.slot().clone());
         // The session does not heal what a member leaves behind, because the name does not show whose it is.
         let driver = Driver::new(machine, source, Vec::new());
-        Self { driver, client, path, progress, held_at, noted: None }
+        Self { driver, client, path, progress, known, noted: None }
     }
 
     pub(super) async fn run(mut self, mut answer: oneshot::Sender<Result<Option<Member>, Error>>) {
@@ -102,8 +102,8 @@ impl Membership {
                 return Err(self.refused(&Refusal::Answer(Newer::DoubleBarrier.refusal())));
             }
             self.note();
-            let (held_at, own) = (&self.held_at, self.noted.as_deref());
-            let hear = |_: &[Operation], outcomes: &mut [Outcome]| held_at.leave_out_gone(own, outcomes);
+            let (known, own) = (&self.known, self.noted.as_deref());
+            let hear = |_: &[Operation], outcomes: &mut [Outcome]| known.leave_out_gone(own, outcomes);
             self.driver.step(hear).await?;
         }
     }
@@ -114,14 +114,14 @@ impl Membership {
         if self.noted.as_deref() != Some(&name) {
             self.forget();
             let name: Arc<str> = name.into();
-            self.held_at.note(&name, &self.progress);
+            self.known.note(&name, &self.progress);
             self.noted = Some(name);
         }
     }
 
     fn forget(&mut self) {
         if let Some(name) = self.noted.take() {
-            self.held_at.forget(&name);
+            self.known.forget(&name);
         }
     }
 

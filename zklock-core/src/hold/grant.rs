@@ -7,6 +7,7 @@ use crate::base::progress::Progress;
 use crate::hold::loss::Loss;
 use crate::hold::token::Token;
 use crate::machine::Moment;
+use crate::machine::callers::{Left, TurnId};
 use crate::machine::status::Status;
 use crate::session::ask::{MOMENT, catch_up};
 use crate::session::holding::Holding;
@@ -14,8 +15,8 @@ use crate::session::session::Session;
 use crate::session::slot::Slot;
 use crate::zookeeper::ensemble::{ReadFailure, Seen, Versions, Write, WriteFailure};
 use std::ops::Deref;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 /// One grant, shared by all holds of a reentrant owner.
 pub(crate) struct Grant {
@@ -24,10 +25,11 @@ pub(crate) struct Grant {
     since: Moment,
     /// Whether only the owner may release it.
     bound: bool,
-    /// Holds that share this grant.
-    holds: AtomicUsize,
-    /// Takes the node back, if it may be passed on.
-    returns: Option<Arc<dyn Returns>>,
+    /// Whether any of its holds has not been released.
+    is_in_use: AtomicBool,
+    /// What granted it, and under which name. Weak, because it does not outlive its client.
+    granter: Weak<dyn Granter>,
+    turn: TurnId,
     /// Guarded writes that may still be under way.
     unsettled: AtomicUsize,
 }
@@ -44,6 +46,14 @@ pub(crate) struct Footing {
     pub(crate) slot: Arc<Slot>,
 }
 
+impl Footing {
+    /// Makes whoever looks after the nodes delete them.
+    pub(crate) fn give_up(&self) -> Left {
+        self.progress.owe();
+        if self.session.release(&self.holding) { Left::Released } else { Left::Lost }
+    }
+}
+
 impl Deref for Grant {
     type Target = Footing;
 
@@ -52,26 +62,10 @@ impl Deref for Grant {
     }
 }
 
-/// Takes back the node of a grant that ends.
-pub(crate) trait Returns: Send + Sync {
-    /// Whether the node is kept for the next holder in this process.
-    fn give_back(&self, grant: &Grant) -> bool;
-
-    /// Deletes the node when this grant ends; `false` if it has ended.
-    fn keep_for_last(&self, grant: &Grant) -> bool;
-}
-
-/// The result of releasing one of a grant's holds.
-#[derive(PartialEq, Eq)]
-pub(super) enum Left {
-    /// The owner has other holds of the grant.
-    Others,
-    /// The next holder in this process gets the node.
-    PassedOn,
-    /// The grant is being released.
-    Released,
-    /// The grant had been lost.
-    Lost,
+/// What grants a lock, and decides what becomes of its nodes.
+pub(crate) trait Granter: Send + Sync {
+    /// Takes back one hold of a grant.
+    fn take_back(&self, turn: TurnId, grant: &Grant) -> Left;
 }
 
 impl Grant {
@@ -79,20 +73,20 @@ impl Grant {
         footing: Footing,
         owner: Owner,
         bound: bool,
-        returns: Option<Arc<dyn Returns>>,
+        granter: Weak<dyn Granter>,
+        turn: TurnId,
     ) -> Arc<Self> {
-        let (holds, unsettled) = (AtomicUsize::new(1), AtomicUsize::new(0));
-        Arc::new(Self { footing, owner, since: clock::now(), bound, holds, returns, unsettled })
+        let (is_in_use, unsettled) = (AtomicBool::new(true), AtomicUsize::new(0));
+        Arc::new(Self { footing, owner, since: clock::now(), bound, is_in_use, granter, turn, unsettled })
     }
 
-    /// Makes this the node's last grant; `false` if it has ended.
-    pub(crate) fn be_the_last(&self) -> bool {
-        self.returns.as_ref().is_none_or(|returns| returns.keep_for_last(self))
+    pub(crate) fn turn(&self) -> TurnId {
+        self.turn
     }
 
     /// Whether there is a hold of it.
     pub(crate) fn is_in_use(&self) -> bool {
-        self.holds.load(Ordering::Acquire) > 0
+        self.is_in_use.load(Ordering::Acquire)
     }
 
     /// Whether a write that it guards may still be done after its end.
@@ -108,52 +102,24 @@ impl Grant {
         &self.session
     }
 
-    pub(crate) fn is_held(&self) -> bool {
-        self.holding.status() == Status::Held
-    }
-
-    /// Whether all its holds are released, and nothing of it is left at the servers.
-    pub(crate) fn is_over(&self) -> bool {
-        self.holds.load(Ordering::Acquire) == 0
-            && matches!(self.holding.status(), Status::Lost(_) | Status::Released | Status::Freed)
-    }
-
-    pub(crate) fn is_lost(&self) -> bool {
-        self.loss().is_some()
-    }
-
-    /// Returns why it was lost; `None` if it was not.
-    pub(crate) fn loss(&self) -> Option<LossReason> {
-        if let Status::Lost(reason) = self.holding.status() { Some(reason) } else { None }
-    }
-
     pub(crate) fn holding(&self) -> &Arc<Holding> {
         &self.holding
     }
 
-    /// Counts another hold for the same owner; `false` if the last hold has been released meanwhile.
-    pub(super) fn share(&self) -> bool {
-        let more = |holds: usize| (holds > 0).then_some(holds + 1);
-        self.holds.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
-    }
-
-    /// Gives up looking after it, and wakes all who wait for its end.
-    pub(crate) fn abandon(&self) {
-        self.session.abandon(&self.holding);
-    }
-
     /// Takes away one hold.
     pub(super) fn let_go(&self) -> Left {
-        let is_lost = self.is_lost();
-        if self.holds.fetch_sub(1, Ordering::AcqRel) > 1 {
-            return if is_lost { Left::Lost } else { Left::Others };
+        if let Some(granter) = self.granter.upgrade() {
+            return granter.take_back(self.turn, self);
         }
+        // Its client is gone, and the session with it.
+        self.set_unused();
         self.note_end();
-        if self.returns.as_ref().is_some_and(|returns| returns.give_back(self)) {
-            return Left::PassedOn;
-        }
-        self.progress.owe();
-        if self.session.release(&self.holding) { Left::Released } else { Left::Lost }
+        self.footing.give_up()
+    }
+
+    /// Notes that the last of its holds is released.
+    pub(crate) fn set_unused(&self) {
+        self.is_in_use.store(false, Ordering::Release);
     }
 
     pub(super) fn is_at_risk(&self) -> bool {
@@ -173,11 +139,6 @@ impl Grant {
         self.bound
     }
 
-    /// Whether it belongs to this owner, and is not about to be released.
-    pub(crate) fn is_in_use_by(&self, owner: Owner) -> bool {
-        self.owner == owner && self.is_held() && self.holds.load(Ordering::Acquire) > 0
-    }
-
     /// Notes a release by somebody other than the owner: it shows that the program hands holds
     /// over.
     pub(super) fn note_release_by(&self, owner: Owner) {
@@ -188,7 +149,7 @@ impl Grant {
 
     /// Counts the grant's duration when its last hold is gone. A lost grant ended when the loss was
     /// found.
-    fn note_end(&self) {
+    pub(crate) fn note_end(&self) {
         let lost_at = self.holding.lost_at();
         let held = lost_at.unwrap_or_else(clock::now).since(self.since);
         self.session.counters().count_hold(held);

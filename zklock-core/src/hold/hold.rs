@@ -4,12 +4,13 @@ use crate::base::clock;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::owner::Owner;
 use crate::connect::path::check_path;
-use crate::hold::grant::{Grant, Left};
+use crate::hold::grant::Grant;
 use crate::hold::guarded::{CheckedWrites, Committed, Guarded};
 use crate::hold::loss::Loss;
 use crate::hold::released::Released;
 use crate::hold::token::Token;
 use crate::hold::wanted::Wanted;
+use crate::machine::callers::Left;
 use crate::machine::status::Status;
 use crate::session::ask::MOMENT;
 use crate::zookeeper::ensemble::{NodeData, ReadFailure};
@@ -66,11 +67,6 @@ pub struct Hold {
 impl Hold {
     pub(crate) fn new(grant: Arc<Grant>) -> Self {
         Self { grant, released: watch::Sender::new(Released::No) }
-    }
-
-    /// Returns another hold of the grant for the same owner; `None` if the last hold has been released meanwhile.
-    pub(crate) fn again(grant: &Arc<Grant>) -> Option<Self> {
-        grant.share().then(|| Self::new(grant.clone()))
     }
 
     /// Returns the fencing token of this grant.

@@ -1,14 +1,16 @@
 //! An ensemble for tests: one directory of nodes in memory. It answers at once, late, or not at all.
 
+use crate::attempt::local_queue::LocalQueue;
 use crate::base::clock;
 use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::base::sync::lock_ignoring_poison;
-use crate::hold::grant::{Footing, Grant, Returns};
+use crate::hold::grant::{Footing, Grant, Granter};
 use crate::hold::hold::Hold;
 use crate::hold::token::Token;
 use crate::machine::Moment;
+use crate::machine::callers::TurnId;
 use crate::machine::keeper::Keeper;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
 use crate::session::session::Session;
@@ -18,7 +20,7 @@ use crate::zookeeper::ensemble::{
     Versions, Watch, Watched, Write, WriteFailure, either,
 };
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, SystemTime};
 use tokio::sync::{oneshot, watch};
 
@@ -79,7 +81,7 @@ impl FakeEnsemble {
 
     pub(crate) fn grant(&self, session: &Arc<Session>, path: &str, owner: Owner, bound: bool) -> Arc<Grant> {
         let footing = self.footing(session, path, false);
-        Grant::new(footing, owner, bound, None)
+        Grant::new(footing, owner, bound, Weak::<LocalQueue>::new(), TurnId(1))
     }
 
     /// Makes a grant whose node may be passed on.
@@ -87,9 +89,9 @@ impl FakeEnsemble {
         &self,
         session: &Arc<Session>,
         owner: Owner,
-        returns: Arc<dyn Returns>,
+        granter: Weak<dyn Granter>,
     ) -> Arc<Grant> {
-        Grant::new(self.footing(session, "/a", false), owner, false, Some(returns))
+        Grant::new(self.footing(session, "/a", false), owner, false, granter, TurnId(1))
     }
 
     /// Makes the footing of a grant, whose node is created now, with a name of its own or not.

@@ -13,8 +13,8 @@ use crate::base::sync::lock_ignoring_poison;
 use crate::machine::Moment;
 use crate::machine::keeper::{self, HoldId, Keeper, Proof, ToWatch};
 use crate::machine::lasting::Lasting;
+use crate::machine::lease::Lease;
 use crate::machine::marks::Listing;
-use crate::machine::memory::Memory;
 use crate::machine::name::{SINGLE_NAME, mark_of_companion};
 use crate::machine::protocol::{Node, Now, Operation, Outcome, Refusal, WatchEvent};
 use crate::machine::status::Status;
@@ -161,8 +161,8 @@ impl Session {
     }
 
     /// Whether a lock that was busy in this session may still be taken for busy.
-    pub(crate) fn is_good(&self, memory: &Memory, now: Moment) -> bool {
-        self.is_connected() && memory.is_good(lock_ignoring_poison(&self.kept).keeper.lease(), now)
+    pub(crate) fn lease(&self) -> Lease {
+        lock_ignoring_poison(&self.kept).keeper.lease().clone()
     }
 
     // Its connection. A session outlives its connections: they are attached one after the other.

@@ -4,7 +4,7 @@
 //! callers of this client whose deadlines are near. A wait that ends in a grant asks nothing, and neither does one without a
 //! deadline. A try that fails with an error asks when it knows that the lock is busy.
 
-use super::{LocalQueue, Ticket, Waiter};
+use super::{LocalQueue, Ticket};
 use crate::base::clock;
 use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;
@@ -101,11 +101,7 @@ impl LocalQueue {
 
     /// Returns how many callers of this client are ahead of a caller: the one with the node, and those that came before it.
     fn ahead_here(&self, ticket: &Ticket) -> usize {
-        let state = lock_ignoring_poison(&self.state);
-        let is_own = |waiter: &Waiter| Arc::ptr_eq(&waiter.progress, ticket.progress());
-        let place = state.waiting.iter().position(is_own);
-        let is_wanted = |waiter: &&Waiter| waiter.progress.is_wanted();
-        place.map_or(0, |place| 1 + state.waiting.iter().take(place).filter(is_wanted).count())
+        self.lock().callers.ahead_of(ticket.caller)
     }
 
     /// Asks the servers, unless the last answer is younger than `fresh`.
@@ -121,8 +117,7 @@ impl LocalQueue {
     /// Asks the servers; `None` if they do not answer.
     async fn ask(&self) -> Option<Seen> {
         let session = self.shared.pool.slot().current()?;
-        let entering = lock_ignoring_poison(&self.state).entering.clone();
-        let own = entering.map_or(Vec::new(), |progress| progress.nodes());
+        let own = self.entering().map_or(Vec::new(), |progress| progress.nodes());
         for (number, (claim, held_at)) in self.claims.iter().zip(&self.held_at).enumerate() {
             let own = own.get(number).map(String::as_str);
             let Some(rivals) = rivals(&session, claim, own).await? else { continue };

@@ -1,12 +1,16 @@
+mod kept;
+
 use super::*;
 use crate::attempt::shared::Handle;
 use crate::base::clock::{self, virtual_clock};
 use crate::base::error::{ErrorKind, LossReason};
 use crate::machine::Moment;
+use crate::machine::callers::BRIEF;
 use crate::machine::name::Scheme;
 use crate::session::fake::{FakeEnsemble, TIMEOUT};
 use crate::session::pool::Pool;
 use crate::session::slot::{Slot, SlotState};
+use std::time::Duration;
 
 /// A mutex whose client has a session of this ensemble.
 fn mutex(ensemble: &FakeEnsemble) -> Arc<LocalQueue> {
@@ -29,7 +33,7 @@ pub(super) fn with_handle(
     let handle = Handle::new(Pool::of(slot), Arc::default());
     let claims = vec![Claim::new("/a", scheme)];
     let queue = LocalQueue::new("/a".into(), claims, passing, vec![Arc::default()], handle.shared().clone());
-    (Arc::new(queue), handle)
+    (queue, handle)
 }
 
 pub(super) fn join(queue: &Arc<LocalQueue>, patience: Patience) -> Ticket {

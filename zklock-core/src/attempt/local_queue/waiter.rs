@@ -1,12 +1,12 @@
 //! A waiter in the local queue, and its caller's end: a ticket.
 
-use super::span;
-use crate::attempt::held_at::Writer;
+use super::{LocalQueue, span};
 use crate::base::error::Error;
-use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::wait::Wait;
+use crate::hold::grant::Grant;
 use crate::hold::hold::Hold;
+use crate::machine::callers::{CallerId, PlaceId};
 use crate::machine::protocol::Patience;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,15 +17,13 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tracing::Span;
 
-/// The answer to a waiter: a hold, or `None` if the lock is busy and the caller did not want to
-/// wait.
+/// The answer to a waiter: a hold, or `None` if the lock is busy and the caller did not want to wait.
 pub(crate) type Answer = Result<Option<Hold>, Error>;
 
+/// What the queue knows of a caller that has no answer yet.
 pub(super) struct Waiter {
-    pub(super) owner: Owner,
-    /// The owner's hold of the write side, which it alone can release, if it wants the read side.
-    pub(super) within: Option<Writer>,
-    pub(super) reentrant: bool,
+    /// The owner's grant of the write side, which it alone can release, if it wants the read side.
+    pub(super) within: Option<Arc<Grant>>,
     pub(super) patience: Patience,
     /// Shortly before this is over, the queue finds out what the caller waits for.
     pub(super) wait: Wait,
@@ -33,26 +31,30 @@ pub(super) struct Waiter {
     pub(super) progress: Arc<Progress>,
     /// The span of the acquire that it belongs to.
     pub(super) span: Span,
+    /// The place that serves it, if there is one.
+    pub(super) place: Option<PlaceId>,
+    /// Why its place has failed.
+    pub(super) failure: Option<Error>,
 }
 
 impl Waiter {
+    /// Makes a waiter, and the receiver of its answer.
     pub(super) fn new(
-        owner: Owner,
-        within: Option<Writer>,
-        reentrant: bool,
+        within: Option<Arc<Grant>>,
         patience: Patience,
         wait: Wait,
         progress: Arc<Progress>,
-    ) -> (Self, Ticket) {
+    ) -> (Self, oneshot::Receiver<Answer>) {
         let (answer, receiver) = oneshot::channel();
-        let ticket = Ticket { receiver, answered: false, progress: progress.clone(), lookout: None };
         let span = span::of_this_call();
-        (Self { owner, within, reentrant, patience, wait, answer, progress, span }, ticket)
+        (Self { within, patience, wait, answer, progress, span, place: None, failure: None }, receiver)
     }
 }
 
 /// Waits for the answer. Dropping it leaves the queue.
 pub(crate) struct Ticket {
+    queue: Arc<LocalQueue>,
+    pub(super) caller: CallerId,
     receiver: oneshot::Receiver<Answer>,
     answered: bool,
     progress: Arc<Progress>,
@@ -61,6 +63,15 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
+    pub(super) fn new(
+        queue: Arc<LocalQueue>,
+        caller: CallerId,
+        receiver: oneshot::Receiver<Answer>,
+        progress: Arc<Progress>,
+    ) -> Self {
+        Self { queue, caller, receiver, answered: false, progress, lookout: None }
+    }
+
     pub(crate) async fn answer(&mut self) -> Answer {
         poll_fn(|context| self.poll_answer(context)).await
     }
@@ -70,7 +81,7 @@ impl Ticket {
     pub(crate) fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
         let answer = ready!(Pin::new(&mut self.receiver).poll(context));
         self.answered = true;
-        // Without an answer the attempt has been dropped, because the client is closed.
+        // Without an answer the client is closed.
         Poll::Ready(answer.unwrap_or_else(|_| Err(Error::closed())))
     }
 
@@ -100,7 +111,8 @@ impl Drop for Ticket {
             lookout.abort();
         }
         if !self.answered {
-            self.progress.owe();
+            // If it comes too late, the answer is dropped with the receiver, and a hold in it is released.
+            self.queue.handle_gone(self.caller);
         }
     }
 }

@@ -1,6 +1,8 @@
 use super::*;
 use crate::base::clock::virtual_clock;
-use crate::hold::grant::Returns;
+use crate::base::sync::lock_ignoring_poison;
+use crate::hold::grant::Granter;
+use crate::machine::callers::TurnId;
 use crate::machine::keeper::Keeper;
 use crate::session::fake::{FakeEnsemble, TIMEOUT};
 use crate::session::heartbeat;
@@ -10,6 +12,7 @@ use crate::session::session::Session;
 use crate::session::slot::SlotState;
 use futures_util::FutureExt;
 use std::future::ready;
+use std::sync::{Mutex, Weak};
 
 #[test]
 fn a_hold_is_lost_a_heartbeat_after_its_lease_has_lapsed() {
@@ -187,14 +190,30 @@ fn a_release_of_what_was_not_valid_any_more_says_at_once_that_it_is_lost() {
 /// Keeps every node for the next holder.
 struct Keeps;
 
-impl Returns for Keeps {
-    fn give_back(&self, _: &Grant) -> bool {
-        true
+impl Granter for Keeps {
+    fn take_back(&self, _: TurnId, grant: &Grant) -> Left {
+        grant.set_unused();
+        Left::PassedOn
     }
+}
 
-    fn keep_for_last(&self, _: &Grant) -> bool {
-        false
+/// Gives a node up when so many holds are released.
+struct Shares(Mutex<usize>);
+
+impl Granter for Shares {
+    fn take_back(&self, _: TurnId, grant: &Grant) -> Left {
+        let mut holds = lock_ignoring_poison(&self.0);
+        *holds -= 1;
+        if *holds > 0 {
+            return Left::Others;
+        }
+        grant.set_unused();
+        grant.give_up()
     }
+}
+
+fn weak(granter: &Arc<impl Granter + 'static>) -> Weak<dyn Granter> {
+    Arc::downgrade(&(granter.clone() as Arc<dyn Granter>))
 }
 
 #[test]
@@ -202,15 +221,14 @@ fn a_node_that_is_kept_for_the_next_holder_is_none_of_the_last_holders_business(
     virtual_clock::run(async {
         let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
         let session = ensemble.session();
-        let grant = ensemble.grant_to_return(&session, owner, Arc::new(Keeps));
+        let keeps = Arc::new(Keeps);
+        let grant = ensemble.grant_to_return(&session, owner, weak(&keeps));
         let hold = Hold::new(grant.clone());
         let loss = hold.loss();
-        assert!(!grant.be_the_last());
-        assert!(grant.is_in_use() && grant.is_in_use_by(owner) && !grant.is_in_use_by(Owner::unique()));
+        assert!(grant.is_in_use());
         assert!(hold.begin_release(owner).unwrap().is_none(), "nothing to wait for");
         assert_eq!(ensemble.checks(), []);
-        assert!(grant.is_held() && !grant.is_in_use() && !grant.is_in_use_by(owner));
-        assert!(Hold::again(&grant).is_none());
+        assert!(grant.holding().status() == Status::Held && !grant.is_in_use());
         assert_eq!((hold.state(), hold.valid_for()), (HoldState::Released, Duration::ZERO));
         assert_eq!(hold.confirm().await.unwrap_err().kind(), ErrorKind::NotHeld);
         session.lose(grant.holding(), LossReason::NodeDeleted);
@@ -222,7 +240,8 @@ fn a_node_that_is_kept_for_the_next_holder_is_none_of_the_last_holders_business(
 fn a_node_is_passed_on_after_a_lapse_only_if_the_servers_confirm_it() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
-        let hold = |session| Hold::new(ensemble.grant_to_return(session, Owner::unique(), Arc::new(Keeps)));
+        let keeps = Arc::new(Keeps);
+        let hold = |session| Hold::new(ensemble.grant_to_return(session, Owner::unique(), weak(&keeps)));
         let session = ensemble.session();
         let (good, deleted) = (hold(&session), hold(&session));
         clock::sleep(TIMEOUT).await;
@@ -237,10 +256,10 @@ fn a_node_is_passed_on_after_a_lapse_only_if_the_servers_confirm_it() {
 fn a_lock_is_held_until_the_last_hold_of_its_owner_is_released() {
     virtual_clock::run(async {
         let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
-        let grant = ensemble.grant(&ensemble.session(), "/a", owner, true);
+        let shares = Arc::new(Shares(Mutex::new(3)));
+        let grant = ensemble.grant_to_return(&ensemble.session(), owner, weak(&shares));
         let outer = Hold::new(grant.clone());
-        let inner = [Hold::again(&grant).unwrap(), Hold::again(&grant).unwrap()];
-        assert!(grant.be_the_last());
+        let inner = [Hold::new(grant.clone()), Hold::new(grant.clone())];
         for inner in inner {
             assert!(inner.begin_release(owner).unwrap().is_none(), "nothing to wait for");
             assert_eq!((inner.state(), inner.valid_for()), (HoldState::Released, Duration::ZERO));
@@ -248,7 +267,7 @@ fn a_lock_is_held_until_the_last_hold_of_its_owner_is_released() {
             assert!(grant.is_in_use());
         }
         assert!(outer.begin_release(owner).unwrap().is_some());
-        assert!(!grant.is_in_use() && Hold::again(&grant).is_none());
+        assert!(!grant.is_in_use());
         assert_eq!(outer.confirm().await.unwrap_err().kind(), ErrorKind::NotHeld);
     });
 }
@@ -292,10 +311,11 @@ fn a_grant_knows_whether_and_why_it_is_lost() {
         let session = ensemble.session();
         let grant = ensemble.grant(&session, "/a", Owner::unique(), false);
         let hold = Hold::new(grant.clone());
-        assert_eq!((grant.is_lost(), grant.loss(), hold.loss().now()), (false, None, None));
+        assert_eq!((grant.told(), hold.loss().now()), (Ok(()), None));
         session.lose(grant.holding(), LossReason::ForeignContender);
         let reason = Some(LossReason::ForeignContender);
-        assert_eq!((grant.is_lost(), grant.loss(), hold.loss().now()), (true, reason, reason));
+        assert_eq!(grant.told().unwrap_err().kind(), ErrorKind::Lost(LossReason::ForeignContender));
+        assert_eq!(hold.loss().now(), reason);
     });
 }
 
@@ -339,7 +359,8 @@ fn a_name_that_is_used_again_is_told_from_its_earlier_node_by_the_transaction() 
             let ensemble = FakeEnsemble::new();
             let session = ensemble.session();
             let footing = ensemble.footing(&session, "/a", true);
-            let hold = Hold::new(Grant::new(footing, Owner::unique(), false, None));
+            let hold =
+                Hold::new(Grant::new(footing, Owner::unique(), false, Weak::<Keeps>::new(), TurnId(1)));
             let release = hold.begin_release(Owner::current()).unwrap().unwrap();
             session.end(LossReason::SessionExpired);
             if is_used_again {
@@ -424,7 +445,8 @@ fn a_holder_is_told_that_others_wait_once_it_has_asked() {
 fn a_hold_that_is_released_asks_no_more_whether_others_wait() {
     virtual_clock::run(async {
         let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
-        let grant = ensemble.grant_to_return(&ensemble.session(), owner, Arc::new(Keeps));
+        let keeps = Arc::new(Keeps);
+        let grant = ensemble.grant_to_return(&ensemble.session(), owner, weak(&keeps));
         let hold = Hold::new(grant.clone());
         drop(hold.begin_release(owner).unwrap());
         assert!(!hold.is_wanted() && !hold.wanted().await);

@@ -1,4 +1,4 @@
-use super::super::tests::{answer_at_once, join, queue, with_handle};
+use super::{answer_at_once, join, queue, with_handle};
 use crate::attempt::local_queue::LocalQueue;
 use crate::base::clock::{self, virtual_clock};
 use crate::base::error::LossReason;
