@@ -80,7 +80,7 @@
 //!            all any semaphore                          rules about the claims of some kinds
 //! attempt    local_queue                                one process's queue in front of a lock
 //!            acquisition                                one attempt to hold a lock
-//!            driver guard set members                   runs any machine; foreign contenders; sets; members of barriers
+//!            driver guard set members refused           runs any machine; foreign contenders; sets; members of barriers
 //!            shared                                     what the handles of a client share
 //! hold       hold                                       what a holder has
 //!            guarded wanted

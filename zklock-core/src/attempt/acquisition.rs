@@ -4,6 +4,7 @@ mod entry;
 
 use crate::attempt::driver::{Driver, SessionSource};
 use crate::attempt::guard;
+use crate::attempt::refused::refused;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::progress::Progress;
 use crate::connect::level::Newer;
@@ -11,7 +12,7 @@ use crate::machine::Moment;
 use crate::machine::claim::Claim;
 use crate::machine::contender::Contender;
 use crate::machine::drive::Machine;
-use crate::machine::name::{Name, mark_of_companion};
+use crate::machine::name::mark_of_companion;
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use crate::machine::single::Single;
 use crate::machine::status::Status;
@@ -120,7 +121,10 @@ impl Acquisition {
                 }
                 Some(Verdict::Failed(refusal)) => {
                     self.driver.send_next().await;
-                    return Err(self.not_granted(refusal));
+                    return Err(match refusal {
+                        Refusal::Busy => NotGranted::Busy,
+                        refusal => NotGranted::Failed(refused(&self.path, refusal, self.driver.loss())),
+                    });
                 }
                 Some(Verdict::Wanted | Verdict::Deleted) | None => {}
             }
@@ -308,74 +312,6 @@ impl Acquisition {
         let name_is_reused = self.claims.iter().any(|claim| !claim.has_queue());
         let holding = session.register(self.held.clone(), name_is_reused.then_some(czxid), proven);
         Some(Granted { session, holding, czxid })
-    }
-
-    fn not_granted(&self, refusal: Refusal) -> NotGranted {
-        let path = &self.path;
-        let (kind, message) = match refusal {
-            Refusal::Busy => return NotGranted::Busy,
-            Refusal::ForeignContender(name) if Name::is_of_several_locks(&name) => (
-                ErrorKind::ForeignContender,
-                format!(
-                    "the node {path} has the contender {name}, of a program that keeps several locks under one node, those \
-                     that want the same one having the same name; it cannot see contenders like ours, nor ours which of \
-                     them are its rivals: both could hold at once; give the lock a node of its own for all its users, or \
-                     tell the lock to go ahead if those contenders have nothing to do with it"
-                ),
-            ),
-            Refusal::ForeignContender(name) if Name::is_unknown(&name) => (
-                ErrorKind::ForeignContender,
-                format!(
-                    "the lock {path} has the contender {name}: it ends with a sequence number, as the contenders of home-made \
-                     locks do, and is of no library that zklock knows; neither side sees the other, so both could hold at \
-                     once; give the lock a path of its own for all its users, or tell the lock to go ahead, without waiting \
-                     for {name}, if that has nothing to do with it"
-                ),
-            ),
-            Refusal::ForeignContender(name) => (
-                ErrorKind::ForeignContender,
-                format!(
-                    "the lock {path} has the contender {name}, which cannot see contenders like ours: both could hold at once; \
-                     let both sides use one dialect and one kind of lock (kazoo: Lock(..., extra_lock_patterns=[\"-lock-\"]), \
-                     and its Semaphore at another path), or tell the lock to go ahead if it is certain that they see ours"
-                ),
-            ),
-            Refusal::NotOurs(name) => (
-                ErrorKind::Refused,
-                format!("the node {name} of {path} bears our mark but belongs to another session"),
-            ),
-            Refusal::WriterGone => (
-                ErrorKind::Lost(self.driver.loss().unwrap_or(LossReason::NodeDeleted)),
-                format!(
-                    "the read side of {path} cannot be taken, because the write side that it was to be taken within is lost"
-                ),
-            ),
-            Refusal::NoParent => (
-                ErrorKind::Refused,
-                format!("the node {path} vanishes whenever it is created: something deletes it in a loop"),
-            ),
-            Refusal::UsedUp(directory) => (
-                ErrorKind::Refused,
-                format!(
-                    "the sequence numbers of {directory} are used up, after 2³¹ contenders: names repeat there, and two \
-                     could hold the lock {path}; delete that node when nobody uses the lock, it is created anew then"
-                ),
-            ),
-            Refusal::NoRoot => (
-                ErrorKind::Refused,
-                format!("{path} cannot be created: the chroot does not exist; create it first"),
-            ),
-            Refusal::Denied => (
-                ErrorKind::Refused,
-                format!(
-                    "the access list of {path} or of a node above it does not allow it: ask for create and delete"
-                ),
-            ),
-            Refusal::Answer(answer) => {
-                (ErrorKind::Refused, format!("the server refused the lock {path}: {answer}"))
-            }
-        };
-        NotGranted::Failed(Error::new(kind, message))
     }
 }
 

@@ -17,9 +17,10 @@ mod span;
 mod waiter;
 
 use crate::attempt::acquisition::{Acquisition, Busy, Granted};
+use crate::attempt::refused::deadlock;
 use crate::attempt::shared::Shared;
 use crate::base::clock;
-use crate::base::error::{Error, ErrorKind};
+use crate::base::error::Error;
 use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;
@@ -32,7 +33,6 @@ use crate::machine::callers::{
     self, Action, Call, CallerId, Callers, Left, Open, Own, PlaceId, Remembered, Trust, TurnId,
 };
 use crate::machine::claim::Claim;
-use crate::machine::name::Role;
 use crate::machine::protocol::{Patience, WatchEvent};
 use crate::machine::status::Status;
 use crate::machine::turns::Passing;
@@ -242,7 +242,7 @@ impl LocalQueue {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Deadlock`] if that hold is in the way and nobody else may release it.
+    /// [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) if that hold is in the way and nobody else may release it.
     pub(crate) fn own(&self, owner: Owner) -> Result<Own, Error> {
         let mut own = Own::Nothing;
         for (claim, held_at) in self.claims.iter().zip(&self.held_at) {
@@ -671,20 +671,6 @@ impl Granter for LocalQueue {
 
 fn is_below(node: &str, directory: &str) -> bool {
     node.rsplit_once('/').is_some_and(|(above, _)| above == directory)
-}
-
-fn deadlock(path: &str, wanted: Role, held: Role) -> Error {
-    let message = match (wanted, held) {
-        (Role::Write, Role::Read) => format!(
-            "this thread or task holds the read side of {path}, so it would wait for itself: release that first, then \
-             acquire the write side and read again what may have changed"
-        ),
-        _ => format!(
-            "this thread or task holds {path} by a reentrant lock, which nobody else can release, so it would wait for \
-             itself: release that first"
-        ),
-    };
-    Error::new(ErrorKind::Deadlock, message)
 }
 
 #[cfg(test)]

@@ -3,5 +3,6 @@ pub(crate) mod driver;
 pub(crate) mod guard;
 pub(crate) mod local_queue;
 pub(crate) mod members;
+mod refused;
 pub(crate) mod set;
 pub(crate) mod shared;

@@ -1,0 +1,88 @@
+//! The errors of attempts that are refused.
+
+use crate::base::error::{Error, ErrorKind, LossReason};
+use crate::machine::name::{Name, Role};
+use crate::machine::protocol::Refusal;
+
+/// Returns the error of an attempt to hold the lock at `path`. `loss` is the reason why its session is over, if it is.
+pub(super) fn refused(path: &str, refusal: Refusal, loss: Option<LossReason>) -> Error {
+    let (kind, message) = match refusal {
+        Refusal::ForeignContender(name) if Name::is_of_several_locks(&name) => (
+            ErrorKind::ForeignContender,
+            format!(
+                "the node {path} has the contender {name}, of a program that keeps several locks under one node, those \
+                 that want the same one having the same name; it cannot see contenders like ours, nor ours which of \
+                 them are its rivals: both could hold at once; give the lock a node of its own for all its users, or \
+                 tell the lock to go ahead if those contenders have nothing to do with it"
+            ),
+        ),
+        Refusal::ForeignContender(name) if Name::is_unknown(&name) => (
+            ErrorKind::ForeignContender,
+            format!(
+                "the lock {path} has the contender {name}: it ends with a sequence number, as the contenders of home-made \
+                 locks do, and is of no library that zklock knows; neither side sees the other, so both could hold at \
+                 once; give the lock a path of its own for all its users, or tell the lock to go ahead, without waiting \
+                 for {name}, if that has nothing to do with it"
+            ),
+        ),
+        Refusal::ForeignContender(name) => (
+            ErrorKind::ForeignContender,
+            format!(
+                "the lock {path} has the contender {name}, which cannot see contenders like ours: both could hold at once; \
+                 let both sides use one dialect and one kind of lock (kazoo: Lock(..., extra_lock_patterns=[\"-lock-\"]), \
+                 and its Semaphore at another path), or tell the lock to go ahead if it is certain that they see ours"
+            ),
+        ),
+        Refusal::NotOurs(name) => (
+            ErrorKind::Refused,
+            format!("the node {name} of {path} bears our mark but belongs to another session"),
+        ),
+        Refusal::WriterGone => (
+            ErrorKind::Lost(loss.unwrap_or(LossReason::NodeDeleted)),
+            format!(
+                "the read side of {path} cannot be taken, because the write side that it was to be taken within is lost"
+            ),
+        ),
+        Refusal::NoParent => (
+            ErrorKind::Refused,
+            format!("the node {path} vanishes whenever it is created: something deletes it in a loop"),
+        ),
+        Refusal::UsedUp(directory) => (
+            ErrorKind::Refused,
+            format!(
+                "the sequence numbers of {directory} are used up, after 2³¹ contenders: names repeat there, and two \
+                 could hold the lock {path}; delete that node when nobody uses the lock, it is created anew then"
+            ),
+        ),
+        Refusal::NoRoot => (
+            ErrorKind::Refused,
+            format!("{path} cannot be created: the chroot does not exist; create it first"),
+        ),
+        Refusal::Denied => (
+            ErrorKind::Refused,
+            format!(
+                "the access list of {path} or of a node above it does not allow it: ask for create and delete"
+            ),
+        ),
+        Refusal::Busy => (ErrorKind::Timeout, format!("the lock {path} is held by another")),
+        Refusal::Answer(answer) => {
+            (ErrorKind::Refused, format!("the server refused the lock {path}: {answer}"))
+        }
+    };
+    Error::new(kind, message)
+}
+
+/// Returns the error of an owner that would wait for what it alone can release.
+pub(super) fn deadlock(path: &str, wanted: Role, held: Role) -> Error {
+    let message = match (wanted, held) {
+        (Role::Write, Role::Read) => format!(
+            "this thread or task holds the read side of {path}, so it would wait for itself: release that first, then \
+             acquire the write side and read again what may have changed"
+        ),
+        _ => format!(
+            "this thread or task holds {path} by a reentrant lock, which nobody else can release, so it would wait for \
+             itself: release that first"
+        ),
+    };
+    Error::new(ErrorKind::Deadlock, message)
+}
