@@ -85,7 +85,7 @@
 //! hold       hold                                       what a holder has
 //!            guarded wanted
 //!            grant
-//!            loss released token
+//!            granted loss released token
 //! session    guardian connection diagnose               ends the session of a dead process; how a client is connected
 //!            ask                                        questions to the servers, repeated until they answer
 //!            pool                                       sessions that follow one another

@@ -8,6 +8,8 @@ use crate::attempt::refused::refused;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::progress::Progress;
 use crate::connect::level::Newer;
+use crate::hold::granted::Granted;
+use crate::hold::token::Token;
 use crate::machine::Moment;
 use crate::machine::claim::Claim;
 use crate::machine::contender::Contender;
@@ -32,18 +34,12 @@ pub(crate) struct Acquisition {
     /// The lock's name in messages.
     path: Arc<str>,
     progress: Arc<Progress>,
+    /// Finds the client's sessions.
+    slot: Arc<Slot>,
     /// The nodes that represent a hold.
     held: Vec<Arc<str>>,
     /// The outcome of the first try to delete them.
     first_delete: Option<Outcome>,
-}
-
-/// A granted lock.
-#[derive(Clone)]
-pub(crate) struct Granted {
-    pub(crate) session: Arc<Session>,
-    pub(crate) holding: Arc<Holding>,
-    pub(crate) czxid: i64,
 }
 
 /// What may be remembered of a lock that was busy.
@@ -72,7 +68,7 @@ impl Acquisition {
         progress: Arc<Progress>,
         slot: Arc<Slot>,
     ) -> Self {
-        Self::from(SessionSource::Slot(slot), claims, patience, path, progress)
+        Self::from(SessionSource::Slot(slot.clone()), claims, patience, path, progress, slot)
     }
 
     /// Returns an attempt inside a hold of this session. It is granted at once, unless there is a node where there should
@@ -82,8 +78,9 @@ impl Acquisition {
         claim: Claim,
         path: Arc<str>,
         progress: Arc<Progress>,
+        slot: Arc<Slot>,
     ) -> Self {
-        Self::from(SessionSource::Session(session), vec![claim], Patience::Waits, path, progress)
+        Self::from(SessionSource::Session(session), vec![claim], Patience::Waits, path, progress, slot)
     }
 
     fn from(
@@ -92,6 +89,7 @@ impl Acquisition {
         patience: Patience,
         path: Arc<str>,
         progress: Arc<Progress>,
+        slot: Arc<Slot>,
     ) -> Self {
         let machine: Box<dyn Machine<Verdict = Verdict> + Send> = match &claims[..] {
             [claim] if !claim.has_queue() => {
@@ -100,7 +98,7 @@ impl Acquisition {
             _ => Box::new(Contender::new(claims.clone(), patience)),
         };
         let driver = Driver::new(machine, source, claims.iter().flat_map(directories).collect());
-        Self { driver, claims: claims.into(), path, progress, held: Vec::new(), first_delete: None }
+        Self { driver, claims: claims.into(), path, progress, slot, held: Vec::new(), first_delete: None }
     }
 
     /// Queues, and waits until the lock is held or `gone` ends. After that it may be called again, for another caller
@@ -311,7 +309,9 @@ impl Acquisition {
         self.first_delete = None;
         let name_is_reused = self.claims.iter().any(|claim| !claim.has_queue());
         let holding = session.register(self.held.clone(), name_is_reused.then_some(czxid), proven);
-        Some(Granted { session, holding, czxid })
+        let (path, token) = (self.path.clone(), Token::of(czxid));
+        let (progress, slot) = (self.progress.clone(), self.slot.clone());
+        Some(Granted { session, holding, path, token, progress, slot })
     }
 }
 

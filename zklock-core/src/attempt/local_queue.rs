@@ -16,7 +16,7 @@ mod lookout;
 mod span;
 mod waiter;
 
-use crate::attempt::acquisition::{Acquisition, Busy, Granted};
+use crate::attempt::acquisition::{Acquisition, Busy};
 use crate::attempt::refused::deadlock;
 use crate::attempt::shared::Shared;
 use crate::base::clock;
@@ -25,9 +25,9 @@ use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;
 use crate::base::wait::Wait;
-use crate::hold::grant::{Footing, Grant, Granter};
+use crate::hold::grant::{Grant, Granter};
+use crate::hold::granted::Granted;
 use crate::hold::hold::Hold;
-use crate::hold::token::Token;
 use crate::machine::Moment;
 use crate::machine::callers::{
     self, Action, Call, CallerId, Callers, Left, Open, Own, PlaceId, Remembered, Trust, TurnId,
@@ -87,7 +87,7 @@ struct Place {
     /// How long the caller waits.
     wait: Wait,
     /// Its nodes, once they are granted.
-    footing: Option<Footing>,
+    granted: Option<Granted>,
     is_kept: bool,
     is_given_up: bool,
     is_to_be_proven: bool,
@@ -105,7 +105,7 @@ struct Effects {
 
 /// What the session knows of a place at this moment.
 fn trust(places: &HashMap<PlaceId, Place>, place: PlaceId) -> Trust {
-    let Some(Footing { session, holding, .. }) = places.get(&place).and_then(|place| place.footing.as_ref())
+    let Some(Granted { session, holding, .. }) = places.get(&place).and_then(|place| place.granted.as_ref())
     else {
         return Trust::Over;
     };
@@ -315,19 +315,12 @@ impl LocalQueue {
         let of_writer = callers.served_at(place).and_then(|caller| waiters.get(&caller)?.within.as_ref());
         // The resource that the reader guards has seen the token of its own writer. And the next writer may already be
         // queued, with a token smaller than that of the reader's node.
-        let token = of_writer.map_or(Token::of(granted.czxid), |writer| writer.token());
-        let footing = Footing {
-            session: granted.session.clone(),
-            holding: granted.holding.clone(),
-            path: self.path.clone(),
-            token,
-            progress: entry.progress.clone(),
-            slot: self.shared.pool.slot().clone(),
-        };
+        let token = of_writer.map_or(granted.token, |writer| writer.token());
+        let granted = Granted { token, progress: entry.progress.clone(), ..granted.clone() };
         if entry.is_given_up {
-            footing.give_up();
+            granted.give_up();
         }
-        entry.footing = Some(footing);
+        entry.granted = Some(granted);
         callers.handle_entered(place, |place| trust(places, place), clock::now());
         self.perform(state);
         self.lock().places.get(&place).is_some_and(|place| place.is_kept)
@@ -411,10 +404,10 @@ impl LocalQueue {
 
     fn forget(&self, mut state: MutexGuard<'_, State>, place: PlaceId) {
         let ended = state.places.remove(&place);
-        if let Some(Place { footing: Some(footing), .. }) = &ended {
-            self.held_at.iter().for_each(|held_at| held_at.forget_kept(&footing.holding));
+        if let Some(Place { granted: Some(granted), .. }) = &ended {
+            self.held_at.iter().for_each(|held_at| held_at.forget_kept(&granted.holding));
             // Wakes all who wait for its end.
-            footing.session.abandon(&footing.holding);
+            granted.session.abandon(&granted.holding);
         }
         ended.iter().for_each(|place| place.progress.settle());
         self.perform(state);
@@ -489,8 +482,8 @@ impl LocalQueue {
             Action::GiveUp { place } => {
                 let Some(place) = state.places.get_mut(&place) else { return };
                 place.is_given_up = true;
-                match &place.footing {
-                    Some(footing) => drop(footing.give_up()),
+                match &place.granted {
+                    Some(granted) => drop(granted.give_up()),
                     None => place.progress.owe(),
                 }
                 place.changed.notify_one();
@@ -527,15 +520,15 @@ impl LocalQueue {
         waiter.place = Some(place);
         waiter.progress.begin();
         let (progress, changed) = (waiter.progress.clone(), Arc::new(Notify::new()));
+        let slot = self.shared.pool.slot().clone();
         let mut acquisition = match (&self.claims[..], &waiter.within) {
             ([claim], Some(writer)) => {
                 let name = writer.holding().nodes.iter().find(|node| is_below(node, &claim.directory));
                 let within = name.and_then(|node| node.rsplit('/').next()).map(str::to_owned);
-                let claim = Claim { within, ..claim.clone() };
-                Acquisition::within(writer.session().clone(), claim, self.path.clone(), progress.clone())
+                let (claim, session) = (Claim { within, ..claim.clone() }, writer.session().clone());
+                Acquisition::within(session, claim, self.path.clone(), progress.clone(), slot)
             }
             _ => {
-                let slot = self.shared.pool.slot().clone();
                 let (claims, path) = (self.claims.clone(), self.path.clone());
                 Acquisition::new(claims, waiter.patience, path, progress.clone(), slot)
             }
@@ -546,7 +539,7 @@ impl LocalQueue {
         let entry = Place {
             progress,
             wait: waiter.wait,
-            footing: None,
+            granted: None,
             is_kept: false,
             is_given_up: false,
             is_to_be_proven: false,
@@ -561,14 +554,14 @@ impl LocalQueue {
     fn keep(&self, state: &mut State, place: PlaceId) {
         let Some(entry) = state.places.get_mut(&place) else { return };
         entry.is_kept = true;
-        let Place { progress, footing: Some(footing), .. } = entry else { return };
+        let Place { progress, granted: Some(granted), .. } = entry else { return };
         let of_node = Progress::new(&self.shared.counters);
         of_node.begin();
-        footing.progress = of_node.clone();
+        granted.progress = of_node.clone();
         // Only the node can owe anything.
         std::mem::replace(progress, of_node).settle();
         for (claim, held_at) in self.claims.iter().zip(&self.held_at) {
-            held_at.note_kept(claim.scheme.role(), &self.this, place, &footing.holding);
+            held_at.note_kept(claim.scheme.role(), &self.this, place, &granted.holding);
         }
     }
 
@@ -581,9 +574,9 @@ impl LocalQueue {
         owner: Owner,
         is_bound: bool,
     ) -> Option<Arc<Grant>> {
-        let footing = state.places.get(&place)?.footing.clone()?;
+        let granted = state.places.get(&place)?.granted.clone()?;
         self.shared.counters.count_grant();
-        let grant = Grant::new(footing, owner, is_bound, self.this.clone(), turn);
+        let grant = Grant::new(granted, owner, is_bound, self.this.clone(), turn);
         state.grants.insert(turn, grant.clone());
         for (claim, held_at) in self.claims.iter().zip(&self.held_at) {
             held_at.add(claim, &grant, &self.this);
@@ -594,7 +587,7 @@ impl LocalQueue {
 
 impl State {
     fn holding(&self, place: PlaceId) -> Option<&Arc<Holding>> {
-        self.places.get(&place)?.footing.as_ref().map(|footing| &footing.holding)
+        self.places.get(&place)?.granted.as_ref().map(|granted| &granted.holding)
     }
 
     /// The watch is polled here instead of by a task. So it has fired before anybody can act on an answer that came after it

@@ -3,7 +3,7 @@
 use crate::base::clock;
 use crate::base::error::{Conflict, Error, ErrorKind, LossReason};
 use crate::base::owner::Owner;
-use crate::base::progress::Progress;
+use crate::hold::granted::Granted;
 use crate::hold::loss::Loss;
 use crate::hold::token::Token;
 use crate::machine::Moment;
@@ -12,7 +12,6 @@ use crate::machine::status::Status;
 use crate::session::ask::{MOMENT, catch_up};
 use crate::session::holding::Holding;
 use crate::session::session::Session;
-use crate::session::slot::Slot;
 use crate::zookeeper::ensemble::{ReadFailure, Seen, Versions, Write, WriteFailure};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,7 +19,7 @@ use std::sync::{Arc, Weak};
 
 /// One grant, shared by all holds of a reentrant owner.
 pub(crate) struct Grant {
-    footing: Footing,
+    granted: Granted,
     owner: Owner,
     since: Moment,
     /// Whether only the owner may release it.
@@ -34,31 +33,11 @@ pub(crate) struct Grant {
     unsettled: AtomicUsize,
 }
 
-/// The basis of a grant. Grants that follow one another on one node share it.
-#[derive(Clone)]
-pub(crate) struct Footing {
-    pub(crate) session: Arc<Session>,
-    pub(crate) holding: Arc<Holding>,
-    pub(crate) path: Arc<str>,
-    pub(crate) token: Token,
-    pub(crate) progress: Arc<Progress>,
-    /// Finds the client's next session once this one is over.
-    pub(crate) slot: Arc<Slot>,
-}
-
-impl Footing {
-    /// Makes whoever looks after the nodes delete them.
-    pub(crate) fn give_up(&self) -> Left {
-        self.progress.owe();
-        if self.session.release(&self.holding) { Left::Released } else { Left::Lost }
-    }
-}
-
 impl Deref for Grant {
-    type Target = Footing;
+    type Target = Granted;
 
-    fn deref(&self) -> &Footing {
-        &self.footing
+    fn deref(&self) -> &Granted {
+        &self.granted
     }
 }
 
@@ -70,14 +49,14 @@ pub(crate) trait Granter: Send + Sync {
 
 impl Grant {
     pub(crate) fn new(
-        footing: Footing,
+        granted: Granted,
         owner: Owner,
         bound: bool,
         granter: Weak<dyn Granter>,
         turn: TurnId,
     ) -> Arc<Self> {
         let (is_in_use, unsettled) = (AtomicBool::new(true), AtomicUsize::new(0));
-        Arc::new(Self { footing, owner, since: clock::now(), bound, is_in_use, granter, turn, unsettled })
+        Arc::new(Self { granted, owner, since: clock::now(), bound, is_in_use, granter, turn, unsettled })
     }
 
     pub(crate) fn turn(&self) -> TurnId {
@@ -114,7 +93,7 @@ impl Grant {
         // Its client is gone, and the session with it.
         self.set_unused();
         self.note_end();
-        self.footing.give_up()
+        self.granted.give_up()
     }
 
     /// Notes that the last of its holds is released.

@@ -1,4 +1,5 @@
 pub(crate) mod grant;
+pub(crate) mod granted;
 pub(crate) mod guarded;
 pub(crate) mod hold;
 pub(crate) mod loss;

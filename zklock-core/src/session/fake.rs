@@ -6,7 +6,8 @@ use crate::base::owner::Owner;
 use crate::base::progress::Progress;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::base::sync::lock_ignoring_poison;
-use crate::hold::grant::{Footing, Grant, Granter};
+use crate::hold::grant::{Grant, Granter};
+use crate::hold::granted::Granted;
 use crate::hold::hold::Hold;
 use crate::hold::token::Token;
 use crate::machine::Moment;
@@ -80,8 +81,8 @@ impl FakeEnsemble {
     }
 
     pub(crate) fn grant(&self, session: &Arc<Session>, path: &str, owner: Owner, bound: bool) -> Arc<Grant> {
-        let footing = self.footing(session, path, false);
-        Grant::new(footing, owner, bound, Weak::<LocalQueue>::new(), TurnId(1))
+        let granted = self.granted(session, path, false);
+        Grant::new(granted, owner, bound, Weak::<LocalQueue>::new(), TurnId(1))
     }
 
     /// Makes a grant whose node may be passed on.
@@ -91,18 +92,18 @@ impl FakeEnsemble {
         owner: Owner,
         granter: Weak<dyn Granter>,
     ) -> Arc<Grant> {
-        Grant::new(self.footing(session, "/a", false), owner, false, granter, TurnId(1))
+        Grant::new(self.granted(session, "/a", false), owner, false, granter, TurnId(1))
     }
 
-    /// Makes the footing of a grant, whose node is created now, with a name of its own or not.
-    pub(crate) fn footing(&self, session: &Arc<Session>, path: &str, name_is_reused: bool) -> Footing {
+    /// Makes the granted of a grant, whose node is created now, with a name of its own or not.
+    pub(crate) fn granted(&self, session: &Arc<Session>, path: &str, name_is_reused: bool) -> Granted {
         let node = format!("{path}/_c_{}-lock-0000000000", crate::base::platform::uuid());
         let czxid = self.create(&node);
         let origin = name_is_reused.then_some(czxid);
         let holding = session.register(vec![node.as_str().into()], origin, clock::now());
         let slot = Arc::new(Slot::new(SlotState::Open(session.clone())));
         let (session, path, progress) = (session.clone(), path.into(), Progress::new(&Arc::default()));
-        Footing { session, holding, path, token: Token::of(czxid), progress, slot }
+        Granted { session, holding, path, token: Token::of(czxid), progress, slot }
     }
 
     /// Makes the outcome of this many checks unknown, or of the last watch of a request.

@@ -3,8 +3,9 @@
 //! It belongs to no caller. A caller that goes away changes the attempt's record in its queue, and the task reads that.
 
 use super::LocalQueue;
-use crate::attempt::acquisition::{Acquisition, Granted, NotGranted};
+use crate::attempt::acquisition::{Acquisition, NotGranted};
 use crate::base::clock;
+use crate::hold::granted::Granted;
 use crate::machine::callers::PlaceId;
 use crate::machine::status::Status;
 use crate::zookeeper::ensemble::Pending;

@@ -358,9 +358,9 @@ fn a_name_that_is_used_again_is_told_from_its_earlier_node_by_the_transaction() 
         virtual_clock::run(async move {
             let ensemble = FakeEnsemble::new();
             let session = ensemble.session();
-            let footing = ensemble.footing(&session, "/a", true);
+            let granted = ensemble.granted(&session, "/a", true);
             let hold =
-                Hold::new(Grant::new(footing, Owner::unique(), false, Weak::<Keeps>::new(), TurnId(1)));
+                Hold::new(Grant::new(granted, Owner::unique(), false, Weak::<Keeps>::new(), TurnId(1)));
             let release = hold.begin_release(Owner::current()).unwrap().unwrap();
             session.end(LossReason::SessionExpired);
             if is_used_again {

@@ -1,0 +1,29 @@
+//! What an attempt was granted: the nodes, in a session.
+
+use crate::base::progress::Progress;
+use crate::hold::token::Token;
+use crate::machine::callers::Left;
+use crate::session::holding::Holding;
+use crate::session::session::Session;
+use crate::session::slot::Slot;
+use std::sync::Arc;
+
+/// What an attempt was granted. Grants that follow one another on one node share it.
+#[derive(Clone)]
+pub(crate) struct Granted {
+    pub(crate) session: Arc<Session>,
+    pub(crate) holding: Arc<Holding>,
+    pub(crate) path: Arc<str>,
+    pub(crate) token: Token,
+    pub(crate) progress: Arc<Progress>,
+    /// Finds the client's next session once this one is over.
+    pub(crate) slot: Arc<Slot>,
+}
+
+impl Granted {
+    /// Makes whoever looks after the nodes delete them.
+    pub(crate) fn give_up(&self) -> Left {
+        self.progress.owe();
+        if self.session.release(&self.holding) { Left::Released } else { Left::Lost }
+    }
+}
