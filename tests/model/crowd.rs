@@ -190,7 +190,7 @@ impl Crowd {
                     }
                 }
                 Person::Waits { .. } if self.mishaps.cancels > 0 => {
-                    actions.faults.push(Event::Leave(at, index))
+                    actions.faults.push(Event::Leave(at, index));
                 }
                 Person::Holds { caller, .. } if !is_busy => {
                     actions.progress.push(Event::Release(at, index));

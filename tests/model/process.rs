@@ -144,8 +144,8 @@ impl Process {
         }
     }
 
-    fn violate(&mut self, property: &'static str, detail: String) {
-        let detail = format!("process {}: {detail}", self.number);
+    fn violate(&mut self, property: &'static str, mut detail: String) {
+        detail.insert_str(0, &format!("process {}: ", self.number));
         self.violation.get_or_insert(Violation { property, detail });
     }
 
@@ -314,7 +314,7 @@ impl Process {
     fn act_once(&mut self, view: View<'_>, lock: usize, action: Do, within: Option<&str>) {
         match action {
             Do::Begin { place, caller, tried_before } => {
-                self.begin(view, lock, place, caller, tried_before, within)
+                self.begin(view, lock, place, caller, tried_before, within);
             }
             Do::Serve { caller, place } => {
                 let is_entering =
@@ -779,8 +779,7 @@ impl Process {
         if let Some(turn) = self.turns.first() {
             return violation("nothing owed", format!("turn {} of lock {} is left", turn.turn, turn.lock));
         }
-        let is_used = |lock: &&Box<dyn Company>| !lock.is_unused() && lock.kept().is_none();
-        match self.locks.iter().find(is_used) {
+        match self.locks.iter().find(|lock| !lock.is_unused() && lock.kept().is_none()) {
             Some(lock) => violation("nothing owed", format!("{lock:?}")),
             None => Ok(()),
         }
