@@ -394,6 +394,14 @@ impl Process {
             return self.violate("begins", format!("an attempt for caller {caller}, who does not wait"));
         };
         let patience = view.plan(self.number, person).patience;
+        let at_most = match view.gathering.locks[lock].0 {
+            Sort::Single => 1,
+            Sort::Mutex | Sort::Write => 2,
+            _ => usize::MAX,
+        };
+        if self.spots.iter().filter(|spot| spot.lock == lock).count() >= at_most {
+            self.violate("width", format!("more than {at_most} attempts for lock {lock}"));
+        }
         let want = Want::new(super::crowd::PATH, view.gathering.locks[lock].0);
         let name = within.and_then(|path| path.rsplit('/').next()).map(str::to_owned);
         let patience_within = if name.is_some() { Patience::Waits } else { patience };
@@ -753,6 +761,28 @@ impl Process {
                 let detail =
                     format!("process {}: the holder of {} does not know who waits", self.number, spot.place);
                 return Err(Violation { property: "wanted", detail });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the next caller has queued, while nobody does anything but hold, unless it will take over the node.
+    pub(crate) fn check_next(&self, view: View<'_>) -> Result<(), Violation> {
+        for (lock, (sort, passes)) in view.gathering.locks.iter().enumerate() {
+            let waits = |person: usize| {
+                let is_its = view.plan(self.number, person).lock == lock;
+                is_its && matches!(self.people[person], Person::Waits { .. })
+            };
+            let has_turns = |spot: &Spot| {
+                let is_spent = spot.since_wanted.is_some_and(|taken| u32::from(taken) + 1 >= passes.turns);
+                spot.is_kept && spot.status == Some(Status::Held) && !is_spent
+            };
+            let will_do = |spot: &Spot| spot.lock == lock && (spot.status.is_none() || has_turns(spot));
+            let is_queue = matches!(sort, Sort::Mutex | Sort::Write);
+            if is_queue && (0..self.people.len()).any(waits) && !self.spots.iter().any(will_do) {
+                let detail =
+                    format!("process {}: nobody has queued for those who wait for lock {lock}", self.number);
+                return Err(Violation { property: "next", detail });
             }
         }
         Ok(())
