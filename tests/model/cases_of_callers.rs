@@ -33,6 +33,7 @@ fn of(name: &'static str, sort: Sort, passes: Passes, processes: &[&[Plan]], mis
         locks: vec![(sort, passes)],
         processes: processes.iter().map(process).collect(),
         is_sequential: false,
+        keeps_all: false,
         mishaps,
     }
 }
@@ -75,7 +76,7 @@ pub(crate) fn short() -> Vec<Case> {
         crowd(of("tries again, 1 1", Mutex, NEVER, &[tries, one], Mishaps { steps: 1, ..NONE })),
         crowd(of("tries again, expiry", Mutex, NEVER, &[tries, one], Mishaps { expiries: 1, ..NONE })),
         crowd(of("single, 2 t, 1", Single, NEVER, &[&[WAITS, WAITS, TRIES], one], CANCEL)),
-        crowd(of("reentrant, two calls", Mutex, NEVER, &[&calls], CANCEL)),
+        crowd(Gathering { keeps_all: true, ..of("reentrant, two calls", Mutex, NEVER, &[&calls], CANCEL) }),
         crowd(of(
             "reentrant, two calls, lingers, lapse",
             Mutex,
@@ -86,17 +87,20 @@ pub(crate) fn short() -> Vec<Case> {
         crowd(Gathering {
             locks: vec![(Write, LINGERS), (Read, LINGERS)],
             is_sequential: true,
+            keeps_all: true,
             ..of("reader within its writer, writer", Write, LINGERS, &[&within], CANCEL)
         }),
         crowd(Gathering {
             locks: vec![(Write, LINGERS), (Read, LINGERS)],
             is_sequential: true,
+            keeps_all: true,
             ..of("reader within its writer, reader", Write, LINGERS, &[&within[..2], &[READS]], NONE)
         }),
         crowd(Gathering {
             locks: vec![(Mutex, NEVER), (Mutex, NEVER)],
             is_sequential: true,
-            ..of("waits for itself", Mutex, NEVER, &[&itself, one], NONE)
+            keeps_all: true,
+            ..of("waits for itself", Mutex, NEVER, &[&itself], NONE)
         }),
         crowd_walks(
             of("3 3, everything", Mutex, BOTH, &[&[WAITS, WAITS, TRIES], &[WAITS, AGAIN, TRIES]], wild()),

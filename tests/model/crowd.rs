@@ -83,8 +83,10 @@ pub(crate) struct Gathering {
     pub(crate) locks: Vec<(Sort, Passes)>,
     /// The callers of each process.
     pub(crate) processes: Vec<Vec<Plan>>,
-    /// Whether an owner does one thing at a time: while one of its calls waits, it neither calls nor releases.
+    /// Whether an owner does one thing at a time: while one of its calls waits, it does not call again.
     pub(crate) is_sequential: bool,
+    /// Whether an owner releases nothing while one of its calls waits.
+    pub(crate) keeps_all: bool,
     pub(crate) mishaps: Mishaps,
 }
 
@@ -133,6 +135,13 @@ pub(crate) struct Crowd {
     millis: u64,
 }
 
+/// Who has a hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Holder {
+    process: usize,
+    owner: u8,
+}
+
 impl Hash for Crowd {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.ensemble, &self.processes, self.mishaps, self.millis).hash(state);
@@ -160,13 +169,14 @@ impl Crowd {
         let (process, plans) = (&self.processes[number], &self.gathering.processes[number]);
         let at = number as u8;
         for (person, plan) in plans.iter().enumerate() {
-            let is_busy = self.gathering.is_sequential
-                && plans.iter().zip(&process.people).enumerate().any(|(other, (its, state))| {
-                    other != person && its.owner == plan.owner && matches!(state, Person::Waits { .. })
-                });
+            let is_waiting = plans.iter().zip(&process.people).enumerate().any(|(other, (its, state))| {
+                other != person && its.owner == plan.owner && matches!(state, Person::Waits { .. })
+            });
+            let (may_call, may_release) =
+                (!self.gathering.is_sequential || !is_waiting, !self.gathering.keeps_all || !is_waiting);
             let index = person as u8;
             match process.people[person] {
-                Person::Away(left) if left > 0 && !is_busy => {
+                Person::Away(left) if left > 0 && may_call => {
                     // People that are interchangeable call for the first time in this order.
                     let is_first = left == plan.times;
                     let is_before = |other: usize| {
@@ -190,9 +200,9 @@ impl Crowd {
                     }
                 }
                 Person::Waits { .. } if self.mishaps.cancels > 0 => {
-                    actions.faults.push(Event::Leave(at, index))
+                    actions.faults.push(Event::Leave(at, index));
                 }
-                Person::Holds { caller, .. } if !is_busy => {
+                Person::Holds { caller, .. } if may_release => {
                     actions.progress.push(Event::Release(at, index));
                     if self.mishaps.cancels > 0 && caller > 0 {
                         actions.faults.push(Event::Leave(at, index));
@@ -264,7 +274,7 @@ impl Crowd {
         if self.mishaps.doubts > 0 && !process.is_unproven && process.spots.iter().any(|spot| spot.is_kept) {
             faults.push(Event::Doubt(at));
         }
-        if self.mishaps.expiries > 0 && !process.spots.is_empty() {
+        if self.mishaps.expiries > 0 && (!process.spots.is_empty() || process.memory.is_some()) {
             faults.push(Event::Expire(at));
         }
         if self.mishaps.deserts > 0 && !process.is_deserted {
@@ -309,12 +319,16 @@ impl Crowd {
     }
 
     /// The places of all good holds, each with the sort of its lock.
-    fn holds(&self) -> Vec<(usize, &Spot, Want)> {
+    fn holds(&self) -> Vec<(Holder, &Spot, Want)> {
         let mut holds = Vec::new();
         for process in &self.processes {
             for person in 0..process.people.len() {
                 if let Some(spot) = process.holding(self.view(), person) {
-                    holds.push((process.number, spot, Want::new(PATH, self.gathering.locks[spot.lock].0)));
+                    let holder = Holder {
+                        process: process.number,
+                        owner: self.gathering.processes[process.number][person].owner,
+                    };
+                    holds.push((holder, spot, Want::new(PATH, self.gathering.locks[spot.lock].0)));
                 }
             }
         }
@@ -325,10 +339,10 @@ impl Crowd {
         View { gathering: &self.gathering, machine: self.machine, now: self.now() }
     }
 
-    /// Whether one of the two is inside the other.
-    fn are_one(&self, one: (usize, &Spot), other: (usize, &Spot)) -> bool {
-        one.0 == other.0
-            && (Process::is_within(one.1, &other.1.node) || Process::is_within(other.1, &one.1.node))
+    /// Whether one of the two is inside the other, which is its owner's.
+    fn are_one(one: (Holder, &Spot), other: (Holder, &Spot)) -> bool {
+        let is_within = Process::is_within(one.1, &other.1.node) || Process::is_within(other.1, &one.1.node);
+        one.0 == other.0 && is_within
     }
 
     /// Whether two people share one turn.
@@ -455,12 +469,13 @@ impl World for Crowd {
             return Err(violation);
         }
         let holds = self.holds();
-        for (number, (process, spot, want)) in holds.iter().enumerate() {
+        for (number, (holder, spot, want)) in holds.iter().enumerate() {
             for (other, its, wants) in &holds[number + 1..] {
-                let is_own = self.are_one((*process, spot), (*other, its));
-                let is_shared = process == other && self.is_one_turn(*process, spot, its);
+                let is_own = Self::are_one((*holder, spot), (*other, its));
+                let is_same = holder.process == other.process;
+                let is_shared = is_same && self.is_one_turn(holder.process, spot, its);
                 if want.excludes(wants) && !is_own && !is_shared {
-                    let detail = format!("{} of process {process} and {} of {other}", spot.node, its.node);
+                    let detail = format!("{} of {holder:?} and {} of {other:?}", spot.node, its.node);
                     return Err(Violation { property: "exclusive", detail });
                 }
             }
@@ -473,7 +488,10 @@ impl World for Crowd {
             let ends = |process: &Process| process.check_end(&self.gathering);
             self.processes.iter().try_for_each(ends)
         } else if progress.iter().all(|event| matches!(event, Event::Release(..))) {
-            self.processes.iter().try_for_each(|process| process.check_told(self.view()))
+            self.processes.iter().try_for_each(|process| {
+                process.check_told(self.view())?;
+                process.check_next(self.view())
+            })
         } else {
             Ok(())
         }

@@ -144,8 +144,8 @@ impl Process {
         }
     }
 
-    fn violate(&mut self, property: &'static str, detail: String) {
-        let detail = format!("process {}: {detail}", self.number);
+    fn violate(&mut self, property: &'static str, mut detail: String) {
+        detail.insert_str(0, &format!("process {}: ", self.number));
         self.violation.get_or_insert(Violation { property, detail });
     }
 
@@ -314,7 +314,7 @@ impl Process {
     fn act_once(&mut self, view: View<'_>, lock: usize, action: Do, within: Option<&str>) {
         match action {
             Do::Begin { place, caller, tried_before } => {
-                self.begin(view, lock, place, caller, tried_before, within)
+                self.begin(view, lock, place, caller, tried_before, within);
             }
             Do::Serve { caller, place } => {
                 let is_entering =
@@ -394,6 +394,14 @@ impl Process {
             return self.violate("begins", format!("an attempt for caller {caller}, who does not wait"));
         };
         let patience = view.plan(self.number, person).patience;
+        let at_most = match view.gathering.locks[lock].0 {
+            Sort::Single => 1,
+            Sort::Mutex | Sort::Write => 2,
+            _ => usize::MAX,
+        };
+        if self.spots.iter().filter(|spot| spot.lock == lock).count() >= at_most {
+            self.violate("width", format!("more than {at_most} attempts for lock {lock}"));
+        }
         let want = Want::new(super::crowd::PATH, view.gathering.locks[lock].0);
         let name = within.and_then(|path| path.rsplit('/').next()).map(str::to_owned);
         let patience_within = if name.is_some() { Patience::Waits } else { patience };
@@ -758,6 +766,28 @@ impl Process {
         Ok(())
     }
 
+    /// Checks that the next caller has queued, while nobody does anything but hold, unless it will take over the node.
+    pub(crate) fn check_next(&self, view: View<'_>) -> Result<(), Violation> {
+        for (lock, (sort, passes)) in view.gathering.locks.iter().enumerate() {
+            let waits = |person: usize| {
+                let is_its = view.plan(self.number, person).lock == lock;
+                is_its && matches!(self.people[person], Person::Waits { .. })
+            };
+            let has_turns = |spot: &Spot| {
+                let is_spent = spot.since_wanted.is_some_and(|taken| u32::from(taken) + 1 >= passes.turns);
+                spot.is_kept && spot.status == Some(Status::Held) && !is_spent
+            };
+            let will_do = |spot: &Spot| spot.lock == lock && (spot.status.is_none() || has_turns(spot));
+            let is_queue = matches!(sort, Sort::Mutex | Sort::Write);
+            if is_queue && (0..self.people.len()).any(waits) && !self.spots.iter().any(will_do) {
+                let detail =
+                    format!("process {}: nobody has queued for those who wait for lock {lock}", self.number);
+                return Err(Violation { property: "next", detail });
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that nobody waits any more, and that nothing is left but a node that lingers.
     pub(crate) fn check_end(&self, gathering: &Gathering) -> Result<(), Violation> {
         let violation = |property, detail: String| {
@@ -779,8 +809,7 @@ impl Process {
         if let Some(turn) = self.turns.first() {
             return violation("nothing owed", format!("turn {} of lock {} is left", turn.turn, turn.lock));
         }
-        let is_used = |lock: &&Box<dyn Company>| !lock.is_unused() && lock.kept().is_none();
-        match self.locks.iter().find(is_used) {
+        match self.locks.iter().find(|lock| !lock.is_unused() && lock.kept().is_none()) {
             Some(lock) => violation("nothing owed", format!("{lock:?}")),
             None => Ok(()),
         }

@@ -26,6 +26,7 @@ KINDS = {
     "keeper": "holds",
     "memory": "tries",
     "turns": "lingers",
+    "callers": "callers",
 }
 NOT_IN_THE_MODEL = {"lib", "marks", "protocol", "status"}
 # What the unit tests may take of the processor, in seconds, and of memory. They take a tenth of a second; a mutant may go on for ever.

@@ -13,7 +13,7 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "callers",
+        "reentrant, two calls",
         "callers: one that waited for a grant of its own, too",
         &[edit(
             CALLERS,
@@ -46,7 +46,7 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "callers",
+        "callers: lingers, 2 2",
         "callers: the holder is not told of those who wait",
         &[edit(KEPT, "self.set_wanted(kept, is_wanted);", "let _ = is_wanted;")],
     ),
@@ -56,23 +56,19 @@ pub(super) const SEEDS: &[Seed] = &[
         &[edit(CALLERS, "self.set_wanted(place, true);", "let _ = place;")],
     ),
     seed(
-        "callers",
+        "deserted",
         "callers: taken though it was given up",
         &[
-            edit(
-                KEPT,
-                "if turns.is_idle() {\n            turns.handle_end();\n            self.give_up(place);",
-                "if turns.is_idle() {\n            self.actions.push_back(Action::GiveUp { place });",
-            ),
+            edit(KEPT, "if turns.is_idle() {\n            turns.handle_end();", "if turns.is_idle() {"),
             edit(
                 KEPT,
                 "trust(kept) == Trust::Known && self.kept_turns_mut()",
-                "trust(kept) != Trust::Unproven && self.kept_turns_mut()",
+                "(trust(kept) == Trust::Known || self.is_deserted) && self.kept_turns_mut()",
             ),
         ],
     ),
     seed(
-        "callers",
+        "callers: lingers, 2 1, lapse",
         "callers: taken though it is lost",
         &[edit(
             KEPT,
@@ -81,7 +77,7 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "callers",
+        "2 1, doubts",
         "callers: taken unconfirmed",
         &[edit(
             KEPT,
@@ -95,7 +91,7 @@ pub(super) const SEEDS: &[Seed] = &[
         &[edit(PLACES, "Turns::new(passing, is_shared)", "Turns::new(passing, true)")],
     ),
     seed(
-        "callers",
+        "within its writer",
         "callers: the next writer has the node beside a reader",
         &[edit(
             KEPT,
@@ -132,8 +128,8 @@ pub(super) const SEEDS: &[Seed] = &[
         "callers: held back for ever",
         &[edit(
             CALLERS,
-            "        if self.holds_back.is_some_and(|until| now >= until) {\n            self.holds_back = None;\n        }\n",
-            "",
+            "[self.holds_back, self.checking.pauses_until(), lingers]",
+            "[self.checking.pauses_until(), lingers]",
         )],
     ),
     seed(
@@ -142,7 +138,7 @@ pub(super) const SEEDS: &[Seed] = &[
         &[edit(PLACES, "self.entering.filter(|entering| *entering != id)", "self.entering")],
     ),
     seed(
-        "callers",
+        "2 1, doubts",
         "callers: a check leads to nothing",
         &[edit(
             KEPT,
@@ -151,32 +147,35 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "callers",
+        "turns, 2, doubts",
         "callers: a node stays for one that has gone",
-        &[edit(CALLERS, "            self.leave_untaken();\n            return;", "            return;")],
+        &[
+            edit(CALLERS, "            self.leave_untaken();\n            return;", "            return;"),
+            edit(KEPT, "        self.leave_untaken();\n        let is_wanted", "        let is_wanted"),
+        ],
     ),
     seed(
-        "callers",
+        "deserted",
         "callers: a node lingers for a client that nobody has",
         &[edit(KEPT, "(is_over || is_deserted)", "is_over")],
     ),
     seed(
-        "callers",
+        "lingers, writes",
         "callers: a write lands under the next hold",
         &[edit(KEPT, "!is_held || !is_latest || is_unsettled", "!is_held || !is_latest")],
     ),
     seed(
-        "callers",
+        "tries again, expiry",
         "callers: a try is told of a session before",
         &[edit(TRIES, "open.session == self.session && ", "")],
     ),
     seed(
-        "callers",
+        "tries again, 1 1",
         "callers: a try hears no watch",
         &[edit(TRIES, "self.remembered.take().is_some()", "false && self.remembered.take().is_some()")],
     ),
     seed(
-        "callers",
+        "tries again, 1 1",
         "callers: a try believes what is old",
         &[edit(
             TRIES,
@@ -185,12 +184,12 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "callers",
+        "waits for itself",
         "callers: an owner waits for itself unseen",
         &[edit(HELD, "(true, true) => Own::Deadlock { held },", "(true, true) => Own::InTheWay,")],
     ),
     seed(
-        "callers",
+        "reentrant, two calls",
         "callers: two calls of an owner wait for each other",
         &[edit(
             CALLERS,
@@ -199,7 +198,7 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "callers",
+        "within its writer",
         "callers: one owner shares the turn of another",
         &[edit(
             CALLERS,
@@ -208,12 +207,12 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "callers",
+        "callers: 2 1, lapse",
         "callers: a turn is over while its owner has it",
         &[edit(PLACES, "turn.place == id && turn.holds == 0;", "turn.place == id;")],
     ),
     seed(
-        "callers",
+        "reentrant, two calls, lingers",
         "callers: the first release is the last",
         &[edit(KEPT, "if self.turns[at].holds > 0 {", "if self.turns[at].holds > usize::MAX - 1 {")],
     ),

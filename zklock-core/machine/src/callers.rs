@@ -330,7 +330,8 @@ impl<O: Owner> Callers<O> {
 
     /// Returns when to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Moment> {
-        let lingers = self.kept_turns().and_then(Turns::poll_timeout);
+        // A node that does not linger may stay for one who waits until it is confirmed, however long that takes.
+        let lingers = self.kept_turns().filter(|turns| turns.lingers()).and_then(Turns::poll_timeout);
         [self.holds_back, self.checking.pauses_until(), lingers].into_iter().flatten().min()
     }
 
@@ -347,7 +348,7 @@ impl<O: Owner> Callers<O> {
         if self.holds_back.is_some_and(|until| now >= until) {
             self.holds_back = None;
         }
-        if self.kept_turns_mut().is_some_and(|turns| turns.handle_timeout(now)) {
+        if self.kept_turns_mut().is_some_and(|turns| turns.lingers() && turns.handle_timeout(now)) {
             self.give_up_kept();
         }
         if self.checking.handle_timeout(now) {

@@ -166,6 +166,9 @@ fn a_node_for_one_who_went_away_before_the_check_is_given_up() {
     scene.trust = Trust::Unproven;
     assert_eq!(scene.release(turn), Left::PassedOn);
     assert_eq!(scene.answer(next), None);
+    assert_eq!(scene.callers.poll_timeout(), None, "it stays for as long as the check takes");
+    scene.times_out();
+    assert_eq!(scene.given_up, []);
     scene.gone(next);
     assert_eq!(scene.given_up, [place]);
 }
