@@ -151,8 +151,7 @@ impl Turns {
 
     /// Returns when to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Moment> {
-        // One that does not linger stays only for a caller that awaits it, however long that takes.
-        self.idle.filter(|_| !self.is_over && self.lingers()).map(|idle| idle + self.passing.linger)
+        self.idle.filter(|_| !self.is_over).map(|idle| idle + self.passing.linger)
     }
 
     /// Whether it stays when nobody uses it.
