@@ -147,6 +147,15 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
+        "expiry, doubts",
+        "callers: waits for the check of a node before",
+        &[edit(
+            PLACES,
+            "self.kept = Some(id);\n            // A check of the place before may never matter again.\n            self.checking = Checking::default();",
+            "self.kept = Some(id);",
+        )],
+    ),
+    seed(
         "turns, 2, doubts",
         "callers: a node stays for one that has gone",
         &[

@@ -30,6 +30,8 @@ impl<O: Owner> Callers<O> {
         self.grant(id, &caller, is_kept);
         if is_kept {
             self.kept = Some(id);
+            // A check of the place before may never matter again.
+            self.checking = Checking::default();
         }
         self.pass_on(trust);
         self.has_entered(id);

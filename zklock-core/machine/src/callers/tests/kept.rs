@@ -250,3 +250,19 @@ fn one_who_waits_for_a_node_that_is_lost_begins_right_behind_it() {
     scene.leaves(place);
     assert!(scene.has_begun(next));
 }
+
+#[test]
+fn a_check_of_a_lost_node_does_not_stand_in_for_that_of_the_next() {
+    let (mut scene, lost) = idle();
+    scene.trust = Trust::Unproven;
+    let one = scene.join(waits(1));
+    scene.callers.handle_lost(lost);
+    // Another caller makes the next attempt begin, though the promise of the lost one is being kept.
+    let two = scene.join(waits(2));
+    let place = scene.place(one);
+    scene.enters(place);
+    let turn = scene.turn(one);
+    assert_eq!(scene.release(turn), Left::PassedOn);
+    assert_eq!(scene.answer(two), None);
+    assert!(scene.others.contains(&Action::Prove { place }));
+}
