@@ -205,8 +205,12 @@ impl LocalQueue {
         let call = Call { owner, is_reentrant, patience, is_within: within.is_some() };
         let (waiter, receiver) = Waiter::new(within, patience, wait, progress.clone());
         // Read before the watch is polled: what arrives in between must not outweigh what the watch reports.
-        let session = self.shared.pool.slot().current().filter(|session| session.is_connected());
-        let open = session.map(|session| (session.id(), session.lease()));
+        let session = match patience {
+            Patience::TriesOnce => self.shared.pool.slot().current(),
+            Patience::Waits => None,
+        };
+        let open =
+            session.filter(|session| session.is_connected()).map(|session| (session.id(), session.lease()));
         let mut state = self.lock();
         state.look_at_busy_watch();
         let State { callers, places, .. } = &mut *state;

@@ -160,7 +160,7 @@ impl Session {
         Now { moment: clock::now(), lease_until }
     }
 
-    /// Whether a lock that was busy in this session may still be taken for busy.
+    /// Returns the lease as it is at this moment.
     pub(crate) fn lease(&self) -> Lease {
         lock_ignoring_poison(&self.kept).keeper.lease().clone()
     }
