@@ -1,38 +1,38 @@
-//! What zookeeper-client uses of async-io, on tokio: see `README.md` beside this crate.
+//! The parts of async-io that zookeeper-client uses, on tokio: see `README.md` beside this crate.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::time::{Sleep, sleep_until};
 
-/// A future that is ready at its time, and with a period again and again. It must be polled in a tokio runtime.
+/// A future that is ready at its time, and after each period if it has one. It must be polled in a tokio runtime.
 #[derive(Debug)]
 pub struct Timer {
     next: Option<Instant>,
     period: Option<Duration>,
-    /// Made when it is first polled: a timer may be made outside of the runtime.
+    /// Made at the first poll, because a timer may be made outside of the runtime.
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl Timer {
-    /// One that is never ready.
+    /// Makes a timer that is never ready.
     pub fn never() -> Self {
         Self { next: None, period: None, sleep: None }
     }
 
-    /// One that is ready once, after `duration`.
+    /// Makes a timer that is ready once, after `duration`.
     pub fn after(duration: Duration) -> Self {
-        // The clock of the runtime, which tests may stop.
+        // Read from the runtime's clock, which tests may stop.
         let now = tokio::time::Instant::now().into_std();
         Self { next: now.checked_add(duration), ..Self::never() }
     }
 
-    /// One that is ready once, at `instant`.
+    /// Makes a timer that is ready once, at `instant`.
     pub fn at(instant: Instant) -> Self {
         Self { next: Some(instant), ..Self::never() }
     }
 
-    /// One that is ready after each `period`.
+    /// Makes a timer that is ready after each `period`.
     pub fn interval(period: Duration) -> Self {
         Self { period: Some(period), ..Self::after(period) }
     }

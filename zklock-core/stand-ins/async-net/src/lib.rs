@@ -1,4 +1,4 @@
-//! What zookeeper-client uses of async-net, on tokio: see `README.md` beside `async-io`.
+//! The parts of async-net that zookeeper-client uses, on tokio: see `README.md` beside `async-io`.
 
 use futures_io::{AsyncRead, AsyncWrite};
 use std::io::{Error, ErrorKind, IoSlice};
@@ -22,13 +22,13 @@ impl TcpStream {
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Fails with the errors of the system.
     pub async fn connect(address: (&str, u16)) -> Result<Self, Error> {
         let stream = match connect(address).await {
             Ok(stream) => stream,
             Err(error) => {
-                // The library tries the next server in the same poll, and the time that it gives itself is looked at only in another.
-                // Where each try fails at once, as on a machine that wakes before its network does, it would never leave that poll.
+                // The library tries the next server in the same poll, and checks its timeout only in the next one. If each try fails at
+                // once, as on a machine that wakes before its network does, it would never leave that poll.
                 tokio::task::yield_now().await;
                 return Err(error);
             }
@@ -38,7 +38,7 @@ impl TcpStream {
         Ok(Self { stream: Socket::new(stream)?, guard: Some(Guard::default()) })
     }
 
-    /// The same for what is encrypted: it is looked at where it is not.
+    /// The connection below TLS, without a guard: the decrypted bytes are checked instead.
     pub fn without_guard(self) -> Self {
         Self { guard: None, ..self }
     }
@@ -55,8 +55,8 @@ async fn connect(address: (&str, u16)) -> Result<tokio::net::TcpStream, Error> {
     Err(last)
 }
 
-/// Makes a socket with a number above those of the standard streams. Otherwise, what a program writes to a stream that it has
-/// closed would go to the server.
+/// Makes a socket with a number above those of the standard streams. Otherwise, what a program writes to a standard stream that
+/// it has closed would go to the server.
 fn new_socket(address: SocketAddr) -> Result<TcpSocket, Error> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     if socket.as_raw_fd() > 2 {
@@ -66,8 +66,8 @@ fn new_socket(address: SocketAddr) -> Result<TcpSocket, Error> {
     Ok(TcpSocket::from_std_stream(socket.as_fd().try_clone_to_owned()?.into()))
 }
 
-/// A socket, as long as its number is its own. A program that closes descriptors which it does not know may use the number for
-/// something else, which must not get what is for the server, and must not be closed.
+/// A socket that checks that its number is still its own. A program that closes descriptors which it does not know may use the
+/// number for something else, which must not receive what is meant for the server, and must not be closed.
 #[derive(Debug)]
 struct Socket {
     /// `None` once the program is known to have closed it.

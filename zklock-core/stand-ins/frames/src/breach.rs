@@ -1,4 +1,4 @@
-//! What was wrong, for the program: zookeeper-client keeps to itself why a connection ended.
+//! Reports what was wrong to the program, because zookeeper-client does not say why a connection ended.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ thread_local! {
     static FOUND: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// Does this, and says as well what guards have found to be wrong meanwhile, on this thread.
+/// Runs `what`, and also returns what guards on this thread have found to be wrong meanwhile.
 ///
 /// ```
 /// # use zklock_frames::{Guard, watched};

@@ -1,8 +1,8 @@
-//! What is in a message.
+//! The fields of a message.
 
 use super::requests::operation::*;
 
-/// What is left of a message.
+/// The rest of a message, which has not been checked yet.
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -29,12 +29,12 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// What the server says in a login by DIGEST-MD5. Only a realm could have escapes, and ZooKeeper's has none.
+    /// The server's message in a login by DIGEST-MD5. Only a realm could have escapes, and ZooKeeper's has none.
     pub(crate) fn are_challenge(&mut self) -> Result<(), &'static str> {
         if self.buffer()?.contains(&b'\\') { Err("a login has an escape") } else { Ok(()) }
     }
 
-    /// Those of a transaction, or of several requests that read.
+    /// The results of a transaction, or of several requests that read.
     fn results(&mut self, asked: i32) -> Result<(), &'static str> {
         loop {
             let (kind, is_last, _error) = (self.int()?, self.take(1)? != [0], self.int()?);
@@ -57,12 +57,12 @@ impl<'a> Fields<'a> {
         (0..self.int()?).try_for_each(|_| entry(self))
     }
 
-    /// Of children. Without a name there are as many as a fourth of the bytes.
+    /// A list of children. An empty name takes four bytes, so there cannot be more than a fourth of the bytes.
     fn names(&mut self) -> Result<(), &'static str> {
         self.list(|fields| if fields.buffer()?.is_empty() { Err("a child has no name") } else { Ok(()) })
     }
 
-    /// A scheme of authentication, and whom it means.
+    /// A scheme of authentication, and an identity in it.
     fn pair(&mut self) -> Result<(), &'static str> {
         self.buffer()?;
         self.buffer().map(drop)
@@ -81,7 +81,7 @@ impl<'a> Fields<'a> {
         self.take(68).map(drop)
     }
 
-    /// A negative length is that of no bytes.
+    /// A negative length means that there are no bytes.
     pub(crate) fn buffer(&mut self) -> Result<&'a [u8], &'static str> {
         let length = self.int()?;
         self.take(usize::try_from(length).unwrap_or(0))

@@ -1,17 +1,21 @@
-//! What a server sends is looked at before zookeeper-client reads it.
+//! Checks what a server sends before zookeeper-client reads it.
 //!
-//! That library trusts its server. It makes room for as many entries as a list says it has, which may end the process. It
-//! panics where a node's data is shorter than what belongs to it, and where the path of a new node is empty. It takes half
-//! an answer about a node for the answer that there is none. It keeps a part of a request that watches after its reply, and
-//! so reads memory that is no longer its own if replies come in another order than the requests went out, or one is left
-//! out. It sends a request for each event that nobody waits for. It waits for the end of a message of any length. And a
-//! login by DIGEST-MD5 never ends where the server's part of it has two escapes.
+//! That library trusts its server:
 //!
-//! So a message is passed on when all of it is there and is what was asked for. Else the connection has an error, and with
-//! that it ends. What the fields say is not looked at.
+//! * It allocates as many entries as a list claims to have, which may end the process.
+//! * It panics if a node's figures are cut short, or if the path of a new node is empty.
+//! * It takes half of an answer about a node for the answer that there is no node.
+//! * It keeps a pointer into a request that sets a watch after the reply has come. So it reads memory that it has freed if
+//!   replies come in another order than their requests, or if one is missing.
+//! * It sends a request for each event that nobody waits for.
+//! * It waits for the end of a message of any length.
+//! * Its login by DIGEST-MD5 never ends if the server's part has two escapes.
 //!
-//! A [`Guard`] sees one connection as its client does: bytes that go out, and bytes that come in. With TLS those are the ones
-//! before encryption and after decryption. It reads and writes nothing itself.
+//! So a message is passed on only when it is complete and is the answer to what was asked. Otherwise the connection gets an
+//! error, which ends it. The values of the fields are not checked.
+//!
+//! A [`Guard`] sees one connection as its client does: the bytes that go out, and the bytes that come in. With TLS, these are
+//! the bytes before encryption and after decryption. The guard itself reads and writes nothing.
 //!
 //! ```
 //! # use zklock_frames::Guard;
@@ -31,45 +35,45 @@ pub use breach::watched;
 use requests::{Outgoing, Requests};
 use std::io::{Error, ErrorKind, IoSlice};
 
-/// The longest message that is taken: a list of 300,000 children, four times what ZooKeeper's own client takes.
+/// The longest message that is accepted: a list of 300,000 children, four times what ZooKeeper's own client accepts.
 const LONGEST: usize = 16 << 20;
-/// What is kept for the next messages.
+/// The room that is kept for the next messages.
 const KEPT: usize = 1 << 20;
 
-/// One connection, seen from its client.
+/// One connection, as its client sees it.
 #[derive(Debug, Default)]
 pub struct Guard {
-    /// What the connection is for: the first that is sent says it, and our own side is trusted. `None` until then.
+    /// The purpose of the connection. The first bytes that we send show it; our own side is trusted. `None` until then.
     speaks: Option<Speaks>,
     outgoing: Outgoing,
     requests: Requests,
     incoming: Vec<u8>,
-    /// How much of it may be passed on, and how much was.
+    /// How much of it may be passed on, and how much has been.
     good: usize,
     passed: usize,
-    /// What is wrong with what comes behind that.
+    /// The problem with the bytes after that, if there is one.
     broken: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Speaks {
     Messages,
-    /// A word of four letters, such as `isro`. The answer is a text.
+    /// A four-letter word, such as `isro`. The answer is text.
     Words,
 }
 
 impl Guard {
-    /// This was sent.
+    /// Notes that these bytes were sent.
     pub fn sent(&mut self, bytes: &[u8]) {
         let Some(first) = bytes.first() else { return };
-        // No message is so long that its length begins with anything but zero.
+        // The length of a message begins with a zero byte: none is longer.
         let speaks = *self.speaks.get_or_insert(if *first == 0 { Speaks::Messages } else { Speaks::Words });
         if speaks == Speaks::Messages {
             self.outgoing.sent(bytes, &mut self.requests);
         }
     }
 
-    /// So many bytes of these were sent.
+    /// Notes how many of these bytes were sent.
     pub fn sent_of(&mut self, slices: &[IoSlice<'_>], mut count: usize) {
         for slice in slices {
             let part = count.min(slice.len());
@@ -78,7 +82,7 @@ impl Guard {
         }
     }
 
-    /// This was received.
+    /// Notes that these bytes were received.
     pub fn received(&mut self, bytes: &[u8]) {
         if self.broken.is_none() {
             self.broken = self.look_at(bytes).err();
@@ -93,7 +97,7 @@ impl Guard {
             Some(Speaks::Messages) => {}
         }
         while let Some((length, rest)) = self.incoming[self.good..].split_first_chunk() {
-            // A negative length is a very long one here.
+            // A negative length is read as a very large one.
             let length = u32::from_be_bytes(*length) as usize;
             if length > LONGEST {
                 return Err("a message is too long");
@@ -105,11 +109,11 @@ impl Guard {
         Ok(())
     }
 
-    /// Passes on what it can. Nothing is for: more must be received.
+    /// Passes on what it can, and returns how many bytes that is. Zero means that more has to be received first.
     ///
     /// # Errors
     ///
-    /// When nothing more is good. [`watched`] tells it, too.
+    /// Fails if the rest is not valid. [`watched`] reports the reason too.
     pub fn pass(&mut self, into: &mut [u8]) -> Result<usize, Error> {
         let ready = &self.incoming[self.passed..self.good];
         if let (true, Some(problem)) = (ready.is_empty(), self.broken) {

@@ -1,13 +1,13 @@
-//! What was asked for, and whether what comes is an answer to it.
+//! The requests that were sent, and whether a message is the reply to one of them.
 
 use super::fields::Fields;
 use std::collections::VecDeque;
 
-/// Of a request: its length, its number, the operation, and the length of the path.
+/// The head of a request: its length, its number, the operation, and the length of the path.
 const HEAD: usize = 16;
 
-/// The longest reply to a transaction: the library makes ten times as much of its results. A request has a megabyte at most,
-/// unless servers allow more.
+/// The longest reply to a transaction, because the library's results take ten times as much memory. A request has at most a
+/// megabyte, unless the servers allow more.
 const LONGEST_TRANSACTION: usize = 4 << 20;
 
 const EVENT: i32 = -1;
@@ -55,7 +55,7 @@ impl Outgoing {
             bytes = rest;
             if self.sent >= 4 && self.sent == 4 + self.int(0) as u32 as usize {
                 let path = usize::try_from(self.int(12)).unwrap_or(0);
-                // The last byte of a request that can watch says whether it does.
+                // The last byte of a request that can set a watch says whether it does.
                 requests.sent(self.int(4), self.int(8), part.last() == Some(&1), path);
                 *self = Self::default();
             }
@@ -67,16 +67,16 @@ impl Outgoing {
     }
 }
 
-/// What was asked for.
+/// A request that waits for its reply.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     has_begun: bool,
     was_greeted: bool,
     asked: VecDeque<Asked>,
-    /// How many events there may be, of paths of what length.
+    /// How many events may come for paths of each length.
     watches: usize,
     longest_path: usize,
-    /// There may be any number.
+    /// Any number of events may come.
     watches_for_ever: bool,
     login: Option<Login>,
 }
@@ -88,12 +88,12 @@ struct Asked {
     watches: bool,
 }
 
-/// How the client logs in by SASL.
+/// The client's login by SASL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Login {
-    /// DIGEST-MD5 is the one in which the server has the first word. What it says is text.
+    /// DIGEST-MD5, in which the server speaks first. Its message is text.
     Digest,
-    /// What the server says may be any bytes.
+    /// Any other, in which the server's message may be any bytes.
     Other,
 }
 
@@ -111,10 +111,10 @@ impl Requests {
         }
         self.watches_for_ever |= matches!(operation, SET_WATCHES | SET_WATCHES_2 | ADD_WATCH);
         if operation == SASL {
-            // The length of what the client says stands where that of a path does.
+            // The length of the client's message is where other requests have the length of the path.
             self.login.get_or_insert(if path == 0 { Login::Digest } else { Login::Other });
         }
-        // Pings and the like have numbers of their own, and the library waits for one at a time.
+        // Pings and the like have fixed numbers, and the library waits for one of them at a time.
         if number > 0 {
             self.asked.push_back(Asked { number, operation, watches });
         }
@@ -123,7 +123,7 @@ impl Requests {
     pub(crate) fn received(&mut self, message: &[u8]) -> Result<(), &'static str> {
         let mut fields = Fields::of(message);
         if !std::mem::replace(&mut self.was_greeted, true) {
-            // The timeout and the number of the session, and a password for it.
+            // The session's timeout, number and password.
             fields.take(16)?;
             return fields.buffer().map(drop);
         }

@@ -1,6 +1,6 @@
-//! What zookeeper-client uses of futures-rustls: see `README.md` beside this crate.
+//! The parts of futures-rustls that zookeeper-client uses: see `README.md` beside this crate.
 //!
-//! TLS is rustls's own work. Here it is brought to a connection, and a guard looks at what is inside.
+//! rustls does the TLS. This crate connects it to a socket, and has a guard check the decrypted bytes.
 
 use async_net::TcpStream;
 use futures_io::{AsyncRead, AsyncWrite};
@@ -29,11 +29,11 @@ impl From<Arc<ClientConfig>> for TlsConnector {
 }
 
 impl TlsConnector {
-    /// Shakes hands with a server of this name.
+    /// Does the handshake with a server of this name.
     ///
     /// # Errors
     ///
-    /// Those of TLS, and those of the connection.
+    /// Fails if TLS or the connection does.
     pub async fn connect(
         &self,
         server: ServerName<'static>,
@@ -67,7 +67,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
         }
     }
 
-    /// Sends all that TLS has to send.
+    /// Sends everything that TLS has to send.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
         while self.tls.wants_write() {
             let mut stream = Waiting { stream: &mut self.stream, context };
@@ -78,7 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// The same, as far as that can be done now. For the rest the task is woken.
+    /// Sends as much of it as it can now. The task is woken for the rest.
     fn send_some(&mut self, context: &mut Context<'_>) -> Result<(), Error> {
         match self.poll_send(context) {
             Poll::Ready(sent) => sent,
@@ -86,12 +86,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
         }
     }
 
-    /// Takes in what the server sends: how many bytes, which is none at the end.
+    /// Receives from the server, and returns how many bytes came; zero at the end of the connection.
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<usize, Error>> {
         let mut stream = Waiting { stream: &mut self.stream, context };
         let count = ready!(poll(self.tls.read_tls(&mut stream)))?;
         if let Err(error) = self.tls.process_new_packets() {
-            // The server is to know, if it listens.
+            // Tells the server, if it still listens.
             let _ = self.send_some(context);
             return Poll::Ready(Err(Error::new(ErrorKind::InvalidData, error)));
         }
@@ -117,7 +117,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
                 Poll::Ready(Ok(count)) => this.guard.received(&chunk[..count]),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => {
-                    // What was received may have to be answered, such as new keys.
+                    // Some messages need a reply, such as new keys.
                     this.send_some(context)?;
                     ready!(this.poll_receive(context))?;
                 }
@@ -126,7 +126,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
     }
 }
 
-/// How much is decrypted at once.
+/// How many bytes are decrypted at once.
 const CHUNK: usize = 8 << 10;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
@@ -144,7 +144,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
         from: &[IoSlice<'_>],
     ) -> Poll<Result<usize, Error>> {
         let this = self.get_mut();
-        // First what is left from before: else there may be no room, and nobody would wake the task.
+        // Send what is left from before first. Otherwise there may be no room, and nobody would wake the task.
         ready!(this.poll_send(context))?;
         let count = this.tls.writer().write_vectored(from)?;
         this.guard.sent_of(from, count);
@@ -160,14 +160,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
 
     fn poll_close(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
         let this = self.get_mut();
-        // It does so once.
+        // It says so only once.
         this.tls.send_close_notify();
         ready!(this.poll_send(context))?;
         Pin::new(&mut this.stream).poll_close(context)
     }
 }
 
-/// A connection as rustls wants it: what would have to wait is an error, and the task is woken when it can go on.
+/// A connection as rustls wants it: an operation that would have to wait fails, and the task is woken when it can go on.
 struct Waiting<'a, 'b, S> {
     stream: &'a mut S,
     context: &'a mut Context<'b>,
@@ -200,7 +200,7 @@ fn unless_it_waits<T>(polled: Poll<Result<T, Error>>) -> Result<T, Error> {
     }
 }
 
-/// The other way round.
+/// Turns such an error back into a wait.
 fn poll<T>(result: Result<T, Error>) -> Poll<Result<T, Error>> {
     match result {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Poll::Pending,
