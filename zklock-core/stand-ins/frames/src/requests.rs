@@ -67,13 +67,13 @@ impl Outgoing {
     }
 }
 
-/// A request that waits for its reply.
+/// The requests of one connection that wait for their replies.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     has_begun: bool,
     was_greeted: bool,
     asked: VecDeque<Asked>,
-    /// How many events may come for paths of each length.
+    /// How many events may come, and the length of the longest path that they may name.
     watches: usize,
     longest_path: usize,
     /// Any number of events may come.
