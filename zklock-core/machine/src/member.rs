@@ -1,7 +1,7 @@
 //! One member of a double barrier, from the creation of its node to its deletion.
 //!
 //! A member comes, waits until the barrier is open, is inside, and leaves. It is not [gone](Machine::is_gone) before
-//! its node is. [`barrier`](crate::barrier) decides who may go on and who waits for whom.
+//! its node is. [`barrier`] decides who may go on and who waits for whom.
 
 #[cfg(test)]
 mod tests;
