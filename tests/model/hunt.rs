@@ -70,7 +70,7 @@ const MODULES: [(&str, &[&str]); 15] = [
 ];
 
 /// The submodules of these modules.
-const ROOMS: [(&str, &[&str]); 5] = [
+const ROOMS: [(&str, &[&str]); 4] = [
     (
         "callers",
         &[
@@ -80,7 +80,6 @@ const ROOMS: [(&str, &[&str]); 5] = [
     ),
     ("contender", &["busy", "enter", "examine", "nodes", "notice", "renew", "turn"]),
     ("keeper", &["lapses", "proof", "seen", "watching"]),
-    ("member", &["enter", "leave"]),
     ("single", &["doubt"]),
 ];
 
