@@ -135,7 +135,7 @@ pub(crate) struct Crowd {
     millis: u64,
 }
 
-/// Who has a hold.
+/// One holder, as the properties see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Holder {
     process: usize,

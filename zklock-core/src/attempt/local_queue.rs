@@ -45,6 +45,7 @@ pub(crate) use span::of_call as span_of_call;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::{Context, Waker};
+use std::time::Duration;
 use tokio::sync::Notify;
 use waiter::Waiter;
 pub(crate) use waiter::{Answer, Ticket};
@@ -295,7 +296,7 @@ impl LocalQueue {
     }
 
     /// Whether the callers here wait for an attempt that the servers have not answered for this long.
-    pub(crate) fn is_unanswered_for(&self, patience: std::time::Duration) -> bool {
+    pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
         let state = self.lock();
         let is_held = state.callers.is_held(|place| trust(&state.places, place));
         drop(state);

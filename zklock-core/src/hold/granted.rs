@@ -21,7 +21,7 @@ pub(crate) struct Granted {
 }
 
 impl Granted {
-    /// Makes whoever looks after the nodes delete them.
+    /// Begins the release: the task of the attempt then deletes the nodes.
     pub(crate) fn give_up(&self) -> Left {
         self.progress.owe();
         if self.session.release(&self.holding) { Left::Released } else { Left::Lost }

@@ -12,7 +12,7 @@ pub trait Owner: Copy + Eq {
 /// A call for the lock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Call<O> {
-    /// Who calls.
+    /// The owner of the call.
     pub owner: O,
     /// Whether its calls share one turn.
     pub is_reentrant: bool,

@@ -153,52 +153,6 @@ fn those_of_a_process_pass_it_on_in_order_and_only_one_has_it() {
 }
 
 #[test]
-fn while_others_wait_so_many_of_a_process_follow_one_another() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = queue(&ensemble, Scheme::Mutex, Passing { turns: 3, ..LINGERS });
-        let mut tickets: Vec<_> = (0..5).map(|_| join(&queue, Patience::Waits)).collect();
-        let mut hold = answer_at_once(&mut tickets[0]).await.flatten().unwrap();
-        let rival = rival(&ensemble, "lock-");
-        a_moment().await;
-        for ticket in &mut tickets[1..3] {
-            hold.release().await.unwrap();
-            hold = answer_at_once(ticket).await.flatten().expect("a turn is left");
-        }
-        hold.release().await.unwrap();
-        assert!(answer_at_once(&mut tickets[3]).await.is_none(), "it is the turn of the other");
-        assert!(ensemble.nodes().contains(&rival));
-    });
-}
-
-#[test]
-fn readers_have_one_node_until_a_writer_waits() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = queue(&ensemble, Scheme::Read, LINGERS);
-        let mut tickets: Vec<_> = (0..3).map(|_| join(&queue, Patience::Waits)).collect();
-        let mut holds = Vec::new();
-        for ticket in &mut tickets {
-            holds.push(answer_at_once(ticket).await.flatten().expect("readers hold together"));
-        }
-        holds.push(taken(&queue).expect("without a request"));
-        assert_eq!(ensemble.nodes().len(), 1);
-        rival(&ensemble, "__WRIT__");
-        a_moment().await;
-        assert!(taken(&queue).is_none(), "behind the writer");
-        let last = holds.pop().unwrap();
-        for hold in holds {
-            hold.release().await.unwrap();
-        }
-        a_moment().await;
-        assert_eq!(ensemble.nodes().len(), 2, "one has it");
-        last.release().await.unwrap();
-        a_moment().await;
-        assert_eq!(ensemble.nodes().len(), 1);
-    });
-}
-
-#[test]
 fn a_node_that_is_deleted_is_taken_by_nobody() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
@@ -335,22 +289,6 @@ fn a_node_whose_holder_may_yet_write_is_taken_by_nobody() {
         a_moment().await;
         assert!(taken(&queue).is_none(), "its write could land under the next one's hold");
         drop(release);
-    });
-}
-
-#[test]
-fn one_who_tries_beside_readers_leaves_them_their_node() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = queue(&ensemble, Scheme::Read, LINGERS);
-        // It is under way before there is a node to take, and is granted after there is one.
-        let (mut waits, mut tries) = (join(&queue, Patience::Waits), join(&queue, Patience::TriesOnce));
-        let two = answer_at_once(&mut waits).await.flatten().expect("free");
-        let one = answer_at_once(&mut tries).await.flatten().expect("free");
-        assert_ne!(one.node(), two.node());
-        one.release().await.unwrap();
-        let three = taken(&queue).expect("the node of the one that waited");
-        assert_eq!(three.node(), two.node());
     });
 }
 
