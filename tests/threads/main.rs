@@ -17,7 +17,7 @@ mod base {
     #[allow(dead_code, reason = "not all of it is tried here")]
     pub(crate) mod attempts;
     #[allow(dead_code, reason = "not all of it is tried here")]
-    pub(crate) mod progress;
+    pub(crate) mod debt;
 
     // The other modules that those files import.
 
@@ -37,22 +37,9 @@ mod base {
             pub(crate) attempts: super::attempts::Attempts,
         }
     }
-
-    pub(crate) mod clock {
-        use zklock_machine::Moment;
-
-        /// Time does not pass.
-        pub(crate) fn now() -> Moment {
-            Moment::default()
-        }
-    }
 }
 
-mod machine {
-    pub(crate) use zklock_machine::Moment;
-}
-
-use base::progress::Progress;
+use base::debt::Debt;
 use base::stats::Counters;
 use base::sync::atomic::{AtomicBool, Ordering};
 use interrupt::Interrupt;
@@ -62,13 +49,11 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 fn main() {
-    let tried: [(&str, fn()); 6] = [
+    let tried: [(&str, fn()); 4] = [
         ("a thread that waits for a future wakes", a_thread_that_waits_for_a_future_wakes),
         ("an interrupt ends a wait whenever it comes", an_interrupt_ends_a_wait_whenever_it_comes),
         ("what an attempt owes is settled once", what_an_attempt_owes_is_settled_once),
-        ("no attempt begins that nobody wants", no_attempt_begins_that_nobody_wants),
         ("a caller wakes when nothing is owed", a_caller_wakes_when_nothing_is_owed),
-        ("what is passed on owes nothing", what_is_passed_on_owes_nothing),
     ];
     for (name, meet) in tried {
         loom::model(meet);
@@ -110,9 +95,8 @@ fn an_interrupt_ends_a_wait_whenever_it_comes() {
 /// The caller goes away while the task cleans up.
 fn what_an_attempt_owes_is_settled_once() {
     let counters = Arc::new(Counters::default());
-    let progress = Progress::new(&counters);
-    assert!(progress.begin());
-    let (of_caller, of_task) = (progress.clone(), progress);
+    let debt = Debt::new(&counters);
+    let (of_caller, of_task) = (debt.clone(), debt);
     let caller = spawn(move || of_caller.owe());
     // First as an attempt that is leaving, then as one that has left.
     of_task.owe();
@@ -121,46 +105,16 @@ fn what_an_attempt_owes_is_settled_once() {
     assert_eq!(counters.attempts.owed(), 0);
 }
 
-fn no_attempt_begins_that_nobody_wants() {
-    let counters = Arc::new(Counters::default());
-    let progress = Progress::new(&counters);
-    let of_caller = progress.clone();
-    let caller = spawn(move || of_caller.owe());
-    let has_begun = progress.begin();
-    let owed = counters.attempts.owed();
-    caller.join().unwrap();
-    assert!(!progress.is_wanted());
-    // An attempt counts from its beginning until it is settled.
-    assert!(has_begun || owed == 0);
-    assert_eq!(counters.attempts.owed(), u64::from(has_begun));
-    progress.settle();
-    assert_eq!(counters.attempts.owed(), 0);
-}
-
 /// As in `leaving.rs`: the caller waits while the task cleans up.
 fn a_caller_wakes_when_nothing_is_owed() {
-    let progress = Progress::new(&Arc::default());
-    assert!(progress.begin());
-    progress.owe();
-    let of_task = progress.clone();
+    let debt = Debt::new(&Arc::default());
+    debt.owe();
+    let of_task = debt.clone();
     let task = spawn(move || of_task.settle());
     let signal = Signal::of_this_thread();
     let waker = Waker::from(signal.clone());
-    while progress.poll_settled(&mut Context::from_waker(&waker)).is_pending() {
+    while debt.poll_settled(&mut Context::from_waker(&waker)).is_pending() {
         signal.wait(None);
     }
     task.join().unwrap();
-}
-
-/// The grant settles the attempt's debts. Then its caller goes away.
-fn what_is_passed_on_owes_nothing() {
-    let counters = Arc::new(Counters::default());
-    let progress = Progress::new(&counters);
-    assert!(progress.begin());
-    let of_caller = progress.clone();
-    let caller = spawn(move || of_caller.owe());
-    progress.settle();
-    caller.join().unwrap();
-    assert!(!progress.is_wanted());
-    assert_eq!(counters.attempts.owed(), 0);
 }

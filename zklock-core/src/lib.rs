@@ -78,9 +78,8 @@
 //!            lock barrier double_barrier member membership
 //!            spec                                       how a lock is described
 //!            all any semaphore                          rules about the claims of some kinds
-//! attempt    local_queue                                one process's queue in front of a lock
-//!            acquisition                                one attempt to hold a lock
-//!            driver guard set members refused           runs any machine; foreign contenders; sets; members of barriers
+//! attempt    local_queue                                one process's queue in front of a lock, and its attempts
+//!            driver guard set members entry refused     runs any machine; foreign contenders; sets; members of barriers
 //!            shared                                     what the handles of a client share
 //! hold       hold                                       what a holder has
 //!            guarded wanted
@@ -104,8 +103,10 @@
 //! connect    options                                    how and where to connect, checked
 //!            tls credentials access
 //!            kerberos path level
-//! base       progress leaving files                     what all others may use
-//!            stats histogram attempts
+//! base       leaving files                              what all others may use
+//!            debt
+//!            stats
+//!            histogram attempts
 //!            clock error owner parts platform sockets sync wait
 //! ```
 

@@ -16,13 +16,12 @@ mod lookout;
 mod span;
 mod waiter;
 
-use crate::attempt::acquisition::{Acquisition, Busy};
 use crate::attempt::refused::deadlock;
 use crate::attempt::shared::Shared;
 use crate::base::clock;
+use crate::base::debt::Debt;
 use crate::base::error::Error;
 use crate::base::owner::Owner;
-use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;
 use crate::base::wait::Wait;
 use crate::hold::grant::{Grant, Granter};
@@ -38,7 +37,7 @@ use crate::machine::status::Status;
 use crate::machine::turns::Passing;
 use crate::session::holding::Holding;
 use crate::zookeeper::ensemble::Pending;
-use attempt::Attempt;
+use attempt::{Attempt, Busy};
 pub(crate) use held_at::HeldAt;
 use lookout::Lookout;
 pub(crate) use span::of_call as span_of_call;
@@ -60,7 +59,7 @@ impl callers::Owner for Owner {
 pub(crate) struct LocalQueue {
     /// The lock's name in messages.
     pub(crate) path: Arc<str>,
-    pub(crate) claims: Vec<Claim>,
+    pub(crate) claims: Arc<[Claim]>,
     /// One for each claim.
     held_at: Vec<Arc<HeldAt>>,
     /// How a node is passed on, instead of creating one for each holder.
@@ -83,16 +82,15 @@ struct State {
 
 /// An attempt, as its queue knows it. Its task looks after the nodes.
 struct Place {
-    /// The progress of the caller that it serves, or of the node itself once that is kept.
-    progress: Arc<Progress>,
-    /// How long the caller waits.
-    wait: Wait,
+    debt: Arc<Debt>,
+    /// Since when it has waited for the servers' answer; `None` while it waits behind others.
+    asks: Option<Moment>,
+    /// The names of its nodes, if it may have to wait.
+    nodes: Vec<String>,
     /// Its nodes, once they are granted.
     granted: Option<Granted>,
-    is_kept: bool,
-    is_given_up: bool,
     is_to_be_proven: bool,
-    /// Wakes its task when any of these changes.
+    /// Wakes its task when it is given up, serves another caller, or is to be proven.
     changed: Arc<Notify>,
 }
 
@@ -102,6 +100,8 @@ struct Effects {
     begun: Vec<(Attempt, bool)>,
     /// Holds of callers that have just gone away.
     undelivered: Vec<Hold>,
+    /// Whether a caller waits behind others whose owner holds the lock itself.
+    waits_beside_own: bool,
 }
 
 /// What the session knows of a place at this moment.
@@ -138,7 +138,7 @@ impl LocalQueue {
         let lookout = Lookout::default();
         Arc::new_cyclic(|this| Self {
             path,
-            claims,
+            claims: claims.into(),
             held_at,
             passing,
             shared,
@@ -195,16 +195,16 @@ impl LocalQueue {
             return Err(Error::closed());
         }
         let within = self.writer(owner);
-        let progress = Progress::new(&self.shared.counters);
+        let mut is_beside_own = false;
         if patience == Patience::Waits && within.is_none() {
             match self.own(owner)? {
-                Own::Beside => progress.set_beside_own(&self.path),
+                Own::Beside => is_beside_own = true,
                 Own::InTheWay => self.shared.counters.attempts.warn_of_own(&self.path),
                 Own::Nothing | Own::Deadlock { .. } => {}
             }
         }
         let call = Call { owner, is_reentrant, patience, is_within: within.is_some() };
-        let (waiter, receiver) = Waiter::new(within, patience, wait, progress.clone());
+        let (waiter, receiver) = Waiter::new(within, patience, wait, is_beside_own);
         // Read before the watch is polled: what arrives in between must not outweigh what the watch reports.
         let session = match patience {
             Patience::TriesOnce => self.shared.pool.slot().current(),
@@ -218,27 +218,33 @@ impl LocalQueue {
         let open = open.as_ref().map(|(session, lease)| Open { session: *session, lease });
         let caller = callers.join(call, open, |place| trust(places, place), clock::now());
         state.waiters.insert(caller, waiter);
-        self.perform(state);
-        let mut ticket = Ticket::new(self.clone(), caller, receiver, progress);
-        if ticket.is_behind_others() {
+        let effects = self.act(&mut state);
+        let is_behind_others = state.waiters.contains_key(&caller) && state.asks(caller).is_none();
+        drop(state);
+        self.finish(effects);
+        let mut ticket = Ticket::new(self.clone(), caller, receiver);
+        if is_behind_others {
             tracing::debug!(path = &*self.path, "waits behind others of this client");
             if wait.deadline().is_some() {
-                let lookout = self.clone().look_out(wait, ticket.progress().clone());
+                let lookout = self.clone().look_out(wait, caller);
                 ticket.set_lookout(self.shared.pool.runtime().spawn(lookout).abort_handle());
             }
         }
         Ok(ticket)
     }
 
-    /// The caller does not want its answer any more.
-    fn handle_gone(&self, caller: CallerId) {
+    /// The caller does not want its answer any more. Returns what is owed for its attempt, unless that goes on for another
+    /// caller; `None` also if the answer was given before.
+    fn handle_gone(&self, caller: CallerId) -> Option<Arc<Debt>> {
         let mut state = self.lock();
-        let Some(waiter) = state.waiters.remove(&caller) else { return };
-        if waiter.place.is_none() {
-            waiter.progress.owe();
-        }
+        let waiter = state.waiters.remove(&caller)?;
         state.callers.handle_gone(caller);
-        self.perform(state);
+        let effects = self.act(&mut state);
+        let place = waiter.place.and_then(|place| state.places.get(&place));
+        let debt = place.map(|place| place.debt.clone()).filter(|debt| !debt.is_wanted());
+        drop(state);
+        self.finish(effects);
+        debt
     }
 
     // What owners hold already.
@@ -299,18 +305,35 @@ impl LocalQueue {
     pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
         let state = self.lock();
         let is_held = state.callers.is_held(|place| trust(&state.places, place));
-        drop(state);
-        !is_held && self.entering().is_some_and(|progress| progress.is_unanswered_for(patience))
+        !is_held
+            && state.entering().and_then(|place| place.asks).is_some_and(|since| is_over(since, patience))
     }
 
-    /// Returns the progress of the counted place that is on its way in.
-    fn entering(&self) -> Option<Arc<Progress>> {
-        let state = self.lock();
-        let (place, _) = state.callers.entering()?;
-        state.places.get(&place).map(|place| place.progress.clone())
+    /// Returns since when a caller has waited for the servers' answer. `None` while it waits behind others, here or in the
+    /// ensemble, and after its own answer.
+    fn asks(&self, caller: CallerId) -> Option<Moment> {
+        self.lock().asks(caller)
+    }
+
+    /// Returns the names of the nodes of the counted place that is on its way in, if it may have to wait.
+    fn entering_nodes(&self) -> Vec<String> {
+        self.lock().entering().map_or(Vec::new(), |place| place.nodes.clone())
     }
 
     // What becomes of attempts. Their tasks call these, each in the order that the machine asks for.
+
+    /// A place has come to wait behind others, or does so no longer. `nodes` has the names of its nodes if they are new.
+    fn handle_queued(&self, place: PlaceId, nodes: Option<Vec<String>>, is_behind_others: bool) {
+        let mut state = self.lock();
+        let Some(entry) = state.places.get_mut(&place) else { return };
+        if let Some(nodes) = nodes {
+            entry.nodes = nodes;
+        }
+        entry.asks = if is_behind_others { None } else { entry.asks.or_else(|| Some(clock::now())) };
+        let waits_beside_own = state.waits_beside_own(place);
+        drop(state);
+        self.finish(Effects { waits_beside_own, ..Effects::default() });
+    }
 
     /// The servers have granted a place. Returns whether it is kept for the next callers of this process.
     fn handle_entered(&self, place: PlaceId, granted: &Granted) -> bool {
@@ -321,14 +344,17 @@ impl LocalQueue {
         // The resource that the reader guards has seen the token of its own writer. And the next writer may already be
         // queued, with a token smaller than that of the reader's node.
         let token = of_writer.map_or(granted.token, |writer| writer.token());
-        let granted = Granted { token, progress: entry.progress.clone(), ..granted.clone() };
-        if entry.is_given_up {
+        let granted = Granted { token, ..granted.clone() };
+        if callers.is_given_up(place) {
             granted.give_up();
         }
         entry.granted = Some(granted);
         callers.handle_entered(place, |place| trust(places, place), clock::now());
-        self.perform(state);
-        self.lock().places.get(&place).is_some_and(|place| place.is_kept)
+        let effects = self.act(&mut state);
+        let is_kept = state.callers.kept() == Some(place);
+        drop(state);
+        self.finish(effects);
+        is_kept
     }
 
     /// A try has found the lock busy.
@@ -414,20 +440,19 @@ impl LocalQueue {
             // Wakes all who wait for its end.
             granted.session.abandon(&granted.holding);
         }
-        ended.iter().for_each(|place| place.progress.settle());
+        ended.iter().for_each(|place| place.debt.settle());
         self.perform(state);
     }
 
-    /// Returns the progress of the caller that a place serves, or of its node, and how long the caller waits. `None` if the
-    /// place is given up.
-    fn served_at(&self, place: PlaceId) -> Option<(Arc<Progress>, Wait)> {
+    /// Returns the caller that a place serves, and how long it waits.
+    fn served_at(&self, place: PlaceId) -> Option<(CallerId, Wait)> {
         let state = self.lock();
-        let place = state.places.get(&place).filter(|place| !place.is_given_up)?;
-        Some((place.progress.clone(), place.wait))
+        let caller = state.callers.served_at(place)?;
+        Some((caller, state.waiters.get(&caller)?.wait))
     }
 
     fn is_given_up(&self, place: PlaceId) -> bool {
-        self.lock().places.get(&place).is_none_or(|place| place.is_given_up)
+        self.lock().callers.is_given_up(place)
     }
 
     /// Whether the machine has asked for a check of this place since the last call.
@@ -451,53 +476,73 @@ impl LocalQueue {
 
     /// Does what the machine wants, unlocks the state, and does the rest.
     fn perform(&self, mut state: MutexGuard<'_, State>) {
+        let effects = self.act(&mut state);
+        drop(state);
+        self.finish(effects);
+    }
+
+    /// Does what the machine wants, as far as that can be done while the state is locked.
+    #[must_use]
+    fn act(&self, state: &mut State) -> Effects {
         if self.shared.pool.is_closed() {
             state.callers.handle_closed();
         }
         let mut effects = Effects::default();
         while let Some(action) = state.callers.poll_action() {
-            self.act(&mut state, action, &mut effects);
+            self.act_on(state, action, &mut effects);
         }
-        drop(state);
+        effects
+    }
+
+    /// Does the rest. Holds may call back, an attempt sends requests, and what is logged runs code of the program.
+    fn finish(&self, effects: Effects) {
         effects.undelivered.iter().for_each(Hold::let_go);
         for (attempt, is_at_once) in effects.begun {
             attempt.start(is_at_once);
         }
+        if effects.waits_beside_own {
+            self.shared.counters.attempts.warn_of_own(&self.path);
+        }
     }
 
-    fn act(&self, state: &mut State, action: Action<Owner>, effects: &mut Effects) {
+    fn act_on(&self, state: &mut State, action: Action<Owner>, effects: &mut Effects) {
         match action {
             Action::Begin { place, caller, is_at_once, tried_before } => {
                 let attempt = self.begin(state, place, caller, tried_before);
                 effects.begun.extend(attempt.map(|attempt| (attempt, is_at_once)));
             }
-            Action::Serve { place, caller } => state.serve(place, caller),
+            Action::Serve { place, caller } => {
+                if let Some(heir) = state.waiters.get_mut(&caller) {
+                    heir.place = Some(place);
+                }
+                effects.waits_beside_own |= state.waits_beside_own(place);
+                state.wake(place);
+            }
             Action::Asks { caller } => {
-                if let Some(waiter) = state.waiters.get(&caller) {
-                    waiter.progress.set_behind_others(false);
+                if let Some(waiter) = state.waiters.get_mut(&caller) {
+                    waiter.asks.get_or_insert_with(clock::now);
                 }
             }
             Action::Grant { turn, place, owner, is_bound, is_kept } => {
                 if is_kept {
-                    self.keep(state, place);
+                    self.note_kept(state, place);
                 }
                 self.grant(state, turn, place, owner, is_bound);
             }
             Action::Answer { caller, answer } => state.answer(caller, answer, effects),
             Action::GiveUp { place } => {
-                let Some(place) = state.places.get_mut(&place) else { return };
-                place.is_given_up = true;
-                match &place.granted {
-                    Some(granted) => drop(granted.give_up()),
-                    None => place.progress.owe(),
+                match state.places.get(&place) {
+                    Some(Place { granted: Some(granted), .. }) => drop(granted.give_up()),
+                    Some(place) => place.debt.owe(),
+                    None => {}
                 }
-                place.changed.notify_one();
+                state.wake(place);
             }
             Action::Prove { place } => {
                 if let Some(place) = state.places.get_mut(&place) {
                     place.is_to_be_proven = true;
-                    place.changed.notify_one();
                 }
+                state.wake(place);
             }
             Action::Wanted { place, is_wanted } => {
                 if let Some(holding) = state.holding(place) {
@@ -523,50 +568,24 @@ impl LocalQueue {
         let queue = self.this.upgrade()?;
         let waiter = state.waiters.get_mut(&caller)?;
         waiter.place = Some(place);
-        waiter.progress.begin();
-        let (progress, changed) = (waiter.progress.clone(), Arc::new(Notify::new()));
-        let slot = self.shared.pool.slot().clone();
-        let mut acquisition = match (&self.claims[..], &waiter.within) {
-            ([claim], Some(writer)) => {
-                let name = writer.holding().nodes.iter().find(|node| is_below(node, &claim.directory));
-                let within = name.and_then(|node| node.rsplit('/').next()).map(str::to_owned);
-                let (claim, session) = (Claim { within, ..claim.clone() }, writer.session().clone());
-                Acquisition::within(session, claim, self.path.clone(), progress.clone(), slot)
-            }
-            _ => {
-                let (claims, path) = (self.claims.clone(), self.path.clone());
-                Acquisition::new(claims, waiter.patience, path, progress.clone(), slot)
-            }
-        };
-        if tried_before {
-            acquisition.tried_before();
-        }
-        let entry = Place {
-            progress,
-            wait: waiter.wait,
+        let record = Place {
+            debt: Debt::new(&self.shared.counters),
+            asks: waiter.asks.or_else(|| Some(clock::now())),
+            nodes: Vec::new(),
             granted: None,
-            is_kept: false,
-            is_given_up: false,
             is_to_be_proven: false,
-            changed: changed.clone(),
+            changed: Arc::new(Notify::new()),
         };
-        let (tries, span) = (waiter.patience == Patience::TriesOnce, waiter.span.clone());
-        state.places.insert(place, entry);
-        Some(Attempt::new(queue, place, changed, acquisition, tries, span))
+        let attempt = Attempt::new(queue, place, &record, waiter, tried_before);
+        state.places.insert(place, record);
+        Some(attempt)
     }
 
-    /// Keeps the node for the next callers in this process. From now on its place belongs to the node, not to a caller.
-    fn keep(&self, state: &mut State, place: PlaceId) {
-        let Some(entry) = state.places.get_mut(&place) else { return };
-        entry.is_kept = true;
-        let Place { progress, granted: Some(granted), .. } = entry else { return };
-        let of_node = Progress::new(&self.shared.counters);
-        of_node.begin();
-        granted.progress = of_node.clone();
-        // Only the node can owe anything.
-        std::mem::replace(progress, of_node).settle();
+    /// Notes a place that is kept for the next callers in this process.
+    fn note_kept(&self, state: &State, place: PlaceId) {
+        let Some(holding) = state.holding(place) else { return };
         for (claim, held_at) in self.claims.iter().zip(&self.held_at) {
-            held_at.note_kept(claim.scheme.role(), &self.this, place, &granted.holding);
+            held_at.note_kept(claim.scheme.role(), &self.this, place, holding);
         }
     }
 
@@ -595,6 +614,32 @@ impl State {
         self.places.get(&place)?.granted.as_ref().map(|granted| &granted.holding)
     }
 
+    /// Returns the counted place that is on its way in.
+    fn entering(&self) -> Option<&Place> {
+        self.places.get(&self.callers.entering()?.0)
+    }
+
+    /// See [`LocalQueue::asks`].
+    fn asks(&self, caller: CallerId) -> Option<Moment> {
+        let waiter = self.waiters.get(&caller)?;
+        match waiter.place {
+            Some(place) => self.places.get(&place)?.asks,
+            None => waiter.asks,
+        }
+    }
+
+    /// Whether a place waits behind others for a caller whose owner holds the lock itself. Each caller counts once.
+    fn waits_beside_own(&mut self, place: PlaceId) -> bool {
+        let waits = self.places.get(&place).is_some_and(|place| place.asks.is_none());
+        let caller = self.callers.served_at(place).filter(|_| waits);
+        let waiter = caller.and_then(|caller| self.waiters.get_mut(&caller));
+        waiter.is_some_and(|waiter| std::mem::take(&mut waiter.is_beside_own))
+    }
+
+    fn wake(&self, place: PlaceId) {
+        self.places.get(&place).iter().for_each(|place| place.changed.notify_one());
+    }
+
     /// The watch is polled here instead of by a task. So it has fired before anybody can act on an answer that came after it
     /// on the same connection.
     fn look_at_busy_watch(&mut self) {
@@ -604,46 +649,26 @@ impl State {
         }
     }
 
-    /// Gives the place of a caller that went away to another one.
-    fn serve(&mut self, place: PlaceId, caller: CallerId) {
-        let (Some(place_of), Some(heir)) = (self.places.get_mut(&place), self.waiters.get_mut(&caller))
-        else {
-            return;
-        };
-        heir.place = Some(place);
-        heir.progress.begin();
-        heir.progress.take_over(&place_of.progress);
-        // The caller that went away owes nothing any more.
-        std::mem::replace(&mut place_of.progress, heir.progress.clone()).settle();
-        place_of.wait = heir.wait;
-        place_of.changed.notify_one();
-    }
-
     fn answer(&mut self, caller: CallerId, answer: callers::Answer, effects: &mut Effects) {
+        let held = |turn| self.grants.get(&turn).cloned().map(Hold::new);
         let Some(waiter) = self.waiters.remove(&caller) else {
             // It has gone: a hold that was meant for it is released.
             if let callers::Answer::Held(turn) = answer {
-                effects.undelivered.extend(self.grants.get(&turn).cloned().map(Hold::new));
+                effects.undelivered.extend(held(turn));
             }
             return;
         };
         let answered = match answer {
-            callers::Answer::Held(turn) => {
-                if waiter.place.is_none() {
-                    // It got what others had entered for.
-                    waiter.progress.begin();
-                    waiter.progress.settle();
-                }
-                Ok(self.grants.get(&turn).cloned().map(Hold::new))
-            }
+            callers::Answer::Held(turn) => Ok(held(turn)),
             callers::Answer::Busy => Ok(None),
             callers::Answer::Failed => Err(waiter.failure.unwrap_or_else(Error::closed)),
             callers::Answer::Closed => Err(Error::closed()),
         };
+        let debt = waiter.place.and_then(|place| self.places.get(&place)).map(|place| place.debt.clone());
         if !matches!(answered, Ok(Some(_))) {
-            waiter.progress.owe();
+            debt.iter().for_each(|debt| debt.owe());
         }
-        if let Err(Ok(Some(hold))) = waiter.answer.send(answered) {
+        if let Err((Ok(Some(hold)), _)) = waiter.answer.send((answered, debt)) {
             effects.undelivered.push(hold);
         }
     }
@@ -667,8 +692,8 @@ impl Granter for LocalQueue {
     }
 }
 
-fn is_below(node: &str, directory: &str) -> bool {
-    node.rsplit_once('/').is_some_and(|(above, _)| above == directory)
+fn is_over(since: Moment, patience: Duration) -> bool {
+    clock::now().since(since) >= patience
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
 //! The members of double barriers in this process, by the names of their nodes.
 
-use crate::base::progress::Progress;
+use crate::base::debt::Debt;
 use crate::base::sync::lock_ignoring_poison;
 use crate::machine::protocol::Outcome;
 use std::sync::{Arc, Mutex};
 
 /// The members of one barrier.
 #[derive(Default)]
-pub(crate) struct Members(Mutex<Vec<(Arc<str>, Arc<Progress>)>>);
+pub(crate) struct Members(Mutex<Vec<(Arc<str>, Arc<Debt>)>>);
 
 impl Members {
     /// Notes a member, until it is [forgotten](Self::forget).
-    pub(crate) fn note(&self, member: &Arc<str>, progress: &Arc<Progress>) {
-        lock_ignoring_poison(&self.0).push((member.clone(), progress.clone()));
+    pub(crate) fn note(&self, member: &Arc<str>, debt: &Arc<Debt>) {
+        lock_ignoring_poison(&self.0).push((member.clone(), debt.clone()));
     }
 
     pub(crate) fn forget(&self, member: &str) {
@@ -36,7 +36,7 @@ impl Members {
     /// Whether this is a member of this process that nobody wants any more, but whose node may still exist.
     fn has_gone(&self, member: &str) -> bool {
         let members = lock_ignoring_poison(&self.0);
-        members.iter().any(|(name, progress)| **name == *member && !progress.is_wanted())
+        members.iter().any(|(name, debt)| **name == *member && !debt.is_wanted())
     }
 }
 
@@ -48,9 +48,9 @@ mod tests {
     fn a_member_sees_its_own_node_though_its_caller_has_gone() {
         let members = Members::default();
         for name in ["own", "other"] {
-            let progress = Progress::new(&Arc::default());
-            members.note(&name.into(), &progress);
-            progress.owe();
+            let debt = Debt::new(&Arc::default());
+            members.note(&name.into(), &debt);
+            debt.owe();
         }
         let names = |names: &[&str]| Outcome::Children(names.iter().map(|&name| name.to_owned()).collect());
         let mut listing = [names(&["other", "own", "stranger"])];

@@ -1,5 +1,5 @@
-pub(crate) mod acquisition;
 pub(crate) mod driver;
+mod entry;
 pub(crate) mod guard;
 pub(crate) mod local_queue;
 pub(crate) mod members;

@@ -8,13 +8,18 @@ pub(crate) struct Attempts {
     pub(super) owed: AtomicU64,
     /// Whether an owner has released what another acquired. Then an owner that acquires again may not be waiting for
     /// itself.
-    pub(super) handed_over: AtomicBool,
+    handed_over: AtomicBool,
 }
 
 impl Attempts {
     /// Returns the number of attempts whose caller has its answer, but whose node may still exist.
     pub(crate) fn owed(&self) -> u64 {
         self.owed.load(Ordering::Acquire)
+    }
+
+    /// Notes that an owner has released what another acquired.
+    pub(crate) fn set_handed_over(&self) {
+        self.handed_over.store(true, Ordering::Relaxed);
     }
 
     /// Whether an owner has released what another acquired.

@@ -5,7 +5,7 @@
 //! wait until it is written to the socket would be less: a server that was stopped first answers what it was asked before,
 //! and if nobody is there any more to take that, it drops the connection with what it has not read.
 
-use crate::base::progress::Progress;
+use crate::base::debt::Debt;
 use crate::base::wait::moment;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use std::time::Duration;
 /// How long a call waits. It may be late by 50 ms, so this leaves its thread some time to wake.
 const PATIENCE: Duration = Duration::from_millis(30);
 
-/// The attempts of a call that nobody wants any more.
+/// What the attempts of a call owe, once the call does not want them any more.
 #[derive(Default)]
-pub(crate) struct Leaving(Vec<Arc<Progress>>);
+pub(crate) struct Leaving(Vec<Arc<Debt>>);
 
 impl Leaving {
-    /// Adds an attempt. The caller drops its ticket next.
-    pub(crate) fn add(&mut self, progress: &Arc<Progress>) {
-        self.0.push(progress.clone());
+    /// Adds what an attempt owes, if it has begun.
+    pub(crate) fn add(&mut self, debt: Option<Arc<Debt>>) {
+        self.0.extend(debt);
     }
 
     /// Waits until nothing is left of them, but not for long.
     pub(crate) async fn seen_through(self) {
         let settled = async {
-            for progress in &self.0 {
-                poll_fn(|context| progress.poll_settled(context)).await;
+            for debt in &self.0 {
+                poll_fn(|context| debt.poll_settled(context)).await;
             }
         };
         tokio::select! {

@@ -1,5 +1,6 @@
 pub(crate) mod attempts;
 pub(crate) mod clock;
+pub(crate) mod debt;
 pub(crate) mod error;
 pub(crate) mod files;
 pub(crate) mod histogram;
@@ -7,7 +8,6 @@ pub(crate) mod leaving;
 pub(crate) mod owner;
 pub(crate) mod parts;
 pub(crate) mod platform;
-pub(crate) mod progress;
 pub(crate) mod sockets;
 pub(crate) mod stats;
 pub(crate) mod sync;

@@ -8,8 +8,8 @@ use super::member::{Member, Waiting, answered, late, reason_of};
 use super::membership::Membership;
 use crate::attempt::members::Members;
 use crate::attempt::shared::Handle;
+use crate::base::debt::Debt;
 use crate::base::error::{Error, ErrorKind};
-use crate::base::progress::Progress;
 use crate::base::wait::Wait;
 use crate::connect::path::check_lock_path;
 use crate::machine::protocol::Patience;
@@ -153,12 +153,11 @@ impl DoubleBarrier {
             return Err(Error::closed());
         }
         let (answer, receiver) = oneshot::channel();
-        let progress = Progress::new(&self.client.counters);
-        progress.begin();
+        let debt = Debt::new(&self.client.counters);
         let (client, known, path) = (self.client.clone(), self.known.clone(), self.path.clone());
-        let membership = Membership::new(client, known, path, self.members, patience, progress.clone());
+        let membership = Membership::new(client, known, path, self.members, patience, debt.clone());
         pool.runtime().spawn(membership.run(answer));
-        Ok(Waiting::new(receiver, progress))
+        Ok(Waiting::new(receiver, debt))
     }
 }
 

@@ -3,7 +3,7 @@
 mod call;
 mod choice;
 
-use crate::attempt::local_queue::{Answer, LocalQueue, Ticket};
+use crate::attempt::local_queue::{LocalQueue, Ticket};
 use crate::attempt::shared::{Handle, Shared};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::leaving::Leaving;
@@ -19,7 +19,7 @@ use crate::session::pool::Pool;
 use call::AcquireCall;
 use choice::Choice;
 use std::fmt;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -162,91 +162,47 @@ impl Lock {
     }
 
     pub(crate) async fn try_acquire_as(&self, owner: Owner) -> Result<Option<Hold>, Error> {
-        if let Some(hold) = self.acquire_at_once(owner)? {
-            return Ok(Some(hold));
-        }
-        let mut leaving = Leaving::default();
-        let tried = AcquireCall::begin(self).run(self.try_once(owner, &mut leaving), Option::as_ref).await;
-        if !matches!(tried, Ok(Some(_))) {
-            // Boxed, because most tries and acquires end without it.
-            Box::pin(leaving.seen_through()).await;
-        }
-        tried
-    }
-
-    async fn try_once(&self, owner: Owner, leaving: &mut Leaving) -> Result<Option<Hold>, Error> {
-        if let Some(choice) = &self.choice {
-            return choice.try_acquire_as(owner, leaving).await;
-        }
-        let wait = Wait::at_most(Some(self.pool().options().try_timeout));
-        self.try_until(owner, wait, leaving).await
-    }
-
-    /// Tries until `wait` is over. If it returns no hold, `leaving` has what is left of the try.
-    async fn try_until(
-        &self,
-        owner: Owner,
-        wait: Wait,
-        leaving: &mut Leaving,
-    ) -> Result<Option<Hold>, Error> {
-        let patience = self.pool().options().try_timeout;
-        let mut deadline = pin!(wait.over());
-        loop {
-            if let Some(hold) = self.at_once(owner)? {
-                return Ok(Some(hold));
-            }
-            // The deadline ends the try, so the queue need not know it: nobody asks for the holder's name shortly before.
-            let mut ticket =
-                self.queue.join(owner, self.spec.is_reentrant(), Patience::TriesOnce, Wait::Forever)?;
-            let answer = match answered(&mut ticket, deadline.as_mut()).await {
-                Some(Ok(Some(hold))) if !hold.valid_for().is_zero() => return Ok(Some(hold)),
-                answer => answer,
-            };
-            leaving.add(ticket.progress());
-            match answer {
-                // The process slept past the lease; see `acquire_within`.
-                Some(Ok(Some(_))) => {}
-                Some(Ok(None)) if self.queue.is_unanswered_for(patience) => {
-                    let (path, silence) = (self.path(), silence(self.pool()));
-                    let message = format!(
-                        "other callers of this client try the lock {path} too, without an answer: {silence}"
-                    );
-                    return Err(Error::new(ErrorKind::Unreachable, message));
-                }
-                Some(answer) => return answer,
-                None if self.waits_its_turn(&ticket) => return Ok(None),
-                None => {
-                    let (path, silence) = (self.path(), silence(self.pool()));
-                    let message = format!("the lock {path} was not tried within {patience:?}: {silence}");
-                    return Err(Error::new(ErrorKind::Unreachable, message));
-                }
-            }
-        }
+        self.acquire_with(Patience::TriesOnce, owner, self.try_wait()).await
     }
 
     /// Like [`acquire`](Self::acquire), [`acquire_timeout`](Self::acquire_timeout) or [`try_acquire`](Self::try_acquire), for
     /// the given owner.
     #[doc(hidden)]
     pub async fn acquire_as(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
-        if wait != Wait::Once {
-            if let Some(hold) = self.acquire_at_once(owner)? {
-                return Ok(hold);
-            }
-            let mut leaving = Leaving::default();
-            let acquired = AcquireCall::begin(self)
-                .run(self.acquire_within(owner, wait, &mut leaving), |hold| Some(hold))
-                .await;
-            if acquired.is_err() {
-                Box::pin(leaving.seen_through()).await;
-            }
-            return acquired;
-        }
-        let wait = Wait::at_most(Some(self.pool().options().try_timeout));
-        match self.try_acquire_as(owner).await? {
+        let (patience, wait) = match wait {
+            Wait::Once => (Patience::TriesOnce, self.try_wait()),
+            wait => (Patience::Waits, wait),
+        };
+        match self.acquire_with(patience, owner, wait).await? {
             Some(hold) => Ok(hold),
             // Boxed, because most acquires end without it.
             None => Err(Box::pin(self.busy(owner, wait)).await),
         }
+    }
+
+    /// Returns for how long a try waits for an answer.
+    fn try_wait(&self) -> Wait {
+        Wait::at_most(Some(self.pool().options().try_timeout))
+    }
+
+    /// One call, counted and logged. It returns no hold only if it tries and the lock is busy.
+    async fn acquire_with(
+        &self,
+        patience: Patience,
+        owner: Owner,
+        wait: Wait,
+    ) -> Result<Option<Hold>, Error> {
+        if let Some(hold) = self.acquire_at_once(owner)? {
+            return Ok(Some(hold));
+        }
+        let mut leaving = Leaving::default();
+        let acquires = self.acquire_within(patience, owner, wait, &mut leaving);
+        let acquired = AcquireCall::begin(self).run(acquires).await;
+        if !matches!(acquired, Ok(Some(_))) {
+            // Boxed, because most calls end without it.
+            Box::pin(leaving.seen_through()).await;
+        }
+        acquired
     }
 
     /// Returns the error of a try that found the lock busy. The error names the holder, if the servers say who that is
@@ -284,33 +240,74 @@ impl Lock {
         Ok(again.or_else(|| self.queue.take(owner, reentrant)))
     }
 
-    /// If it fails, `leaving` has what is left of the attempt.
-    async fn acquire_within(&self, owner: Owner, wait: Wait, leaving: &mut Leaving) -> Result<Hold, Error> {
+    /// Queues, until there is a hold or `wait` is over. If it returns no hold, `leaving` has what its attempts owe.
+    async fn acquire_within(
+        &self,
+        patience: Patience,
+        owner: Owner,
+        wait: Wait,
+        leaving: &mut Leaving,
+    ) -> Result<Option<Hold>, Error> {
         if let Some(choice) = &self.choice {
-            return choice.acquire_within(owner, wait, leaving).await;
+            return choice.acquire_within(patience, owner, wait, leaving).await;
         }
+        // The deadline ends a try, but nobody asks for the holder's name shortly before.
+        let known_wait = if patience == Patience::Waits { wait } else { Wait::Forever };
         let mut deadline = pin!(wait.over());
         loop {
             if let Some(hold) = self.at_once(owner)? {
-                return Ok(hold);
+                return Ok(Some(hold));
             }
-            let mut ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::Waits, wait)?;
-            let answer = match answered(&mut ticket, deadline.as_mut()).await {
-                Some(Ok(Some(hold))) if !hold.valid_for().is_zero() => return Ok(hold),
-                answer => answer,
+            let mut ticket = self.queue.join(owner, self.spec.is_reentrant(), patience, known_wait)?;
+            let answer = tokio::select! {
+                // An answer that has come by the deadline counts.
+                biased;
+                answer = ticket.answer() => answer,
+                _ = deadline.as_mut() => match patience {
+                    Patience::Waits => Err(self.not_acquired(owner, wait, &ticket)),
+                    Patience::TriesOnce if self.waits_its_turn(&ticket) => Ok(None),
+                    Patience::TriesOnce => Err(self.not_tried()),
+                },
             };
-            leaving.add(ticket.progress());
             match answer {
+                Ok(Some(hold)) if !hold.valid_for().is_zero() => return Ok(Some(hold)),
                 // The process slept past the lease between the grant and now: queue again.
-                Some(Ok(_)) => {}
-                Some(Err(error)) => return Err(error),
-                None => {
-                    let (path, trouble) = (self.path(), self.trouble(owner, &ticket));
-                    let message = format!("the lock {path} was not acquired {wait}: {trouble}");
-                    return Err(Error::new(self.failure(&ticket), message));
+                Ok(Some(hold)) => {
+                    drop(hold);
+                    leaving.add(ticket.leave());
+                }
+                no_hold => {
+                    leaving.add(ticket.leave());
+                    return if matches!(no_hold, Ok(None)) { self.found_busy() } else { no_hold };
                 }
             }
         }
+    }
+
+    /// Returns the answer of a try that found the lock busy. It may have found other callers of this client who have no
+    /// answer either. Then nobody knows whether the lock is busy.
+    fn found_busy(&self) -> Result<Option<Hold>, Error> {
+        if !self.queue.is_unanswered_for(self.pool().options().try_timeout) {
+            return Ok(None);
+        }
+        let (path, silence) = (self.path(), silence(self.pool()));
+        let message =
+            format!("other callers of this client try the lock {path} too, without an answer: {silence}");
+        Err(Error::new(ErrorKind::Unreachable, message))
+    }
+
+    /// Returns the error of a try that got no answer in time.
+    fn not_tried(&self) -> Error {
+        let (path, silence, patience) =
+            (self.path(), silence(self.pool()), self.pool().options().try_timeout);
+        let message = format!("the lock {path} was not tried within {patience:?}: {silence}");
+        Error::new(ErrorKind::Unreachable, message)
+    }
+
+    /// Returns the error of a wait that is over.
+    fn not_acquired(&self, owner: Owner, wait: Wait, ticket: &Ticket) -> Error {
+        let (path, trouble) = (self.path(), self.trouble(owner, ticket));
+        Error::new(self.failure(ticket), format!("the lock {path} was not acquired {wait}: {trouble}"))
     }
 
     /// Whether a try is known to wait behind others. Only a try for permits waits in a queue. Any other try waits for one of
@@ -357,14 +354,5 @@ impl Lock {
 impl fmt::Debug for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lock").field("path", &self.path()).field("spec", &self.spec).finish()
-    }
-}
-
-/// Returns the answer, or `None` if there was none by the deadline.
-async fn answered(ticket: &mut Ticket, deadline: Pin<&mut impl Future<Output = Duration>>) -> Option<Answer> {
-    tokio::select! {
-        biased;
-        answer = ticket.answer() => Some(answer),
-        _ = deadline => None,
     }
 }

@@ -1,9 +1,9 @@
 //! A member of a double barrier, as its caller has it.
 
 use crate::attempt::shared::Handle;
+use crate::base::debt::Debt;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::leaving::Leaving;
-use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;
 use crate::base::wait::Wait;
 use crate::client::barrier::{failure, trouble};
@@ -23,7 +23,7 @@ pub struct Member {
     pub(super) path: Arc<str>,
     pub(super) node: Arc<str>,
     pub(super) session: Arc<Session>,
-    pub(super) progress: Arc<Progress>,
+    pub(super) debt: Arc<Debt>,
     /// Taken by the first call that leaves.
     pub(super) leave_tx: Mutex<Option<oneshot::Sender<LeaveRequest>>>,
 }
@@ -146,7 +146,7 @@ impl Member {
             return Err(Error::new(ErrorKind::NotHeld, message));
         };
         let (answer, receiver) = oneshot::channel();
-        let mut leaving = Waiting::new(receiver, self.progress.clone());
+        let mut leaving = Waiting::new(receiver, self.debt.clone());
         // If the task is gone, the session is over.
         let _ = leave_tx.send(LeaveRequest { answer, patience: wait.patience() });
         let (client, session) = (self.client.clone(), self.session.clone());
@@ -177,7 +177,7 @@ impl Drop for Member {
     fn drop(&mut self) {
         // If it is already leaving, the call that leaves sees to that.
         if lock_ignoring_poison(&self.leave_tx).take().is_some() {
-            self.progress.owe();
+            self.debt.owe();
         }
     }
 }
@@ -192,12 +192,12 @@ impl fmt::Debug for Member {
 pub(super) struct Waiting<T> {
     receiver: oneshot::Receiver<Result<T, Error>>,
     answered: bool,
-    progress: Arc<Progress>,
+    debt: Arc<Debt>,
 }
 
 impl<T> Waiting<T> {
-    pub(super) fn new(receiver: oneshot::Receiver<Result<T, Error>>, progress: Arc<Progress>) -> Self {
-        Self { receiver, answered: false, progress }
+    pub(super) fn new(receiver: oneshot::Receiver<Result<T, Error>>, debt: Arc<Debt>) -> Self {
+        Self { receiver, answered: false, debt }
     }
 
     async fn answer(&mut self) -> Result<T, Error> {
@@ -210,7 +210,7 @@ impl<T> Waiting<T> {
     /// Waits until the member's node is deleted, but not for long.
     pub(super) async fn leave(self) {
         let mut leaving = Leaving::default();
-        leaving.add(&self.progress);
+        leaving.add(Some(self.debt.clone()));
         drop(self);
         leaving.seen_through().await;
     }
@@ -219,7 +219,7 @@ impl<T> Waiting<T> {
 impl<T> Drop for Waiting<T> {
     fn drop(&mut self) {
         if !self.answered {
-            self.progress.owe();
+            self.debt.owe();
         }
     }
 }

@@ -4,8 +4,8 @@ use super::member::{LeaveRequest, Member, lost};
 use crate::attempt::driver::{Driver, SessionSource};
 use crate::attempt::members::Members;
 use crate::attempt::shared::Handle;
+use crate::base::debt::Debt;
 use crate::base::error::{Error, ErrorKind, LossReason};
-use crate::base::progress::Progress;
 use crate::connect::level::Newer;
 use crate::machine::drive::Machine;
 use crate::machine::member::{self, Answer};
@@ -20,7 +20,7 @@ pub(super) struct Membership {
     driver: Driver<member::Member>,
     client: Handle,
     path: Arc<str>,
-    progress: Arc<Progress>,
+    debt: Arc<Debt>,
     known: Arc<Members>,
     /// The name that `known` knows it by.
     noted: Option<Arc<str>>,
@@ -33,7 +33,7 @@ impl Membership {
         path: Arc<str>,
         members: u32,
         patience: Patience,
-        progress: Arc<Progress>,
+        debt: Arc<Debt>,
     ) -> Self {
         let members = usize::try_from(members).unwrap_or(usize::MAX);
         let data = node_data::of(client.pool.identity());
@@ -41,7 +41,7 @@ impl Membership {
         let source = SessionSource::Slot(client.pool.slot().clone());
         // The session does not heal what a member leaves behind, because the name does not show whose it is.
         let driver = Driver::new(machine, source, Vec::new());
-        Self { driver, client, path, progress, known, noted: None }
+        Self { driver, client, path, debt, known, noted: None }
     }
 
     pub(super) async fn run(mut self, mut answer: oneshot::Sender<Result<Option<Member>, Error>>) {
@@ -60,11 +60,11 @@ impl Membership {
                 }
             }
             Ok(None) => {
-                self.progress.owe();
+                self.debt.owe();
                 let _ = answer.send(Ok(None));
             }
             Err(error) => {
-                self.progress.owe();
+                self.debt.owe();
                 let _ = answer.send(Err(error));
             }
         }
@@ -77,7 +77,7 @@ impl Membership {
             path: self.path.clone(),
             node: node.into(),
             session: self.driver.session()?.clone(),
-            progress: self.progress.clone(),
+            debt: self.debt.clone(),
             leave_tx: Mutex::new(Some(leave_tx)),
         })
     }
@@ -114,7 +114,7 @@ impl Membership {
         if self.noted.as_deref() != Some(&name) {
             self.forget();
             let name: Arc<str> = name.into();
-            self.known.note(&name, &self.progress);
+            self.known.note(&name, &self.debt);
             self.noted = Some(name);
         }
     }
@@ -145,7 +145,7 @@ impl Membership {
         };
         if !matches!(left, Ok(true)) {
             // Our node may still exist.
-            self.progress.owe();
+            self.debt.owe();
         }
         let _ = answer.send(left);
     }
@@ -191,6 +191,6 @@ impl Drop for Membership {
     fn drop(&mut self) {
         self.forget();
         // This runs even if its runtime is gone.
-        self.progress.settle();
+        self.debt.settle();
     }
 }

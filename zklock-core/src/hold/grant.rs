@@ -122,7 +122,7 @@ impl Grant {
     /// over.
     pub(super) fn note_release_by(&self, owner: Owner) {
         if owner != self.owner && self.owner.returns() {
-            self.progress.set_handed_over();
+            self.session.counters().attempts.set_handed_over();
         }
     }
 

@@ -1,6 +1,6 @@
 //! What an attempt was granted: the nodes, in a session.
 
-use crate::base::progress::Progress;
+use crate::base::debt::Debt;
 use crate::hold::token::Token;
 use crate::machine::callers::Left;
 use crate::session::holding::Holding;
@@ -15,7 +15,8 @@ pub(crate) struct Granted {
     pub(crate) holding: Arc<Holding>,
     pub(crate) path: Arc<str>,
     pub(crate) token: Token,
-    pub(crate) progress: Arc<Progress>,
+    /// What is owed for the nodes once nobody wants them.
+    pub(crate) debt: Arc<Debt>,
     /// Finds the client's next session once this one is over.
     pub(crate) slot: Arc<Slot>,
 }
@@ -23,7 +24,7 @@ pub(crate) struct Granted {
 impl Granted {
     /// Begins the release: the task of the attempt then deletes the nodes.
     pub(crate) fn give_up(&self) -> Left {
-        self.progress.owe();
+        self.debt.owe();
         if self.session.release(&self.holding) { Left::Released } else { Left::Lost }
     }
 }

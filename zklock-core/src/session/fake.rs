@@ -2,8 +2,8 @@
 
 use crate::attempt::local_queue::LocalQueue;
 use crate::base::clock;
+use crate::base::debt::Debt;
 use crate::base::owner::Owner;
-use crate::base::progress::Progress;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::base::sync::lock_ignoring_poison;
 use crate::hold::grant::{Grant, Granter};
@@ -102,8 +102,8 @@ impl FakeEnsemble {
         let origin = name_is_reused.then_some(czxid);
         let holding = session.register(vec![node.as_str().into()], origin, clock::now());
         let slot = Arc::new(Slot::new(SlotState::Open(session.clone())));
-        let (session, path, progress) = (session.clone(), path.into(), Progress::new(&Arc::default()));
-        Granted { session, holding, path, token: Token::of(czxid), progress, slot }
+        let (session, path, debt) = (session.clone(), path.into(), Debt::new(&Arc::default()));
+        Granted { session, holding, path, token: Token::of(czxid), debt, slot }
     }
 
     /// Makes the outcome of this many checks unknown, or of the last watch of a request.

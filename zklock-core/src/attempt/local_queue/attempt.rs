@@ -1,17 +1,37 @@
 //! The task of one attempt, from the turn of a waiter until nothing of it is left at the servers.
 //!
-//! It belongs to no caller. A caller that goes away changes the attempt's record in its queue, and the task reads that.
+//! It belongs to no caller. A caller that goes away changes what the queue's machine says of the attempt, and the task reads
+//! that. A loop runs the machine of the attempt, and this acts on its verdicts.
 
-use super::LocalQueue;
-use crate::attempt::acquisition::{Acquisition, NotGranted};
+use super::waiter::Waiter;
+use super::{LocalQueue, Place};
+use crate::attempt::driver::{Driver, SessionSource};
+use crate::attempt::refused::refused;
+use crate::attempt::{entry, guard};
 use crate::base::clock;
+use crate::base::debt::Debt;
+use crate::base::error::{Error, ErrorKind, LossReason};
+use crate::connect::level::Newer;
 use crate::hold::granted::Granted;
+use crate::hold::token::Token;
+use crate::machine::Moment;
 use crate::machine::callers::PlaceId;
+use crate::machine::claim::Claim;
+use crate::machine::contender::Contender;
+use crate::machine::drive::Machine;
+use crate::machine::name::mark_of_companion;
+use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
+use crate::machine::single::Single;
 use crate::machine::status::Status;
+use crate::session::holding::{Holding, Notice, Told};
+use crate::session::session::Link;
 use crate::zookeeper::ensemble::Pending;
+use futures_util::FutureExt;
 use std::convert::Infallible;
 use std::future::pending;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use tokio::sync::Notify;
 use tracing::{Instrument, Span};
 
@@ -19,30 +39,96 @@ use tracing::{Instrument, Span};
 pub(super) struct Attempt {
     queue: Arc<LocalQueue>,
     place: PlaceId,
+    /// Wakes the task when the queue wants something else of it.
     changed: Arc<Notify>,
-    acquisition: Acquisition,
+    driver: Driver<dyn Machine<Verdict = Verdict> + Send>,
+    claims: Arc<[Claim]>,
+    /// Whether its caller does not want to wait.
     tries: bool,
+    /// Whether it was behind others when the queue was last told.
+    is_waiting: bool,
+    debt: Arc<Debt>,
+    /// The nodes that represent a hold.
+    held: Vec<Arc<str>>,
+    /// The outcome of the first try to delete them.
+    first_delete: Option<Outcome>,
     span: Span,
     /// Whether it ran to its end. If not, its runtime is gone, and nothing more can be started.
     seen_through: bool,
+}
+
+/// What may be remembered of a lock that was busy.
+pub(super) struct Busy {
+    pub(super) session: i64,
+    /// When the request was sent that set the watch.
+    pub(super) since: Moment,
+    /// Fires when the lock may be free.
+    pub(super) watch: Pending<WatchEvent>,
+}
+
+/// How an attempt to enter ended without a grant.
+enum NotGranted {
+    /// Nobody wants it any more.
+    GivenUp,
+    /// Somebody else holds the lock, and the caller does not want to wait.
+    Busy,
+    Failed(Error),
 }
 
 impl Attempt {
     pub(super) fn new(
         queue: Arc<LocalQueue>,
         place: PlaceId,
-        changed: Arc<Notify>,
-        acquisition: Acquisition,
-        tries: bool,
-        span: Span,
+        record: &Place,
+        waiter: &Waiter,
+        tried_before: bool,
     ) -> Self {
-        Self { queue, place, changed, acquisition, tries, span, seen_through: false }
+        let mut patience = waiter.patience;
+        let (source, claims) = match (&queue.claims[..], &waiter.within) {
+            // Inside of the owner's write side it is granted at once, unless there is a node where there should be none.
+            ([claim], Some(writer)) => {
+                patience = Patience::Waits;
+                let name = writer.holding().nodes.iter().find(|node| is_below(node, &claim.directory));
+                let within = name.map(|node| name_of(node).to_owned());
+                let claim = Claim { within, ..claim.clone() };
+                (SessionSource::Session(writer.session().clone()), Arc::from([claim]))
+            }
+            _ => (SessionSource::Slot(queue.shared.pool.slot().clone()), queue.claims.clone()),
+        };
+        let mut machine: Box<dyn Machine<Verdict = Verdict> + Send> = match &claims[..] {
+            [claim] if !claim.has_queue() => {
+                Box::new(Single::new(&claim.directory, claim.data.clone(), patience))
+            }
+            _ => Box::new(Contender::new(claims.to_vec(), patience)),
+        };
+        if tried_before {
+            machine.handle_tried_before();
+        }
+        let driver = Driver::new(machine, source, claims.iter().flat_map(directories).collect());
+        Self {
+            queue,
+            place,
+            changed: record.changed.clone(),
+            driver,
+            claims,
+            tries: waiter.patience == Patience::TriesOnce,
+            is_waiting: false,
+            debt: record.debt.clone(),
+            held: Vec::new(),
+            first_delete: None,
+            span: waiter.span.clone(),
+            seen_through: false,
+        }
     }
 
-    /// Starts its task. `is_at_once` makes it send its first requests before this returns, if it can.
+    /// Starts its task. `is_at_once` makes it send its first requests before this returns, if there is a session.
     pub(super) fn start(mut self, is_at_once: bool) {
         if is_at_once {
-            self.acquisition.set_out();
+            // Whatever waits for the futures later polls them again, and is then woken.
+            let mut context = Context::from_waker(Waker::noop());
+            if pin!(self.driver.begin()).poll(&mut context).is_ready() {
+                let _ = pin!(self.driver.send_next()).poll(&mut context);
+            }
         }
         let runtime = self.queue.shared.pool.runtime().clone();
         // The task ends when nothing is left of the attempt, so the span covers the hold and its release.
@@ -55,19 +141,19 @@ impl Attempt {
         let mut busy = None;
         match self.enter().await {
             Ok(granted) => self.hold(granted).await,
-            Err(NotGranted::Cancelled) => {
-                self.acquisition.withdraw().await;
+            Err(NotGranted::GivenUp) => {
+                self.withdraw().await;
                 queue.handle_left(place);
-                self.acquisition.leave(None).await;
+                self.leave(None).await;
             }
             Err(NotGranted::Busy) => {
                 queue.handle_busy(place);
-                self.acquisition.leave(None).await;
-                busy = self.acquisition.busy();
+                self.leave(None).await;
+                busy = self.busy();
             }
             Err(NotGranted::Failed(error)) => {
                 queue.handle_failed(place, error);
-                self.acquisition.leave(None).await;
+                self.leave(None).await;
             }
         }
         self.seen_through = true;
@@ -76,42 +162,65 @@ impl Attempt {
 
     /// Enters for its caller. If that one goes away, another may take over its place.
     async fn enter(&mut self) -> Result<Granted, NotGranted> {
-        let Self { queue, place, changed, acquisition, .. } = self;
+        let (queue, place, changed) = (self.queue.clone(), self.place, self.changed.clone());
         if self.tries {
             // Otherwise it would find the lock busy because of a node that we are deleting.
             tokio::select! {
-                () = given_up(queue, *place, changed) => return Err(NotGranted::Cancelled),
+                () = given_up(&queue, place, &changed) => return Err(NotGranted::GivenUp),
                 () = queue.released() => {}
             }
         }
-        loop {
-            let Some((progress, wait)) = queue.served_at(*place) else { return Err(NotGranted::Cancelled) };
-            acquisition.serve(progress.clone());
-            let lookout = queue.clone().look_out(wait, progress);
-            let entered = tokio::select! {
+        while !queue.is_given_up(place) {
+            tokio::select! {
                 biased;
-                entered = acquisition.enter(changed.notified()) => entered,
-                never = lookout => match never {},
-            };
-            // If it was not given up, it serves another caller now.
-            if !matches!(entered, Err(NotGranted::Cancelled)) || queue.is_given_up(*place) {
-                return entered;
+                entered = self.verdict() => return entered,
+                // Its caller has gone. If it was not given up, it serves another one now.
+                () = changed.notified() => {}
+                never = queue.look_out_at(place) => match never {},
+            }
+        }
+        Err(NotGranted::GivenUp)
+    }
+
+    /// Queues, and waits until the lock is held. It may be dropped at any moment.
+    async fn verdict(&mut self) -> Result<Granted, NotGranted> {
+        loop {
+            match self.driver.machine.poll_verdict() {
+                Some(Verdict::Granted { nodes, czxid, proven }) => {
+                    if let Some(granted) = self.granted(nodes, czxid, proven) {
+                        // A holder waits for nobody. If there was no check in between, the last look's watch still
+                        // exists.
+                        self.driver.stop_watching();
+                        // It lets others go on before its caller can do anything that depends on it.
+                        self.driver.send_next().await;
+                        return Ok(granted);
+                    }
+                }
+                Some(Verdict::Failed(refusal)) => {
+                    // What it leaves behind is on its way before the caller has its answer.
+                    self.driver.send_next().await;
+                    return Err(match refusal {
+                        Refusal::Busy => NotGranted::Busy,
+                        refusal => NotGranted::Failed(refused(&self.queue.path, refusal, self.driver.loss())),
+                    });
+                }
+                Some(Verdict::Wanted | Verdict::Deleted) | None => {}
+            }
+            if let Err(error) = self.step_if_possible().await {
+                self.driver.machine.handle_end();
+                return Err(NotGranted::Failed(error));
             }
         }
     }
 
     /// Looks after what was granted, until its nodes are gone.
     async fn hold(&mut self, granted: Granted) {
-        let Self { queue, place, acquisition, .. } = self;
-        let place = *place;
+        let (queue, place) = (self.queue.clone(), self.place);
         let holding = &granted.holding;
         let is_kept = queue.handle_entered(place, &granted);
-        if let Some((progress, _)) = queue.served_at(place) {
-            acquisition.serve(progress);
-        }
         if is_kept {
             // The next caller may take it only as long as nobody else waits.
-            acquisition.ask_for_notice();
+            self.driver.machine.handle_notice();
         }
         // Boxed, because most tasks run for holds that are not kept, and would be a kilobyte larger, twice.
         let beside: Pending<Infallible> = if is_kept || queue.has_timeout() {
@@ -119,13 +228,13 @@ impl Attempt {
         } else {
             Box::pin(pending())
         };
-        acquisition.stay(holding, beside, || queue.handle_wanted(place)).await;
+        self.stay(holding, beside).await;
         let is_lost = || matches!(holding.status(), Status::Lost(_));
         if is_lost() {
             queue.handle_lost(place);
         }
-        acquisition.keep_promise(holding).await;
-        acquisition.withdraw().await;
+        self.keep_promise(holding).await;
+        self.withdraw().await;
         // The next attempt follows right behind, even for a waiter that waited for the node that was kept.
         queue.handle_left(place);
         let count = || {
@@ -136,10 +245,161 @@ impl Attempt {
         // Not only when the node is gone, which may take as long as no server answers.
         let was_lost = is_lost();
         count();
-        acquisition.leave(Some(holding)).await;
+        self.leave(Some(holding)).await;
         if !was_lost {
             count();
         }
+    }
+
+    /// Begins to leave. When this returns, the deletion of its node is on its way, unless a reply has to come first. So
+    /// an attempt that begins after it in the same session does not end up behind it.
+    async fn withdraw(&mut self) {
+        self.driver.machine.handle_end();
+        self.driver.send_next().await;
+    }
+
+    /// Runs the attempt until its node is gone.
+    async fn leave(&mut self, holding: Option<&Arc<Holding>>) {
+        self.debt.owe();
+        self.driver.machine.handle_end();
+        self.driver.stop_watching();
+        while !self.driver.machine.is_gone() && self.step().await.is_ok() {
+            if let (Some(holding), Some(Outcome::Refused(_))) = (holding, &self.first_delete) {
+                holding.refuse();
+            }
+        }
+        // If the deletion was confirmed, the end of the session does not matter any more.
+        if let Some(session) = self.driver.session().filter(|_| self.first_delete != Some(Outcome::Done)) {
+            session.gone().await;
+        }
+        self.debt.settle();
+        if let Some(holding) = holding {
+            self.close(holding);
+        }
+    }
+
+    /// Returns, after it has left, what may be remembered of a lock that was busy.
+    fn busy(&mut self) -> Option<Busy> {
+        let since = self.driver.machine.busy_since()?;
+        let watch = self.driver.take_watch()?;
+        Some(Busy { session: self.driver.session()?.id(), since, watch })
+    }
+
+    /// Runs until the hold ends. Meanwhile it runs `beside`, which never ends by itself, and tells the queue if others
+    /// wait and somebody has asked to know that.
+    async fn stay(&mut self, holding: &Arc<Holding>, mut beside: Pending<Infallible>) {
+        let Some(session) = self.driver.session().cloned() else { return };
+        let mut guard = pin!(guard::stranger(session.clone(), self.claims.clone(), holding.clone()));
+        let mut told = holding.watch();
+        loop {
+            let Told { status, notice, .. } = *told.borrow_and_update();
+            if self.driver.machine.is_gone() || status != Status::Held {
+                return;
+            }
+            if notice == Notice::Asked {
+                self.driver.machine.handle_notice();
+            }
+            match self.driver.machine.poll_verdict() {
+                Some(Verdict::Wanted) => {
+                    self.queue.handle_wanted(self.place);
+                    continue;
+                }
+                Some(Verdict::Deleted) => session.lose(holding, LossReason::NodeDeleted),
+                _ => {}
+            }
+            tokio::select! {
+                _ = told.changed() => {}
+                never = &mut beside => match never {},
+                name = &mut guard => {
+                    tracing::warn!(path = &*self.queue.path, name, "a contender that cannot see the hold has come");
+                    session.lose(holding, LossReason::ForeignContender);
+                }
+                // An error means that the client is gone, so there is no session, and the hold has been marked as lost.
+                stepped = self.step() => if stepped.is_err() { return }
+            }
+        }
+    }
+
+    /// Waits, if the hold was lost, until nobody relies on it any more. The caller may have asked for how long the lock is
+    /// certain to be held, just before the loss. That answer stays true to its end, unless the caller lets go of the lock.
+    async fn keep_promise(&mut self, holding: &Arc<Holding>) {
+        // Of a deleted node nothing is left that would be deleted too soon.
+        let is_kept = match holding.status() {
+            Status::Lost(LossReason::NodeDeleted) => holding.nodes.len() > 1,
+            Status::Lost(_) => true,
+            _ => false,
+        };
+        let Some(session) = self.driver.session().filter(|_| is_kept) else { return };
+        let mut told = holding.watch();
+        let mut link = session.link();
+        tokio::select! {
+            () = session.keep_promises() => {}
+            // They cannot fail: the senders are the hold's and the session's.
+            () = told.wait_for(|told| told.is_let_go).map(drop) => {}
+            () = link.wait_for(|link| matches!(link, Link::Over(_))).map(drop) => {}
+        }
+    }
+
+    /// Like [`step`](Self::step), but refuses to queue for something that its servers cannot do.
+    async fn step_if_possible(&mut self) -> Result<(), Error> {
+        self.driver.begin().await?;
+        let is_old = self.driver.session().is_some_and(|session| !session.creates_in_transactions());
+        if is_old && self.claims.iter().flat_map(|claim| &claim.permits).any(|permits| permits.count > 1) {
+            return Err(Error::new(
+                ErrorKind::Refused,
+                format!("{}: {}", self.queue.path, Newer::Permits.refusal()),
+            ));
+        }
+        self.step().await
+    }
+
+    /// Waits for the next event for the attempt. It may be dropped at any moment.
+    async fn step(&mut self) -> Result<(), Error> {
+        let (queue, claims, held) = (&*self.queue, &*self.claims, &self.held);
+        let (first_delete, mut nodes) = (&mut self.first_delete, None);
+        let hear = |flight: &[Operation], outcomes: &mut [Outcome]| {
+            let ahead = entry::ahead(claims, flight, outcomes);
+            ahead.iter().for_each(|ahead| queue.shared.counters.count_entry(*ahead));
+            // It may wait for permits even if nobody is ahead.
+            let may_wait = |ahead| ahead > 0 || claims.iter().any(|claim| claim.permits.is_some());
+            if ahead.is_some_and(may_wait) {
+                nodes = Some(entry::created(outcomes));
+            }
+            entry::log(&queue.path, ahead, flight, outcomes, !held.is_empty());
+            if first_delete.is_none() {
+                let counts = |operation: &Operation, outcome: &Outcome| {
+                    // A place in a queue that may not be deleted ends the hold too.
+                    deletes(operation, held) || is_refused_deletion(operation, outcome)
+                };
+                let of_hold =
+                    flight.iter().zip(&*outcomes).filter(|(operation, outcome)| counts(operation, outcome));
+                *first_delete = of_hold.map(|(_, outcome)| outcome).max_by_key(|it| severity(it)).cloned();
+            }
+        };
+        self.driver.step(hear).await?;
+        let is_waiting = self.driver.machine.is_waiting();
+        if nodes.is_some() || is_waiting != self.is_waiting {
+            self.is_waiting = is_waiting;
+            self.queue.handle_queued(self.place, nodes, is_waiting);
+        }
+        Ok(())
+    }
+
+    /// Records how the hold ended, now that its node is gone.
+    fn close(&self, holding: &Holding) {
+        holding.end(self.first_delete.as_ref(), self.driver.loss());
+    }
+
+    fn granted(&mut self, nodes: Vec<String>, czxid: i64, proven: Moment) -> Option<Granted> {
+        let session = self.driver.session()?.clone();
+        self.held = nodes.into_iter().map(Arc::from).collect();
+        // An earlier refusal, in another session, did not concern this hold.
+        self.first_delete = None;
+        let name_is_reused = self.claims.iter().any(|claim| !claim.has_queue());
+        let holding = session.register(self.held.clone(), name_is_reused.then_some(czxid), proven);
+        let (path, token) = (self.queue.path.clone(), Token::of(czxid));
+        let (debt, slot) = (self.debt.clone(), self.queue.shared.pool.slot().clone());
+        Some(Granted { session, holding, path, token, debt, slot })
     }
 }
 
@@ -191,4 +451,44 @@ async fn look_after(
             }
         }
     }
+}
+
+/// Returns the directories of its nodes.
+fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
+    let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
+    std::iter::once(claim.directory.clone()).chain(permits)
+}
+
+/// Whether it deletes a node that the hold depends on. The companion of an exclusive lock's node is deleted alone only if
+/// that node is gone.
+fn deletes(operation: &Operation, held: &[Arc<str>]) -> bool {
+    match operation {
+        Operation::Delete { path } if mark_of_companion(name_of(path)).is_some() => false,
+        Operation::Delete { path } | Operation::DeletePair { path, .. } => {
+            held.iter().any(|node| **node == **path)
+        }
+        _ => false,
+    }
+}
+
+fn is_refused_deletion(operation: &Operation, outcome: &Outcome) -> bool {
+    operation.is_deletion() && matches!(outcome, Outcome::Refused(_))
+}
+
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Returns how much the deletion of one node matters for a hold that has several nodes.
+fn severity(outcome: &Outcome) -> u8 {
+    match outcome {
+        Outcome::NoNode => 3,
+        Outcome::Refused(_) => 2,
+        Outcome::Done => 0,
+        _ => 1,
+    }
+}
+
+fn is_below(node: &str, directory: &str) -> bool {
+    node.rsplit_once('/').is_some_and(|(above, _)| above == directory)
 }

@@ -6,10 +6,10 @@
 
 use super::{LocalQueue, Ticket};
 use crate::base::clock;
-use crate::base::progress::Progress;
 use crate::base::sync::lock_ignoring_poison;
 use crate::base::wait::{QUESTION, Wait};
 use crate::machine::Moment;
+use crate::machine::callers::{CallerId, PlaceId};
 use crate::machine::claim::Claim;
 use crate::machine::name::{Name, Role, SINGLE_NAME};
 use crate::machine::protocol::{Operation, Outcome};
@@ -60,14 +60,22 @@ struct Rivals<'a> {
 }
 
 impl LocalQueue {
-    /// Looks at the queue when the wait is nearly over, if it is behind others at that time.
-    pub(super) async fn look_out(self: Arc<Self>, wait: Wait, progress: Arc<Progress>) -> Infallible {
+    /// Looks at the queue when a caller's wait is nearly over, if it is behind others at that time.
+    pub(super) async fn look_out(self: Arc<Self>, wait: Wait, caller: CallerId) -> Infallible {
         wait.nearly_over().await;
-        if progress.is_behind_others() {
+        if self.asks(caller).is_none() {
             // Boxed, because most waits end without it.
             Box::pin(self.see(FRESH)).await;
         }
         pending().await
+    }
+
+    /// Does so for the caller that a place serves now.
+    pub(super) async fn look_out_at(self: &Arc<Self>, place: PlaceId) -> Infallible {
+        match self.served_at(place) {
+            Some((caller, wait)) => self.clone().look_out(wait, caller).await,
+            None => pending().await,
+        }
     }
 
     /// Finds out who holds a lock that a try has just found busy, as part of an error. `None` if the servers do not answer
@@ -117,7 +125,7 @@ impl LocalQueue {
     /// Asks the servers; `None` if they do not answer.
     async fn ask(&self) -> Option<Seen> {
         let session = self.shared.pool.slot().current()?;
-        let own = self.entering().map_or(Vec::new(), |progress| progress.nodes());
+        let own = self.entering_nodes();
         for (number, (claim, held_at)) in self.claims.iter().zip(&self.held_at).enumerate() {
             let own = own.get(number).map(String::as_str);
             let Some(rivals) = rivals(&session, claim, own).await? else { continue };

@@ -260,3 +260,59 @@ fn a_free_lock_is_granted_and_stays_held_where_every_answer_is_late_by_a_fifth_o
         }
     }
 }
+
+/// Trying again and again without ever waiting would starve the task that can report it.
+#[test]
+fn a_session_that_an_answer_calls_over_is_not_tried_again() {
+    let (done, finished) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let ensemble = FakeEnsemble::new();
+            ensemble.end_session();
+            let queue = mutex(&ensemble);
+            let session = queue.shared.pool.slot().current().unwrap();
+            let mut ticket = join(&queue, Patience::Waits);
+            let waits = clock::timeout(Duration::from_millis(20), ticket.answer());
+            assert!(waits.await.is_err());
+            assert!(session.is_over());
+        });
+        done.send(()).unwrap();
+    });
+    finished.recv_timeout(Duration::from_secs(10)).unwrap();
+}
+
+#[test]
+fn who_leaves_waits_for_what_only_it_wanted() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = mutex(&ensemble);
+        let mut tickets: Vec<_> = (0..3).map(|_| join(&queue, Patience::Waits)).collect();
+        let _hold = answer_at_once(&mut tickets.remove(0)).await.flatten().unwrap();
+        clock::sleep(Duration::from_secs(1)).await;
+        assert!(tickets.remove(0).leave().is_none(), "its place goes on for the next");
+        let owed = || queue.shared.counters.read().owed;
+        assert_eq!(owed(), 0);
+        let debt = tickets.remove(0).leave().expect("nobody else wants that node");
+        assert_eq!(owed(), 1);
+        std::future::poll_fn(|context| debt.poll_settled(context)).await;
+        assert_eq!((owed(), ensemble.nodes().len()), (0, 1));
+        let mut ticket = join(&queue, Patience::TriesOnce);
+        assert!(answer_at_once(&mut ticket).await.unwrap().is_none());
+        assert!(ticket.leave().is_none(), "other callers have the lock, so it had no attempt");
+    });
+}
+
+/// A hold that has come, but was not looked at.
+#[test]
+fn who_leaves_too_late_waits_for_the_node_that_it_was_given() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = mutex(&ensemble);
+        let ticket = join(&queue, Patience::Waits);
+        clock::sleep(Duration::from_secs(1)).await;
+        let debt = ticket.leave().expect("it was granted");
+        std::future::poll_fn(|context| debt.poll_settled(context)).await;
+        assert_eq!(ensemble.nodes(), [""; 0]);
+    });
+}

@@ -1,11 +1,12 @@
 //! A waiter in the local queue, and its caller's end: a ticket.
 
-use super::{LocalQueue, span};
+use super::{LocalQueue, is_over, span};
+use crate::base::debt::Debt;
 use crate::base::error::Error;
-use crate::base::progress::Progress;
 use crate::base::wait::Wait;
 use crate::hold::grant::Grant;
 use crate::hold::hold::Hold;
+use crate::machine::Moment;
 use crate::machine::callers::{CallerId, PlaceId};
 use crate::machine::protocol::Patience;
 use std::future::poll_fn;
@@ -20,6 +21,9 @@ use tracing::Span;
 /// The answer to a waiter: a hold, or `None` if the lock is busy and the caller did not want to wait.
 pub(crate) type Answer = Result<Option<Hold>, Error>;
 
+/// An answer, and what may be owed for the attempt.
+pub(super) type Answered = (Answer, Option<Arc<Debt>>);
+
 /// What the queue knows of a caller that has no answer yet.
 pub(super) struct Waiter {
     /// The owner's grant of the write side, which it alone can release, if it wants the read side.
@@ -27,12 +31,16 @@ pub(super) struct Waiter {
     pub(super) patience: Patience,
     /// Shortly before this is over, the queue finds out what the caller waits for.
     pub(super) wait: Wait,
-    pub(super) answer: oneshot::Sender<Answer>,
-    pub(super) progress: Arc<Progress>,
+    pub(super) answer: oneshot::Sender<Answered>,
     /// The span of the acquire that it belongs to.
     pub(super) span: Span,
-    /// The place that serves it, if there is one.
+    /// The place that serves it, if there is one. It never changes to another.
     pub(super) place: Option<PlaceId>,
+    /// Since when it has waited for the servers without a place of its own; `None` while it waits behind others.
+    pub(super) asks: Option<Moment>,
+    /// Whether its owner holds this lock already, together with others, and was not warned yet. Only if the caller has to
+    /// wait can it be waiting for itself.
+    pub(super) is_beside_own: bool,
     /// Why its place has failed.
     pub(super) failure: Option<Error>,
 }
@@ -43,11 +51,12 @@ impl Waiter {
         within: Option<Arc<Grant>>,
         patience: Patience,
         wait: Wait,
-        progress: Arc<Progress>,
-    ) -> (Self, oneshot::Receiver<Answer>) {
+        is_beside_own: bool,
+    ) -> (Self, oneshot::Receiver<Answered>) {
         let (answer, receiver) = oneshot::channel();
         let span = span::of_this_call();
-        (Self { within, patience, wait, answer, progress, span, place: None, failure: None }, receiver)
+        let (place, asks, failure) = (None, None, None);
+        (Self { within, patience, wait, answer, span, place, asks, is_beside_own, failure }, receiver)
     }
 }
 
@@ -55,9 +64,11 @@ impl Waiter {
 pub(crate) struct Ticket {
     queue: Arc<LocalQueue>,
     pub(super) caller: CallerId,
-    receiver: oneshot::Receiver<Answer>,
-    answered: bool,
-    progress: Arc<Progress>,
+    receiver: oneshot::Receiver<Answered>,
+    /// Whether the queue expects nothing more of it.
+    is_done: bool,
+    /// What may be owed for its attempt, as far as is known.
+    debt: Option<Arc<Debt>>,
     /// The task that finds out who is in the way, if no other caller's task does.
     lookout: Option<AbortHandle>,
 }
@@ -66,10 +77,9 @@ impl Ticket {
     pub(super) fn new(
         queue: Arc<LocalQueue>,
         caller: CallerId,
-        receiver: oneshot::Receiver<Answer>,
-        progress: Arc<Progress>,
+        receiver: oneshot::Receiver<Answered>,
     ) -> Self {
-        Self { queue, caller, receiver, answered: false, progress, lookout: None }
+        Self { queue, caller, receiver, is_done: false, debt: None, lookout: None }
     }
 
     pub(crate) async fn answer(&mut self) -> Answer {
@@ -80,13 +90,27 @@ impl Ticket {
     /// once.
     pub(crate) fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
         let answer = ready!(Pin::new(&mut self.receiver).poll(context));
-        self.answered = true;
+        self.is_done = true;
         // Without an answer the client is closed.
-        Poll::Ready(answer.unwrap_or_else(|_| Err(Error::closed())))
+        let (answer, debt) = answer.unwrap_or_else(|_| (Err(Error::closed()), None));
+        self.debt = debt;
+        Poll::Ready(answer)
     }
 
-    pub(crate) fn progress(&self) -> &Arc<Progress> {
-        &self.progress
+    /// Leaves the queue, if it is not left yet. Returns what may be owed for its attempt.
+    pub(crate) fn leave(mut self) -> Option<Arc<Debt>> {
+        self.be_done();
+        self.debt.take()
+    }
+
+    fn be_done(&mut self) {
+        if !std::mem::replace(&mut self.is_done, true) {
+            self.debt = self.queue.handle_gone(self.caller);
+            // If that came too late, there is an answer that nobody wants. A hold in it is released.
+            if let Ok((_, debt)) = self.receiver.try_recv() {
+                self.debt = debt;
+            }
+        }
     }
 
     /// Sets the task that finds out who is in the way. It ends with the ticket.
@@ -96,12 +120,12 @@ impl Ticket {
 
     /// Whether it waits behind others, here or in the ensemble.
     pub(crate) fn is_behind_others(&self) -> bool {
-        self.progress.is_behind_others()
+        self.queue.asks(self.caller).is_none()
     }
 
     /// Whether the servers have not answered for this long.
     pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
-        self.progress.is_unanswered_for(patience)
+        self.queue.asks(self.caller).is_some_and(|since| is_over(since, patience))
     }
 }
 
@@ -110,9 +134,6 @@ impl Drop for Ticket {
         if let Some(lookout) = &self.lookout {
             lookout.abort();
         }
-        if !self.answered {
-            // If it comes too late, the answer is dropped with the receiver, and a hold in it is released.
-            self.queue.handle_gone(self.caller);
-        }
+        self.be_done();
     }
 }

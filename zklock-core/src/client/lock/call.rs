@@ -25,16 +25,15 @@ impl<'a> AcquireCall<'a> {
         Self { lock, span, since: clock::now(), is_answered: false }
     }
 
-    /// Runs `acquires` to its end. `hold` finds the hold in its result.
-    pub(super) async fn run<T>(
+    /// Runs `acquires` to its end.
+    pub(super) async fn run(
         mut self,
-        acquires: impl Future<Output = Result<T, Error>>,
-        hold: fn(&T) -> Option<&Hold>,
-    ) -> Result<T, Error> {
+        acquires: impl Future<Output = Result<Option<Hold>, Error>>,
+    ) -> Result<Option<Hold>, Error> {
         let result = acquires.instrument(self.span.clone()).await;
         self.is_answered = true;
         let waited = clock::now().since(self.since);
-        self.span.in_scope(|| note(self.lock, result.as_ref().map(hold), waited));
+        self.span.in_scope(|| note(self.lock, result.as_ref().map(Option::as_ref), waited));
         result
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Choice {
 }
 
 /// Boxed, because a lock's future contains those of other locks.
-pub(super) type Acquiring<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+pub(super) type Acquiring<'a> = Pin<Box<dyn Future<Output = Result<Option<Hold>, Error>> + Send + 'a>>;
 
 /// A place in the queue of one of the locks, given by its index.
 struct Place {
@@ -57,39 +57,30 @@ impl Choice {
         held.find_map(Result::transpose).transpose()
     }
 
-    /// Like [`Lock::try_acquire_as`].
-    pub(super) fn try_acquire_as<'a>(
-        &'a self,
-        owner: Owner,
-        leaving: &'a mut Leaving,
-    ) -> Acquiring<'a, Option<Hold>> {
-        let patience = self.pool().options().try_timeout;
-        Box::pin(self.try_until(owner, Wait::at_most(Some(patience)), leaving))
-    }
-
-    /// Like [`Lock::acquire_as`], with a wait.
+    /// Like [`Lock::acquire_within`].
     pub(super) fn acquire_within<'a>(
         &'a self,
+        patience: Patience,
         owner: Owner,
         wait: Wait,
         leaving: &'a mut Leaving,
-    ) -> Acquiring<'a, Hold> {
+    ) -> Acquiring<'a> {
         Box::pin(async move {
             let soon = wait.no_longer_than(self.pool().options().try_timeout);
-            let is_unheard = match self.try_until(owner, soon, leaving).await {
-                Ok(Some(hold)) => return Ok(hold),
-                Ok(None) => false,
+            let tried = self.try_until(owner, soon, leaving).await;
+            let is_unheard = match tried {
+                Ok(None) if patience == Patience::Waits => false,
                 // It waits for the servers too.
-                Err(error) if error.kind() == ErrorKind::Unreachable => true,
-                Err(error) => return Err(error),
+                Err(error) if error.kind() == ErrorKind::Unreachable && patience == Patience::Waits => true,
+                tried => return tried,
             };
             if let Some(hold) = self.at_once(owner)? {
-                return Ok(hold);
+                return Ok(Some(hold));
             }
             let mut places = self.join(owner, wait)?;
             let waited = self.wait_in(&mut places, owner, wait, is_unheard).await;
-            places.iter().for_each(|place| leaving.add(place.ticket.progress()));
-            waited
+            places.into_iter().for_each(|place| leaving.add(place.ticket.leave()));
+            waited.map(Some)
         })
     }
 
@@ -150,7 +141,7 @@ impl Choice {
         let mut next = 0;
         while !free.is_empty() && !wait.is_over() {
             let lock = &self.locks[free.remove(next)];
-            if let Some(hold) = lock.try_until(owner, wait, leaving).await? {
+            if let Some(hold) = lock.acquire_within(Patience::TriesOnce, owner, wait, leaving).await? {
                 return Ok(Some(hold));
             }
             next = random_bits().checked_rem(free.len() as u128).map_or(0, |next| next as usize);

@@ -410,7 +410,7 @@ fn a_release_by_another_shows_that_holds_are_handed_over() {
         let released = |owner, by| {
             let hold = ensemble.hold(&ensemble.session(), "/a", owner);
             drop(hold.begin_release(by).unwrap());
-            hold.grant.progress.counters().attempts.hands_over()
+            hold.grant.session.counters().attempts.hands_over()
         };
         assert!(released(owner, Owner::unique()));
         assert!(!released(owner, owner));

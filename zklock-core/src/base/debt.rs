@@ -1,0 +1,71 @@
+//! What is owed to others in a queue: the deletion of nodes that nobody wants any more.
+
+use crate::base::stats::Counters;
+use crate::base::sync::atomic::Ordering;
+use crate::base::sync::{Mutex, lock_ignoring_poison};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// The nodes of one attempt, or of one member of a barrier. They are owed from the moment that nobody wants them until they are
+/// gone. So a program may exit when nothing is owed.
+pub(crate) struct Debt {
+    counters: Arc<Counters>,
+    state: Mutex<State>,
+}
+
+struct State {
+    stage: Stage,
+    /// Woken when nothing is owed any more.
+    debtor: Option<Waker>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Wanted,
+    /// Nobody wants the nodes any more, but they may still exist.
+    Owed,
+    /// Nothing is left of them.
+    Settled,
+}
+
+impl Debt {
+    /// Notes nodes that somebody wants.
+    pub(crate) fn new(counters: &Arc<Counters>) -> Arc<Self> {
+        let state = Mutex::new(State { stage: Stage::Wanted, debtor: None });
+        Arc::new(Self { counters: counters.clone(), state })
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        lock_ignoring_poison(&self.state).stage == Stage::Wanted
+    }
+
+    /// Notes that nobody wants the nodes any more.
+    pub(crate) fn owe(&self) {
+        let mut state = lock_ignoring_poison(&self.state);
+        if state.stage == Stage::Wanted {
+            state.stage = Stage::Owed;
+            self.counters.attempts.owed.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Notes that the nodes are gone.
+    pub(crate) fn settle(&self) {
+        let mut state = lock_ignoring_poison(&self.state);
+        if std::mem::replace(&mut state.stage, Stage::Settled) == Stage::Owed {
+            self.counters.attempts.owed.fetch_sub(1, Ordering::AcqRel);
+        }
+        let debtor = state.debtor.take();
+        drop(state);
+        debtor.into_iter().for_each(Waker::wake);
+    }
+
+    /// Waits until nothing is owed. One task or thread can wait.
+    pub(crate) fn poll_settled(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = lock_ignoring_poison(&self.state);
+        if state.stage != Stage::Owed {
+            return Poll::Ready(());
+        }
+        state.debtor = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
