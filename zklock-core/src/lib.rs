@@ -84,13 +84,13 @@
 //! hold       hold                                       what a holder has
 //!            guarded wanted
 //!            grant
-//!            granted loss released token
+//!            loss released token
 //! session    guardian connection diagnose               ends the session of a dead process; how a client is connected
 //!            ask                                        questions to the servers, repeated until they answer
 //!            pool                                       sessions that follow one another
 //!            session_keeper tie heartbeat slot
 //!            session                                    one session: its lease, its holds
-//!            session_key holding lateness refusals seeing
+//!            session_key lateness refusals seeing
 //!            marked attempt_marks followers nodes
 //! zookeeper  handshake probe                            why a server opens no session
 //!            connecting                                 the client library, one connection at a time

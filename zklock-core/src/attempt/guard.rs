@@ -14,7 +14,7 @@ use crate::machine::claim::{Claim, Foreign};
 use crate::machine::lasting::looks;
 use crate::machine::protocol::{Node, Outcome};
 use crate::machine::queue::{Standing, standing};
-use crate::session::holding::Holding;
+use crate::session::session::Holding;
 use crate::session::session::Session;
 use crate::zookeeper::ensemble::Guarded;
 use std::sync::Arc;

@@ -25,8 +25,8 @@ use crate::base::owner::Owner;
 use crate::base::sync::lock_ignoring_poison;
 use crate::base::wait::Wait;
 use crate::hold::grant::{Grant, Granter};
-use crate::hold::granted::Granted;
 use crate::hold::hold::Hold;
+use crate::hold::token::Token;
 use crate::machine::Moment;
 use crate::machine::callers::{
     self, Action, Call, CallerId, Callers, Left, Open, Own, PlaceId, Remembered, Trust, TurnId,
@@ -35,7 +35,7 @@ use crate::machine::claim::Claim;
 use crate::machine::protocol::{Patience, WatchEvent};
 use crate::machine::status::Status;
 use crate::machine::turns::Passing;
-use crate::session::holding::Holding;
+use crate::session::session::Holding;
 use crate::zookeeper::ensemble::Pending;
 use attempt::{Attempt, Busy};
 pub(crate) use held_at::HeldAt;
@@ -87,8 +87,10 @@ struct Place {
     asks: Option<Moment>,
     /// The names of its nodes, if it may have to wait.
     nodes: Vec<String>,
-    /// Its nodes, once they are granted.
-    granted: Option<Granted>,
+    /// The token of the write side that it is inside of.
+    writer: Option<Token>,
+    /// What it was granted.
+    holding: Option<Arc<Holding>>,
     is_to_be_proven: bool,
     /// Wakes its task when it is given up, serves another caller, or is to be proven.
     changed: Arc<Notify>,
@@ -106,13 +108,12 @@ struct Effects {
 
 /// What the session knows of a place at this moment.
 fn trust(places: &HashMap<PlaceId, Place>, place: PlaceId) -> Trust {
-    let Some(Granted { session, holding, .. }) = places.get(&place).and_then(|place| place.granted.as_ref())
-    else {
+    let Some(holding) = places.get(&place).and_then(|place| place.holding.as_ref()) else {
         return Trust::Over;
     };
     if holding.status() != Status::Held {
         Trust::Over
-    } else if session.is_connected() && !session.valid_for(holding).is_zero() {
+    } else if holding.session.is_connected() && !holding.session.valid_for(holding).is_zero() {
         Trust::Known
     } else {
         Trust::Unproven
@@ -336,19 +337,15 @@ impl LocalQueue {
     }
 
     /// The servers have granted a place. Returns whether it is kept for the next callers of this process.
-    fn handle_entered(&self, place: PlaceId, granted: &Granted) -> bool {
+    fn handle_entered(&self, place: PlaceId, holding: &Arc<Holding>) -> bool {
         let mut state = self.lock();
-        let State { callers, waiters, places, .. } = &mut *state;
+        let State { callers, places, .. } = &mut *state;
         let Some(entry) = places.get_mut(&place) else { return false };
-        let of_writer = callers.served_at(place).and_then(|caller| waiters.get(&caller)?.within.as_ref());
-        // The resource that the reader guards has seen the token of its own writer. And the next writer may already be
-        // queued, with a token smaller than that of the reader's node.
-        let token = of_writer.map_or(granted.token, |writer| writer.token());
-        let granted = Granted { token, ..granted.clone() };
         if callers.is_given_up(place) {
-            granted.give_up();
+            entry.debt.owe();
+            holding.session.release(holding);
         }
-        entry.granted = Some(granted);
+        entry.holding = Some(holding.clone());
         callers.handle_entered(place, |place| trust(places, place), clock::now());
         let effects = self.act(&mut state);
         let is_kept = state.callers.kept() == Some(place);
@@ -435,10 +432,10 @@ impl LocalQueue {
 
     fn forget(&self, mut state: MutexGuard<'_, State>, place: PlaceId) {
         let ended = state.places.remove(&place);
-        if let Some(Place { granted: Some(granted), .. }) = &ended {
-            self.held_at.iter().for_each(|held_at| held_at.forget_kept(&granted.holding));
+        if let Some(Place { holding: Some(holding), .. }) = &ended {
+            self.held_at.iter().for_each(|held_at| held_at.forget_kept(holding));
             // Wakes all who wait for its end.
-            granted.session.abandon(&granted.holding);
+            holding.session.abandon(holding);
         }
         ended.iter().for_each(|place| place.debt.settle());
         self.perform(state);
@@ -531,10 +528,12 @@ impl LocalQueue {
             }
             Action::Answer { caller, answer } => state.answer(caller, answer, effects),
             Action::GiveUp { place } => {
-                match state.places.get(&place) {
-                    Some(Place { granted: Some(granted), .. }) => drop(granted.give_up()),
-                    Some(place) => place.debt.owe(),
-                    None => {}
+                if let Some(given_up) = state.places.get(&place) {
+                    given_up.debt.owe();
+                    // Its task then deletes the nodes.
+                    if let Some(holding) = &given_up.holding {
+                        holding.session.release(holding);
+                    }
                 }
                 state.wake(place);
             }
@@ -572,7 +571,10 @@ impl LocalQueue {
             debt: Debt::new(&self.shared.counters),
             asks: waiter.asks.or_else(|| Some(clock::now())),
             nodes: Vec::new(),
-            granted: None,
+            // The resource that a reader inside of its own write side guards has seen the token of that. And the next writer
+            // may already be queued, with a token smaller than that of the reader's node.
+            writer: waiter.within.as_ref().map(|writer| writer.token()),
+            holding: None,
             is_to_be_proven: false,
             changed: Arc::new(Notify::new()),
         };
@@ -598,9 +600,11 @@ impl LocalQueue {
         owner: Owner,
         is_bound: bool,
     ) -> Option<Arc<Grant>> {
-        let granted = state.places.get(&place)?.granted.clone()?;
+        let Place { writer, holding: Some(holding), .. } = state.places.get(&place)? else { return None };
+        let token = writer.unwrap_or_else(|| Token::of(holding.czxid));
+        let slot = self.shared.pool.slot().clone();
         self.shared.counters.count_grant();
-        let grant = Grant::new(granted, owner, is_bound, self.this.clone(), turn);
+        let grant = Grant::new(holding.clone(), token, slot, owner, is_bound, self.this.clone(), turn);
         state.grants.insert(turn, grant.clone());
         for (claim, held_at) in self.claims.iter().zip(&self.held_at) {
             held_at.add(claim, &grant, &self.this);
@@ -611,7 +615,7 @@ impl LocalQueue {
 
 impl State {
     fn holding(&self, place: PlaceId) -> Option<&Arc<Holding>> {
-        self.places.get(&place)?.granted.as_ref().map(|granted| &granted.holding)
+        self.places.get(&place)?.holding.as_ref()
     }
 
     /// Returns the counted place that is on its way in.

@@ -3,23 +3,25 @@
 use crate::base::clock;
 use crate::base::error::{Conflict, Error, ErrorKind, LossReason};
 use crate::base::owner::Owner;
-use crate::hold::granted::Granted;
 use crate::hold::loss::Loss;
 use crate::hold::token::Token;
 use crate::machine::Moment;
 use crate::machine::callers::{Left, TurnId};
 use crate::machine::status::Status;
 use crate::session::ask::{MOMENT, catch_up};
-use crate::session::holding::Holding;
+use crate::session::session::Holding;
 use crate::session::session::Session;
+use crate::session::slot::Slot;
 use crate::zookeeper::ensemble::{ReadFailure, Seen, Versions, Write, WriteFailure};
-use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 /// One grant, shared by all holds of a reentrant owner.
 pub(crate) struct Grant {
-    granted: Granted,
+    holding: Arc<Holding>,
+    token: Token,
+    /// Finds the client's next session once the one of the grant is over.
+    pub(super) slot: Arc<Slot>,
     owner: Owner,
     since: Moment,
     /// Whether only the owner may release it.
@@ -33,14 +35,6 @@ pub(crate) struct Grant {
     unsettled: AtomicUsize,
 }
 
-impl Deref for Grant {
-    type Target = Granted;
-
-    fn deref(&self) -> &Granted {
-        &self.granted
-    }
-}
-
 /// What grants a lock, and decides what becomes of its nodes.
 pub(crate) trait Granter: Send + Sync {
     /// Takes back one hold of a grant.
@@ -49,14 +43,17 @@ pub(crate) trait Granter: Send + Sync {
 
 impl Grant {
     pub(crate) fn new(
-        granted: Granted,
+        holding: Arc<Holding>,
+        token: Token,
+        slot: Arc<Slot>,
         owner: Owner,
         bound: bool,
         granter: Weak<dyn Granter>,
         turn: TurnId,
     ) -> Arc<Self> {
         let (is_in_use, unsettled) = (AtomicBool::new(true), AtomicUsize::new(0));
-        Arc::new(Self { granted, owner, since: clock::now(), bound, is_in_use, granter, turn, unsettled })
+        let since = clock::now();
+        Arc::new(Self { holding, token, slot, owner, since, bound, is_in_use, granter, turn, unsettled })
     }
 
     pub(crate) fn turn(&self) -> TurnId {
@@ -77,8 +74,13 @@ impl Grant {
         self.token
     }
 
+    /// Returns the lock's name in messages.
+    pub(super) fn path(&self) -> &str {
+        &self.holding.path
+    }
+
     pub(crate) fn session(&self) -> &Arc<Session> {
-        &self.session
+        &self.holding.session
     }
 
     pub(crate) fn holding(&self) -> &Arc<Holding> {
@@ -93,7 +95,7 @@ impl Grant {
         // Its client is gone, and the session with it.
         self.set_unused();
         self.note_end();
-        self.granted.give_up()
+        if self.session().release(&self.holding) { Left::Released } else { Left::Lost }
     }
 
     /// Notes that the last of its holds is released.
@@ -102,9 +104,9 @@ impl Grant {
     }
 
     pub(super) fn is_at_risk(&self) -> bool {
-        self.session.is_late(&self.holding)
-            || !self.session.is_connected()
-            || self.session.has_heartbeat() && self.session.valid_for(&self.holding).is_zero()
+        self.session().is_late(&self.holding)
+            || !self.session().is_connected()
+            || self.session().has_heartbeat() && self.session().valid_for(&self.holding).is_zero()
     }
 
     // Its owner, and who may release it.
@@ -122,7 +124,7 @@ impl Grant {
     /// over.
     pub(super) fn note_release_by(&self, owner: Owner) {
         if owner != self.owner && self.owner.returns() {
-            self.session.counters().attempts.set_handed_over();
+            self.session().counters().attempts.set_handed_over();
         }
     }
 
@@ -131,10 +133,10 @@ impl Grant {
     pub(crate) fn note_end(&self) {
         let lost_at = self.holding.lost_at();
         let held = lost_at.unwrap_or_else(clock::now).since(self.since);
-        self.session.counters().count_hold(held);
+        self.session().counters().count_hold(held);
         if lost_at.is_none() {
             let (node, token) = (self.holding.node(), self.token.value());
-            tracing::debug!(path = &*self.path, node, token, ?held, "lock released");
+            tracing::debug!(path = self.path(), node, token, ?held, "lock released");
         }
     }
 
@@ -143,7 +145,7 @@ impl Grant {
     /// Does writes that it guards, through a hold that ends with this loss.
     pub(super) async fn commit(&self, writes: Vec<Write>, loss: Loss) -> Result<Versions, Error> {
         if self.holding.all_names_are_reused() {
-            return Err(Error::unguarded(&self.path));
+            return Err(Error::unguarded(self.path()));
         }
         // Counted before the hold is checked, so that a hold released meanwhile does not pass its node on.
         self.unsettled.fetch_add(1, Ordering::AcqRel);
@@ -161,14 +163,14 @@ impl Grant {
             // Nothing has been sent yet, so it is certain that nothing was written.
             reason = loss.clone().come() => return Err(reason.map_or_else(
                 || self.not_held(),
-                |reason| Error::lost(reason, &self.path),
+                |reason| Error::lost(reason, self.path()),
             )),
-            () = self.session.connected() => self.told()?,
+            () = self.session().connected() => self.told()?,
         }
-        match self.session.commit(self.holding.nodes.clone(), writes).await {
+        match self.session().commit(self.holding.nodes.clone(), writes).await {
             Ok(versions) => Ok(versions),
             Err(WriteFailure::GuardGone) => {
-                self.session.lose(&self.holding, LossReason::NodeDeleted);
+                self.session().lose(&self.holding, LossReason::NodeDeleted);
                 // It may also have been a release that deleted the node.
                 Err(if loss.is_released() { self.not_held() } else { self.unheard() })
             }
@@ -218,18 +220,18 @@ impl Grant {
         let status = match self.holding.status() {
             // A session that has ended marks its holds as lost one by one; this one may not have
             // been reached yet.
-            Status::Held => self.session.loss().map_or(Status::Held, Status::Lost),
+            Status::Held => self.session().loss().map_or(Status::Held, Status::Lost),
             status => status,
         };
         match status {
             Status::Lost(LossReason::SessionClosed) => {
-                let error = Error::lost(LossReason::SessionClosed, &self.path);
-                Err(self.session.undeletable().map_or(error.clone(), |why| error.because(why)))
+                let error = Error::lost(LossReason::SessionClosed, self.path());
+                Err(self.session().undeletable().map_or(error.clone(), |why| error.because(why)))
             }
-            Status::Lost(reason) => Err(Error::lost(reason, &self.path)),
+            Status::Lost(reason) => Err(Error::lost(reason, self.path())),
             Status::Freed => {
-                let (node, why) = (self.holding.node(), self.session.undeletable().unwrap_or_default());
-                let free = if self.session.nodes_are_gone() {
+                let (node, why) = (self.holding.node(), self.session().undeletable().unwrap_or_default());
+                let free = if self.session().nodes_are_gone() {
                     "the lock is free".to_owned()
                 } else {
                     format!("no server has confirmed that, so the lock is free {}", self.later())
@@ -245,24 +247,24 @@ impl Grant {
     }
 
     pub(super) fn not_held(&self) -> Error {
-        Error::new(ErrorKind::NotHeld, format!("this hold of {} has been released before", self.path))
+        Error::new(ErrorKind::NotHeld, format!("this hold of {} has been released before", self.path()))
     }
 
     /// Returns when the lock becomes free after its session was given up.
     fn later(&self) -> String {
         format!(
             "when the ensemble ends the session, which it does {:?} after it last heard of it",
-            self.session.timeout()
+            self.session().timeout()
         )
     }
 
     /// Returns the error for a release that can get no reply any more.
     pub(super) fn unconfirmed(&self) -> Error {
-        let why = self.session.trouble().unwrap_or_else(|| "no server answers".to_owned());
+        let why = self.session().trouble().unwrap_or_else(|| "no server answers".to_owned());
         let message = format!(
             "the release of {} cannot be confirmed, since its session can get no connection any more: {why}; the lock is \
              free {}",
-            self.path,
+            self.path(),
             self.later(),
         );
         Error::new(ErrorKind::Unreachable, message)
@@ -270,7 +272,7 @@ impl Grant {
 
     /// Returns the error for a release that takes longer than a session timeout.
     pub(super) fn unconfirmed_yet(&self) -> Error {
-        let path = &self.path;
+        let path = self.path();
         let message =
             format!("the ensemble has not confirmed the release of {path} yet: it goes on in the background");
         Error::new(ErrorKind::Timeout, message)
@@ -283,7 +285,7 @@ impl Grant {
         }
         let message = format!(
             "the ensemble did not confirm the hold of {}: rely on valid_for() and try again",
-            self.path
+            self.path()
         );
         Error::new(ErrorKind::Unreachable, message)
     }

@@ -134,7 +134,7 @@ impl<'a> Guarded<'a> {
 impl fmt::Debug for Guarded<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guarded")
-            .field("node", &self.grant.holding.node())
+            .field("node", &self.grant.holding().node())
             .field("writes", &self.writes)
             .field("bytes", &self.bytes)
             .finish()

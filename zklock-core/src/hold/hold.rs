@@ -71,28 +71,28 @@ impl Hold {
 
     /// Returns the fencing token of this grant.
     pub fn token(&self) -> Token {
-        self.grant.token
+        self.grant.token()
     }
 
     /// Returns the path of the lock; see [`Lock::path`](crate::Lock::path).
     pub fn path(&self) -> &str {
-        &self.grant.path
+        self.grant.path()
     }
 
     /// Returns the path of the node that represents this hold. For a set of locks, and for several permits, it is the
     /// first.
     pub fn node(&self) -> &str {
-        self.grant.holding.node()
+        self.grant.holding().node()
     }
 
     /// Returns the paths of all nodes that represent this hold. If one of them is deleted, the hold is lost.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
-        self.grant.holding.nodes.iter().map(|node| &**node)
+        self.grant.holding().nodes.iter().map(|node| &**node)
     }
 
     /// Returns the state of the hold.
     pub fn state(&self) -> HoldState {
-        match self.grant.holding.status() {
+        match self.grant.holding().status() {
             _ if *self.released.borrow() == Released::Before => HoldState::Released,
             Status::Lost(reason) => HoldState::Lost(reason),
             _ if self.is_released() => HoldState::Released,
@@ -109,7 +109,7 @@ impl Hold {
     /// before it does the guarded work, that end may be over by then. The [`token`](Self::token)
     /// and [`guarded`](Self::guarded) writes protect against that.
     pub fn valid_for(&self) -> Duration {
-        let valid_for = self.grant.session.valid_for(&self.grant.holding);
+        let valid_for = self.grant.session().valid_for(self.grant.holding());
         // Checked last: the node may have been passed on, and the lease would then be the next holder's.
         if self.is_released() { Duration::ZERO } else { valid_for }
     }
@@ -126,7 +126,7 @@ impl Hold {
 
     /// Like [`lost`](Self::lost), but does not keep the hold.
     pub(crate) fn loss(&self) -> Loss {
-        Loss { told: self.grant.holding.watch(), released: self.released.subscribe() }
+        Loss { told: self.grant.holding().watch(), released: self.released.subscribe() }
     }
 
     /// Waits until another contender wants what this hold has, whatever its process or library. Use it to finish early, or
@@ -189,13 +189,13 @@ impl Hold {
     /// Makes the attempt look out for other contenders.
     pub(crate) fn look_out(&self) {
         if !self.is_released() {
-            self.grant.holding.ask_for_notice();
+            self.grant.holding().ask_for_notice();
         }
     }
 
     /// Like [`notice`](Self::notice), but does not look out: it reports what earlier calls have found.
     pub(crate) fn unasked_notice(&self) -> Wanted {
-        Wanted { told: self.grant.holding.watch(), released: self.released.subscribe() }
+        Wanted { told: self.grant.holding().watch(), released: self.released.subscribe() }
     }
 
     /// Asks the quorum whether the lock is still held, and returns how long it is certain to be held from now on.
@@ -227,7 +227,7 @@ impl Hold {
         let grant = &self.grant;
         // A lapsed lease takes two checks to be restored.
         for _ in 0..2 {
-            let is_answered = grant.session.clone().prove(&grant.holding).await;
+            let is_answered = grant.session().clone().prove(grant.holding()).await;
             grant.told().ok()?;
             let valid_for = self.valid_for();
             if is_answered && !valid_for.is_zero() {
@@ -304,7 +304,7 @@ impl Hold {
     pub async fn read(&self, path: &str) -> Result<Option<NodeData>, Error> {
         check_path(path)?;
         let path: Arc<str> = path.into();
-        let patience = self.grant.session.timeout().max(READ_AT_LEAST);
+        let patience = self.grant.session().timeout().max(READ_AT_LEAST);
         let failed_read = |why: &str| format!("the node {path} could not be read: {why}");
         clock::timeout(patience, self.read_again(&path, &failed_read)).await.unwrap_or_else(|_| {
             let message = failed_read("no server answers: check hosts and network");
@@ -322,11 +322,11 @@ impl Hold {
         loop {
             // While the hold's own session lives, its writes may still be under way, and only in that session do they come
             // before the read.
-            let session = if grant.session.is_over() {
+            let session = if grant.session().is_over() {
                 grant.is_gone().await?;
                 grant.slot.session().await?
             } else {
-                grant.session.clone()
+                grant.session().clone()
             };
             match session.read(path.clone()).await {
                 Ok(node) => return Ok(node),
@@ -379,12 +379,12 @@ impl Hold {
         if grant.is_bound() && owner != grant.owner() {
             let message = format!(
                 "the hold of {} is of a reentrant lock, and belongs to the thread or task that acquired it: release it there",
-                grant.path
+                grant.path()
             );
             return Err(Error::new(ErrorKind::NotOwner, message));
         }
         grant.note_release_by(owner);
-        let was_valid = !grant.session.valid_for(&grant.holding).is_zero();
+        let was_valid = !grant.session().valid_for(grant.holding()).is_zero();
         let left = self.leave().ok_or_else(|| grant.not_held())?;
         match left {
             Left::Released => {}
@@ -396,12 +396,12 @@ impl Hold {
         }
         Ok(Some(async move {
             if left == Left::PassedOn {
-                let proves = grant.session.clone().prove(&grant.holding);
-                let is_known = clock::timeout(grant.session.timeout(), proves).await == Ok(true);
+                let proves = grant.session().clone().prove(grant.holding());
+                let is_known = clock::timeout(grant.session().timeout(), proves).await == Ok(true);
                 grant.told()?;
                 return if is_known { Ok(()) } else { Err(grant.unconfirmed_yet()) };
             }
-            let mut told = grant.holding.watch();
+            let mut told = grant.holding().watch();
             let ended = async {
                 let goes_on =
                     |status: &Status| matches!(status, Status::Held | Status::Releasing | Status::Stuck);
@@ -411,16 +411,16 @@ impl Hold {
                 let gone = match ended {
                     // A hold that was lost before the release is reported as lost at once.
                     Ok(Status::Lost(LossReason::SessionExpired))
-                        if was_valid && grant.session.nodes_are_gone() =>
+                        if was_valid && grant.session().nodes_are_gone() =>
                     {
                         grant.is_gone().await.is_ok()
                     }
-                    Ok(Status::Lost(_)) => grant.session.gone().await,
+                    Ok(Status::Lost(_)) => grant.session().gone().await,
                     _ => false,
                 };
                 (ended, gone)
             };
-            match clock::timeout(grant.session.timeout(), ended).await {
+            match clock::timeout(grant.session().timeout(), ended).await {
                 // It was held to the end; its node goes with the session.
                 Ok((Ok(Status::Lost(LossReason::SessionExpired | LossReason::SessionClosed)), gone))
                     if was_valid =>

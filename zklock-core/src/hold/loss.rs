@@ -2,7 +2,7 @@
 
 use crate::hold::released::Released;
 use crate::machine::status::Status;
-use crate::session::holding::Told;
+use crate::session::session::Told;
 use tokio::sync::watch;
 use zklock_machine::status::LossReason;
 

@@ -1,5 +1,4 @@
 pub(crate) mod grant;
-pub(crate) mod granted;
 pub(crate) mod guarded;
 pub(crate) mod hold;
 pub(crate) mod loss;

@@ -2,7 +2,7 @@
 
 use crate::hold::released::Released;
 use crate::machine::status::Status;
-use crate::session::holding::{Notice, Told};
+use crate::session::session::{Notice, Told};
 use tokio::sync::watch;
 
 /// Reports that others want what a hold has.

@@ -2,18 +2,17 @@
 
 use crate::attempt::local_queue::LocalQueue;
 use crate::base::clock;
-use crate::base::debt::Debt;
 use crate::base::owner::Owner;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::base::sync::lock_ignoring_poison;
 use crate::hold::grant::{Grant, Granter};
-use crate::hold::granted::Granted;
 use crate::hold::hold::Hold;
 use crate::hold::token::Token;
 use crate::machine::Moment;
 use crate::machine::callers::TurnId;
 use crate::machine::keeper::Keeper;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
+use crate::session::session::Holding;
 use crate::session::session::Session;
 use crate::session::slot::{Slot, SlotState};
 use crate::zookeeper::ensemble::{
@@ -81,29 +80,29 @@ impl FakeEnsemble {
     }
 
     pub(crate) fn grant(&self, session: &Arc<Session>, path: &str, owner: Owner, bound: bool) -> Arc<Grant> {
-        let granted = self.granted(session, path, false);
-        Grant::new(granted, owner, bound, Weak::<LocalQueue>::new(), TurnId(1))
+        self.grant_by(session, path, owner, bound, Weak::<LocalQueue>::new())
     }
 
-    /// Makes a grant whose node may be passed on.
-    pub(crate) fn grant_to_return(
+    /// Makes a grant that gives its holds back to this granter.
+    pub(crate) fn grant_by(
         &self,
         session: &Arc<Session>,
+        path: &str,
         owner: Owner,
+        bound: bool,
         granter: Weak<dyn Granter>,
     ) -> Arc<Grant> {
-        Grant::new(self.granted(session, "/a", false), owner, false, granter, TurnId(1))
+        let holding = self.holding(session, path, false);
+        let slot = Arc::new(Slot::new(SlotState::Open(session.clone())));
+        let token = Token::of(holding.czxid);
+        Grant::new(holding, token, slot, owner, bound, granter, TurnId(1))
     }
 
-    /// Makes the granted of a grant, whose node is created now, with a name of its own or not.
-    pub(crate) fn granted(&self, session: &Arc<Session>, path: &str, name_is_reused: bool) -> Granted {
+    /// Makes a holding whose node is created now, with a name of its own or not.
+    pub(crate) fn holding(&self, session: &Arc<Session>, path: &str, name_is_reused: bool) -> Arc<Holding> {
         let node = format!("{path}/_c_{}-lock-0000000000", crate::base::platform::uuid());
         let czxid = self.create(&node);
-        let origin = name_is_reused.then_some(czxid);
-        let holding = session.register(vec![node.as_str().into()], origin, clock::now());
-        let slot = Arc::new(Slot::new(SlotState::Open(session.clone())));
-        let (session, path, debt) = (session.clone(), path.into(), Debt::new(&Arc::default()));
-        Granted { session, holding, path, token: Token::of(czxid), debt, slot }
+        session.register(path.into(), vec![node.as_str().into()], czxid, name_is_reused, clock::now())
     }
 
     /// Makes the outcome of this many checks unknown, or of the last watch of a request.

@@ -8,7 +8,6 @@ pub(crate) mod fake;
 mod followers;
 pub(crate) mod guardian;
 pub(crate) mod heartbeat;
-pub(crate) mod holding;
 pub(crate) mod lateness;
 pub(crate) mod marked;
 pub(crate) mod nodes;

@@ -6,6 +6,8 @@
 //! A session outlives its connections. A request that gets no reply in time ends the connection it was sent on,
 //! because nothing else would: a server may be alive and never answer.
 
+mod holding;
+
 use crate::base::clock;
 use crate::base::error::LossReason;
 use crate::base::stats::Counters;
@@ -20,7 +22,6 @@ use crate::machine::protocol::{Node, Now, Operation, Outcome, Refusal, WatchEven
 use crate::machine::status::Status;
 use crate::session::attempt_marks::AttemptMarks;
 use crate::session::followers::beside;
-use crate::session::holding::Holding;
 use crate::session::lateness::{Answered, Lateness, late_after};
 use crate::session::marked::Marked;
 use crate::session::nodes::Nodes;
@@ -30,6 +31,7 @@ use crate::zookeeper::ensemble::{
     Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
     Versions, Watch, Watched, Write, WriteFailure, text_of,
 };
+pub(crate) use holding::{Holding, Notice, Told};
 use std::collections::BTreeMap;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -614,15 +616,22 @@ impl Session {
 
     // Its holds.
 
-    /// Adds a hold to the heartbeat. If the first of its nodes has a name that is used again, `origin` is the transaction that
-    /// created it.
-    pub(crate) fn register(&self, nodes: Vec<Arc<str>>, origin: Option<i64>, sent: Moment) -> Arc<Holding> {
-        let origins = std::iter::once(origin).chain(std::iter::repeat(None));
+    /// Adds a hold of the lock at `path` to the heartbeat. `czxid` is the transaction that created the first of its nodes. It matters to the
+    /// heartbeat if the name of that node is used again.
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        path: Arc<str>,
+        nodes: Vec<Arc<str>>,
+        czxid: i64,
+        name_is_reused: bool,
+        sent: Moment,
+    ) -> Arc<Holding> {
+        let origins = std::iter::once(name_is_reused.then_some(czxid)).chain(std::iter::repeat(None));
         let held = nodes.iter().zip(origins);
         let held = held.map(|(path, origin)| HeldNode { path: path.clone(), origin }).collect();
         let mut kept = lock_ignoring_poison(&self.kept);
         let id = kept.keeper.handle_grant(held, sent);
-        let holding = Arc::new(Holding::new(id, nodes, origin.is_some()));
+        let holding = Arc::new(Holding::new(id, self.clone(), path, nodes, czxid, name_is_reused));
         kept.holdings.insert(id, holding.clone());
         drop(kept);
         // The session may have ended just before.
@@ -660,7 +669,7 @@ impl Session {
 
     /// The holder releases it; `false` if the hold was lost before.
     pub(crate) fn release(&self, holding: &Holding) -> bool {
-        let is_released = holding.release();
+        let is_released = holding.let_go();
         self.unregister(holding);
         is_released
     }

@@ -12,8 +12,6 @@ use crate::base::clock;
 use crate::base::debt::Debt;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::connect::level::Newer;
-use crate::hold::granted::Granted;
-use crate::hold::token::Token;
 use crate::machine::Moment;
 use crate::machine::callers::PlaceId;
 use crate::machine::claim::Claim;
@@ -23,8 +21,8 @@ use crate::machine::name::mark_of_companion;
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use crate::machine::single::Single;
 use crate::machine::status::Status;
-use crate::session::holding::{Holding, Notice, Told};
 use crate::session::session::Link;
+use crate::session::session::{Holding, Notice, Told};
 use crate::zookeeper::ensemble::Pending;
 use futures_util::FutureExt;
 use std::convert::Infallible;
@@ -140,7 +138,7 @@ impl Attempt {
         let (queue, place) = (self.queue.clone(), self.place);
         let mut busy = None;
         match self.enter().await {
-            Ok(granted) => self.hold(granted).await,
+            Ok(holding) => self.hold(&holding).await,
             Err(NotGranted::GivenUp) => {
                 self.withdraw().await;
                 queue.handle_left(place);
@@ -161,7 +159,7 @@ impl Attempt {
     }
 
     /// Enters for its caller. If that one goes away, another may take over its place.
-    async fn enter(&mut self) -> Result<Granted, NotGranted> {
+    async fn enter(&mut self) -> Result<Arc<Holding>, NotGranted> {
         let (queue, place, changed) = (self.queue.clone(), self.place, self.changed.clone());
         if self.tries {
             // Otherwise it would find the lock busy because of a node that we are deleting.
@@ -183,17 +181,17 @@ impl Attempt {
     }
 
     /// Queues, and waits until the lock is held. It may be dropped at any moment.
-    async fn verdict(&mut self) -> Result<Granted, NotGranted> {
+    async fn verdict(&mut self) -> Result<Arc<Holding>, NotGranted> {
         loop {
             match self.driver.machine.poll_verdict() {
                 Some(Verdict::Granted { nodes, czxid, proven }) => {
-                    if let Some(granted) = self.granted(nodes, czxid, proven) {
+                    if let Some(holding) = self.granted(nodes, czxid, proven) {
                         // A holder waits for nobody. If there was no check in between, the last look's watch still
                         // exists.
                         self.driver.stop_watching();
                         // It lets others go on before its caller can do anything that depends on it.
                         self.driver.send_next().await;
-                        return Ok(granted);
+                        return Ok(holding);
                     }
                 }
                 Some(Verdict::Failed(refusal)) => {
@@ -214,17 +212,16 @@ impl Attempt {
     }
 
     /// Looks after what was granted, until its nodes are gone.
-    async fn hold(&mut self, granted: Granted) {
+    async fn hold(&mut self, holding: &Arc<Holding>) {
         let (queue, place) = (self.queue.clone(), self.place);
-        let holding = &granted.holding;
-        let is_kept = queue.handle_entered(place, &granted);
+        let is_kept = queue.handle_entered(place, holding);
         if is_kept {
             // The next caller may take it only as long as nobody else waits.
             self.driver.machine.handle_notice();
         }
         // Boxed, because most tasks run for holds that are not kept, and would be a kilobyte larger, twice.
         let beside: Pending<Infallible> = if is_kept || queue.has_timeout() {
-            Box::pin(look_after(queue.clone(), place, self.changed.clone(), granted.clone()))
+            Box::pin(look_after(queue.clone(), place, self.changed.clone(), holding.clone()))
         } else {
             Box::pin(pending())
         };
@@ -390,16 +387,14 @@ impl Attempt {
         holding.end(self.first_delete.as_ref(), self.driver.loss());
     }
 
-    fn granted(&mut self, nodes: Vec<String>, czxid: i64, proven: Moment) -> Option<Granted> {
-        let session = self.driver.session()?.clone();
+    fn granted(&mut self, nodes: Vec<String>, czxid: i64, proven: Moment) -> Option<Arc<Holding>> {
+        let session = self.driver.session()?;
         self.held = nodes.into_iter().map(Arc::from).collect();
         // An earlier refusal, in another session, did not concern this hold.
         self.first_delete = None;
         let name_is_reused = self.claims.iter().any(|claim| !claim.has_queue());
-        let holding = session.register(self.held.clone(), name_is_reused.then_some(czxid), proven);
-        let (path, token) = (self.queue.path.clone(), Token::of(czxid));
-        let (debt, slot) = (self.debt.clone(), self.queue.shared.pool.slot().clone());
-        Some(Granted { session, holding, path, token, debt, slot })
+        let (path, held) = (self.queue.path.clone(), self.held.clone());
+        Some(session.register(path, held, czxid, name_is_reused, proven))
     }
 }
 
@@ -424,7 +419,7 @@ async fn look_after(
     queue: Arc<LocalQueue>,
     place: PlaceId,
     changed: Arc<Notify>,
-    granted: Granted,
+    holding: Arc<Holding>,
 ) -> Infallible {
     let mut deserted = queue.shared.handles.clone();
     let mut is_deserted = false;
@@ -440,7 +435,7 @@ async fn look_after(
             () = sleep => queue.handle_timeout(),
             () = changed.notified() => {
                 if queue.is_to_be_proven(place) {
-                    granted.session.clone().prove(&granted.holding).await;
+                    holding.session.clone().prove(&holding).await;
                     queue.handle_checked(place);
                 }
             }

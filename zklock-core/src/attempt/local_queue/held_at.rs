@@ -9,7 +9,7 @@ use crate::machine::callers::{Own, PlaceId};
 use crate::machine::claim::Claim;
 use crate::machine::name::Role;
 use crate::machine::status::Status;
-use crate::session::holding::{Holding, Told};
+use crate::session::session::{Holding, Told};
 use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::watch;
 

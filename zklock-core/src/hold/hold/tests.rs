@@ -6,10 +6,10 @@ use crate::machine::callers::TurnId;
 use crate::machine::keeper::Keeper;
 use crate::session::fake::{FakeEnsemble, TIMEOUT};
 use crate::session::heartbeat;
-use crate::session::holding::Notice;
 use crate::session::nodes::Nodes;
+use crate::session::session::Notice;
 use crate::session::session::Session;
-use crate::session::slot::SlotState;
+use crate::session::slot::{Slot, SlotState};
 use futures_util::FutureExt;
 use std::future::ready;
 use std::sync::{Mutex, Weak};
@@ -128,7 +128,7 @@ fn kind_after<F: Future<Output = ()> + 'static>(
         let later = end(ensemble.clone(), session.clone(), hold.node().to_owned());
         // The pool, and the attempt that owns the node, do this then.
         hold.grant.slot.set(SlotState::Open(ensemble.session()));
-        hold.grant.holding.end(None, session.loss());
+        hold.grant.holding().end(None, session.loss());
         let (released, ()) = tokio::join!(release, later);
         released.map_err(|error| error.kind())
     })
@@ -179,7 +179,7 @@ fn a_release_of_what_was_not_valid_any_more_says_at_once_that_it_is_lost() {
         let release = hold.begin_release(Owner::current()).unwrap().unwrap();
         session.end(LossReason::SessionExpired);
         hold.grant.slot.set(SlotState::Open(ensemble.session()));
-        hold.grant.holding.end(None, session.loss());
+        hold.grant.holding().end(None, session.loss());
         let before = clock::now();
         let lost = ErrorKind::Lost(LossReason::SessionExpired);
         assert_eq!(release.await.unwrap_err().kind(), lost);
@@ -208,7 +208,7 @@ impl Granter for Shares {
             return Left::Others;
         }
         grant.set_unused();
-        grant.give_up()
+        if grant.session().release(grant.holding()) { Left::Released } else { Left::Lost }
     }
 }
 
@@ -222,7 +222,7 @@ fn a_node_that_is_kept_for_the_next_holder_is_none_of_the_last_holders_business(
         let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
         let session = ensemble.session();
         let keeps = Arc::new(Keeps);
-        let grant = ensemble.grant_to_return(&session, owner, weak(&keeps));
+        let grant = ensemble.grant_by(&session, "/a", owner, false, weak(&keeps));
         let hold = Hold::new(grant.clone());
         let loss = hold.loss();
         assert!(grant.is_in_use());
@@ -241,7 +241,8 @@ fn a_node_is_passed_on_after_a_lapse_only_if_the_servers_confirm_it() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
         let keeps = Arc::new(Keeps);
-        let hold = |session| Hold::new(ensemble.grant_to_return(session, Owner::unique(), weak(&keeps)));
+        let hold =
+            |session| Hold::new(ensemble.grant_by(session, "/a", Owner::unique(), false, weak(&keeps)));
         let session = ensemble.session();
         let (good, deleted) = (hold(&session), hold(&session));
         clock::sleep(TIMEOUT).await;
@@ -257,7 +258,7 @@ fn a_lock_is_held_until_the_last_hold_of_its_owner_is_released() {
     virtual_clock::run(async {
         let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
         let shares = Arc::new(Shares(Mutex::new(3)));
-        let grant = ensemble.grant_to_return(&ensemble.session(), owner, weak(&shares));
+        let grant = ensemble.grant_by(&ensemble.session(), "/a", owner, false, weak(&shares));
         let outer = Hold::new(grant.clone());
         let inner = [Hold::new(grant.clone()), Hold::new(grant.clone())];
         for inner in inner {
@@ -287,7 +288,7 @@ fn a_hold_is_at_risk_without_a_connection_or_a_lease() {
         let until = clock::now() + hold.valid_for();
         session.ask();
         clock::sleep(TIMEOUT / 5 + Duration::from_millis(1)).await;
-        assert!(session.is_late(&hold.grant.holding));
+        assert!(session.is_late(hold.grant.holding()));
         assert_eq!((hold.state(), clock::now() + hold.valid_for()), (HoldState::AtRisk, until));
     });
 }
@@ -327,7 +328,7 @@ fn a_hold_lasts_until_it_is_lost_or_released() {
         let hold = |path| ensemble.hold(&session, path, Owner::unique());
         let (released, lost) = (hold("/a"), hold("/b"));
         clock::sleep(Duration::from_secs(1)).await;
-        session.lose(&lost.grant.holding, LossReason::NodeDeleted);
+        session.lose(lost.grant.holding(), LossReason::NodeDeleted);
         clock::sleep(Duration::from_secs(2)).await;
         drop((released, lost));
         let held = session.counters().read().hold_time;
@@ -345,7 +346,7 @@ fn a_release_that_nobody_will_confirm_says_why_and_when_the_lock_is_free() {
         session.set_connected(false);
         session.set_trouble(Some("the password is wrong".into()));
         session.abandon_nodes();
-        hold.grant.holding.end(None, session.loss());
+        hold.grant.holding().end(None, session.loss());
         let message = release.await.unwrap_err().to_string();
         assert!(message.contains("the password is wrong"), "{message}");
         assert!(message.contains("12s after it last heard of it"), "{message}");
@@ -358,9 +359,11 @@ fn a_name_that_is_used_again_is_told_from_its_earlier_node_by_the_transaction() 
         virtual_clock::run(async move {
             let ensemble = FakeEnsemble::new();
             let session = ensemble.session();
-            let granted = ensemble.granted(&session, "/a", true);
-            let hold =
-                Hold::new(Grant::new(granted, Owner::unique(), false, Weak::<Keeps>::new(), TurnId(1)));
+            let holding = ensemble.holding(&session, "/a", true);
+            let (token, slot) = (Token::of(holding.czxid), Arc::new(Slot::new(SlotState::Opening(None))));
+            let granter = Weak::<Keeps>::new();
+            let grant = Grant::new(holding, token, slot, Owner::unique(), false, granter, TurnId(1));
+            let hold = Hold::new(grant);
             let release = hold.begin_release(Owner::current()).unwrap().unwrap();
             session.end(LossReason::SessionExpired);
             if is_used_again {
@@ -369,7 +372,7 @@ fn a_name_that_is_used_again_is_told_from_its_earlier_node_by_the_transaction() 
                 ensemble.create(hold.node());
             }
             hold.grant.slot.set(SlotState::Open(ensemble.session()));
-            hold.grant.holding.end(None, session.loss());
+            hold.grant.holding().end(None, session.loss());
             release.await.map_err(|error| error.kind())
         })
     };
@@ -410,7 +413,7 @@ fn a_release_by_another_shows_that_holds_are_handed_over() {
         let released = |owner, by| {
             let hold = ensemble.hold(&ensemble.session(), "/a", owner);
             drop(hold.begin_release(by).unwrap());
-            hold.grant.session.counters().attempts.hands_over()
+            hold.grant.session().counters().attempts.hands_over()
         };
         assert!(released(owner, Owner::unique()));
         assert!(!released(owner, owner));
@@ -424,7 +427,7 @@ fn a_holder_is_told_that_others_wait_once_it_has_asked() {
         let ensemble = FakeEnsemble::new();
         let session = ensemble.session();
         let hold = ensemble.hold(&session, "/a", Owner::unique());
-        let holding = hold.grant.holding.clone();
+        let holding = hold.grant.holding().clone();
         let notice = || holding.watch().borrow().notice;
         assert!(!hold.unasked_notice().now());
         assert_eq!(notice(), Notice::Unasked);
@@ -446,12 +449,12 @@ fn a_hold_that_is_released_asks_no_more_whether_others_wait() {
     virtual_clock::run(async {
         let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
         let keeps = Arc::new(Keeps);
-        let grant = ensemble.grant_to_return(&ensemble.session(), owner, weak(&keeps));
+        let grant = ensemble.grant_by(&ensemble.session(), "/a", owner, false, weak(&keeps));
         let hold = Hold::new(grant.clone());
         drop(hold.begin_release(owner).unwrap());
         assert!(!hold.is_wanted() && !hold.wanted().await);
-        assert_eq!(grant.holding.watch().borrow().notice, Notice::Unasked);
-        grant.holding.set_wanted(true);
+        assert_eq!(grant.holding().watch().borrow().notice, Notice::Unasked);
+        grant.holding().set_wanted(true);
         assert!(!hold.is_wanted() && !hold.wanted().await);
     });
 }

@@ -205,7 +205,7 @@ fn a_heartbeat_names_what_is_held_and_counts_how_late_its_answer_is() {
         let (_held, released) = (hold("/a"), hold("/b"));
         let lost = ensemble.grant(&session, "/c", Owner::unique(), false);
         drop(released);
-        session.lose(&lost.holding, LossReason::ForeignContender);
+        session.lose(lost.holding(), LossReason::ForeignContender);
         tokio::spawn(heartbeat::run(session.clone()));
         clock::sleep(TIMEOUT / 8).await;
         assert_eq!(ensemble.checked(), [1]);
@@ -219,7 +219,7 @@ fn a_hold_is_watched_only_if_all_its_nodes_are() {
         let ensemble = FakeEnsemble::new();
         let session = ensemble.session();
         let [there, gone] = one_of_two(&ensemble);
-        let hold = session.register(vec![there.clone()], None, clock::now()).id;
+        let hold = session.register("/a".into(), vec![there.clone()], 1, false, clock::now()).id;
         let held = |path: &Arc<str>| HeldNode { path: path.clone(), origin: None };
         let seen = async |nodes: Vec<HeldNode>| {
             let looked = session.clone().watch(vec![ToWatch { hold, nodes }]).await;
@@ -264,11 +264,17 @@ fn a_holding_knows_its_names_a_refusal_and_its_loss() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
         let session = ensemble.session();
-        let register = |nodes: &[&str], origin| {
-            session.register(nodes.iter().map(|node| Arc::from(*node)).collect(), origin, clock::now())
+        let register = |nodes: &[&str], is_reused| {
+            session.register(
+                "/a".into(),
+                nodes.iter().map(|node| Arc::from(*node)).collect(),
+                1,
+                is_reused,
+                clock::now(),
+            )
         };
         let (own, reused, both) =
-            (register(&["/a"], None), register(&["/a"], Some(1)), register(&["/a", "/b"], Some(1)));
+            (register(&["/a"], false), register(&["/a"], true), register(&["/a", "/b"], true));
         assert_eq!([&own, &reused, &both].map(|holding| holding.name_is_reused()), [false, true, true]);
         assert_eq!(
             [&own, &reused, &both].map(|holding| holding.all_names_are_reused()),

@@ -1,5 +1,6 @@
 //! The session's record of one hold, and of others that want it.
 
+use super::Session;
 use crate::base::clock;
 use crate::base::error::LossReason;
 use crate::machine::Moment;
@@ -9,11 +10,17 @@ use crate::machine::status::Status;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
-/// The session's record of one hold.
+/// What an attempt was granted, in its session: nodes, and whether they still prove a hold. Grants that follow one another on
+/// the same nodes share it.
 pub(crate) struct Holding {
     pub(super) id: HoldId,
+    pub(crate) session: Arc<Session>,
+    /// The lock's name in messages.
+    pub(crate) path: Arc<str>,
     /// The paths of the nodes that represent it. If one of them is gone, it is lost.
     pub(crate) nodes: Vec<Arc<str>>,
+    /// The transaction that created the first of its nodes.
+    pub(crate) czxid: i64,
     name_is_reused: bool,
     lost_at: OnceLock<Moment>,
     /// One channel for both values, because a channel takes half a kilobyte.
@@ -40,10 +47,17 @@ pub(crate) enum Notice {
 }
 
 impl Holding {
-    pub(super) fn new(id: HoldId, nodes: Vec<Arc<str>>, name_is_reused: bool) -> Self {
+    pub(super) fn new(
+        id: HoldId,
+        session: Arc<Session>,
+        path: Arc<str>,
+        nodes: Vec<Arc<str>>,
+        czxid: i64,
+        name_is_reused: bool,
+    ) -> Self {
         let told = Told { status: Status::Held, notice: Notice::Unasked, is_let_go: false };
         let told = watch::Sender::new(told);
-        Self { id, nodes, name_is_reused, lost_at: OnceLock::new(), told }
+        Self { id, session, path, nodes, czxid, name_is_reused, lost_at: OnceLock::new(), told }
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -88,7 +102,7 @@ impl Holding {
     }
 
     /// Notes that the caller lets go of it; `false` if it was lost before.
-    pub(super) fn release(&self) -> bool {
+    pub(super) fn let_go(&self) -> bool {
         let mut is_released = false;
         self.told.send_modify(|told| {
             told.is_let_go = true;
