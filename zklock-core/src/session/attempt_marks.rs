@@ -2,70 +2,84 @@
 //!
 //! By its marks a session tells the nodes that it has created from others. So it finds those that none of its attempts
 //! knows (see [`marks`](crate::machine::marks)), and an attempt learns of the end of another one without the network.
+//!
+//! Callers of one client often wait for one another. This process knows that the node ahead is gone as soon as its deletion
+//! is confirmed, or one round trip earlier if it is not yet watched.
 
 use crate::base::platform;
 use crate::base::sync::lock_ignoring_poison;
 use crate::machine::marks::{Listing, Marks, Neighbour};
 use crate::machine::name::Uuid;
 use crate::machine::protocol::WatchEvent;
-use crate::session::followers::Followers;
 use crate::zookeeper::ensemble::Pending;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::future::{pending, ready};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::oneshot;
 
 /// How many of the directories that attempts have left are listed again after a reconnect.
 const LEFT_AT_MOST: usize = 64;
 
-/// See the [module](self). The followers are locked before the marks, both where somebody begins to wait and where a mark
-/// ends, so that nobody misses it in between.
-pub(super) struct AttemptMarks {
-    pub(super) marks: Mutex<Marks>,
-    pub(super) followers: Mutex<Followers>,
+/// Tells an attempt that the nodes it waits for are gone.
+type Follower = oneshot::Sender<()>;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct AttemptMarks(Mutex<Known>);
+
+/// One mutex for all of it, so that no mark ends between the look at a mark and the wait for its end.
+#[derive(Debug)]
+struct Known {
+    marks: Marks,
+    /// The attempts that wait for the end of another, by its mark.
+    followers: HashMap<Uuid, Vec<Follower>>,
     /// The directories that attempts have left, the most recent last.
-    left: Mutex<VecDeque<Arc<str>>>,
+    left: VecDeque<Arc<str>>,
 }
 
 impl AttemptMarks {
     pub(super) fn new() -> Self {
-        Self {
-            marks: Mutex::new(Marks::new(platform::uuid().session())),
-            followers: Mutex::default(),
-            left: Mutex::default(),
-        }
+        let marks = Marks::new(platform::uuid().session());
+        Self(Mutex::new(Known { marks, followers: HashMap::new(), left: VecDeque::new() }))
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        lock_ignoring_poison(&self.0)
     }
 
     /// Returns the mark of a new attempt.
     pub(super) fn begin(&self) -> Uuid {
-        lock_ignoring_poison(&self.marks).begin()
+        self.known().marks.begin()
     }
 
     /// Replaces the mark of an attempt. It has no node with the old one any more.
     pub(super) fn renew(&self, old: Uuid, new: Uuid) {
-        let mut followers = lock_ignoring_poison(&self.followers);
-        lock_ignoring_poison(&self.marks).renew(new);
-        followers.tell(old);
+        tell(self.change(old, |marks| marks.renew(new)));
     }
 
     /// Notes that there is no node with this mark any more.
     pub(super) fn end(&self, mark: Uuid) {
-        let mut followers = lock_ignoring_poison(&self.followers);
-        lock_ignoring_poison(&self.marks).end(mark);
-        followers.tell(mark);
+        tell(self.change(mark, |marks| marks.end(mark)));
     }
 
     /// Notes that nobody will know whether there is a node with this mark.
     pub(super) fn abandon(&self, mark: Uuid) {
-        let mut followers = lock_ignoring_poison(&self.followers);
-        lock_ignoring_poison(&self.marks).abandon(mark);
-        followers.forget(mark);
+        drop(self.change(mark, |marks| marks.abandon(mark)));
+    }
+
+    /// Makes a change after which nobody can follow this mark, and returns those who do. To tell or to drop them wakes their
+    /// tasks, so this leaves it to the caller, who has no lock.
+    fn change(&self, mark: Uuid, change: impl FnOnce(&mut Marks)) -> Vec<Follower> {
+        let mut known = self.known();
+        change(&mut known.marks);
+        known.followers.remove(&mark).unwrap_or_default()
     }
 
     /// Returns a future that ends when the node with this name is gone; `None` if it belongs to another session.
     pub(super) fn end_of(&self, name: &str) -> Option<Pending<WatchEvent>> {
-        let mut followers = lock_ignoring_poison(&self.followers);
-        let told = match lock_ignoring_poison(&self.marks).neighbour(name) {
-            Neighbour::Here(mark) => followers.follow(mark),
+        let mut known = self.known();
+        let told = match known.marks.neighbour(name) {
+            Neighbour::Here(mark) => known.follow(mark),
             Neighbour::Gone => return Some(Box::pin(ready(WatchEvent::Deleted))),
             Neighbour::Elsewhere => return None,
         };
@@ -79,16 +93,16 @@ impl AttemptMarks {
 
     /// Begins to look for orphans in a listing. Call this before it is sent.
     pub(super) fn begin_listing(&self) -> Listing {
-        lock_ignoring_poison(&self.marks).begin_listing()
+        self.known().marks.begin_listing()
     }
 
     pub(super) fn end_listing(&self, listing: Listing) {
-        lock_ignoring_poison(&self.marks).end_listing(listing);
+        self.known().marks.end_listing(listing);
     }
 
     /// Returns the listed children that this session has created and none of its attempts knows, and notes that nobody will.
     pub(super) fn disown_orphans(&self, listing: Listing, children: &[String]) -> Vec<String> {
-        let mut marks = lock_ignoring_poison(&self.marks);
+        let marks = &mut self.known().marks;
         let orphans: Vec<_> = marks.orphans(listing, children).cloned().collect();
         marks.disown(&orphans);
         orphans
@@ -96,7 +110,7 @@ impl AttemptMarks {
 
     /// Notes that attempts may have left something in these directories.
     pub(super) fn leave(&self, directories: impl Iterator<Item = Arc<str>>) {
-        let mut left = lock_ignoring_poison(&self.left);
+        let left = &mut self.known().left;
         for directory in directories {
             if left.back() != Some(&directory) {
                 left.retain(|other| *other != directory);
@@ -109,6 +123,45 @@ impl AttemptMarks {
 
     /// Returns the directories that attempts have left, the most recent last.
     pub(super) fn left(&self) -> Vec<Arc<str>> {
-        lock_ignoring_poison(&self.left).iter().cloned().collect()
+        self.known().left.iter().cloned().collect()
+    }
+}
+
+impl Known {
+    fn follow(&mut self, mark: Uuid) -> oneshot::Receiver<()> {
+        let (sender, receiver) = oneshot::channel();
+        let followers = self.followers.entry(mark).or_default();
+        if followers.len() == followers.capacity() {
+            followers.retain(|other| !other.is_closed());
+        }
+        followers.push(sender);
+        receiver
+    }
+}
+
+fn tell(followers: Vec<Follower>) {
+    for follower in followers {
+        // A follower that has gone away need not be told.
+        let _ = follower.send(());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn followers_that_have_gone_away_are_forgotten() {
+        let attempts = AttemptMarks::new();
+        let mark = attempts.begin();
+        let mut stays = attempts.known().follow(mark);
+        for _ in 0..1_000 {
+            drop(attempts.known().follow(mark));
+        }
+        assert!(attempts.known().followers[&mark].len() <= 8);
+        assert!(!attempts.known().followers[&mark][0].is_closed());
+        attempts.abandon(mark);
+        assert!(attempts.known().followers.is_empty());
+        assert_eq!(stays.try_recv(), Err(oneshot::error::TryRecvError::Closed));
     }
 }

@@ -5,7 +5,6 @@ pub(crate) mod connection;
 pub(crate) mod diagnose;
 #[cfg(test)]
 pub(crate) mod fake;
-mod followers;
 pub(crate) mod guardian;
 pub(crate) mod heartbeat;
 pub(crate) mod lateness;

@@ -21,7 +21,6 @@ use crate::machine::name::{SINGLE_NAME, mark_of_companion};
 use crate::machine::protocol::{Node, Now, Operation, Outcome, Refusal, WatchEvent};
 use crate::machine::status::Status;
 use crate::session::attempt_marks::AttemptMarks;
-use crate::session::followers::beside;
 use crate::session::lateness::{Answered, Lateness, late_after};
 use crate::session::marked::Marked;
 use crate::session::nodes::Nodes;
@@ -29,7 +28,7 @@ use crate::session::seeing::{Look, Seeing};
 use crate::session::session_key::SessionKey;
 use crate::zookeeper::ensemble::{
     Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
-    Versions, Watch, Watched, Write, WriteFailure, text_of,
+    Versions, Watch, Watched, Write, WriteFailure, either, text_of,
 };
 pub(crate) use holding::{Holding, Notice, Told};
 use std::collections::BTreeMap;
@@ -901,6 +900,20 @@ impl Drop for Awaiting<'_> {
     fn drop(&mut self) {
         lock_ignoring_poison(&self.0.kept).keeper.handle_awaited();
     }
+}
+
+/// Runs a flight that watches a node. `gone` ends when that node is gone. Then the flight need not land if it does nothing
+/// else (`is_alone`).
+async fn beside(flight: Pending<Landing>, mut gone: Pending<WatchEvent>, is_alone: bool) -> Landing {
+    let mut landing = tokio::select! {
+        biased;
+        _ = &mut gone, if is_alone => {
+            return Landing { sent: clock::now(), outcomes: vec![Outcome::NoNode], watch: None };
+        }
+        landing = flight => landing,
+    };
+    landing.watch = landing.watch.map(|watch| either(gone, watch));
+    landing
 }
 
 /// Returns the nodes that are deleted if the writes are done.
