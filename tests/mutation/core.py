@@ -22,7 +22,7 @@ import switched
 from changes import NO_PROGRAM, SURVIVES, Mutant
 
 SOURCE = "zklock-core/src/"
-SESSION = ("session", "holding", "marked", "attempt_marks", "seeing", "lateness", "nodes", "heartbeat")
+SESSION = ("session", "holding", "attempt_marks", "seeing", "lateness", "nodes", "heartbeat")
 HOLD = ("hold", "grant", "loss", "wanted")
 FILES = {f"session/{name}.rs" for name in SESSION} | {f"hold/{name}.rs" for name in HOLD}
 COPY = ROOT / "target/mutants/tree"

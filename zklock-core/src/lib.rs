@@ -91,7 +91,7 @@
 //!            session_keeper tie heartbeat slot
 //!            session                                    one session: its lease, its holds
 //!            session_key lateness refusals seeing
-//!            marked attempt_marks nodes
+//!            attempt_marks nodes
 //! zookeeper  handshake probe                            why a server opens no session
 //!            connecting                                 the client library, one connection at a time
 //!            zookeeper password login spawning

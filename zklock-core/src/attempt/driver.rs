@@ -7,8 +7,8 @@ use crate::base::clock;
 use crate::base::error::{Error, LossReason};
 use crate::machine::Moment;
 use crate::machine::drive::Machine;
+use crate::machine::name::Uuid;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
-use crate::session::marked::Marked;
 use crate::session::session::{Link, Looking, Session};
 use crate::session::slot::Slot;
 use crate::zookeeper::ensemble::{Landing, Pending, either};
@@ -22,7 +22,7 @@ pub(crate) struct Driver<M: Machine + ?Sized> {
     pub(crate) machine: Box<M>,
     source: SessionSource,
     /// The directories of its nodes.
-    directories: Vec<Arc<str>>,
+    directories: Arc<[Arc<str>]>,
     work: Option<InSession>,
 }
 
@@ -37,7 +37,12 @@ pub(crate) enum SessionSource {
 /// A session, and what is under way in it.
 struct InSession {
     session: Arc<Session>,
-    marked: Marked,
+    directories: Arc<[Arc<str>]>,
+    /// The mark of its nodes, among those that the session knows.
+    mark: Uuid,
+    /// Whether it has sent anything.
+    has_begun: bool,
+    has_ended: bool,
     link: watch::Receiver<Link>,
     flight: Option<Pending<Landing>>,
     /// The operations of the flight.
@@ -48,7 +53,7 @@ struct InSession {
 
 impl<M: Machine + ?Sized> Driver<M> {
     pub(crate) fn new(machine: Box<M>, source: SessionSource, directories: Vec<Arc<str>>) -> Self {
-        Self { machine, source, directories, work: None }
+        Self { machine, source, directories: directories.into(), work: None }
     }
 
     /// Returns the session that it works in, or last worked in.
@@ -107,18 +112,10 @@ impl<M: Machine + ?Sized> Driver<M> {
             SessionSource::Slot(slot) => slot.session().await?,
             SessionSource::Session(session) => session.clone(),
         };
-        let marked = session.begin_attempt(self.directories.clone());
-        self.machine.handle_lasting(&session.lasting());
-        self.machine.handle_session(session.id(), session.heartbeat(), marked.mark());
-        self.work = Some(InSession {
-            link: session.link(),
-            session,
-            marked,
-            flight: None,
-            operations: Vec::new(),
-            looking: None,
-            watch: None,
-        });
+        let work = InSession::begin(session, self.directories.clone());
+        self.machine.handle_lasting(&work.session.lasting());
+        self.machine.handle_session(work.session.id(), work.session.heartbeat(), work.mark);
+        self.work = Some(work);
         Ok(())
     }
 
@@ -154,12 +151,27 @@ impl<M: Machine + ?Sized> Driver<M> {
 impl<M: Machine + ?Sized> Drop for Driver<M> {
     fn drop(&mut self) {
         if let Some(work) = self.work.as_mut().filter(|_| self.machine.is_gone()) {
-            work.marked.end();
+            work.end();
         }
     }
 }
 
 impl InSession {
+    fn begin(session: Arc<Session>, directories: Arc<[Arc<str>]>) -> Self {
+        Self {
+            mark: session.attempts().begin(),
+            link: session.link(),
+            session,
+            directories,
+            has_begun: false,
+            has_ended: false,
+            flight: None,
+            operations: Vec::new(),
+            looking: None,
+            watch: None,
+        }
+    }
+
     /// Sends nothing while there is no connection: such a request would wait without limit, and still run when nobody
     /// wants it any more.
     fn take_up<M: Machine + ?Sized>(&mut self, machine: &mut M) {
@@ -172,7 +184,7 @@ impl InSession {
                 if !machine.keeps_watch() {
                     self.watch = None;
                 }
-                self.marked.use_mark(machine.mark());
+                self.use_mark(machine.mark());
                 self.looking = self.session.look_for_orphans(&flight);
                 self.operations.clone_from(&flight);
                 self.flight = Some(self.session.send_for_attempt(flight));
@@ -198,7 +210,39 @@ impl InSession {
         if machine.is_gone() {
             // Before anybody learns that it is gone: the next attempt of this session must not take such a node for a
             // rival's.
-            self.marked.end();
+            self.end();
+        }
+    }
+
+    /// Notes that it is about to send something, with this mark.
+    fn use_mark(&mut self, mark: Uuid) {
+        self.has_begun = true;
+        if mark != self.mark {
+            self.session.attempts().renew(self.mark, mark);
+            self.mark = mark;
+        }
+    }
+
+    /// Notes that its nodes are gone. If they are seen again, they belong to nobody.
+    fn end(&mut self) {
+        if std::mem::replace(&mut self.has_ended, true) {
+            return;
+        }
+        self.session.attempts().end(self.mark);
+        if self.has_begun {
+            self.session.attempts().leave(&self.directories);
+        }
+    }
+}
+
+impl Drop for InSession {
+    fn drop(&mut self) {
+        if !self.has_begun {
+            self.end();
+        } else if !self.has_ended {
+            // Its node may exist, and a hold that depends on it.
+            self.session.attempts().abandon(self.mark);
+            self.session.attempts().leave(&self.directories);
         }
     }
 }
@@ -225,22 +269,35 @@ mod tests {
     use crate::machine::contender::Contender;
     use crate::machine::name::Scheme;
     use crate::machine::protocol::Patience;
-    use crate::session::fake::FakeEnsemble;
+    use crate::session::fake::{FakeEnsemble, TIMEOUT};
+    use std::time::Duration;
 
     const DIRECTORY: &str = "/a";
+
+    fn driver(session: &Arc<Session>) -> Driver<Contender> {
+        let claims = vec![Claim::new(DIRECTORY, Scheme::Mutex)];
+        let machine = Box::new(Contender::new(claims, Patience::Waits));
+        Driver::new(machine, SessionSource::Session(session.clone()), vec![DIRECTORY.into()])
+    }
+
+    async fn be_granted(driver: &mut Driver<Contender>) {
+        while driver.machine.poll_verdict().is_none() {
+            driver.step(|_, _| ()).await.unwrap();
+        }
+    }
+
+    /// Returns what the session says of a node that exists in the ensemble.
+    async fn watched(session: &Arc<Session>, path: &str) -> Vec<Outcome> {
+        session.send_for_attempt(vec![Operation::Watch { path: path.to_owned() }]).await.outcomes
+    }
 
     #[test]
     fn an_answer_that_ends_the_session_is_heard_though_it_comes_at_once() {
         virtual_clock::run(async {
             let ensemble = FakeEnsemble::new();
             let session = ensemble.session();
-            let claims = vec![Claim::new(DIRECTORY, Scheme::Mutex)];
-            let machine = Box::new(Contender::new(claims, Patience::Waits));
-            let source = SessionSource::Session(session.clone());
-            let mut driver = Driver::new(machine, source, vec![DIRECTORY.into()]);
-            while driver.machine.poll_verdict().is_none() {
-                driver.step(|_, _| ()).await.unwrap();
-            }
+            let mut driver = driver(&session);
+            be_granted(&mut driver).await;
             ensemble.refuse_deletions();
             driver.machine.handle_end();
             driver.send_next().await;
@@ -257,13 +314,8 @@ mod tests {
         virtual_clock::run(async {
             let ensemble = FakeEnsemble::new();
             let session = ensemble.session();
-            let machine =
-                Box::new(Contender::new(vec![Claim::new(DIRECTORY, Scheme::Mutex)], Patience::Waits));
-            let source = SessionSource::Session(session.clone());
-            let mut driver = Driver::new(machine, source, vec![DIRECTORY.into()]);
-            while driver.machine.poll_verdict().is_none() {
-                driver.step(|_, _| ()).await.unwrap();
-            }
+            let mut driver = driver(&session);
+            be_granted(&mut driver).await;
             let nodes = ensemble.nodes();
             driver.machine.handle_end();
             while !driver.machine.is_gone() {
@@ -275,8 +327,62 @@ mod tests {
             let listing = vec![Operation::List { directory: DIRECTORY.into() }];
             let looking = session.look_for_orphans(&listing).unwrap();
             looking.heal(&session.clone().send(listing).await.outcomes);
-            clock::sleep(std::time::Duration::from_millis(1)).await;
+            clock::sleep(Duration::from_millis(1)).await;
             assert_eq!(ensemble.nodes(), [""; 0], "the session that lists it deletes it");
+        });
+    }
+
+    #[test]
+    fn an_attempt_that_is_dropped_before_it_sends_anything_has_no_node_and_has_been_nowhere() {
+        virtual_clock::run(async {
+            let ensemble = FakeEnsemble::new();
+            let session = ensemble.session();
+            let mut driver = driver(&session);
+            driver.begin().await.unwrap();
+            let mark = driver.machine.mark();
+            drop(driver);
+            let node = format!("{DIRECTORY}/{}0000000001", Scheme::Mutex.prefix(mark, session.id()));
+            ensemble.create(&node);
+            assert_eq!(watched(&session, &node).await, [Outcome::NoNode]);
+            session.clone().sweep().await;
+            assert_eq!(ensemble.flights(), 0, "nobody has asked a server");
+        });
+    }
+
+    #[test]
+    fn the_directory_of_an_attempt_that_is_dropped_is_swept_and_its_node_is_not_known_to_be_gone() {
+        virtual_clock::run(async {
+            let ensemble = FakeEnsemble::new();
+            let session = ensemble.session();
+            let mut driver = driver(&session);
+            be_granted(&mut driver).await;
+            drop(driver);
+            assert_eq!(watched(&session, &ensemble.nodes()[0]).await, [Outcome::Done]);
+            session.clone().sweep().await;
+            clock::sleep(Duration::from_millis(1)).await;
+            assert_eq!(ensemble.nodes(), [""; 0]);
+        });
+    }
+
+    #[test]
+    fn the_session_knows_that_a_node_is_gone_once_its_attempt_creates_another() {
+        virtual_clock::run(async {
+            let ensemble = FakeEnsemble::new();
+            let session = ensemble.session();
+            let mut driver = driver(&session);
+            // So late that the lease is too short for a grant, and the node is checked.
+            ensemble.answer_late(TIMEOUT / 12 * 5);
+            let mut earlier = Vec::new();
+            let delete = async {
+                clock::sleep(TIMEOUT / 12).await;
+                earlier = ensemble.nodes();
+                assert!(ensemble.delete_node(&earlier[0]));
+                ensemble.answer_late(Duration::ZERO);
+            };
+            tokio::join!(be_granted(&mut driver), delete);
+            assert_ne!(ensemble.nodes(), earlier);
+            ensemble.create(&earlier[0]);
+            assert_eq!(watched(&session, &earlier[0]).await, [Outcome::NoNode]);
         });
     }
 }

@@ -25,7 +25,7 @@ type Follower = oneshot::Sender<()>;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct AttemptMarks(Mutex<Known>);
+pub(crate) struct AttemptMarks(Mutex<Known>);
 
 /// One mutex for all of it, so that no mark ends between the look at a mark and the wait for its end.
 #[derive(Debug)]
@@ -48,22 +48,22 @@ impl AttemptMarks {
     }
 
     /// Returns the mark of a new attempt.
-    pub(super) fn begin(&self) -> Uuid {
+    pub(crate) fn begin(&self) -> Uuid {
         self.known().marks.begin()
     }
 
     /// Replaces the mark of an attempt. It has no node with the old one any more.
-    pub(super) fn renew(&self, old: Uuid, new: Uuid) {
+    pub(crate) fn renew(&self, old: Uuid, new: Uuid) {
         tell(self.change(old, |marks| marks.renew(new)));
     }
 
     /// Notes that there is no node with this mark any more.
-    pub(super) fn end(&self, mark: Uuid) {
+    pub(crate) fn end(&self, mark: Uuid) {
         tell(self.change(mark, |marks| marks.end(mark)));
     }
 
     /// Notes that nobody will know whether there is a node with this mark.
-    pub(super) fn abandon(&self, mark: Uuid) {
+    pub(crate) fn abandon(&self, mark: Uuid) {
         drop(self.change(mark, |marks| marks.abandon(mark)));
     }
 
@@ -109,12 +109,12 @@ impl AttemptMarks {
     }
 
     /// Notes that attempts may have left something in these directories.
-    pub(super) fn leave(&self, directories: impl Iterator<Item = Arc<str>>) {
+    pub(crate) fn leave(&self, directories: &[Arc<str>]) {
         let left = &mut self.known().left;
         for directory in directories {
-            if left.back() != Some(&directory) {
-                left.retain(|other| *other != directory);
-                left.push_back(directory);
+            if left.back() != Some(directory) {
+                left.retain(|other| other != directory);
+                left.push_back(directory.clone());
             }
         }
         let surplus = left.len().saturating_sub(LEFT_AT_MOST);

@@ -8,7 +8,6 @@ pub(crate) mod fake;
 pub(crate) mod guardian;
 pub(crate) mod heartbeat;
 pub(crate) mod lateness;
-pub(crate) mod marked;
 pub(crate) mod nodes;
 pub(crate) mod pool;
 mod refusals;

@@ -22,7 +22,6 @@ use crate::machine::protocol::{Node, Now, Operation, Outcome, Refusal, WatchEven
 use crate::machine::status::Status;
 use crate::session::attempt_marks::AttemptMarks;
 use crate::session::lateness::{Answered, Lateness, late_after};
-use crate::session::marked::Marked;
 use crate::session::nodes::Nodes;
 use crate::session::seeing::{Look, Seeing};
 use crate::session::session_key::SessionKey;
@@ -69,7 +68,7 @@ pub(crate) struct Session {
     /// The lease's timeout, in milliseconds. It is an atomic because a forked child may ask for it, where a locked
     /// mutex would never be unlocked.
     timeout: AtomicU64,
-    attempts: Arc<AttemptMarks>,
+    attempts: AttemptMarks,
     flights: Semaphore,
     guards: Semaphore,
     lasting: Mutex<Arc<Lasting>>,
@@ -117,7 +116,7 @@ impl Session {
             ensemble: Mutex::new(Some(ensemble)),
             timeout: AtomicU64::new(in_millis(keeper.lease().timeout())),
             kept: Mutex::new(Kept { keeper, holdings: BTreeMap::new() }),
-            attempts: Arc::new(AttemptMarks::new()),
+            attempts: AttemptMarks::new(),
             flights: Semaphore::new(FLIGHTS_AT_MOST),
             guards: Semaphore::new(GUARDS_AT_MOST),
             lasting: Mutex::default(),
@@ -548,9 +547,8 @@ impl Session {
 
     // Its attempts, and nodes of the session that none of them knows. See `machine::marks`.
 
-    /// Returns the marks of a new attempt with nodes in these directories, until the result is dropped.
-    pub(crate) fn begin_attempt(&self, directories: Vec<Arc<str>>) -> Marked {
-        Marked::begin(self.attempts.clone(), directories)
+    pub(crate) fn attempts(&self) -> &AttemptMarks {
+        &self.attempts
     }
 
     /// Looks for nodes to [heal](Self::heal) where attempts were recently. An ensemble may lose transactions when

@@ -68,9 +68,9 @@ fn nodes_of_an_exclusive_lock_that_come_back_go_together_and_spare_that_of_anoth
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
         let session = ensemble.session();
-        let mut marked = session.begin_attempt(vec!["/a".into()]);
-        let companion = format!("/a/{}", crate::machine::name::companion(marked.mark()));
-        marked.end();
+        let mark = session.attempts.begin();
+        let companion = format!("/a/{}", crate::machine::name::companion(mark));
+        session.attempts.end(mark);
         let look = async || {
             let listing = vec![Operation::List { directory: "/a".into() }];
             let looking = session.look_for_orphans(&listing).unwrap();
@@ -291,10 +291,10 @@ fn a_holding_knows_its_names_a_refusal_and_its_loss() {
 
 /// An attempt with a node in that directory, after its end.
 fn ended(ensemble: &FakeEnsemble, session: &Arc<Session>, directory: &str) -> String {
-    let mut marked = session.begin_attempt(vec![directory.into()]);
-    marked.use_mark(marked.mark());
-    let node = format!("{directory}/{}0000000001", Scheme::Mutex.prefix(marked.mark(), session.id()));
-    marked.end();
+    let mark = session.attempts.begin();
+    let node = format!("{directory}/{}0000000001", Scheme::Mutex.prefix(mark, session.id()));
+    session.attempts.end(mark);
+    session.attempts.leave(&[directory.into()]);
     ensemble.create(&node);
     node
 }
@@ -305,31 +305,11 @@ fn a_sweep_deletes_what_has_come_back_wherever_attempts_have_been() {
         let ensemble = FakeEnsemble::new();
         let session = ensemble.session();
         session.clone().sweep().await;
-        drop(session.begin_attempt(vec!["/never".into()]));
-        session.clone().sweep().await;
         assert_eq!(ensemble.flights(), 0, "nobody has been anywhere");
         for directory in ["/a", "/b", "/a"] {
             ended(&ensemble, &session, directory);
         }
         assert_eq!(ensemble.nodes().len(), 3);
-        session.clone().sweep().await;
-        clock::sleep(Duration::from_millis(1)).await;
-        assert_eq!(ensemble.nodes(), [""; 0]);
-    });
-}
-
-#[test]
-fn the_directory_of_an_attempt_that_is_dropped_is_swept_and_its_node_is_not_known_to_be_gone() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let mut marked = session.begin_attempt(vec!["/a".into()]);
-        marked.use_mark(marked.mark());
-        let name = format!("{}0000000001", Scheme::Mutex.prefix(marked.mark(), session.id()));
-        ensemble.create(&format!("/a/{name}"));
-        drop(marked);
-        let watch = vec![Operation::Watch { path: format!("/a/{name}") }];
-        assert_eq!(session.send_for_attempt(watch).await.outcomes, [Outcome::Done]);
         session.clone().sweep().await;
         clock::sleep(Duration::from_millis(1)).await;
         assert_eq!(ensemble.nodes(), [""; 0]);
@@ -427,10 +407,9 @@ fn the_latest_answer_says_how_late_they_are_as_long_as_there_are_any() {
 const DIRECTORY: &str = "/a";
 
 /// An attempt with a node, at this path.
-fn begin_ahead(ensemble: &FakeEnsemble, session: &Arc<Session>) -> (Marked, String) {
-    let mut ahead = session.begin_attempt(vec![DIRECTORY.into()]);
-    ahead.use_mark(ahead.mark());
-    let node = format!("{DIRECTORY}/{}0000000001", Scheme::Mutex.prefix(ahead.mark(), session.id()));
+fn begin_ahead(ensemble: &FakeEnsemble, session: &Arc<Session>) -> (Uuid, String) {
+    let ahead = session.attempts.begin();
+    let node = format!("{DIRECTORY}/{}0000000001", Scheme::Mutex.prefix(ahead, session.id()));
     ensemble.create(&node);
     (ahead, node)
 }
@@ -444,14 +423,14 @@ fn the_end_of_a_neighbour_is_heard_without_a_server() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
         let session = ensemble.session();
-        let (mut ahead, node) = begin_ahead(&ensemble, &session);
+        let (ahead, node) = begin_ahead(&ensemble, &session);
         let landing = session.send_for_attempt(watch(&node)).await;
         assert_eq!(landing.outcomes, [Outcome::Done]);
         ensemble.fall_silent();
         let second = tokio::spawn(session.send_for_attempt(watch(&node)));
         tokio::task::yield_now().await;
         assert!(!second.is_finished(), "it is still there");
-        ahead.end();
+        session.attempts.end(ahead);
         assert_eq!(landing.watch.unwrap().await, WatchEvent::Deleted);
         // A follower that comes too late has its answer at once, and so does one whose watch is still under way.
         for late in [second.await.unwrap(), session.send_for_attempt(watch(&node)).await] {
@@ -462,13 +441,13 @@ fn the_end_of_a_neighbour_is_heard_without_a_server() {
 }
 
 #[test]
-fn an_attempt_that_is_dropped_in_the_middle_is_not_known_to_be_gone() {
+fn an_attempt_that_is_abandoned_is_not_known_to_be_gone() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
         let session = ensemble.session();
         let (ahead, node) = begin_ahead(&ensemble, &session);
         let watched = session.send_for_attempt(watch(&node)).await.watch.unwrap();
-        drop(ahead);
+        session.attempts.abandon(ahead);
         let mut watched = tokio::spawn(watched);
         let again = session.send_for_attempt(watch(&node)).await;
         assert_eq!(again.outcomes, [Outcome::Done]);
@@ -483,10 +462,11 @@ fn a_node_with_an_earlier_mark_is_gone_when_the_attempt_has_another() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
         let session = ensemble.session();
-        let (mut ahead, node) = begin_ahead(&ensemble, &session);
+        let (ahead, node) = begin_ahead(&ensemble, &session);
         let watched = session.send_for_attempt(watch(&node)).await.watch.unwrap();
-        let mark = ahead.mark().to_string().replace('-', "");
-        ahead.use_mark(Uuid::from_random(u128::from_str_radix(&mark, 16).unwrap() + 1));
+        let mark = ahead.to_string().replace('-', "");
+        let next = Uuid::from_random(u128::from_str_radix(&mark, 16).unwrap() + 1);
+        session.attempts.renew(ahead, next);
         assert_eq!(watched.await, WatchEvent::Deleted);
     });
 }
