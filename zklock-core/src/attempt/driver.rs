@@ -75,21 +75,29 @@ impl<M: Machine + ?Sized> Driver<M> {
     ) -> Result<(), Error> {
         self.begin().await?;
         let Some(work) = &mut self.work else { return Ok(()) };
+        // First, because nothing is sent in a session that is over, and `link` does not report an end that came before we
+        // subscribed to it. A machine that is not told here would wait for ever.
         if work.session.is_over() {
-            // An earlier answer may be the reason why it is over.
+            // An answer that is already there may be the reason why it is over, such as a refused deletion. The caller has to
+            // know it. The machine does not: its nodes go with the session.
             if let Some(mut landing) = work.flight.take().and_then(FutureExt::now_or_never) {
                 hear(&work.operations, &mut landing.outcomes);
             }
+            // It says nothing about the next session.
             work.watch = None;
             self.machine.handle_session_over();
             return Ok(());
         }
         work.take_up(&mut *self.machine);
         let timeout = self.machine.poll_timeout();
+        // Everything that is under way stays in `work`, so nothing is lost if the caller drops this future.
         tokio::select! {
             biased;
-            // The next step looks at the new state.
+            // Before the answer, because nothing may be granted in a session that is over. The next step looks at the new
+            // state, and the answer is still there.
             _ = work.link.changed() => {}
+            // Before the watch, which is then one of an earlier flight. The answer may be older than its event, and the machine
+            // should hear the news last.
             landing = optional(&mut work.flight) => {
                 work.flight = None;
                 work.land(landing, &mut *self.machine, hear);
@@ -98,6 +106,7 @@ impl<M: Machine + ?Sized> Driver<M> {
                 work.watch = None;
                 self.machine.handle_watch(event, work.session.now());
             }
+            // Last, because the machine has set a time for the case that it hears nothing.
             () = until(timeout) => self.machine.handle_timeout(clock::now()),
         }
         Ok(())
@@ -123,7 +132,8 @@ impl<M: Machine + ?Sized> Driver<M> {
     pub(crate) async fn send_next(&mut self) {
         let Some(work) = &mut self.work else { return };
         work.take_up(&mut *self.machine);
-        // It is sent when it is polled for the first time.
+        // A flight is sent when it is polled for the first time. A reply that comes at once is kept for the next step, which
+        // has a `hear` for it.
         poll_fn(|context| {
             if let Some(flight) = &mut work.flight {
                 if let Poll::Ready(landing) = flight.as_mut().poll(context) {
@@ -150,6 +160,7 @@ impl<M: Machine + ?Sized> Driver<M> {
 
 impl<M: Machine + ?Sized> Drop for Driver<M> {
     fn drop(&mut self) {
+        // A machine without nodes is gone as soon as it is told to end. No answer lands then, which would end the mark.
         if let Some(work) = self.work.as_mut().filter(|_| self.machine.is_gone()) {
             work.end();
         }
@@ -176,15 +187,19 @@ impl InSession {
     /// wants it any more.
     fn take_up<M: Machine + ?Sized>(&mut self, machine: &mut M) {
         if self.flight.is_none() && self.session.is_connected() {
-            // It may come to be known at any time.
+            // Before each flight, because it may become known at any time.
             if !self.session.creates_in_transactions() {
                 machine.handle_old_servers();
             }
             if let Some(flight) = machine.poll_flight() {
+                // A machine keeps the watch if it takes a closer look at what is watched. Otherwise it would miss what
+                // changes meanwhile.
                 if !machine.keeps_watch() {
                     self.watch = None;
                 }
+                // Before a node can have the mark: the session deletes the nodes that it lists and whose marks it does not know.
                 self.use_mark(machine.mark());
+                // Before it is sent, so that a node that goes while the listing is under way is not taken for an orphan.
                 self.looking = self.session.look_for_orphans(&flight);
                 self.operations.clone_from(&flight);
                 self.flight = Some(self.session.send_for_attempt(flight));
@@ -198,18 +213,20 @@ impl InSession {
         machine: &mut M,
         hear: impl FnOnce(&[Operation], &mut [Outcome]),
     ) {
+        // The machine needs the first event of the two. After that it looks again.
         self.watch = match (self.watch.take(), landing.watch) {
             (Some(kept), Some(new)) => Some(either(kept, new)),
             (kept, new) => kept.or(new),
         };
+        // Before `hear`, which may remove children from a listing.
         if let Some(looking) = self.looking.take() {
             looking.heal(&landing.outcomes);
         }
         hear(&self.operations, &mut landing.outcomes);
         machine.handle_replies(landing.outcomes, landing.sent, self.session.now());
         if machine.is_gone() {
-            // Before anybody learns that it is gone: the next attempt of this session must not take such a node for a
-            // rival's.
+            // Before anybody learns that it is gone. The next attempt of this session then begins, and must not wait for a
+            // node of this one that a server still shows.
             self.end();
         }
     }
@@ -238,9 +255,11 @@ impl InSession {
 impl Drop for InSession {
     fn drop(&mut self) {
         if !self.has_begun {
+            // There is no node, and nobody else will end the mark.
             self.end();
         } else if !self.has_ended {
-            // Its node may exist, and a hold that depends on it.
+            // Its node may exist, and a hold that depends on it. So whoever waits for the node must not be told that it is
+            // gone, and has to hear that from the servers.
             self.session.attempts().abandon(self.mark);
             self.session.attempts().leave(&self.directories);
         }
