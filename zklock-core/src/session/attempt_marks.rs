@@ -7,14 +7,14 @@
 //! is confirmed, or one round trip earlier if it is not yet watched.
 
 use crate::base::platform;
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, MutexGuard, lock_ignoring_poison};
 use crate::machine::marks::{Listing, Marks, Neighbour};
 use crate::machine::name::Uuid;
 use crate::machine::protocol::WatchEvent;
 use crate::zookeeper::ensemble::Pending;
 use std::collections::{HashMap, VecDeque};
 use std::future::{pending, ready};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// How many of the directories that attempts have left are listed again after a reconnect.
