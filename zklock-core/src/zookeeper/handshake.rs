@@ -7,25 +7,6 @@ use std::io;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-/// Why a handshake failed.
-enum Failure {
-    /// For a reason that TLS itself gives.
-    Tls(rustls::Error),
-    Link(io::Error),
-}
-
-impl From<rustls::Error> for Failure {
-    fn from(error: rustls::Error) -> Self {
-        Self::Tls(error)
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Link(error)
-    }
-}
-
 /// Does a handshake with a server that has accepted the connection, and returns what happened.
 pub(crate) async fn look(tls: &Tls, host: &str, stream: TcpStream, deadline: Instant) -> String {
     let loaded = match timeout_at(deadline, tls.current()).await {
@@ -42,10 +23,10 @@ pub(crate) async fn look(tls: &Tls, host: &str, stream: TcpStream, deadline: Ins
         Err(error) => return error.to_string(),
     };
     match timeout_at(deadline, shake(&mut connection, &stream)).await {
-        Ok(Err(Failure::Tls(error))) => explained(&error, loaded.identity_pem.is_some()),
-        Ok(Err(Failure::Link(error))) => {
-            format!("breaks off the TLS handshake ({error}): is this a port without TLS?")
-        }
+        Ok(Err(error)) => match error.downcast() {
+            Ok(error) => explained(&error, loaded.identity_pem.is_some()),
+            Err(error) => format!("breaks off the TLS handshake ({error}): is this a port without TLS?"),
+        },
         Err(_) if connection.is_handshaking() => {
             "accepts connections but does not answer the TLS handshake: is this a port without TLS?"
                 .to_owned()
@@ -57,8 +38,9 @@ pub(crate) async fn look(tls: &Tls, host: &str, stream: TcpStream, deadline: Ins
     }
 }
 
-/// Waits until the server has accepted us, as far as it tells.
-async fn shake(connection: &mut ClientConnection, stream: &TcpStream) -> Result<(), Failure> {
+/// Waits until the server has accepted us, as far as it tells. A reason that TLS itself gives is a
+/// [`rustls::Error`] inside of the error.
+async fn shake(connection: &mut ClientConnection, stream: &TcpStream) -> io::Result<()> {
     let mut chunk = [0; 4096];
     loop {
         let mut out = Vec::new();
@@ -75,19 +57,19 @@ async fn shake(connection: &mut ClientConnection, stream: &TcpStream) -> Result<
         }
         stream.readable().await?;
         match stream.try_read(&mut chunk) {
-            Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(count) => {
                 let mut rest = &chunk[..count];
                 while !rest.is_empty() {
                     connection.read_tls(&mut rest)?;
-                    connection.process_new_packets()?;
+                    connection.process_new_packets().map_err(io::Error::other)?;
                 }
                 if !was_handshaking {
                     return Ok(());
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
     }
 }
