@@ -11,7 +11,7 @@ use crate::session::nodes::Nodes;
 use crate::session::refusals::Refusals;
 use crate::session::session::{Link, Session};
 use crate::session::slot::{Slot, SlotState};
-use crate::session::tie::{GOOD_BYE, Over, Tie};
+use crate::session::tie::{GOOD_BYE, Tie};
 use crate::zookeeper::connecting::{self, NotOpened, Opened};
 use crate::zookeeper::zookeeper::ZooKeeper;
 use std::sync::Arc;
@@ -164,12 +164,11 @@ impl SessionKeeper {
                     _ = closing.wait_for(|closing| *closing) => break LossReason::ClientClosed,
                     tied = tie.change(&self.options, session) => match tied {
                         Ok(next) => tie = next,
-                        Err(Over::Said) => {
-                            nodes = Nodes::Gone;
-                            break LossReason::SessionExpired;
-                        }
-                        Err(Over::GivenUp) => {
-                            session.abandon_nodes();
+                        Err(known) => {
+                            nodes = known;
+                            if nodes != Nodes::Gone {
+                                session.abandon_nodes();
+                            }
                             break LossReason::SessionExpired;
                         }
                     },

@@ -29,16 +29,9 @@ pub(super) const GOOD_BYE: Duration = Duration::from_secs(1);
 pub(super) enum Tie {
     /// Connected, until the connection has ended.
     Connected(Arc<ZooKeeper>, Pending<End>),
-    /// Looking for another connection, until there is one or the session is over.
-    Attaching(Pending<Result<Arc<ZooKeeper>, Over>>),
-}
-
-/// Why the session can get no connection any more.
-pub(super) enum Over {
-    /// The servers have said that it is over.
-    Said,
-    /// It may live on at the servers until it times out.
-    GivenUp,
+    /// Looking for another connection, until there is one or the session can get none any more. The error is what is known
+    /// about its nodes then.
+    Attaching(Pending<Result<Arc<ZooKeeper>, Nodes>>),
 }
 
 impl Tie {
@@ -47,16 +40,17 @@ impl Tie {
         Self::Connected(connection, ended)
     }
 
-    /// Waits for the next state, unless the session is over. It may be dropped and called again.
+    /// Waits for the next state. If the session can get no connection any more, the error is what is known about its nodes.
+    /// This may be dropped and called again.
     pub(super) async fn change(
         &mut self,
         options: &Arc<ClientOptions>,
         session: &Arc<Session>,
-    ) -> Result<Self, Over> {
+    ) -> Result<Self, Nodes> {
         match self {
             Self::Connected(connection, ended) => match ended.await {
-                End::SessionOver => Err(Over::Said),
-                End::Refused => Err(Over::GivenUp),
+                End::SessionOver => Err(Nodes::Gone),
+                End::Refused => Err(Nodes::Left),
                 end => {
                     tracing::info!(session = format_args!("{:#x}", session.id()), ?end, "connection lost");
                     session.set_connected(false);
@@ -90,8 +84,8 @@ impl Tie {
                 // A connection that is about to be attached can still be used to say so.
                 Self::Attaching(attached) => match attached.await.map(Self::of) {
                     Ok(Self::Connected(connection, ended)) => (connection, ended),
-                    Ok(Self::Attaching(_)) | Err(Over::GivenUp) => return Nodes::Left,
-                    Err(Over::Said) => return Nodes::Gone,
+                    Ok(Self::Attaching(_)) => return Nodes::Left,
+                    Err(nodes) => return nodes,
                 },
             };
             drop(connection);
@@ -120,8 +114,7 @@ impl Tie {
                 }
                 Self::Attaching(attached) => match attached.await {
                     Ok(connection) => Self::of(connection),
-                    Err(Over::Said) => return Nodes::Gone,
-                    Err(Over::GivenUp) => return Nodes::Left,
+                    Err(nodes) => return nodes,
                 },
             };
         }
@@ -135,7 +128,7 @@ async fn attached(
     options: Arc<ClientOptions>,
     session: Arc<Session>,
     info: SessionInfo,
-) -> Result<Arc<ZooKeeper>, Over> {
+) -> Result<Arc<ZooKeeper>, Nodes> {
     let mut pause = FIRST_PAUSE;
     let mut turn = platform::random_bits() as usize;
     let mut refusals = Refusals::of(&options);
@@ -143,7 +136,7 @@ async fn attached(
     let mut patience = 1;
     loop {
         if clock::now().since(since) > session.timeout() * 2 {
-            return Err(Over::GivenUp);
+            return Err(Nodes::Left);
         }
         let bound = (session.timeout() / 4 * patience).max(ATTACH_AT_LEAST);
         let attach = attach(&options, &session, info.clone(), turn);
@@ -157,17 +150,17 @@ async fn attached(
                 tracing::info!(session = format_args!("{:#x}", session.id()), ?timeout, "connected again");
                 return Ok(ensemble);
             }
-            Ok(Err(NotAttached::SessionOver)) => return Err(Over::Said),
+            Ok(Err(NotAttached::SessionOver)) => return Err(Nodes::Gone),
             Ok(Err(NotAttached::GivenUp(problem))) => {
                 tracing::warn!(problem, "the session is given up");
                 session.set_trouble(Some(problem));
-                return Err(Over::GivenUp);
+                return Err(Nodes::Left);
             }
             Ok(Err(NotAttached::Refused(problem))) => {
                 tracing::warn!(problem, "the connection is refused");
                 if refusals.count_one() {
                     session.set_trouble(Some(problem));
-                    return Err(Over::GivenUp);
+                    return Err(Nodes::Left);
                 }
                 problem
             }
