@@ -107,7 +107,7 @@
 //!            debt
 //!            stats
 //!            histogram attempts
-//!            clock error owner parts platform sockets sync wait
+//!            clock error failure owner parts platform sockets sync wait
 //! ```
 
 #![forbid(unsafe_code)]

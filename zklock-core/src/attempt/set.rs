@@ -1,12 +1,12 @@
 //! Whether a set of locks holds, as others can tell from its nodes' data. See [`node_data`](crate::zookeeper::node_data).
 
+use crate::base::failure::Failure;
 use crate::machine::claim::{Claim, Foreign};
 use crate::machine::name::{Name, Uuid};
 use crate::machine::protocol::{Operation, Outcome};
 use crate::machine::queue::{Standing, standing};
 use crate::session::ask::request;
 use crate::session::session::Session;
-use crate::zookeeper::ensemble::ReadFailure;
 use crate::zookeeper::node_data::{self, Queue};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) async fn holds(
     directory: &str,
     mark: Uuid,
     queues: &[Queue],
-) -> Result<bool, ReadFailure> {
+) -> Result<bool, Failure> {
     let mut queues = as_seen(queues, directory);
     if let [_, first] = &queues[..] {
         // The first node may name more.
@@ -37,9 +37,9 @@ pub(crate) async fn holds(
 }
 
 /// A queue whose access list forbids reading it is treated as not seen.
-fn seen<T>(read: Result<T, ReadFailure>) -> Result<Option<T>, ReadFailure> {
+fn seen<T>(read: Result<T, Failure>) -> Result<Option<T>, Failure> {
     match read {
-        Err(ReadFailure::Refused(_)) => Ok(None),
+        Err(Failure::Refused(_)) => Ok(None),
         read => read.map(Some),
     }
 }
@@ -49,14 +49,14 @@ async fn named_by(
     session: &Arc<Session>,
     directory: &str,
     mark: Uuid,
-) -> Result<Option<Vec<Queue>>, ReadFailure> {
+) -> Result<Option<Vec<Queue>>, Failure> {
     let children = names(session, directory).await?;
     let Some(own) = node_of(&children, mark) else { return Ok(None) };
     let child = session.child(directory.into(), own.text.to_owned()).await?;
     Ok(child.map(|(child, _)| node_data::read(&child.data).1).filter(|queues| !queues.is_empty()))
 }
 
-async fn names(session: &Arc<Session>, directory: &str) -> Result<Vec<String>, ReadFailure> {
+async fn names(session: &Arc<Session>, directory: &str) -> Result<Vec<String>, Failure> {
     match request(session, Operation::List { directory: directory.into() }).await? {
         (Outcome::Children(children), _) => Ok(children),
         _ => Ok(Vec::new()),

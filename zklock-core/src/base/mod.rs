@@ -2,6 +2,7 @@ pub(crate) mod attempts;
 pub(crate) mod clock;
 pub(crate) mod debt;
 pub(crate) mod error;
+pub(crate) mod failure;
 pub(crate) mod files;
 pub(crate) mod histogram;
 pub(crate) mod leaving;

@@ -5,12 +5,13 @@
 use crate::attempt::shared::Handle;
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind, LossReason};
+use crate::base::failure::Failure;
 use crate::base::wait::Wait;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
-use crate::session::ask::{Refused, ask, ask_for_ever, ask_within, request, silence, while_refused};
+use crate::session::ask::{ask, ask_for_ever, ask_within, request, silence, while_refused};
 use crate::session::pool::Pool;
 use crate::session::session::{Link, Session};
-use crate::zookeeper::ensemble::{Pending, ReadFailure, Write, WriteFailure};
+use crate::zookeeper::ensemble::{Pending, Write, text_of};
 use crate::zookeeper::node_data;
 use std::fmt;
 use std::future::pending;
@@ -230,7 +231,7 @@ impl Barrier {
         &self,
         session: &Arc<Session>,
         watches: bool,
-    ) -> Result<(bool, Option<Pending<WatchEvent>>), ReadFailure> {
+    ) -> Result<(bool, Option<Pending<WatchEvent>>), Failure> {
         let path = self.path.to_string();
         // A server that lags behind may not know of a barrier that the caller knows to be set.
         let committed = Operation::Barrier { directory: self.path.clone() };
@@ -239,9 +240,9 @@ impl Barrier {
         match &landing.outcomes[..] {
             [Outcome::Done, Outcome::Found(_)] => Ok((true, landing.watch)),
             [Outcome::Done, Outcome::NoNode] => Ok((false, landing.watch)),
-            [.., Outcome::Refused(refusal)] => Err(ReadFailure::refused(refusal)),
-            [.., Outcome::SessionOver] => Err(ReadFailure::SessionOver),
-            _ => Err(ReadFailure::Unknown),
+            [.., Outcome::Refused(refusal)] => Err(Failure::Refused(text_of(refusal))),
+            [.., Outcome::SessionOver] => Err(Failure::SessionOver),
+            _ => Err(Failure::Unknown),
         }
     }
 
@@ -261,14 +262,17 @@ impl Barrier {
         write: &Write,
         sets: bool,
         tried: &AtomicBool,
-    ) -> Result<bool, ReadFailure> {
+    ) -> Result<bool, Failure> {
         while_refused(ROUNDS_AT_MOST, || async {
             let problem = match session.commit(Vec::new(), vec![write.clone()]).await {
                 Ok(_) => return Ok(Ok(true)),
-                Err(WriteFailure::Refused { problem, .. }) => problem,
+                Err(Failure::Conflict { problem, .. }) => problem,
                 Err(failure) => {
                     tried.store(true, Ordering::Relaxed);
-                    return Err(unwritten(session, &failure));
+                    if matches!(failure, Failure::SessionOver) {
+                        session.end(LossReason::SessionExpired);
+                    }
+                    return Err(failure);
                 }
             };
             // Most likely it was refused because it is done already.
@@ -279,7 +283,7 @@ impl Barrier {
             if sets && !parent.is_empty() {
                 request(session, Operation::CreateParents { directory: parent.into() }).await?;
             }
-            Ok(Err(Refused(problem)))
+            Ok(Err(problem))
         })
         .await
     }
@@ -303,15 +307,6 @@ async fn wait_for_change(session: &Session, watch: Option<Pending<WatchEvent>>) 
         _ = link.changed() => {}
         () = clock::sleep(session.timeout()) => {}
     }
-}
-
-/// Turns a write that may have been done into a failed read.
-fn unwritten(session: &Session, failure: &WriteFailure) -> ReadFailure {
-    if matches!(failure, WriteFailure::SessionOver) {
-        session.end(LossReason::SessionExpired);
-        return ReadFailure::SessionOver;
-    }
-    ReadFailure::Unknown
 }
 
 /// Returns the likely reason why a wait failed.

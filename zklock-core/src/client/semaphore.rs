@@ -6,13 +6,14 @@
 //! it would miss any other that returns its permit.
 
 use crate::base::error::{Error, ErrorKind};
+use crate::base::failure::Failure;
 use crate::connect::options::ClientOptions;
 use crate::connect::path::check_lock_path;
 use crate::machine::claim::Permits;
 use crate::machine::protocol::Operation;
-use crate::session::ask::{Refused, while_refused};
+use crate::session::ask::while_refused;
 use crate::session::session::Session;
-use crate::zookeeper::ensemble::{ReadFailure, Versions, Write, WriteFailure};
+use crate::zookeeper::ensemble::{Versions, Write};
 use std::sync::Arc;
 
 /// The directory of the permits, below the path.
@@ -90,23 +91,23 @@ fn invalid(path: &str, problem: &str) -> Error {
 }
 
 /// Sets the limit, or creates its node.
-pub(crate) async fn write_limit(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<(), ReadFailure> {
+pub(crate) async fn write_limit(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<(), Failure> {
     while_refused(ROUNDS_AT_MOST, || async {
         match set_or_create(session, path, data).await {
             Ok(_) => Ok(Ok(())),
-            Err(WriteFailure::Refused { problem, .. }) => Ok(Err(Refused(problem))),
+            Err(Failure::Conflict { problem, .. }) => Ok(Err(problem)),
             // Writing it twice does no harm.
-            Err(_) => Err(ReadFailure::Unknown),
+            Err(failure) => Err(failure),
         }
     })
     .await
 }
 
-async fn set_or_create(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<Versions, WriteFailure> {
+async fn set_or_create(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<Versions, Failure> {
     let (path, data) = (path.to_owned(), data.to_vec());
     let set = Write::SetData { path: path.clone(), data: data.clone(), version: None };
     let refused = match session.commit(Vec::new(), vec![set]).await {
-        Err(refused @ WriteFailure::Refused { .. }) => refused,
+        Err(refused @ Failure::Conflict { .. }) => refused,
         written => return written,
     };
     if let Some((parent, _)) = path.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
@@ -115,7 +116,7 @@ async fn set_or_create(session: &Arc<Session>, path: &str, data: &[u8]) -> Resul
     let create = Write::Create { path: path.clone(), data };
     match session.commit(Vec::new(), vec![create]).await {
         // The node exists, so what matters is why it could not be set.
-        Err(WriteFailure::Refused { .. }) if matches!(session.look(path.into()).await, Ok(Some(_))) => {
+        Err(Failure::Conflict { .. }) if matches!(session.look(path.into()).await, Ok(Some(_))) => {
             Err(refused)
         }
         created => created,

@@ -1,7 +1,8 @@
 //! One grant of a lock: what its holds share, and what is done with its nodes and said of them.
 
 use crate::base::clock;
-use crate::base::error::{Conflict, Error, ErrorKind, LossReason};
+use crate::base::error::{Error, ErrorKind, LossReason};
+use crate::base::failure::Failure;
 use crate::base::owner::Owner;
 use crate::hold::loss::Loss;
 use crate::hold::token::Token;
@@ -12,7 +13,7 @@ use crate::session::ask::{MOMENT, catch_up};
 use crate::session::session::Holding;
 use crate::session::session::Session;
 use crate::session::slot::Slot;
-use crate::zookeeper::ensemble::{ReadFailure, Seen, Versions, Write, WriteFailure};
+use crate::zookeeper::ensemble::{Seen, Versions, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -169,16 +170,15 @@ impl Grant {
         }
         match self.session().commit(self.holding.nodes.clone(), writes).await {
             Ok(versions) => Ok(versions),
-            Err(WriteFailure::GuardGone) => {
+            Err(Failure::GuardGone) => {
                 self.session().lose(&self.holding, LossReason::NodeDeleted);
                 // It may also have been a release that deleted the node.
                 Err(if loss.is_released() { self.not_held() } else { self.unheard() })
             }
-            Err(WriteFailure::Refused { index, path, problem }) => {
-                Err(Error::conflict_at(Conflict { index, path: path.into() }, &problem))
-            }
-            Err(WriteFailure::TooNew(message)) => Err(Error::new(ErrorKind::Refused, message)),
-            Err(WriteFailure::Unknown | WriteFailure::SessionOver) => {
+            Err(Failure::Conflict { at, problem }) => Err(Error::conflict_at(at, &problem)),
+            Err(Failure::Refused(message)) => Err(Error::new(ErrorKind::Refused, message)),
+            // Nobody has said that nothing was written.
+            Err(_) => {
                 let message =
                     "the reply to the guarded writes was lost: read whether they were done, then decide";
                 Err(Error::new(ErrorKind::Uncertain, message))
@@ -204,12 +204,12 @@ impl Grant {
             Ok(None) => Ok(false),
             // Another node may have been created at the same path.
             Ok(Some(seen)) => Ok(!self.holding.name_is_reused() || Token::of(seen.czxid) == self.token),
-            Err(ReadFailure::Refused(why)) => Err(Error::new(ErrorKind::Refused, format!("{node}: {why}"))),
-            Err(ReadFailure::SessionOver) => {
+            Err(Failure::Refused(why)) => Err(Error::new(ErrorKind::Refused, format!("{node}: {why}"))),
+            Err(Failure::SessionOver) => {
                 session.end(LossReason::SessionExpired);
                 Ok(true)
             }
-            Err(ReadFailure::Unknown) => Ok(true),
+            Err(_) => Ok(true),
         }
     }
 
@@ -291,7 +291,7 @@ impl Grant {
     }
 }
 
-async fn seen(session: &Arc<Session>, node: &Arc<str>) -> Result<Option<Seen>, ReadFailure> {
+async fn seen(session: &Arc<Session>, node: &Arc<str>) -> Result<Option<Seen>, Failure> {
     let directory = node.rsplit_once('/').map_or("", |(directory, _)| directory);
     catch_up(session, &directory.into()).await?;
     session.look(node.clone()).await

@@ -2,6 +2,7 @@
 
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind, LossReason};
+use crate::base::failure::Failure;
 use crate::base::owner::Owner;
 use crate::connect::path::check_path;
 use crate::hold::grant::Grant;
@@ -13,7 +14,7 @@ use crate::hold::wanted::Wanted;
 use crate::machine::callers::Left;
 use crate::machine::status::Status;
 use crate::session::ask::MOMENT;
-use crate::zookeeper::ensemble::{NodeData, ReadFailure};
+use crate::zookeeper::ensemble::NodeData;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -330,11 +331,12 @@ impl Hold {
             };
             match session.read(path.clone()).await {
                 Ok(node) => return Ok(node),
-                Err(ReadFailure::Refused(why)) => {
+                Err(Failure::Refused(why)) => {
                     return Err(Error::new(ErrorKind::Refused, failed_read(&why)));
                 }
-                Err(ReadFailure::SessionOver) => session.end(LossReason::SessionExpired),
-                Err(ReadFailure::Unknown) => {}
+                Err(Failure::SessionOver) => session.end(LossReason::SessionExpired),
+                // The next try may be answered.
+                Err(_) => {}
             }
             clock::sleep(MOMENT).await;
         }

@@ -2,6 +2,7 @@
 
 use crate::attempt::set;
 use crate::base::error::{Error, ErrorKind};
+use crate::base::failure::Failure;
 use crate::client::lock::Lock;
 use crate::hold::token::Token;
 use crate::machine::claim::{Claim, Permits};
@@ -9,7 +10,7 @@ use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, Uuid, mark_
 use crate::machine::protocol::{Operation, Outcome, REVOKE};
 use crate::session::ask::{ask, catch_up, request};
 use crate::session::session::Session;
-use crate::zookeeper::ensemble::{Child, Deletion, ReadFailure, Write, WriteFailure};
+use crate::zookeeper::ensemble::{Child, Deletion, Write};
 use crate::zookeeper::node_data::{self, Queue};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -266,7 +267,7 @@ impl Lock {
             match session.delete(node.clone(), Some(found.version)).await {
                 Ok(Deletion::Done) => Ok(true),
                 Ok(Deletion::NotThere) => Ok(tried.load(Ordering::Relaxed)),
-                Ok(Deletion::Changed) => Err(ReadFailure::Unknown),
+                Ok(Deletion::Changed) => Err(Failure::Unknown),
                 Err(failure) => {
                     tried.store(true, Ordering::Relaxed);
                     Err(failure)
@@ -278,7 +279,7 @@ impl Lock {
 
     async fn ask<T, F>(&self, problem: &str, call: impl Fn(Arc<Session>) -> F) -> Result<T, Error>
     where
-        F: Future<Output = Result<T, ReadFailure>>,
+        F: Future<Output = Result<T, Failure>>,
     {
         ask(self.pool(), || format!("the lock {}: {problem}", self.path()), call).await
     }
@@ -295,7 +296,7 @@ async fn companion_of(
     session: &Arc<Session>,
     directory: &Arc<str>,
     czxid: i64,
-) -> Result<Option<String>, ReadFailure> {
+) -> Result<Option<String>, Failure> {
     let list = Operation::List { directory: directory.clone() };
     let (Outcome::Children(children), _) = request(session, list).await? else { return Ok(None) };
     for name in children.iter().filter(|name| mark_of_companion(name).is_some()) {
@@ -309,23 +310,22 @@ async fn companion_of(
 
 /// Whether writes to a contender's nodes were done; the nodes guard them. Returns `false` if one of the nodes is gone. If an
 /// answer was lost before (`tried`), the writes may have been done while the nodes still existed.
-fn was_written(written: Result<(), WriteFailure>, tried: &AtomicBool) -> Result<bool, ReadFailure> {
-    let failure = match written {
-        Ok(()) => return Ok(true),
-        Err(WriteFailure::GuardGone) => return Ok(tried.load(Ordering::Relaxed)),
-        Err(WriteFailure::Refused { problem, .. } | WriteFailure::TooNew(problem)) => {
-            return Err(ReadFailure::Refused(problem));
+fn was_written(written: Result<(), Failure>, tried: &AtomicBool) -> Result<bool, Failure> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(Failure::GuardGone) => Ok(tried.load(Ordering::Relaxed)),
+        // Nothing was written.
+        Err(refused @ (Failure::Refused(_) | Failure::Conflict { .. })) => Err(refused),
+        Err(lost) => {
+            tried.store(true, Ordering::Relaxed);
+            Err(lost)
         }
-        Err(WriteFailure::Unknown) => ReadFailure::Unknown,
-        Err(WriteFailure::SessionOver) => ReadFailure::SessionOver,
-    };
-    tried.store(true, Ordering::Relaxed);
-    Err(failure)
+    }
 }
 
 const UNEVICTED: &str = "a contender could not be evicted";
 
-async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<QueuedContender>, ReadFailure> {
+async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<QueuedContender>, Failure> {
     let mut contenders = Vec::new();
     if let Some(permits) = &claim.permits {
         let limit = limit_of(session, permits).await?;
@@ -367,7 +367,7 @@ fn mark<'a>(name: &'a str, infix: &str) -> &'a str {
     name.rsplit_once(infix).map_or(name, |(mark, _)| mark)
 }
 
-async fn limit_of(session: &Arc<Session>, permits: &Permits) -> Result<u32, ReadFailure> {
+async fn limit_of(session: &Arc<Session>, permits: &Permits) -> Result<u32, Failure> {
     let Some(path) = permits.limit_at.clone() else { return Ok(permits.limit) };
     match request(session, Operation::ReadLimit { path }).await? {
         (Outcome::Limit(Some(limit)), _) => Ok(limit),

@@ -1,6 +1,7 @@
 //! Observing who leads, or who holds a lock, without taking part.
 
 use crate::base::error::Error;
+use crate::base::failure::Failure;
 use crate::client::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Name, SINGLE_NAME, Scheme};
@@ -8,7 +9,7 @@ use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::operator::contenders::{QueuedContender, contender};
 use crate::session::ask::{ask_for_ever, catch_up, request};
 use crate::session::session::{Link, Session};
-use crate::zookeeper::ensemble::{Landing, Pending, ReadFailure};
+use crate::zookeeper::ensemble::{Landing, Pending};
 use std::fmt;
 use std::sync::Arc;
 
@@ -111,11 +112,7 @@ impl HolderWatch {
     }
 }
 
-async fn read_and_watch(
-    claim: &Claim,
-    session: &Arc<Session>,
-    is_first: bool,
-) -> Result<Observed, ReadFailure> {
+async fn read_and_watch(claim: &Claim, session: &Arc<Session>, is_first: bool) -> Result<Observed, Failure> {
     let directory = claim.directory.clone();
     if is_first {
         catch_up(session, &directory).await?;

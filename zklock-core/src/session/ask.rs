@@ -3,11 +3,12 @@
 
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
+use crate::base::failure::Failure;
 use crate::machine::protocol::{Operation, Outcome};
 use crate::session::pool::Pool;
 use crate::session::session::Session;
 use crate::session::slot::SlotState;
-use crate::zookeeper::ensemble::{Landing, ReadFailure};
+use crate::zookeeper::ensemble::{Landing, text_of};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub(crate) async fn ask<T, F>(
     call: impl Fn(Arc<Session>) -> F,
 ) -> Result<T, Error>
 where
-    F: Future<Output = Result<T, ReadFailure>>,
+    F: Future<Output = Result<T, Failure>>,
 {
     ask_within(pool.options().connect_timeout, pool, problem, call).await
 }
@@ -34,7 +35,7 @@ pub(crate) async fn ask_within<T, F>(
     call: impl Fn(Arc<Session>) -> F,
 ) -> Result<T, Error>
 where
-    F: Future<Output = Result<T, ReadFailure>>,
+    F: Future<Output = Result<T, Failure>>,
 {
     clock::timeout(patience, ask_for_ever(pool, &problem, call)).await.unwrap_or_else(|_| {
         Err(Error::new(ErrorKind::Unreachable, format!("{}: {}", problem(), silence(pool))))
@@ -48,41 +49,39 @@ pub(crate) async fn ask_for_ever<T, F>(
     call: impl Fn(Arc<Session>) -> F,
 ) -> Result<T, Error>
 where
-    F: Future<Output = Result<T, ReadFailure>>,
+    F: Future<Output = Result<T, Failure>>,
 {
     loop {
         match call(pool.slot().session().await?).await {
             Ok(answer) => return Ok(answer),
-            Err(ReadFailure::Refused(why)) => {
+            Err(Failure::Refused(why) | Failure::Conflict { problem: why, .. }) => {
                 return Err(Error::new(ErrorKind::Refused, format!("{}: {why}", problem())));
             }
-            Err(ReadFailure::Unknown | ReadFailure::SessionOver) => clock::sleep(MOMENT).await,
+            // Another connection, or the next session, may bring the answer.
+            Err(_) => clock::sleep(MOMENT).await,
         }
     }
 }
 
-/// Why a server did not do a write.
-pub(crate) struct Refused(pub(crate) String);
-
-/// Tries a write again if the server refused it, at most `times` times. Most likely, others create or delete the same
-/// nodes at the same time.
-pub(crate) async fn while_refused<T, F>(times: u32, mut write: impl FnMut() -> F) -> Result<T, ReadFailure>
+/// Tries a write again if the server did not do it, at most `times` times. The inner error says why. Most likely, others
+/// create or delete the same nodes at the same time.
+pub(crate) async fn while_refused<T, F>(times: u32, mut write: impl FnMut() -> F) -> Result<T, Failure>
 where
-    F: Future<Output = Result<Result<T, Refused>, ReadFailure>>,
+    F: Future<Output = Result<Result<T, String>, Failure>>,
 {
     let mut refusals = 0;
     loop {
         match write().await? {
             Ok(done) => return Ok(done),
-            Err(Refused(problem)) if refusals == times => return Err(ReadFailure::Refused(problem)),
-            Err(Refused(_)) => refusals += 1,
+            Err(problem) if refusals == times => return Err(Failure::Refused(problem)),
+            Err(_) => refusals += 1,
         }
     }
 }
 
 /// Makes sure that the next read is as new as anything that the caller may know of. A server that lags behind, or that
 /// no longer leads and has not noticed, would answer from what it has.
-pub(crate) async fn catch_up(session: &Arc<Session>, directory: &Arc<str>) -> Result<(), ReadFailure> {
+pub(crate) async fn catch_up(session: &Arc<Session>, directory: &Arc<str>) -> Result<(), Failure> {
     request(session, Operation::Barrier { directory: directory.clone() }).await.map(|_| ())
 }
 
@@ -90,12 +89,12 @@ pub(crate) async fn catch_up(session: &Arc<Session>, directory: &Arc<str>) -> Re
 pub(crate) async fn request(
     session: &Arc<Session>,
     operation: Operation,
-) -> Result<(Outcome, Landing), ReadFailure> {
+) -> Result<(Outcome, Landing), Failure> {
     let mut landing = session.clone().send(vec![operation]).await;
     match landing.outcomes.pop() {
-        None | Some(Outcome::Unknown) => Err(ReadFailure::Unknown),
-        Some(Outcome::SessionOver) => Err(ReadFailure::SessionOver),
-        Some(Outcome::Refused(refusal)) => Err(ReadFailure::refused(&refusal)),
+        None | Some(Outcome::Unknown) => Err(Failure::Unknown),
+        Some(Outcome::SessionOver) => Err(Failure::SessionOver),
+        Some(Outcome::Refused(refusal)) => Err(Failure::Refused(text_of(&refusal))),
         Some(outcome) => Ok((outcome, landing)),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::attempt::local_queue::LocalQueue;
 use crate::base::clock;
+use crate::base::failure::Failure;
 use crate::base::owner::Owner;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
 use crate::base::sync::lock_ignoring_poison;
@@ -16,8 +17,8 @@ use crate::session::session::Holding;
 use crate::session::session::Session;
 use crate::session::slot::{Slot, SlotState};
 use crate::zookeeper::ensemble::{
-    Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
-    Versions, Watch, Watched, Write, WriteFailure, either,
+    Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, Seen, Versions, Watch,
+    Watched, Write, either,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -348,42 +349,42 @@ impl Ensemble for FakeEnsemble {
         })
     }
 
-    fn commit(&self, _: Vec<Arc<str>>, _: Vec<Write>) -> Pending<Result<Versions, WriteFailure>> {
-        self.answer(Err(WriteFailure::Unknown), |_| Ok(Vec::new()))
+    fn commit(&self, _: Vec<Arc<str>>, _: Vec<Write>) -> Pending<Result<Versions, Failure>> {
+        self.answer(Err(Failure::Unknown), |_| Ok(Vec::new()))
     }
 
-    fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>> {
-        self.answer(Err(ReadFailure::Unknown), move |this| {
+    fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, Failure>> {
+        self.answer(Err(Failure::Unknown), move |this| {
             let is_there = lock_ignoring_poison(&this.0.nodes).contains_key(&*path);
             Ok(is_there.then(|| NodeData { data: path.as_bytes().to_vec(), version: 0 }))
         })
     }
 
-    fn children(&self, _: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>> {
-        self.answer(Err(ReadFailure::Unknown), |_| Ok(Vec::new()))
+    fn children(&self, _: Arc<str>) -> Pending<Result<Vec<Child>, Failure>> {
+        self.answer(Err(Failure::Unknown), |_| Ok(Vec::new()))
     }
 
-    fn shown(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Child>, ReadFailure>> {
-        self.answer(Err(ReadFailure::Unknown), move |this| {
+    fn shown(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Child>, Failure>> {
+        self.answer(Err(Failure::Unknown), move |this| {
             let czxid = lock_ignoring_poison(&this.0.nodes).get(&format!("{directory}/{name}")).copied();
             let (data, session, created) = (Vec::new(), SESSION, SystemTime::UNIX_EPOCH);
             Ok(czxid.map(|czxid| Child { name, data, czxid, session, created }))
         })
     }
 
-    fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {
-        self.answer(Err(ReadFailure::Unknown), move |this| {
+    fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, Failure>> {
+        self.answer(Err(Failure::Unknown), move |this| {
             let czxid = lock_ignoring_poison(&this.0.nodes).get(&*path).copied();
             Ok(czxid.map(|czxid| Seen { czxid, version: 0 }))
         })
     }
 
-    fn delete(&self, _: Arc<str>, _: Option<i32>) -> Pending<Result<Deletion, ReadFailure>> {
-        self.answer(Err(ReadFailure::Unknown), |_| Ok(Deletion::NotThere))
+    fn delete(&self, _: Arc<str>, _: Option<i32>) -> Pending<Result<Deletion, Failure>> {
+        self.answer(Err(Failure::Unknown), |_| Ok(Deletion::NotThere))
     }
 
-    fn child(&self, _: Arc<str>, _: String) -> Pending<Result<Option<Watched>, ReadFailure>> {
-        self.answer(Err(ReadFailure::Unknown), |_| Ok(None))
+    fn child(&self, _: Arc<str>, _: String) -> Pending<Result<Option<Watched>, Failure>> {
+        self.answer(Err(Failure::Unknown), |_| Ok(None))
     }
 
     fn creates_in_transactions(&self) -> bool {

@@ -10,6 +10,7 @@ mod holding;
 
 use crate::base::clock;
 use crate::base::error::LossReason;
+use crate::base::failure::Failure;
 use crate::base::stats::Counters;
 use crate::base::sync::lock_ignoring_poison;
 use crate::machine::Moment;
@@ -26,8 +27,8 @@ use crate::session::nodes::Nodes;
 use crate::session::seeing::{Look, Seeing};
 use crate::session::session_key::SessionKey;
 use crate::zookeeper::ensemble::{
-    Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
-    Versions, Watch, Watched, Write, WriteFailure, either, text_of,
+    Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, Seen, Versions, Watch,
+    Watched, Write, either, text_of,
 };
 pub(crate) use holding::{Holding, Notice, Told};
 use std::collections::BTreeMap;
@@ -48,7 +49,7 @@ pub(crate) enum Link {
 
 /// A request to the ensemble. Boxed, because otherwise it would be compiled again for each caller.
 type Request<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-type Question<'a, T> = Request<'a, Result<T, ReadFailure>>;
+type Question<'a, T> = Request<'a, Result<T, Failure>>;
 
 /// The least time to wait for a reply, however short the session timeout.
 const REPLY_AT_LEAST: Duration = Duration::from_secs(1);
@@ -376,15 +377,15 @@ impl Session {
         &self,
         guards: Vec<Arc<str>>,
         writes: Vec<Write>,
-    ) -> Request<'_, Result<Versions, WriteFailure>> {
+    ) -> Request<'_, Result<Versions, Failure>> {
         Box::pin(async {
             // The wait is bounded, because somebody waits for the result, and without a server the session has no
             // end.
             if clock::timeout(self.patience(), self.connected()).await.is_err() {
-                return Err(WriteFailure::Unknown);
+                return Err(Failure::Unknown);
             }
             let (seeing, deleted) = (self.seeing(&[]), deleted_by(&writes));
-            let over = Err(WriteFailure::SessionOver);
+            let over = Err(Failure::SessionOver);
             let written = self.unless_over(over, |ensemble| ensemble.commit(guards, writes)).await;
             if written.is_ok() {
                 deleted.iter().for_each(|path| self.see_deleted(&seeing, path));
@@ -440,9 +441,9 @@ impl Session {
 
     fn question<'a, T: Send + 'a>(
         &'a self,
-        call: impl FnOnce(&dyn Ensemble) -> Pending<Result<T, ReadFailure>> + Send + 'a,
+        call: impl FnOnce(&dyn Ensemble) -> Pending<Result<T, Failure>> + Send + 'a,
     ) -> Question<'a, T> {
-        Box::pin(self.unless_over(Err(ReadFailure::SessionOver), call))
+        Box::pin(self.unless_over(Err(Failure::SessionOver), call))
     }
 
     /// Lists the children of these directories, and watches them.

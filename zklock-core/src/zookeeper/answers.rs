@@ -3,8 +3,9 @@
 
 use super::paths::parent;
 use super::rights;
+use crate::base::failure::Failure;
 use crate::machine::protocol::{Outcome, Refusal};
-use crate::zookeeper::ensemble::{ReadFailure, Write};
+use crate::zookeeper::ensemble::{Write, text_of};
 use zookeeper_client::{Error, MultiWriteError};
 
 pub(super) fn source_of(error: MultiWriteError) -> Error {
@@ -104,12 +105,12 @@ fn unreadable(directory: &str) -> String {
     )
 }
 
-pub(super) fn read_failure(directory: &str, error: &Error) -> ReadFailure {
+pub(super) fn read_failure(directory: &str, error: &Error) -> Failure {
     match listing(directory, error) {
-        Outcome::SessionOver => ReadFailure::SessionOver,
-        Outcome::Refused(Refusal::Denied) => ReadFailure::Refused(rights::to_read(directory)),
-        Outcome::Refused(refusal) => ReadFailure::refused(&refusal),
-        _ => ReadFailure::Unknown,
+        Outcome::SessionOver => Failure::SessionOver,
+        Outcome::Refused(Refusal::Denied) => Failure::Refused(rights::to_read(directory)),
+        Outcome::Refused(refusal) => Failure::Refused(text_of(&refusal)),
+        _ => Failure::Unknown,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Nothing above this trait knows a client library. So the library can be replaced, and the layers above can run on
 //! something that is not a network.
 
+use crate::base::failure::Failure;
 use crate::machine::Moment;
 pub(crate) use crate::machine::keeper::{Check, HeldNode};
 use crate::machine::protocol::{Operation, Outcome, Refusal, WatchEvent};
@@ -31,26 +32,26 @@ pub(crate) trait Ensemble: Send + Sync {
     fn guard(&self, directories: Vec<Arc<str>>) -> Pending<Guarded>;
 
     /// Does the writes, all or none, if the nodes `guards` exist.
-    fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, WriteFailure>>;
+    fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, Failure>>;
 
     /// Returns the data of a node, as new as anything that the quorum has committed by now; `None` if the node does not
     /// exist.
-    fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>>;
+    fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, Failure>>;
 
     /// Returns the children of a node, each with its data, without those that went away meanwhile.
-    fn children(&self, directory: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>>;
+    fn children(&self, directory: Arc<str>) -> Pending<Result<Vec<Child>, Failure>>;
 
     /// Returns a child with its data; `None` if it does not exist.
-    fn shown(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Child>, ReadFailure>>;
+    fn shown(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Child>, Failure>>;
 
     /// Returns which node is at this path; `None` if there is none.
-    fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>>;
+    fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, Failure>>;
 
     /// Deletes the node, if its data has this version; `None` stands for any.
-    fn delete(&self, path: Arc<str>, version: Option<i32>) -> Pending<Result<Deletion, ReadFailure>>;
+    fn delete(&self, path: Arc<str>, version: Option<i32>) -> Pending<Result<Deletion, Failure>>;
 
     /// Returns a child with its data, and the event of a watch on it; `None` if it does not exist.
-    fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, ReadFailure>>;
+    fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, Failure>>;
 
     /// Returns the password of the session, with which another process can end it; `None` if it cannot be had.
     fn password(&self) -> Pending<Option<Vec<u8>>> {
@@ -139,23 +140,6 @@ pub struct NodeData {
     pub version: i32,
 }
 
-/// Why writes were not done, or may not have been done.
-#[derive(Clone, Debug)]
-pub(crate) enum WriteFailure {
-    /// The node that guards them is gone.
-    GuardGone,
-    /// The write with this index could not be done, for this reason.
-    Refused {
-        index: usize,
-        path: String,
-        problem: String,
-    },
-    /// The servers are too old for it, so nothing was done.
-    TooNew(String),
-    Unknown,
-    SessionOver,
-}
-
 /// A child, and the event of a watch on it.
 pub(crate) type Watched = (Child, Pending<WatchEvent>);
 
@@ -185,21 +169,6 @@ pub(crate) enum Deletion {
     NotThere,
     /// Its data has another version.
     Changed,
-}
-
-/// Why children could not be read.
-#[derive(Clone, Debug)]
-pub(crate) enum ReadFailure {
-    /// The connection broke, so another try makes sense.
-    Unknown,
-    Refused(String),
-    SessionOver,
-}
-
-impl ReadFailure {
-    pub(crate) fn refused(refusal: &Refusal) -> Self {
-        Self::Refused(text_of(refusal))
-    }
 }
 
 /// Returns why the ensemble refuses a request.

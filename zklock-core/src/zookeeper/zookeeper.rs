@@ -32,13 +32,15 @@ use super::rights;
 use super::servers::SessionInfo;
 use super::serving::End;
 use crate::base::clock;
+use crate::base::error::Conflict;
+use crate::base::failure::Failure;
 use crate::base::platform;
 use crate::connect::level::{Newer, ServerLevel};
 use crate::connect::options::ClientOptions;
 use crate::machine::protocol::{Operation, Outcome};
 use crate::zookeeper::ensemble::{
-    Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen,
-    Versions, Watch, Watched, Write, WriteFailure, either, text_of,
+    Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, Seen, Versions, Watch,
+    Watched, Write, either, text_of,
 };
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -180,7 +182,7 @@ impl Ensemble for ZooKeeper {
             .see_through(Box::pin(async move { guard_each(&client, &serving, &directories).await }))
     }
 
-    fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, WriteFailure>> {
+    fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, Failure>> {
         let connection = self.connection.clone();
         Box::pin(async move {
             let Connection { client, access, level, .. } = &connection;
@@ -192,11 +194,11 @@ impl Ensemble for ZooKeeper {
                     || (String::new(), error.to_string()),
                     |write| (write.path().to_owned(), refusal_of_write(error, write)),
                 );
-                WriteFailure::Refused { index, path, problem }
+                Failure::Conflict { at: Conflict { index, path: path.into() }, problem }
             };
             if *level == ServerLevel::V3_4 && creates {
                 let ([], [Write::Create { path, data }]) = (&guards[..], &writes[..]) else {
-                    return Err(WriteFailure::TooNew(Newer::GuardedCreation.refusal()));
+                    return Err(Failure::Refused(Newer::GuardedCreation.refusal()));
                 };
                 let options = CreateMode::Persistent.with_acls(access.list());
                 return match client.create(path, data, &options).await {
@@ -209,11 +211,11 @@ impl Ensemble for ZooKeeper {
             let first = writes.iter().position(|write| is_creation(&write));
             let lists = writes.iter().filter(is_creation).count() * access.bytes();
             if let Some(index) = first.filter(|_| lists > LISTS_AT_MOST) {
-                let (path, problem) = (writes[index].path().to_owned(), LISTS_TOO_LONG.to_owned());
-                return Err(WriteFailure::Refused { index, path, problem });
+                let (path, problem) = (writes[index].path().into(), LISTS_TOO_LONG.to_owned());
+                return Err(Failure::Conflict { at: Conflict { index, path }, problem });
             }
             for guard in &guards {
-                writer.add_check_version(guard, -1).map_err(|_| WriteFailure::GuardGone)?;
+                writer.add_check_version(guard, -1).map_err(|_| Failure::GuardGone)?;
             }
             for (index, write) in writes.iter().enumerate() {
                 let added = match write {
@@ -230,7 +232,7 @@ impl Ensemble for ZooKeeper {
                 Err(MultiWriteError::OperationFailed { index, source: Error::NoNode })
                     if index < guards.len() =>
                 {
-                    Err(WriteFailure::GuardGone)
+                    Err(Failure::GuardGone)
                 }
                 Err(MultiWriteError::OperationFailed { index, source })
                     if index >= guards.len() && is_answer(&source) =>
@@ -242,7 +244,7 @@ impl Ensemble for ZooKeeper {
                     let is_unread = matches!(error, Error::MarshallingError | Error::Unimplemented);
                     match connection.unless_unread(error) {
                         _ if is_unread && !is_alone => {
-                            Err(WriteFailure::TooNew(Newer::GuardedCreation.refusal()))
+                            Err(Failure::Refused(Newer::GuardedCreation.refusal()))
                         }
                         error @ Error::Unimplemented => Err(refused(0, &error)),
                         error => Err(unwritten(&error)),
@@ -253,14 +255,14 @@ impl Ensemble for ZooKeeper {
         })
     }
 
-    fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>> {
+    fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, Failure>> {
         let client = self.connection.client.clone();
         Box::pin(async move {
             // In one flight. An error from the quorum is as good as an answer.
             let (barrier, read) = (check_all(&client, ["/"]), client.get_data(&path));
             match barrier.await {
-                Outcome::Unknown => return Err(ReadFailure::Unknown),
-                Outcome::SessionOver => return Err(ReadFailure::SessionOver),
+                Outcome::Unknown => return Err(Failure::Unknown),
+                Outcome::SessionOver => return Err(Failure::SessionOver),
                 _ => {}
             }
             match read.await {
@@ -271,7 +273,7 @@ impl Ensemble for ZooKeeper {
         })
     }
 
-    fn children(&self, directory: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>> {
+    fn children(&self, directory: Arc<str>) -> Pending<Result<Vec<Child>, Failure>> {
         let client = self.connection.client.clone();
         Box::pin(async move {
             let names = match client.list_children(&directory).await {
@@ -293,7 +295,7 @@ impl Ensemble for ZooKeeper {
         })
     }
 
-    fn shown(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Child>, ReadFailure>> {
+    fn shown(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Child>, Failure>> {
         let client = self.connection.client.clone();
         Box::pin(async move {
             match client.get_data(&join(&directory, &name)).await {
@@ -304,7 +306,7 @@ impl Ensemble for ZooKeeper {
         })
     }
 
-    fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {
+    fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, Failure>> {
         let client = self.connection.client.clone();
         Box::pin(async move {
             let found = client.check_stat(&path).await.map_err(|error| read_failure(&path, &error))?;
@@ -312,20 +314,20 @@ impl Ensemble for ZooKeeper {
         })
     }
 
-    fn delete(&self, path: Arc<str>, version: Option<i32>) -> Pending<Result<Deletion, ReadFailure>> {
+    fn delete(&self, path: Arc<str>, version: Option<i32>) -> Pending<Result<Deletion, Failure>> {
         let client = self.connection.client.clone();
         Box::pin(async move {
             match client.delete(&path, version).await {
                 Ok(()) => Ok(Deletion::Done),
                 Err(Error::NoNode) => Ok(Deletion::NotThere),
                 Err(Error::BadVersion) => Ok(Deletion::Changed),
-                Err(Error::NoAuth) => Err(ReadFailure::Refused(rights::to_delete(&path))),
+                Err(Error::NoAuth) => Err(Failure::Refused(rights::to_delete(&path))),
                 Err(error) => Err(read_failure(&path, &error)),
             }
         })
     }
 
-    fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, ReadFailure>> {
+    fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, Failure>> {
         let Connection { client, watches, .. } = self.connection.clone();
         self.connection.serving.see_through(Box::pin(async move {
             let path = join(&directory, &name);
@@ -365,10 +367,10 @@ impl Drop for ZooKeeper {
 }
 
 /// Returns what an error means for writes that may have been done.
-fn unwritten(error: &Error) -> WriteFailure {
+fn unwritten(error: &Error) -> Failure {
     match outcome(error) {
-        Outcome::SessionOver => WriteFailure::SessionOver,
-        _ => WriteFailure::Unknown,
+        Outcome::SessionOver => Failure::SessionOver,
+        _ => Failure::Unknown,
     }
 }
 

@@ -11,6 +11,7 @@
 use super::Lock;
 use crate::attempt::local_queue::{Answer, Ticket};
 use crate::base::error::{Error, ErrorKind};
+use crate::base::failure::Failure;
 use crate::base::leaving::Leaving;
 use crate::base::owner::Owner;
 use crate::base::platform::random_bits;
@@ -23,7 +24,6 @@ use crate::machine::queue::is_taken;
 use crate::session::ask::{ask_for_ever, silence};
 use crate::session::pool::Pool;
 use crate::session::session::Session;
-use crate::zookeeper::ensemble::ReadFailure;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -266,17 +266,17 @@ fn is_busy<'a>(claim: &Claim, listed: &mut impl Iterator<Item = &'a Outcome>) ->
     is_queued || !has_permits
 }
 
-async fn look(session: Arc<Session>, flight: Vec<Operation>) -> Result<Vec<Outcome>, ReadFailure> {
+async fn look(session: Arc<Session>, flight: Vec<Operation>) -> Result<Vec<Outcome>, Failure> {
     let looking = session.look_for_orphans(&flight);
     let landing = session.clone().send(flight).await;
     if let Some(looking) = looking {
         looking.heal(&landing.outcomes);
     }
     if landing.outcomes.contains(&Outcome::SessionOver) {
-        return Err(ReadFailure::SessionOver);
+        return Err(Failure::SessionOver);
     }
     if landing.outcomes.contains(&Outcome::Unknown) {
-        return Err(ReadFailure::Unknown);
+        return Err(Failure::Unknown);
     }
     Ok(landing.outcomes)
 }

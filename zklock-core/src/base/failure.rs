@@ -1,0 +1,29 @@
+//! Why a request did not work. This is for the code of this crate; users get an
+//! [`Error`](crate::base::error::Error).
+
+use crate::base::error::Conflict;
+
+/// What did not work, by what the one who gets it can do. It displays the problem, for a message or a log.
+///
+/// No function fails in all of these ways. A match names those that its caller acts upon. Its last arm takes the cautious view
+/// of the others: try again, the write may have been done, the session may live on.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The same request would be refused again, until somebody changes a password, rights or a setup: report the reason.
+    #[error("{0}")]
+    Refused(String),
+    /// The connection broke, or no reply came in time: ask again. A write may have been done, so find out, or report that it
+    /// is uncertain.
+    #[error("the reply was lost")]
+    Unknown,
+    /// The servers have said that the session is over: its nodes are gone, so go on in the next session.
+    #[error("the session is over")]
+    SessionOver,
+    /// A node that guards writes is gone, so nothing was written: its owner neither holds nor waits any more.
+    #[error("a node that guards the writes is gone")]
+    GuardGone,
+    /// One of several writes could not be done, so nothing was written: report which one and why, or see whether its node is
+    /// already as it should be.
+    #[error("{problem}")]
+    Conflict { at: Conflict, problem: String },
+}
