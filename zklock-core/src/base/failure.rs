@@ -1,4 +1,4 @@
-//! Why a request did not work. This is for the code of this crate; users get an
+//! Why a request, a connection or a login did not work. This is for the code of this crate; users get an
 //! [`Error`](crate::base::error::Error).
 
 use crate::base::error::Conflict;
@@ -9,7 +9,15 @@ use crate::base::error::Conflict;
 /// of the others: try again, the write may have been done, the session may live on.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The same request would be refused again, until somebody changes a password, rights or a setup: report the reason.
+    /// The problem may pass, and other servers may not have it: pause, then try the next server.
+    #[error("{0}")]
+    TryAgain(String),
+    /// As before, and the server sent something that was not passed on to the client library: keep the reason for those who
+    /// ask why no session is open.
+    #[error("{server} {why}")]
+    NotZooKeeper { server: String, why: String },
+    /// The same request would be refused again, until somebody changes a password, rights or a setup: report the reason. A
+    /// login is first tried at all servers, because some may know a new password before others.
     #[error("{0}")]
     Refused(String),
     /// The connection broke, or no reply came in time: ask again. A write may have been done, so find out, or report that it
@@ -19,6 +27,9 @@ pub(crate) enum Failure {
     /// The servers have said that the session is over: its nodes are gone, so go on in the next session.
     #[error("the session is over")]
     SessionOver,
+    /// The session cannot be taken up again, though it may live on at the servers: stop trying.
+    #[error("{0}")]
+    GivenUp(String),
     /// A node that guards writes is gone, so nothing was written: its owner neither holds nor waits any more.
     #[error("a node that guards the writes is gone")]
     GuardGone,

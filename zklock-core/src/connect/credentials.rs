@@ -6,7 +6,7 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::files::{self, Reads};
 use crate::base::parts::Parts;
 #[cfg(feature = "kerberos")]
-use crate::connect::kerberos::{Kerberos, NoTicket};
+use crate::connect::kerberos::Kerberos;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -456,7 +456,7 @@ pub(crate) async fn current(credentials: &[Credentials]) -> Result<Logins, Strin
 pub(crate) async fn no_ticket(all: &[Credentials], host: &str, bound: std::time::Duration) -> Option<String> {
     let kerberos = all.iter().find_map(Credentials::by_kerberos)?;
     let fetched = kerberos.clone().fetch_ticket(kerberos.host(host), bound).await;
-    fetched.err().map(|(NoTicket::Yet(why) | NoTicket::Refused(why))| why)
+    fetched.err().map(|failure| failure.to_string())
 }
 
 fn invalid(what: &str, problem: &str) -> Error {

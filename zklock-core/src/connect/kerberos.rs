@@ -6,6 +6,7 @@
 
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
+use crate::base::failure::Failure;
 use libgssapi::context::{ClientCtx, CtxFlags, SecurityContext};
 use libgssapi::credential::{Cred, CredUsage};
 use libgssapi::error::{Error as GssError, MajorFlags};
@@ -40,13 +41,6 @@ pub(crate) struct Kerberos {
     threads: AtomicUsize,
 }
 
-/// Why there is no ticket.
-pub(crate) enum NoTicket {
-    /// It may be tried again.
-    Yet(String),
-    Refused(String),
-}
-
 impl Kerberos {
     pub(crate) fn new(service: &str, host: Option<&str>) -> Result<Self, Error> {
         for (what, name) in [("service", service), ("host", host.unwrap_or("host"))] {
@@ -77,9 +71,9 @@ impl Kerberos {
     }
 
     /// Makes sure that the cache has a ticket for the service.
-    pub(crate) async fn fetch_ticket(self: Arc<Self>, host: &str, bound: Duration) -> Result<(), NoTicket> {
+    pub(crate) async fn fetch_ticket(self: Arc<Self>, host: &str, bound: Duration) -> Result<(), Failure> {
         let target = format!("{}@{host}", self.service);
-        let silent = || NoTicket::Yet(no_kdc(&target, "no answer in time"));
+        let silent = || Failure::TryAgain(no_kdc(&target, "no answer in time"));
         // A forked child has inherited the count, but none of the threads.
         let counts = usize::from(self.process == std::process::id());
         if self.threads.fetch_add(counts, Ordering::Relaxed) >= MOST_THREADS && counts > 0 {
@@ -96,7 +90,7 @@ impl Kerberos {
         };
         if let Err(error) = thread::Builder::new().name("zklock-kerberos".into()).spawn(ask) {
             self.threads.fetch_sub(counts, Ordering::Relaxed);
-            return Err(NoTicket::Yet(format!("Kerberos: no thread can be started: {error}")));
+            return Err(Failure::TryAgain(format!("Kerberos: no thread can be started: {error}")));
         }
         match clock::timeout(bound, receiver).await {
             Ok(Ok(asked)) => asked,
@@ -112,10 +106,10 @@ impl fmt::Display for Kerberos {
     }
 }
 
-fn ask_for(target: &str) -> Result<(), NoTicket> {
+fn ask_for(target: &str) -> Result<(), Failure> {
     let flags = ask(target).map_err(|error| refusal(target, error))?;
     if flags.contains(CtxFlags::GSS_C_DELEG_FLAG) {
-        return Err(NoTicket::Refused(
+        return Err(Failure::Refused(
             "Kerberos: the client's ticket is forwardable, and the login would hand it to the servers, who could use it in the \
              client's name: get one that is not (kinit -F), or put enforce_ok_as_delegate = true into krb5.conf"
                 .to_owned(),
@@ -139,7 +133,7 @@ fn ask(target: &str) -> Result<CtxFlags, GssError> {
     login.flags()
 }
 
-fn refusal(target: &str, error: GssError) -> NoTicket {
+fn refusal(target: &str, error: GssError) -> Failure {
     let all = error.to_string();
     // Kerberos' own message follows the text that GSSAPI adds to every error.
     let words = all.split_once(" (").and_then(|(_, words)| words.strip_suffix(')')).unwrap_or(&all);
@@ -151,7 +145,7 @@ fn refusal(target: &str, error: GssError) -> NoTicket {
         || is(MajorFlags::GSS_S_CREDENTIALS_EXPIRED)
         || is(MajorFlags::GSS_S_CONTEXT_EXPIRED);
     let (words, advice) = match code {
-        code::KDC_UNREACHABLE => return NoTicket::Yet(no_kdc(target, words)),
+        code::KDC_UNREACHABLE => return Failure::TryAgain(no_kdc(target, words)),
         code::SERVICE_UNKNOWN => {
             (words, "give the service and the host as they are in the principal of the servers' JAAS file")
         }
@@ -162,7 +156,7 @@ fn refusal(target: &str, error: GssError) -> NoTicket {
         _ if is(MajorFlags::GSS_S_NO_CRED) => (words, GET_ONE),
         _ => (words, "see klist for the ticket, krb5.conf for the realm, and the clocks"),
     };
-    NoTicket::Refused(format!("Kerberos issued no ticket for {target} ({words}): {advice}"))
+    Failure::Refused(format!("Kerberos issued no ticket for {target} ({words}): {advice}"))
 }
 
 const GET_ONE: &str =

@@ -2,6 +2,7 @@
 
 use crate::base::clock;
 use crate::base::error::LossReason;
+use crate::base::failure::Failure;
 use crate::base::platform;
 use crate::base::stats::Counters;
 use crate::connect::options::ClientOptions;
@@ -12,7 +13,7 @@ use crate::session::refusals::Refusals;
 use crate::session::session::{Link, Session};
 use crate::session::slot::{Slot, SlotState};
 use crate::session::tie::{GOOD_BYE, Tie};
-use crate::zookeeper::connecting::{self, NotOpened, Opened};
+use crate::zookeeper::connecting::{self, Opened};
 use crate::zookeeper::zookeeper::ZooKeeper;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +88,7 @@ impl SessionKeeper {
                         return;
                     }
                 }
-                Err(NotOpened::Refused(why)) => {
+                Err(Failure::Refused(why)) => {
                     // Later, the credentials may be about to change.
                     if refusals.count_one() && self.counters.sessions() == 0 {
                         self.slot.state.send_replace(SlotState::Refused(why.into()));
@@ -95,14 +96,12 @@ impl SessionKeeper {
                     }
                     self.pause(&mut pause, why, &mut closing).await;
                 }
-                Err(NotOpened::NotZooKeeper { server, why }) => {
+                Err(failure) => {
                     refusals = Refusals::of(&self.options);
-                    let problem = format!("{server} {why}");
-                    self.slot.is_not_zookeeper(server, why);
-                    self.pause(&mut pause, problem, &mut closing).await;
-                }
-                Err(NotOpened::Yet(problem)) => {
-                    refusals = Refusals::of(&self.options);
+                    let problem = failure.to_string();
+                    if let Failure::NotZooKeeper { server, why } = failure {
+                        self.slot.is_not_zookeeper(server, why);
+                    }
                     self.pause(&mut pause, problem, &mut closing).await;
                 }
             }
@@ -110,9 +109,9 @@ impl SessionKeeper {
     }
 
     /// Opens a session; `None` if the chroot does not exist.
-    async fn open(&self, turn: usize) -> Result<Option<Opened>, NotOpened> {
+    async fn open(&self, turn: usize) -> Result<Option<Opened>, Failure> {
         let bound = clock::timeout(self.options.session_timeout, connecting::open(&self.options, turn));
-        let opened = bound.await.map_err(|_| NotOpened::Yet("no server answers in time".to_owned()))??;
+        let opened = bound.await.map_err(|_| Failure::TryAgain("no server answers in time".to_owned()))??;
         if self.options.hosts.chroot.is_empty() {
             return Ok(Some(opened));
         }
@@ -126,9 +125,9 @@ impl SessionKeeper {
         }
         match clock::timeout(opened.timeout / 2, opened.ensemble.create_root()).await {
             Ok(Ok(true)) => Ok(Some(opened)),
-            Ok(Err(why)) => Err(NotOpened::Refused(why)),
+            Ok(Err(why)) => Err(Failure::Refused(why)),
             Ok(Ok(false)) | Err(_) => {
-                Err(NotOpened::Yet("no server has confirmed that it created the chroot".to_owned()))
+                Err(Failure::TryAgain("no server has confirmed that it created the chroot".to_owned()))
             }
         }
     }

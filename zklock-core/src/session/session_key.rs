@@ -5,10 +5,11 @@
 
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
+use crate::base::failure::Failure;
 use crate::base::platform;
 use crate::connect::options::ClientOptions;
 use crate::machine::Moment;
-use crate::zookeeper::connecting::{self, NotAttached};
+use crate::zookeeper::connecting;
 use crate::zookeeper::password;
 use crate::zookeeper::serving::End;
 use std::fmt;
@@ -207,14 +208,14 @@ impl SessionKey {
                 Err(late) => Err(late),
             };
             let over = if is_ending { SessionEnd::Ended } else { SessionEnd::WasOver };
-            let is_refused = matches!(tried, Ok(Err(NotAttached::Refused(_)) | Ok(End::Refused)));
+            let is_refused = matches!(tried, Ok(Err(Failure::Refused(_)) | Ok(End::Refused)));
             match tried {
                 Ok(Ok(End::Closed)) => return Ok(SessionEnd::Ended),
-                Ok(Ok(End::SessionOver) | Err(NotAttached::SessionOver)) => return Ok(over),
+                Ok(Ok(End::SessionOver) | Err(Failure::SessionOver)) => return Ok(over),
                 Ok(Ok(End::Lost)) => "the server hangs up".clone_into(problem),
                 Ok(Ok(End::Refused)) => "the servers refuse the login".clone_into(problem),
-                Ok(Err(NotAttached::GivenUp(why))) => return Err(refused(&why)),
-                Ok(Err(NotAttached::Refused(why) | NotAttached::Yet(why))) => *problem = why,
+                Ok(Err(Failure::GivenUp(why))) => return Err(refused(&why)),
+                Ok(Err(failure)) => *problem = failure.to_string(),
                 Err(_) => "no server answers in time".clone_into(problem),
             }
             refusals = if is_refused { refusals + 1 } else { 0 };

@@ -4,12 +4,13 @@
 //! server grants it or says that the session is over. The library would wait longer each time, without limit.
 
 use crate::base::clock;
+use crate::base::failure::Failure;
 use crate::base::platform;
 use crate::connect::options::ClientOptions;
 use crate::session::nodes::Nodes;
 use crate::session::refusals::Refusals;
 use crate::session::session::Session;
-use crate::zookeeper::connecting::{self, Attached, NotAttached};
+use crate::zookeeper::connecting::{self, Attached};
 use crate::zookeeper::ensemble::{Ensemble, Pending};
 use crate::zookeeper::servers::SessionInfo;
 use crate::zookeeper::serving::End;
@@ -150,13 +151,13 @@ async fn attached(
                 tracing::info!(session = format_args!("{:#x}", session.id()), ?timeout, "connected again");
                 return Ok(ensemble);
             }
-            Ok(Err(NotAttached::SessionOver)) => return Err(Nodes::Gone),
-            Ok(Err(NotAttached::GivenUp(problem))) => {
+            Ok(Err(Failure::SessionOver)) => return Err(Nodes::Gone),
+            Ok(Err(Failure::GivenUp(problem))) => {
                 tracing::warn!(problem, "the session is given up");
                 session.set_trouble(Some(problem));
                 return Err(Nodes::Left);
             }
-            Ok(Err(NotAttached::Refused(problem))) => {
+            Ok(Err(Failure::Refused(problem))) => {
                 tracing::warn!(problem, "the connection is refused");
                 if refusals.count_one() {
                     session.set_trouble(Some(problem));
@@ -164,9 +165,9 @@ async fn attached(
                 }
                 problem
             }
-            Ok(Err(NotAttached::Yet(problem))) => {
+            Ok(Err(failure)) => {
                 refusals = Refusals::of(&options);
-                problem
+                failure.to_string()
             }
             Err(_) => {
                 refusals = Refusals::of(&options);
@@ -190,7 +191,7 @@ async fn attach(
     session: &Session,
     info: SessionInfo,
     turn: usize,
-) -> Result<Attached, NotAttached> {
+) -> Result<Attached, Failure> {
     let reached = connecting::reach(options, info, turn).await?;
     let asked = clock::now();
     session.ask();

@@ -2,14 +2,15 @@
 
 use super::connection::Connection;
 use super::encryption;
-use super::login::{NoLogin, has_sasl, logging_in, not_let_in, not_logged_in};
+use super::login::{has_sasl, logging_in, not_let_in, not_logged_in};
 use super::rights::NodeList;
 use super::servers::{Servers, SessionInfo};
 use super::serving::Serving;
 use super::silence::Watches;
-use super::spawning::{Failed, Spawned, spawning, unexpected};
+use super::spawning::{Spawned, spawning, unexpected};
 use super::zookeeper::ZooKeeper;
 use crate::base::clock;
+use crate::base::failure::Failure;
 use crate::base::sockets;
 use crate::connect::level::{ServerLevel, refuses_in_silence};
 use crate::connect::options::{ClientOptions, SHORTEST_SESSION_TIMEOUT};
@@ -41,16 +42,6 @@ pub(crate) struct Opened {
     pub(crate) timeout: Duration,
 }
 
-/// Why no session could be opened.
-pub(crate) enum NotOpened {
-    /// It may be tried again.
-    Yet(String),
-    /// The servers do not let the client in, or it has nothing to log in with.
-    Refused(String),
-    /// This server sent something that was not passed on to the library, for this reason.
-    NotZooKeeper { server: String, why: String },
-}
-
 /// A new connection of a session.
 pub(crate) struct Attached {
     pub(crate) ensemble: ZooKeeper,
@@ -58,54 +49,32 @@ pub(crate) struct Attached {
     pub(crate) sent: Moment,
 }
 
-/// Why no connection could be attached.
-pub(crate) enum NotAttached {
-    /// It may be tried again.
-    Yet(String),
-    /// The server refuses the login.
-    Refused(String),
-    /// The session cannot be taken up again, though it may live on at the servers.
-    GivenUp(String),
-    /// The server has said that the session is over.
-    SessionOver,
-}
-
 /// Opens a session. The host at `turn` is tried first. Gives up after one session timeout.
 ///
 /// The library by itself would try one host after the other, for longer and longer, and not say when it asked for the session
 /// that it gets. A lease that is counted from too early is over before the next can be proven.
-pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened, NotOpened> {
-    let (host, stream) = accepting(&options.hosts, turn).await.map_err(NotOpened::Yet)?;
+pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened, Failure> {
+    let (host, stream) = accepting(&options.hosts, turn).await.map_err(Failure::TryAgain)?;
     let answer = asked_for_version(options, stream).await;
     let servers = Servers::new(options.server_level, ServerLevel::of_answer(&answer));
     servers.ask(host.clone());
-    let connector = logging_in(options, &host).await.map_err(|why| match why {
-        NoLogin::Yet(why) => NotOpened::Yet(why),
-        NoLogin::Refused(why) => NotOpened::Refused(why),
-    })?;
-    let connector = encryption::with_tls(options, connector).await.map_err(NotOpened::Refused)?;
+    let connector = logging_in(options, &host).await?;
+    let connector = encryption::with_tls(options, connector).await.map_err(Failure::Refused)?;
     let connector = connector.with_session_timeout(options.session_timeout);
     let asked = clock::now();
-    let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers).await.map_err(
-        |error| match error {
-            Failed::Breach(breach) => NotOpened::NotZooKeeper {
-                server: without_chroot(options, &host).to_owned(),
-                why: not_zookeeper(breach),
-            },
-            Failed::Library(Error::NoHosts) if refuses_in_silence(&answer) && has_sasl(options) => {
-                NotOpened::Refused(not_let_in(options))
-            }
-            Failed::Library(Error::NoHosts) => NotOpened::Yet(hangs_up(&host)),
-            Failed::Library(Error::AuthFailed) => NotOpened::Refused(not_let_in(options)),
-            Failed::Library(error) => NotOpened::Yet(fails(without_chroot(options, &host), &error)),
-        },
-    )?;
+    let failed = |error| match error {
+        Error::NoHosts if refuses_in_silence(&answer) && has_sasl(options) => {
+            Failure::Refused(not_let_in(options))
+        }
+        error => not_connected(options, &host, &error),
+    };
+    let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers, failed).await?;
     if !ensemble.is_logged_in(options, true).await {
-        return Err(NotOpened::Refused(not_logged_in(options, &host)));
+        return Err(Failure::Refused(not_logged_in(options, &host)));
     }
     let client = &ensemble.connection.client;
     if let Some(problem) = absurd(client.session_timeout(), options.session_timeout) {
-        return Err(NotOpened::Yet(problem));
+        return Err(Failure::TryAgain(problem));
     }
     Ok(Opened { session: client.session_id().0, timeout: client.session_timeout(), ensemble, asked })
 }
@@ -119,15 +88,14 @@ pub(crate) async fn reach(
     options: &ClientOptions,
     info: SessionInfo,
     turn: usize,
-) -> Result<Reached<'_>, NotAttached> {
+) -> Result<Reached<'_>, Failure> {
     // A server that receives nothing can grant nothing. So first make certain that one is there.
     let asking = info.servers.asking(&options.hosts);
-    let (host, _) = accepting(&asking.hosts, turn).await.map_err(NotAttached::Yet)?;
+    let (host, _) = accepting(&asking.hosts, turn).await.map_err(Failure::TryAgain)?;
     asking.choose(&host);
-    let connector = logging_in(options, &host).await.map_err(|why| match why {
-        NoLogin::Yet(why) | NoLogin::Refused(why) => NotAttached::Yet(why),
-    })?;
-    let connector = encryption::with_tls(options, connector).await.map_err(NotAttached::Yet)?;
+    let connector =
+        logging_in(options, &host).await.map_err(|failure| Failure::TryAgain(failure.to_string()))?;
+    let connector = encryption::with_tls(options, connector).await.map_err(Failure::TryAgain)?;
     Ok(Reached { options, host, connector, info })
 }
 
@@ -142,16 +110,15 @@ pub(crate) struct Reached<'a> {
 impl<'a> Reached<'a> {
     /// Asks for the session, and for the timeout that is in force. With a longer one, a crash would keep locks for longer, and
     /// no hold would be valid for longer. The session has to know before this that a server may be asked for it.
-    pub(crate) async fn connect(self, timeout: Duration) -> Result<Granted<'a>, NotAttached> {
+    pub(crate) async fn connect(self, timeout: Duration) -> Result<Granted<'a>, Failure> {
         let Self { options, host, connector, info: SessionInfo { library, servers } } = self;
         let number = library.id();
         let connector = connector.with_session(library).with_session_timeout(timeout);
-        let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers)
-            .await
-            .map_err(|failed| not_attached(options, &host, failed))?;
+        let failed = |error| not_attached(options, &host, &error);
+        let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers, failed).await?;
         if ensemble.connection.client.session_id() != number {
             // ClickHouse Keeper never takes a session up again. The other session is closed when `ensemble` is dropped.
-            return Err(NotAttached::GivenUp(ANOTHER_SESSION.to_owned()));
+            return Err(Failure::GivenUp(ANOTHER_SESSION.to_owned()));
         }
         // Given up even if this is dropped before it is proven.
         let unless_answered = GivenUp(Some(ensemble.connection.serving.clone()));
@@ -159,7 +126,7 @@ impl<'a> Reached<'a> {
         if let Some(problem) = absurd(granted, timeout) {
             // With so short a timeout, the servers may give the session's locks to others soon.
             let is_short = granted < SHORTEST_SESSION_TIMEOUT;
-            return Err(if is_short { NotAttached::GivenUp(problem) } else { NotAttached::Yet(problem) });
+            return Err(if is_short { Failure::GivenUp(problem) } else { Failure::TryAgain(problem) });
         }
         Ok(Granted { unless_answered, options, host, timeout: granted, ensemble })
     }
@@ -184,16 +151,16 @@ impl Granted<'_> {
 
     /// The last step: the quorum has answered, and the client is logged in. The session has to know before this what was
     /// granted.
-    pub(crate) async fn prove(mut self) -> Result<Attached, NotAttached> {
+    pub(crate) async fn prove(mut self) -> Result<Attached, Failure> {
         let (options, ensemble) = (self.options, &self.ensemble);
         let sent = clock::now();
         let (is_answered, is_logged_in) =
             tokio::join!(ensemble.barrier(), ensemble.is_logged_in(options, false));
         if !is_logged_in {
-            return Err(NotAttached::Refused(not_logged_in(options, &self.host)));
+            return Err(Failure::Refused(not_logged_in(options, &self.host)));
         }
         if !is_answered {
-            return Err(NotAttached::Yet("the quorum does not answer".to_owned()));
+            return Err(Failure::TryAgain("the quorum does not answer".to_owned()));
         }
         self.unless_answered.0 = None;
         Ok(Attached { ensemble: self.ensemble, sent })
@@ -210,35 +177,36 @@ pub(crate) async fn take(
     info: SessionInfo,
     timeout: Duration,
     turn: usize,
-) -> Result<ZooKeeper, NotAttached> {
+) -> Result<ZooKeeper, Failure> {
     let SessionInfo { library, servers } = info;
     let number = library.id();
-    let (host, _) = accepting(&options.hosts, turn).await.map_err(NotAttached::Yet)?;
-    let connector = logging_in(options, &host).await.map_err(|why| match why {
-        NoLogin::Yet(why) => NotAttached::Yet(why),
-        NoLogin::Refused(why) => NotAttached::Refused(why),
-    })?;
-    let connector = encryption::with_tls(options, connector).await.map_err(NotAttached::Refused)?;
+    let (host, _) = accepting(&options.hosts, turn).await.map_err(Failure::TryAgain)?;
+    let connector = logging_in(options, &host).await?;
+    let connector = encryption::with_tls(options, connector).await.map_err(Failure::Refused)?;
     // If it gets no further than this, the session is over no later than it would be by itself.
     let connector = connector.with_session(library).with_session_timeout(timeout);
-    let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers)
-        .await
-        .map_err(|failed| not_attached(options, &host, failed))?;
+    let failed = |error| not_attached(options, &host, &error);
+    let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers, failed).await?;
     if ensemble.connection.client.session_id() != number {
-        return Err(NotAttached::GivenUp(ANOTHER_SESSION.to_owned()));
+        return Err(Failure::GivenUp(ANOTHER_SESSION.to_owned()));
     }
     Ok(ensemble)
 }
 
-fn not_attached(options: &ClientOptions, host: &str, failed: Failed) -> NotAttached {
-    match failed {
-        Failed::Breach(breach) => {
-            NotAttached::Yet(format!("{} {}", without_chroot(options, host), not_zookeeper(breach)))
-        }
-        Failed::Library(Error::SessionExpired) => NotAttached::SessionOver,
-        Failed::Library(Error::AuthFailed) => NotAttached::Refused(not_let_in(options)),
-        Failed::Library(Error::NoHosts) => NotAttached::Yet(hangs_up(host)),
-        Failed::Library(error) => NotAttached::Yet(fails(without_chroot(options, host), &error)),
+/// Returns what an error of the library means for a session that it was asked to take up again.
+fn not_attached(options: &ClientOptions, host: &str, error: &Error) -> Failure {
+    match error {
+        Error::SessionExpired => Failure::SessionOver,
+        error => not_connected(options, host, error),
+    }
+}
+
+/// Returns what an error of the library means, whatever it was asked for.
+fn not_connected(options: &ClientOptions, host: &str, error: &Error) -> Failure {
+    match error {
+        Error::AuthFailed => Failure::Refused(not_let_in(options)),
+        Error::NoHosts => Failure::TryAgain(hangs_up(host)),
+        error => Failure::TryAgain(fails(without_chroot(options, host), error)),
     }
 }
 
@@ -352,20 +320,30 @@ async fn accepting(hosts: &Hosts, turn: usize) -> Result<(String, TcpStream), St
     }
 }
 
+/// Connects to this host. `failed` says what an error of the library means.
 async fn connect(
     options: &ClientOptions,
     mut connector: Connector,
-    hosts: &str,
+    host: &str,
     servers: Servers,
-) -> Result<ZooKeeper, Failed> {
+    failed: impl Fn(Error) -> Failure,
+) -> Result<ZooKeeper, Failure> {
     let level = servers.level();
     if level == ServerLevel::V3_4 {
         connector = connector.with_server_version(3, 4, 0);
     }
     let spawned = Spawned::default();
-    let client = Arc::new(spawning(&spawned, encryption::connect(options, connector, hosts)).await?);
+    let connected = spawning(&spawned, encryption::connect(options, connector, host)).await;
+    let client = Arc::new(connected.map_err(|error| match (&error, spawned.breach()) {
+        // The library has lost its connection to the only host that it was given.
+        (Error::NoHosts, Some(breach)) => Failure::NotZooKeeper {
+            server: without_chroot(options, host).to_owned(),
+            why: not_zookeeper(breach),
+        },
+        _ => failed(error),
+    })?);
     let task = spawned.take();
-    let library = task.ok_or_else(|| unexpected("no task serves the connection"))?;
+    let library = task.ok_or_else(|| failed(unexpected("no task serves the connection")))?;
     let serving = Serving::start(&client, library, level);
     let access = NodeList::of(&options.access);
     let watches = Watches::of(serving.clone());

@@ -3,32 +3,20 @@
 //! A server that refuses a login closes the connection. But a server that is not set up for SASL sends an empty answer, which
 //! the library takes for the end of the login, and the client has no identity. So the server is asked.
 
+use crate::base::failure::Failure;
 use crate::connect::credentials::{self, Credentials, Logins};
-#[cfg(feature = "kerberos")]
-use crate::connect::kerberos::NoTicket;
 use crate::connect::options::ClientOptions;
 #[cfg(feature = "tls")]
 use crate::connect::tls::Tls;
 use zookeeper_client::{Client, Connector, SaslOptions};
-
-/// Why a client has nothing to log in with.
-pub(super) enum NoLogin {
-    /// It may have something later.
-    #[cfg_attr(
-        not(feature = "kerberos"),
-        expect(dead_code, reason = "only Kerberos' servers may be asked again")
-    )]
-    Yet(String),
-    Refused(String),
-}
 
 /// A connector to this host with the current credentials, or why they cannot be had.
 #[cfg_attr(
     not(feature = "kerberos"),
     expect(unused_variables, reason = "only Kerberos has to know the host")
 )]
-pub(super) async fn logging_in(options: &ClientOptions, host: &str) -> Result<Connector, NoLogin> {
-    let logins = credentials::current(&options.credentials).await.map_err(NoLogin::Refused)?;
+pub(super) async fn logging_in(options: &ClientOptions, host: &str) -> Result<Connector, Failure> {
+    let logins = credentials::current(&options.credentials).await.map_err(Failure::Refused)?;
     let Logins { digests, sasl, .. } = logins;
     let mut connector = Client::connector();
     #[cfg(feature = "kerberos")]
@@ -37,10 +25,7 @@ pub(super) async fn logging_in(options: &ClientOptions, host: &str) -> Result<Co
         let login = SaslOptions::gssapi().with_username(kerberos.service.clone()).with_hostname(host.clone());
         connector = connector.with_sasl(login);
         let bound = options.session_timeout.min(options.connect_timeout) / 2;
-        kerberos.fetch_ticket(&host, bound).await.map_err(|why| match why {
-            NoTicket::Yet(why) => NoLogin::Yet(why),
-            NoTicket::Refused(why) => NoLogin::Refused(why),
-        })?;
+        kerberos.fetch_ticket(&host, bound).await?;
     }
     if let Some(login) = sasl {
         connector = connector
