@@ -55,12 +55,15 @@ pub(crate) struct Attached {
 /// that it gets. A lease that is counted from too early is over before the next can be proven.
 pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened, Failure> {
     let (host, stream) = accepting(&options.hosts, turn).await.map_err(Failure::TryAgain)?;
+    // The version comes first, because it decides how the library may speak to the server, and what its silence means.
     let answer = asked_for_version(options, stream).await;
     let servers = Servers::new(options.server_level, ServerLevel::of_answer(&answer));
     servers.ask(host.clone());
     let connector = logging_in(options, &host).await?;
     let connector = encryption::with_tls(options, connector).await.map_err(Failure::Refused)?;
     let connector = connector.with_session_timeout(options.session_timeout);
+    // The lease is counted from here. So what takes time and is not part of the request, such as to read files or to get a
+    // ticket, is done by now. The request itself must come later, or the lease would be too long.
     let asked = clock::now();
     let failed = |error| match error {
         Error::NoHosts if refuses_in_silence(&answer) && has_sasl(options) => {
@@ -69,6 +72,8 @@ pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened,
         error => not_connected(options, &host, &error),
     };
     let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers, failed).await?;
+    // It takes a session to ask this, and nobody may use the session before the answer, because the server may have let the
+    // client in as nobody. On an error, dropping `ensemble` closes the session.
     if !ensemble.is_logged_in(options, true).await {
         return Err(Failure::Refused(not_logged_in(options, &host)));
     }
@@ -92,7 +97,11 @@ pub(crate) async fn reach(
     // A server that receives nothing can grant nothing. So first make certain that one is there.
     let asking = info.servers.asking(&options.hosts);
     let (host, _) = accepting(&asking.hosts, turn).await.map_err(Failure::TryAgain)?;
+    // From here on only this host counts as asked, even if a later step fails, so the next try begins with the others.
     asking.choose(&host);
+    // A ticket can take long to get. So the login is prepared before the session is told that a server is asked for it: from then
+    // on, what the earlier connection has shown no longer counts. If this fails, no server has refused anything, so the session
+    // is not given up for it.
     let connector =
         logging_in(options, &host).await.map_err(|failure| Failure::TryAgain(failure.to_string()))?;
     let connector = encryption::with_tls(options, connector).await.map_err(Failure::TryAgain)?;
@@ -117,10 +126,11 @@ impl<'a> Reached<'a> {
         let failed = |error| not_attached(options, &host, &error);
         let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers, failed).await?;
         if ensemble.connection.client.session_id() != number {
-            // ClickHouse Keeper never takes a session up again. The other session is closed when `ensemble` is dropped.
+            // ClickHouse Keeper never takes a session up again. The other session is closed when `ensemble` is dropped. So
+            // this is checked before anything keeps it from being closed.
             return Err(Failure::GivenUp(ANOTHER_SESSION.to_owned()));
         }
-        // Given up even if this is dropped before it is proven.
+        // From here on it is our session, and a drop must not close it. So this comes before anything else can fail.
         let unless_answered = GivenUp(Some(ensemble.connection.serving.clone()));
         let granted = ensemble.connection.client.session_timeout();
         if let Some(problem) = absurd(granted, timeout) {
@@ -153,15 +163,19 @@ impl Granted<'_> {
     /// granted.
     pub(crate) async fn prove(mut self) -> Result<Attached, Failure> {
         let (options, ensemble) = (self.options, &self.ensemble);
+        // The lease is counted from before the write. Both questions are asked together, because no hold gets a new lease
+        // before this is done.
         let sent = clock::now();
         let (is_answered, is_logged_in) =
             tokio::join!(ensemble.barrier(), ensemble.is_logged_in(options, false));
+        // That the login is refused is certain, while the quorum's answer may only be late.
         if !is_logged_in {
             return Err(Failure::Refused(not_logged_in(options, &self.host)));
         }
         if !is_answered {
             return Err(Failure::TryAgain("the quorum does not answer".to_owned()));
         }
+        // Only now may a drop of the connection close the session again.
         self.unless_answered.0 = None;
         Ok(Attached { ensemble: self.ensemble, sent })
     }
@@ -342,6 +356,7 @@ async fn connect(
         },
         _ => failed(error),
     })?);
+    // Nothing has polled the task so far, so `Serving` sees every change of the connection's state.
     let task = spawned.take();
     let library = task.ok_or_else(|| failed(unexpected("no task serves the connection")))?;
     let serving = Serving::start(&client, library, level);

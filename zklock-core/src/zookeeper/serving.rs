@@ -84,6 +84,7 @@ impl Serving {
         };
         let (runtime, end) = (Handle::current(), watch::Sender::new(None));
         let serving = Arc::new(Self { level, runtime, served: Mutex::new(served), end });
+        // Made outside of the task, because a runtime that shuts down drops a task that it has never polled.
         let runs = Runs(serving.clone());
         tokio::spawn(async move { poll_fn(|context| runs.0.poll(context)).await });
         serving
@@ -97,6 +98,8 @@ impl Serving {
             tracing::info!(breach, "what the server sends is not ZooKeeper's protocol");
         }
         let is_done = polled.is_ready();
+        // The state is read after each poll, because the library must not be polled once more when the connection is broken: it
+        // would connect again.
         let end = match served.states.peek_state() {
             SessionState::SyncConnected if !is_done => {
                 served.waker = Some(context.waker().clone());
@@ -117,7 +120,8 @@ impl Serving {
     }
 
     fn finish(&self, mut served: MutexGuard<'_, Served>, end: End) {
-        // Before its client is dropped, which would close the session.
+        // The library goes first, because it would answer the drop of its client by closing the session, and the drop of a
+        // watch by a request to remove it.
         if served.library.take().is_some() {
             served.client = None;
             served.kept.clear();
@@ -125,6 +129,7 @@ impl Serving {
             if let Some(waker) = served.waker.take() {
                 waker.wake();
             }
+            // Told last, so that who hears of the end finds a connection that sends nothing more.
             drop(served);
             self.end.send_replace(Some(end));
         }
@@ -183,10 +188,12 @@ impl Serving {
     /// Takes a watch that nobody waits for any more. Unless it is kept here, the library removes it.
     fn dismiss(&self, node: (String, WatchKind), watcher: Pending<WatchedEvent>) {
         let mut served = lock_ignoring_poison(&self.served);
+        // Asked first, because a session that is about to be closed keeps all watches.
         if let Some(last) = &mut served.last {
             last.push(watcher);
         } else if (self.level == ServerLevel::V3_4 || node.1 == WatchKind::Own) && served.library.is_some() {
-            // None can fire meanwhile, because the library is not polled.
+            // Those that have fired go first. One for the same node would take the place of this one, which the library would
+            // then remove. None can fire meanwhile, because the library is not polled.
             let mut context = Context::from_waker(Waker::noop());
             served.kept.retain(|_, kept| kept.as_mut().poll(&mut context).is_pending());
             served.kept.entry(node).or_insert(watcher);
