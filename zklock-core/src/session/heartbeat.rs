@@ -20,10 +20,13 @@ type Watches = FuturesUnordered<Pending<(HoldId, WatchEvent)>>;
 /// Runs as long as it is polled.
 pub(crate) async fn run(session: Arc<Session>) -> Infallible {
     let (mut watches, mut beats, mut asking) = (Watches::new(), FuturesUnordered::new(), None);
+    // Subscribed to before the first look, so that no change after it is missed.
     let mut link = session.link();
     loop {
+        // Looked at again after each event, because any of them may have brought something forward.
         let due = session.look_after();
         if let Some(proof) = due.beat {
+            // It joins those under way, because leases could lapse if a beat waited for the late answer to the last one.
             let begun = clock::now();
             beats.push(session.clone().check(proof).map(move |(proof, check)| (begun, proof, check)));
         }
@@ -33,12 +36,13 @@ pub(crate) async fn run(session: Arc<Session>) -> Infallible {
         tokio::select! {
             Some((begun, proof, check)) = beats.next() => {
                 session.count_beat(begun, &check);
+                // The check names few nodes. It proves the others by the silence of their watches, so first look at those.
                 take_events(&session, &mut watches);
                 session.take_proof(&proof, &check);
             }
             looked = poll(&mut asking) => {
                 asking = None;
-                // Anything that the earlier connection left unsaid is not about these watches.
+                // First the events of earlier watches, because what an ended connection reports is not about these.
                 take_events(&session, &mut watches);
                 take_watches(&session, &mut watches, looked);
             }

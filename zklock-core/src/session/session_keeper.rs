@@ -35,10 +35,12 @@ pub(super) struct SessionKeeper {
 /// This runs even if its runtime is gone, and the keeper has never run.
 impl Drop for SessionKeeper {
     fn drop(&mut self) {
+        // Told first, so that nobody who is woken below waits for the next session.
         self.closing.send_replace(true);
         // Wakes everybody who waits for a session or for its end.
         if let SlotState::Open(session) = self.slot.state() {
             session.end(LossReason::ClientClosed);
+            // Only now, because the end leaves open what becomes of the nodes.
             session.set_nodes(Nodes::Left);
         }
         self.slot.state.send_if_modified(|state| {
@@ -48,6 +50,7 @@ impl Drop for SessionKeeper {
             }
             changes
         });
+        // Told last, because who waits for this may end the process.
         self.kept.send_replace(false);
     }
 }
@@ -59,6 +62,7 @@ impl SessionKeeper {
         let mut turn = platform::random_bits() as usize;
         let mut refusals = Refusals::of(&self.options);
         loop {
+            // Each try begins with the next host, so that one that does not work is not always the first.
             turn = turn.wrapping_add(1);
             let opened = tokio::select! {
                 biased;
@@ -97,8 +101,10 @@ impl SessionKeeper {
                     self.pause(&mut pause, why, &mut closing).await;
                 }
                 Err(failure) => {
+                    // Not all hosts refuse the client, so the count begins again.
                     refusals = Refusals::of(&self.options);
                     let problem = failure.to_string();
+                    // Noted before the pause, in which callers may give up and ask why.
                     if let Failure::NotZooKeeper { server, why } = failure {
                         self.slot.is_not_zookeeper(server, why);
                     }
@@ -134,6 +140,7 @@ impl SessionKeeper {
 
     async fn pause(&self, pause: &mut Duration, problem: String, closing: &mut watch::Receiver<bool>) {
         tracing::debug!(problem, "no session could be opened");
+        // Before the pause, so that a caller whose time runs out in it can say why.
         self.slot.state.send_replace(SlotState::Opening(Some(problem.into())));
         tokio::select! {
             _ = closing.wait_for(|closing| *closing) => {}
@@ -154,10 +161,14 @@ impl SessionKeeper {
         let mut link = session.link();
         let mut tie = Tie::of(connection);
         let mut nodes = Nodes::Left;
-        // The library closes the session when nothing has its client any more, not even a heartbeat on its way.
+        // The heart lives only in this block. The library closes the session when nothing has its client any more, not even a
+        // heartbeat on its way.
         let reason = {
             let mut heart = std::pin::pin!(heartbeat::run(session.clone()));
             let reason = loop {
+                // The order decides if several are ready. A client that is closed closes its session, whatever else has happened.
+                // The tie comes before the link, because it alone knows whether the nodes are gone. The heart comes last,
+                // because a beat is of use only if nothing above has happened.
                 tokio::select! {
                     biased;
                     _ = closing.wait_for(|closing| *closing) => break LossReason::ClientClosed,
@@ -178,11 +189,15 @@ impl SessionKeeper {
                     never = &mut heart => match never {},
                 }
             };
+            // The heart's watches are dropped next, and the library would send a request for each of them.
             tie.keep_watches();
             reason
         };
+        // The holders learn that their locks are lost before the servers give the locks to others.
         session.end(reason);
         tracing::info!(session = format_args!("{:#x}", session.id()), %reason, "session over");
+        // Callers must not wait for the farewell, which can take long: they are told now that the client is closed, or see that
+        // they wait for the next session.
         self.slot.state.send_if_modified(|state| {
             let closing = reason == LossReason::ClientClosed;
             *state = if closing { SlotState::Closed } else { SlotState::Opening(None) };
@@ -206,6 +221,7 @@ impl SessionKeeper {
                     () = closes => Nodes::Left,
                 }
             }
+            // The servers have ended the session, or it can get no connection, so there is nothing to close.
             _ => {
                 tie.give_up();
                 nodes
