@@ -1,9 +1,9 @@
 //! The members of double barriers in this process, by the names of their nodes.
 
 use crate::base::debt::Debt;
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::machine::protocol::Outcome;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// The members of one barrier.
 #[derive(Default)]

@@ -3,7 +3,7 @@
 use super::watch::Watch;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::stats::Stats;
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, MutexGuard, lock_ignoring_poison};
 use crate::base::wait::Wait;
 use crate::connect::options::ClientOptions;
 use crate::session::connection::{Connection, ConnectionState};
@@ -17,7 +17,7 @@ use crate::threads::wait::wait;
 use once_cell::race::OnceBox;
 use std::fmt;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;

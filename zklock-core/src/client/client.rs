@@ -5,7 +5,7 @@ use crate::attempt::members::Members;
 use crate::attempt::shared::Handle;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::stats::Stats;
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::client::barrier::Barrier;
 use crate::client::double_barrier::DoubleBarrier;
 use crate::client::lock::Lock;
@@ -25,7 +25,7 @@ use crate::session::session_key::SessionKey;
 use crate::session::slot::{Slot, SlotState};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::runtime;
 

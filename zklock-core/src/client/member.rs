@@ -4,7 +4,7 @@ use crate::attempt::shared::Handle;
 use crate::base::debt::Debt;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::leaving::Leaving;
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::base::wait::Wait;
 use crate::client::barrier::{failure, trouble};
 use crate::machine::protocol::Patience;
@@ -12,7 +12,7 @@ use crate::session::ask::silence;
 use crate::session::pool::Pool;
 use crate::session::session::{Link, Session};
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 

@@ -6,6 +6,7 @@ use crate::attempt::members::Members;
 use crate::attempt::shared::Handle;
 use crate::base::debt::Debt;
 use crate::base::error::{Error, ErrorKind, LossReason};
+use crate::base::sync::Mutex;
 use crate::connect::level::Newer;
 use crate::machine::drive::Machine;
 use crate::machine::member::{self, Answer};
@@ -13,7 +14,7 @@ use crate::machine::protocol::{Operation, Outcome, Patience, Refusal};
 use crate::session::session::Link;
 use crate::zookeeper::ensemble::text_of;
 use crate::zookeeper::node_data;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 pub(super) struct Membership {

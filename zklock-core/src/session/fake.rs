@@ -5,7 +5,7 @@ use crate::base::clock;
 use crate::base::failure::Failure;
 use crate::base::owner::Owner;
 use crate::base::sync::atomic::{AtomicBool, Ordering};
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::hold::grant::{Grant, Granter};
 use crate::hold::hold::Hold;
 use crate::hold::token::Token;
@@ -21,7 +21,7 @@ use crate::zookeeper::ensemble::{
     Watched, Write, either,
 };
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 use tokio::sync::{oneshot, watch};
 

@@ -1,10 +1,10 @@
 //! The place of a client's current session.
 
 use crate::base::error::{Error, ErrorKind};
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::session::session::Session;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tokio::sync::watch;
 
 /// The place for one session after the other.

@@ -13,13 +13,13 @@ use super::fork::Process;
 use super::park::Signal;
 use super::thread::start_thread;
 use crate::base::error::{Error, ErrorKind, LossReason};
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, lock_ignoring_poison};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 /// How often the program has closed our descriptors, in this process and in those from which it was forked.
 static CLOSED: AtomicU32 = AtomicU32::new(0);

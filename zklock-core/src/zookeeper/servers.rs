@@ -1,11 +1,11 @@
 //! The state that all connections of a session share: the level of its servers, and which of them were asked for it.
 
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::connect::level::ServerLevel;
 use crate::connect::path::{Hosts, written};
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// The information that is needed to attach another connection to a session.
 #[derive(Clone)]

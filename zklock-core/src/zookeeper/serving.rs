@@ -13,13 +13,13 @@
 //! When the session is about to be closed, no watch is removed on any connection, because each would cost a request.
 //! Neither is a holder's watch on its own node, which goes with the hold.
 
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, MutexGuard, lock_ignoring_poison};
 use crate::connect::level::ServerLevel;
 use crate::machine::protocol::WatchEvent;
 use crate::zookeeper::ensemble::Pending;
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use tokio::runtime::Handle;
 use tokio::sync::watch;

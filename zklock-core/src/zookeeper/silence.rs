@@ -19,13 +19,13 @@
 use super::doubts::{Answer, BYTES_AT_MOST, Doubts, Left};
 use super::serving::{Serving, WatchKind};
 use crate::base::clock;
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::machine::Moment;
 use crate::machine::protocol::WatchEvent;
 use crate::zookeeper::ensemble::Pending;
 use futures_util::FutureExt;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use zookeeper_client::OneshotWatcher;
 

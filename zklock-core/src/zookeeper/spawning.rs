@@ -1,12 +1,11 @@
 //! The library's futures, run so that they do no harm: the task that they spawn is caught, and so is a panic.
 
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::zookeeper::ensemble::Pending;
 use spawns_core::{Spawn, Task};
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::Mutex;
 use std::task::Poll;
 use zookeeper_client::Error;
 

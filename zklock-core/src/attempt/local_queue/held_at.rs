@@ -2,7 +2,7 @@
 
 use super::LocalQueue;
 use crate::base::owner::Owner;
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::hold::grant::Grant;
 use crate::machine::callers::held::{self, Holds};
 use crate::machine::callers::{Own, PlaceId};
@@ -10,7 +10,7 @@ use crate::machine::claim::Claim;
 use crate::machine::name::Role;
 use crate::machine::status::Status;
 use crate::session::session::{Holding, Told};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use tokio::sync::watch;
 
 /// What is held at one path. Its mutex may be locked inside of a queue's, and never around one.

@@ -6,7 +6,7 @@
 
 use super::{LocalQueue, Ticket};
 use crate::base::clock;
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::base::wait::{QUESTION, Wait};
 use crate::machine::Moment;
 use crate::machine::callers::{CallerId, PlaceId};
@@ -20,7 +20,7 @@ use crate::zookeeper::ensemble::Child;
 use crate::zookeeper::node_data;
 use std::convert::Infallible;
 use std::future::pending;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long an answer serves other callers that wait.

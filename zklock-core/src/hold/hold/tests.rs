@@ -1,6 +1,6 @@
 use super::*;
 use crate::base::clock::virtual_clock;
-use crate::base::sync::lock_ignoring_poison;
+use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::hold::grant::Granter;
 use crate::machine::callers::TurnId;
 use crate::machine::keeper::Keeper;
@@ -12,7 +12,7 @@ use crate::session::session::Session;
 use crate::session::slot::{Slot, SlotState};
 use futures_util::FutureExt;
 use std::future::ready;
-use std::sync::{Mutex, Weak};
+use std::sync::Weak;
 
 #[test]
 fn a_hold_is_lost_a_heartbeat_after_its_lease_has_lapsed() {
