@@ -69,3 +69,40 @@ impl Debt {
         Poll::Pending
     }
 }
+
+#[cfg(all(test, zklock_loom))]
+mod interleavings {
+    use super::*;
+    use crate::base::sync::{in_every_order, wait};
+    use loom::thread::spawn;
+    use std::future::poll_fn;
+
+    /// The caller goes away while the task cleans up.
+    #[test]
+    fn what_an_attempt_owes_is_settled_once() {
+        in_every_order(|| {
+            let counters = Arc::new(Counters::default());
+            let debt = Debt::new(&counters);
+            let (of_caller, of_task) = (debt.clone(), debt);
+            let caller = spawn(move || of_caller.owe());
+            // First as an attempt that is leaving, then as one that has left.
+            of_task.owe();
+            of_task.settle();
+            caller.join().unwrap();
+            assert_eq!(counters.attempts.owed(), 0);
+        });
+    }
+
+    /// The caller waits while the task cleans up.
+    #[test]
+    fn a_caller_wakes_when_nothing_is_owed() {
+        in_every_order(|| {
+            let debt = Debt::new(&Arc::default());
+            debt.owe();
+            let of_task = debt.clone();
+            let task = spawn(move || of_task.settle());
+            wait(poll_fn(|context| debt.poll_settled(context)));
+            task.join().unwrap();
+        });
+    }
+}

@@ -1,10 +1,46 @@
-//! Locking without panicking. `tests/threads` replaces these types with loom's.
+//! Locking without panicking. `tests/run threads` replaces these types with loom's: see `interleavings.rs`.
 
+#[cfg(all(test, zklock_loom))]
+pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard, atomic};
 use std::sync::PoisonError;
+#[cfg(not(all(test, zklock_loom)))]
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic};
 
 /// Locks a mutex even if it is poisoned. No code of ours panics while it holds a lock, and if it did,
 /// the data would still be consistent.
 pub(crate) fn lock_ignoring_poison<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs this once for each order in which its threads can meet, with two changes from one thread to another where neither
+/// waits. loom fails if all threads wait for one another.
+#[cfg(all(test, zklock_loom))]
+pub(crate) fn in_every_order(meet: impl Fn() + Send + Sync + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.max_branches = 100_000;
+    model.check(meet);
+}
+
+/// Sleeps until the future is ready. A wake-up that is lost leaves it asleep.
+#[cfg(all(test, zklock_loom))]
+pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Wake};
+
+    struct Unpark(loom::thread::Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let (mut future, waker) = (std::pin::pin!(future), Arc::new(Unpark(loom::thread::current())).into());
+    loop {
+        if let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return result;
+        }
+        loom::thread::park();
+    }
 }

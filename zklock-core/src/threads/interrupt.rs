@@ -107,3 +107,28 @@ mod tests {
         wait(&Io::start().unwrap(), sleep, None, None).unwrap();
     }
 }
+
+#[cfg(all(test, zklock_loom))]
+mod interleavings {
+    use super::*;
+    use crate::base::sync::in_every_order;
+    use loom::thread::spawn;
+
+    /// A wait is registered before the first check, and checks the interrupt after each wake. A reset hides nothing from a wait.
+    #[test]
+    fn an_interrupt_ends_a_wait_whenever_it_comes() {
+        in_every_order(|| {
+            let (signal, interrupt) = (Signal::of_this_thread(), Interrupt::new());
+            let (elsewhere, registered) = (interrupt.clone(), interrupt.register(&signal));
+            let other = spawn(move || {
+                elsewhere.trigger();
+                elsewhere.reset();
+            });
+            while !interrupt.has_ended(registered) {
+                signal.wait(None);
+            }
+            other.join().unwrap();
+            assert!(!interrupt.is_triggered());
+        });
+    }
+}

@@ -103,3 +103,30 @@ impl Park for Bell {
         self.condition.notify_one();
     }
 }
+
+#[cfg(all(test, zklock_loom))]
+mod interleavings {
+    use super::*;
+    use crate::base::sync::atomic::{AtomicBool, Ordering};
+    use crate::base::sync::in_every_order;
+    use loom::thread::spawn;
+    use std::task::Waker;
+
+    /// As in `wait.rs`: after the future becomes ready, the thread is woken.
+    #[test]
+    fn a_thread_that_waits_for_a_future_wakes() {
+        in_every_order(|| {
+            let signal = Signal::of_this_thread();
+            let is_ready = Arc::new(AtomicBool::new(false));
+            let (makes_ready, waker) = (is_ready.clone(), Waker::from(signal.clone()));
+            let other = spawn(move || {
+                makes_ready.store(true, Ordering::Release);
+                waker.wake();
+            });
+            while !is_ready.load(Ordering::Acquire) {
+                signal.wait(None);
+            }
+            other.join().unwrap();
+        });
+    }
+}

@@ -1,3 +1,5 @@
+#[cfg(zklock_loom)]
+mod interleavings;
 mod kept;
 
 use super::*;

@@ -11,10 +11,10 @@ use crate::session::fake::FakeEnsemble;
 use std::sync::Arc;
 use std::time::Duration;
 
-const LINGERS: Passing = Passing { linger: Duration::from_secs(60), turns: 1 };
+pub(super) const LINGERS: Passing = Passing { linger: Duration::from_secs(60), turns: 1 };
 
 /// Another process queues.
-fn rival(ensemble: &FakeEnsemble, kind: &str) -> String {
+pub(super) fn rival(ensemble: &FakeEnsemble, kind: &str) -> String {
     let number = ensemble.next_number();
     let node = format!("/a/_c_00000000-0000-8000-8000-00000000abcd-{kind}{number:010}");
     ensemble.create(&node);
