@@ -17,8 +17,8 @@ use super::machine::single::Single;
 use super::machine::status::{LossReason, Status};
 use super::machine::turns::{Passing, Turns};
 use super::subject::{
-    self, Attempt, Company, Do, HeldTurn, Keeping, Left, Look, Machine, Passes, Reply, Rules, Sharing, Sort,
-    Term, Told, Trust, Want,
+    self, Attempt, Company, Do, HeldTurn, Keeping, Look, Machine, Passes, ReleaseOutcome, Reply, Rules,
+    Sharing, Sort, Term, Told, Trust, Want,
 };
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -486,17 +486,23 @@ impl Company for OwnCallers {
         self.callers.handle_gone(CallerId(caller));
     }
 
-    fn release(&mut self, turn: u64, is_unsettled: bool, of: &dyn Fn(u64) -> Trust, now: Moment) -> Left {
+    fn release(
+        &mut self,
+        turn: u64,
+        is_unsettled: bool,
+        of: &dyn Fn(u64) -> Trust,
+        now: Moment,
+    ) -> ReleaseOutcome {
         match self.callers.release(TurnId(turn), is_unsettled, trust(of), now) {
-            callers::Left::Others => Left::Others,
-            callers::Left::PassedOn => Left::PassedOn,
-            callers::Left::Released => Left::Released,
-            callers::Left::Lost => Left::Lost,
+            callers::ReleaseOutcome::Others => ReleaseOutcome::Others,
+            callers::ReleaseOutcome::PassedOn => ReleaseOutcome::PassedOn,
+            callers::ReleaseOutcome::Released => ReleaseOutcome::Released,
+            callers::ReleaseOutcome::Lost => ReleaseOutcome::Lost,
         }
     }
 
-    fn be_last(&mut self, turn: u64) -> bool {
-        self.callers.be_last(TurnId(turn))
+    fn end_passing(&mut self, turn: u64) -> bool {
+        self.callers.end_passing(TurnId(turn))
     }
 
     fn give_up_idle(&mut self, place: u64) {

@@ -230,7 +230,7 @@ impl Process {
         }
         let (held, sort) = (self.held(view.gathering), view.gathering.locks[lock].0);
         let writer = (view.machine.rules.writer)(&held, owner, sort).map(|at| self.turns[at].clone());
-        let writer = writer.filter(|writer| self.locks[writer.lock].be_last(writer.turn));
+        let writer = writer.filter(|writer| self.locks[writer.lock].end_passing(writer.turn));
         self.act(view, None);
         let is_deadlock = || (view.machine.rules.is_deadlock)(&held, owner, sort);
         if patience == Patience::Waits && writer.is_none() && is_deadlock() {
@@ -431,12 +431,12 @@ impl Process {
             latest_call: 0,
         });
         if patience == Patience::TriesOnce {
-            self.make_way(view, lock);
+            self.give_up_idle_for(view, lock);
         }
     }
 
     /// Gives up what nobody uses, for a try.
-    fn make_way(&mut self, view: View<'_>, lock: usize) {
+    fn give_up_idle_for(&mut self, view: View<'_>, lock: usize) {
         let kept: Vec<_> =
             self.spots.iter().filter(|spot| spot.is_kept).map(|spot| (spot.lock, spot.place)).collect();
         let sorts: Vec<_> = kept.iter().map(|(lock, _)| view.gathering.locks[*lock].0).collect();

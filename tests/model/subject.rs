@@ -109,8 +109,14 @@ pub(crate) trait Company: Debug {
     /// A call in this session.
     fn join(&mut self, call: Call, session: i64, trust: &dyn Fn(u64) -> Trust, now: Moment) -> u64;
     fn handle_gone(&mut self, caller: u64);
-    fn release(&mut self, turn: u64, is_unsettled: bool, trust: &dyn Fn(u64) -> Trust, now: Moment) -> Left;
-    fn be_last(&mut self, turn: u64) -> bool;
+    fn release(
+        &mut self,
+        turn: u64,
+        is_unsettled: bool,
+        trust: &dyn Fn(u64) -> Trust,
+        now: Moment,
+    ) -> ReleaseOutcome;
+    fn end_passing(&mut self, turn: u64) -> bool;
     fn give_up_idle(&mut self, place: u64);
     fn handle_entered(&mut self, place: u64, trust: &dyn Fn(u64) -> Trust, now: Moment);
     fn handle_busy(&mut self, place: u64);
@@ -169,7 +175,7 @@ pub(crate) enum Do {
 
 /// The result of a release. Each machine has its own type for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Left {
+pub(crate) enum ReleaseOutcome {
     Others,
     PassedOn,
     Released,

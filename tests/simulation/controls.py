@@ -51,8 +51,8 @@ CONTROLS = (
     Control(
         "a silence in which all seems well is believed",
         "zklock-core/src/zookeeper/silence.rs",
-        "Ok(Answer::Same) => WatchEvent::Changed,",
-        "Ok(Answer::Same) => std::future::pending().await,",
+        "Ok(Finding::Same) => WatchEvent::Changed,",
+        "Ok(Finding::Same) => std::future::pending().await,",
     ),
 )
 COPY = ROOT / "target/simulation-copy"

@@ -79,8 +79,8 @@
 //!            spec                                       how a lock is described
 //!            all any semaphore                          rules about the claims of some kinds
 //! attempt    local_queue                                one process's queue in front of a lock, and its attempts
-//!            driver guard set members entry refused     runs any machine; foreign contenders; sets; members of barriers
-//!            shared                                     what the handles of a client share
+//!            driver strangers set members entry         runs any machine; foreign contenders; sets; members of barriers
+//!            refused shared                             why it was refused; what the handles of a client share
 //! hold       hold                                       what a holder has
 //!            guarded wanted
 //!            grant
@@ -88,7 +88,7 @@
 //! session    guardian connection diagnose               ends the session of a dead process; how a client is connected
 //!            ask                                        questions to the servers, repeated until they answer
 //!            pool                                       sessions that follow one another
-//!            session_keeper tie heartbeat slot
+//!            session_keeper attachment heartbeat slot
 //!            session                                    one session: its lease, its holds
 //!            session_key lateness refusals seeing
 //!            attempt_marks nodes

@@ -22,7 +22,7 @@ const GUARDS_AT_MOST: usize = 100;
 
 /// A child, with the transaction that created it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Seen<'a> {
+pub struct BarrierChild<'a> {
     /// Its name.
     pub name: &'a str,
     /// The transaction that created it.
@@ -48,16 +48,16 @@ impl<'a> Ready<'a> {
     /// # Examples
     ///
     /// ```
-    /// use zklock_machine::barrier::{Ready, Seen};
+    /// use zklock_machine::barrier::{Ready, BarrierChild};
     ///
-    /// let (member, own) = (Seen { name: "m", czxid: 3 }, Seen { name: "o", czxid: 5 });
-    /// let ready = |czxid| Seen { name: "ready", czxid };
+    /// let (member, own) = (BarrierChild { name: "m", czxid: 3 }, BarrierChild { name: "o", czxid: 5 });
+    /// let ready = |czxid| BarrierChild { name: "ready", czxid };
     /// assert_eq!(Ready::of(&[member, own, ready(6)], "o"), Ready::Newer);
     /// assert_eq!(Ready::of(&[member, own, ready(4)], "o"), Ready::OfRound("m"));
     /// assert_eq!(Ready::of(&[own, ready(4)], "o"), Ready::LeftBehind);
     /// assert_eq!(Ready::of(&[member, own], "o"), Ready::Missing);
     /// ```
-    pub fn of(seen: &[Seen<'a>], own: &str) -> Self {
+    pub fn of(seen: &[BarrierChild<'a>], own: &str) -> Self {
         if opened(seen).is_none() {
             Self::Missing
         } else if insiders(seen).any(|member| member == own) {
@@ -121,7 +121,7 @@ pub fn others<'a>(children: &'a [String], own: &str) -> impl Iterator<Item = &'a
 }
 
 /// Returns the members that were inside when the barrier was opened, or joined the round after that.
-pub fn insiders<'a>(seen: &[Seen<'a>]) -> impl Iterator<Item = &'a str> {
+pub fn insiders<'a>(seen: &[BarrierChild<'a>]) -> impl Iterator<Item = &'a str> {
     let opened = opened(seen).unwrap_or(i64::MIN);
     let members = seen.iter().filter(move |child| child.name != READY && child.czxid < opened);
     members.map(|member| member.name)
@@ -151,7 +151,7 @@ impl Others {
 
     /// Forgets the members that have not entered. A member whose session ended may have come again before it was
     /// listed, and may be waiting for the next round.
-    pub fn correct(&mut self, seen: &[Seen<'_>]) {
+    pub fn correct(&mut self, seen: &[BarrierChild<'_>]) {
         if opened(seen).is_some() {
             let inside: BTreeSet<_> = insiders(seen).collect();
             let outside = |name: &str| seen.iter().any(|child| child.name == name) && !inside.contains(name);
@@ -165,17 +165,17 @@ impl Others {
     /// # Examples
     ///
     /// ```
-    /// use zklock_machine::barrier::{Others, Seen};
+    /// use zklock_machine::barrier::{Others, BarrierChild};
     ///
     /// let names = |names: &[&str]| names.iter().copied().map(String::from).collect();
     /// let others = Others { entered: names(&["a"]), stayed: names(&["a", "b"]) };
-    /// let (a, b) = (Seen { name: "a", czxid: 1 }, Seen { name: "b", czxid: 2 });
-    /// let next = Seen { name: "c", czxid: 3 };
+    /// let (a, b) = (BarrierChild { name: "a", czxid: 1 }, BarrierChild { name: "b", czxid: 2 });
+    /// let next = BarrierChild { name: "c", czxid: 3 };
     /// assert_eq!(others.awaited(&[a, b, next]), ["a"]);
-    /// let ready = Seen { name: "ready", czxid: 3 };
+    /// let ready = BarrierChild { name: "ready", czxid: 3 };
     /// assert_eq!(others.awaited(&[a, b, ready]), ["a", "b"]);
     /// ```
-    pub fn awaited<'a>(&self, seen: &[Seen<'a>]) -> Vec<&'a str> {
+    pub fn awaited<'a>(&self, seen: &[BarrierChild<'a>]) -> Vec<&'a str> {
         let inside: BTreeSet<_> = insiders(seen).collect();
         let entered = |name: &&str| self.entered.contains(*name) || inside.contains(name);
         let members = seen.iter().map(|child| child.name).filter(|name| *name != READY);
@@ -191,12 +191,12 @@ pub fn whom_to_watch<'a>(awaited: &[&'a str], stays: bool) -> Option<&'a str> {
 }
 
 /// Whether the owner of `own` is the only one left of the round, so that `ready` must go with it.
-pub fn is_last(seen: &[Seen<'_>], own: &str) -> bool {
+pub fn is_last(seen: &[BarrierChild<'_>], own: &str) -> bool {
     let mut inside = insiders(seen);
     inside.next() == Some(own) && inside.next().is_none()
 }
 
-fn opened(seen: &[Seen<'_>]) -> Option<i64> {
+fn opened(seen: &[BarrierChild<'_>]) -> Option<i64> {
     seen.iter().find(|child| child.name == READY).map(|ready| ready.czxid)
 }
 
@@ -213,8 +213,8 @@ mod tests {
     }
 
     /// Children with consecutive transactions.
-    fn seen<'a>(names: &[&'a str]) -> Vec<Seen<'a>> {
-        (1..).zip(names).map(|(czxid, name)| Seen { name, czxid }).collect()
+    fn seen<'a>(names: &[&'a str]) -> Vec<BarrierChild<'a>> {
+        (1..).zip(names).map(|(czxid, name)| BarrierChild { name, czxid }).collect()
     }
 
     #[test]

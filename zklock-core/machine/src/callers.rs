@@ -43,7 +43,7 @@
 //!   nobody sees what is half done. Only the effects may come later: a caller may learn of its answer at any time.
 //! * To acquire: [`again`](Callers::again) if the lock is reentrant, then [`take`](Callers::take), and then
 //!   [`join`](Callers::join). Before a join: [`HeldAt::writer`](held::HeldAt::writer), whose turn has to agree to
-//!   [be the last](Callers::be_last) in its own `Callers`. Without such a writer, one that waits asks
+//!   [end its place](Callers::end_passing) in its own `Callers`. Without such a writer, one that waits asks
 //!   [`HeldAt::own`](held::HeldAt::own) for each of its claims.
 //! * Each answer is given once. A caller that goes away before it has its answer is [gone](Callers::handle_gone). That may come
 //!   too late, and is ignored then: the shell sees the answer with nobody to take it, and releases it.
@@ -55,7 +55,7 @@
 //! * `trust` is asked for a place that was granted, and tells what its session knows of it at this moment.
 //! * Time is a parameter. The shell calls [`handle_timeout`](Callers::handle_timeout) at the moment that
 //!   [`poll_timeout`](Callers::poll_timeout) names. That changes with every release of a node that lingers. A shell that does
-//!   not want to look each time looks at [`next_look`](Callers::next_look).
+//!   not want to look each time looks at [`next_wake`](Callers::next_wake).
 //!
 //! # Parts
 //!
@@ -84,7 +84,7 @@ pub use ids::{CallerId, PlaceId, TurnId};
 pub use own::Own;
 pub use tries::{Open, Remembered};
 pub use trust::Trust;
-pub use turn::Left;
+pub use turn::ReleaseOutcome;
 
 use super::Moment;
 use super::claim::Claim;
@@ -109,7 +109,7 @@ pub const BRIEF: Duration = Duration::from_millis(1);
 ///
 /// ```
 /// use zklock_machine::Moment;
-/// use zklock_machine::callers::{Action, Answer, Call, Callers, Left, Owner, Trust};
+/// use zklock_machine::callers::{Action, Answer, Call, Callers, Owner, ReleaseOutcome, Trust};
 /// use zklock_machine::claim::Claim;
 /// use zklock_machine::name::Scheme;
 /// use zklock_machine::protocol::Patience;
@@ -136,7 +136,7 @@ pub const BRIEF: Duration = Duration::from_millis(1);
 /// let Some(Action::Grant { turn, .. }) = callers.poll_action() else { panic!("it is granted") };
 /// assert_eq!(callers.poll_action(), Some(Action::Answer { caller: one, answer: Answer::Held(turn) }));
 ///
-/// assert_eq!(callers.release(turn, false, known, now), Left::Released);
+/// assert_eq!(callers.release(turn, false, known, now), ReleaseOutcome::Released);
 /// assert_eq!(callers.poll_action(), Some(Action::GiveUp { place }));
 /// callers.handle_left(place, now);
 /// callers.handle_ended(place, None, now);
@@ -343,9 +343,9 @@ impl<O: Owner> Callers<O> {
     /// Returns when to look at [`poll_timeout`](Self::poll_timeout) again at the latest, for a shell that does not do so after
     /// each release. A node that lingers is then given up on time or a moment late. `None` while no node is kept that may
     /// linger.
-    pub fn next_look(&self, now: Moment) -> Option<Moment> {
+    pub fn next_wake(&self, now: Moment) -> Option<Moment> {
         let turns = self.kept_turns().filter(|turns| turns.lingers())?;
-        Some(turns.next_look(now))
+        Some(turns.next_wake(now))
     }
 
     /// A moment has come that [`poll_timeout`](Self::poll_timeout) named.

@@ -7,7 +7,7 @@
 mod tests;
 
 use crate::Moment;
-use crate::barrier::{self, Entrance, Others, READY, Ready, Seen};
+use crate::barrier::{self, BarrierChild, Entrance, Others, READY, Ready};
 use crate::drive::Machine;
 use crate::name::Uuid;
 use crate::protocol::{Node, Now, Operation, Outcome, Patience, Refusal, WatchEvent};
@@ -395,7 +395,7 @@ impl Member {
         }
     }
 
-    fn decide(&mut self, children: &[String], ready: Ready<'_>, seen: &[Seen<'_>], now: Now) {
+    fn decide(&mut self, children: &[String], ready: Ready<'_>, seen: &[BarrierChild<'_>], now: Now) {
         let others = names(barrier::others(children, &self.name));
         match barrier::entrance(children, &self.name, self.members, ready) {
             // An operator has deleted it.
@@ -499,7 +499,7 @@ impl Member {
     }
 
     /// Waits for one of the members that have not left yet, if there are any.
-    fn await_others(&mut self, seen: &[Seen<'_>]) {
+    fn await_others(&mut self, seen: &[BarrierChild<'_>]) {
         let Aim::Leave { stays } = self.aim else { return self.clean_up() };
         let awaited = self.others.awaited(seen);
         match barrier::whom_to_watch(&awaited, stays) {
@@ -743,9 +743,9 @@ impl Machine for Member {
 }
 
 /// The children in the form that `barrier` takes.
-fn seen(children: &[Node]) -> Vec<Seen<'_>> {
+fn seen(children: &[Node]) -> Vec<BarrierChild<'_>> {
     let czxid = |child: &Node| child.origin.map_or(i64::MAX, |origin| origin.czxid);
-    children.iter().map(|child| Seen { name: &child.name, czxid: czxid(child) }).collect()
+    children.iter().map(|child| BarrierChild { name: &child.name, czxid: czxid(child) }).collect()
 }
 
 fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
@@ -758,6 +758,6 @@ fn is_first_creation(outcomes: &[Outcome]) -> bool {
 }
 
 /// Returns the children with no known creation order: as if none of them had entered.
-fn by_name(children: &[String]) -> Vec<Seen<'_>> {
-    children.iter().map(|name| Seen { name, czxid: i64::MAX }).collect()
+fn by_name(children: &[String]) -> Vec<BarrierChild<'_>> {
+    children.iter().map(|name| BarrierChild { name, czxid: i64::MAX }).collect()
 }

@@ -161,7 +161,7 @@ impl Turns {
 
     /// Returns when to check next whether it has lingered too long. Whenever it becomes idle, this is on time or a moment
     /// late.
-    pub fn next_look(&self, now: Moment) -> Moment {
+    pub fn next_wake(&self, now: Moment) -> Moment {
         self.poll_timeout().unwrap_or_else(|| now + self.passing.linger.max(SHORTEST_LOOK))
     }
 
@@ -296,11 +296,11 @@ mod tests {
     fn what_lingers_is_looked_at_when_it_may_be_due() {
         let mut node = Turns::new(LINGERS, false);
         assert!(node.lingers());
-        assert_eq!(node.next_look(at(7)), at(12));
+        assert_eq!(node.next_wake(at(7)), at(12));
         assert!(!node.give_back(false, at(8)));
-        assert_eq!(node.next_look(at(9)), at(13));
+        assert_eq!(node.next_wake(at(9)), at(13));
         let brief = Passing { linger: Duration::from_millis(1), turns: 1 };
-        assert_eq!(Turns::new(brief, false).next_look(at(7)), at(7) + SHORTEST_LOOK);
+        assert_eq!(Turns::new(brief, false).next_wake(at(7)), at(7) + SHORTEST_LOOK);
         assert!(!Turns::new(Passing::default(), false).lingers());
     }
 

@@ -12,7 +12,7 @@
 
 mod attempt;
 mod held_at;
-mod lookout;
+mod holder_lookup;
 mod span;
 mod waiter;
 
@@ -29,7 +29,7 @@ use crate::hold::hold::Hold;
 use crate::hold::token::Token;
 use crate::machine::Moment;
 use crate::machine::callers::{
-    self, Action, Call, CallerId, Callers, Left, Open, Own, PlaceId, Remembered, Trust, TurnId,
+    self, Action, Call, CallerId, Callers, Open, Own, PlaceId, ReleaseOutcome, Remembered, Trust, TurnId,
 };
 use crate::machine::claim::Claim;
 use crate::machine::protocol::{Patience, WatchEvent};
@@ -39,7 +39,7 @@ use crate::session::session::Holding;
 use crate::zookeeper::ensemble::Pending;
 use attempt::{Attempt, Busy};
 pub(crate) use held_at::HeldAt;
-use lookout::Lookout;
+use holder_lookup::HolderLookup;
 pub(crate) use span::of_call as span_of_call;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -47,7 +47,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 use tokio::sync::Notify;
 use waiter::Waiter;
-pub(crate) use waiter::{Answer, Ticket};
+pub(crate) use waiter::{Acquired, Ticket};
 
 impl callers::Owner for Owner {
     fn returns(self) -> bool {
@@ -66,7 +66,7 @@ pub(crate) struct LocalQueue {
     passing: Passing,
     pub(crate) shared: Arc<Shared>,
     state: Mutex<State>,
-    lookout: Lookout,
+    holder_lookup: HolderLookup,
     this: Weak<Self>,
 }
 
@@ -74,14 +74,14 @@ pub(crate) struct LocalQueue {
 struct State {
     callers: Callers<Owner>,
     waiters: HashMap<CallerId, Waiter>,
-    places: HashMap<PlaceId, Place>,
+    places: HashMap<PlaceId, PlaceRecord>,
     grants: HashMap<TurnId, Arc<Grant>>,
     /// The watch that the last busy try has left. Dropping it removes it.
     busy_watch: Option<Pending<WatchEvent>>,
 }
 
 /// An attempt, as its queue knows it. Its task looks after the nodes.
-struct Place {
+struct PlaceRecord {
     debt: Arc<Debt>,
     /// Since when it has waited for the servers' answer; `None` while it waits behind others.
     asks: Option<Moment>,
@@ -107,7 +107,7 @@ struct Effects {
 }
 
 /// What the session knows of a place at this moment.
-fn trust(places: &HashMap<PlaceId, Place>, place: PlaceId) -> Trust {
+fn trust(places: &HashMap<PlaceId, PlaceRecord>, place: PlaceId) -> Trust {
     let Some(holding) = places.get(&place).and_then(|place| place.holding.as_ref()) else {
         return Trust::Over;
     };
@@ -136,7 +136,7 @@ impl LocalQueue {
             grants: HashMap::new(),
             busy_watch: None,
         });
-        let lookout = Lookout::default();
+        let holder_lookup = HolderLookup::default();
         Arc::new_cyclic(|this| Self {
             path,
             claims: claims.into(),
@@ -144,7 +144,7 @@ impl LocalQueue {
             passing,
             shared,
             state,
-            lookout,
+            holder_lookup,
             this: this.clone(),
         })
     }
@@ -166,7 +166,7 @@ impl LocalQueue {
         drop(state);
         let hold = Hold::new(grant.clone());
         // An inner section is not entered if the outer one is lost.
-        grant.told()?;
+        grant.check_not_lost()?;
         if hold.valid_for().is_zero() { Err(grant.unheard()) } else { Ok(Some(hold)) }
     }
 
@@ -227,8 +227,8 @@ impl LocalQueue {
         if is_behind_others {
             tracing::debug!(path = &*self.path, "waits behind others of this client");
             if wait.deadline().is_some() {
-                let lookout = self.clone().look_out(wait, caller);
-                ticket.set_lookout(self.shared.pool.runtime().spawn(lookout).abort_handle());
+                let holder_lookup = self.clone().look_up_holder(wait, caller);
+                ticket.set_holder_lookup(self.shared.pool.runtime().spawn(holder_lookup).abort_handle());
             }
         }
         Ok(ticket)
@@ -242,7 +242,7 @@ impl LocalQueue {
         state.callers.handle_gone(caller);
         let effects = self.act(&mut state);
         let place = waiter.place.and_then(|place| state.places.get(&place));
-        let debt = place.map(|place| place.debt.clone()).filter(|debt| !debt.is_wanted());
+        let debt = place.map(|place| place.debt.clone()).filter(|debt| !debt.is_in_use());
         drop(state);
         self.finish(effects);
         debt
@@ -276,12 +276,12 @@ impl LocalQueue {
     fn writer(&self, owner: Owner) -> Option<Arc<Grant>> {
         let writer = self.held_at.first()?.writer(owner, &self.claims)?;
         // The next writer of this process must not take over that node while the reader is beside it.
-        writer.be_last().then_some(writer.grant)
+        writer.end_passing().then_some(writer.grant)
     }
 
-    fn be_last(&self, turn: TurnId) -> bool {
+    fn end_passing(&self, turn: TurnId) -> bool {
         let mut state = self.lock();
-        let is_last = state.callers.be_last(turn);
+        let is_last = state.callers.end_passing(turn);
         self.perform(state);
         is_last
     }
@@ -295,10 +295,10 @@ impl LocalQueue {
     /// Waits until the releases that have begun are done, or refused: a node that cannot be deleted really is in the way.
     pub(crate) async fn released(&self) {
         let held_at = self.claims.iter().zip(&self.held_at);
-        let releases = held_at.flat_map(|(claim, held_at)| held_at.make_way(claim.scheme.role()));
+        let releases = held_at.flat_map(|(claim, held_at)| held_at.give_up_idle_for(claim.scheme.role()));
         for mut release in releases.collect::<Vec<_>>() {
             // It cannot fail while somebody sees the release through.
-            let _ = release.wait_for(|told| told.status != Status::Releasing).await;
+            let _ = release.wait_for(|state| state.status != Status::Releasing).await;
         }
     }
 
@@ -432,7 +432,7 @@ impl LocalQueue {
 
     fn forget(&self, mut state: MutexGuard<'_, State>, place: PlaceId) {
         let ended = state.places.remove(&place);
-        if let Some(Place { holding: Some(holding), .. }) = &ended {
+        if let Some(PlaceRecord { holding: Some(holding), .. }) = &ended {
             self.held_at.iter().for_each(|held_at| held_at.forget_kept(holding));
             // Wakes all who wait for its end.
             holding.session.abandon(holding);
@@ -463,10 +463,10 @@ impl LocalQueue {
     }
 
     /// Returns when to call [`handle_timeout`](Self::handle_timeout). A node may become idle at any moment, without notice.
-    fn next_look(&self) -> Option<Moment> {
+    fn next_wake(&self) -> Option<Moment> {
         let state = self.lock();
-        let next_look = state.callers.next_look(clock::now());
-        state.callers.poll_timeout().into_iter().chain(next_look).min()
+        let next_wake = state.callers.next_wake(clock::now());
+        state.callers.poll_timeout().into_iter().chain(next_wake).min()
     }
 
     // What the machine wants.
@@ -567,7 +567,7 @@ impl LocalQueue {
         let queue = self.this.upgrade()?;
         let waiter = state.waiters.get_mut(&caller)?;
         waiter.place = Some(place);
-        let record = Place {
+        let record = PlaceRecord {
             debt: Debt::new(&self.shared.counters),
             asks: waiter.asks.or_else(|| Some(clock::now())),
             nodes: Vec::new(),
@@ -600,7 +600,9 @@ impl LocalQueue {
         owner: Owner,
         is_bound: bool,
     ) -> Option<Arc<Grant>> {
-        let Place { writer, holding: Some(holding), .. } = state.places.get(&place)? else { return None };
+        let PlaceRecord { writer, holding: Some(holding), .. } = state.places.get(&place)? else {
+            return None;
+        };
         let token = writer.unwrap_or_else(|| Token::of(holding.czxid));
         let slot = self.shared.pool.slot().clone();
         self.shared.counters.count_grant();
@@ -619,7 +621,7 @@ impl State {
     }
 
     /// Returns the counted place that is on its way in.
-    fn entering(&self) -> Option<&Place> {
+    fn entering(&self) -> Option<&PlaceRecord> {
         self.places.get(&self.callers.entering()?.0)
     }
 
@@ -679,7 +681,7 @@ impl State {
 }
 
 impl Granter for LocalQueue {
-    fn take_back(&self, turn: TurnId, grant: &Grant) -> Left {
+    fn take_back(&self, turn: TurnId, grant: &Grant) -> ReleaseOutcome {
         let mut state = self.lock();
         let is_last = state.callers.holds_of(turn) <= 1;
         if is_last {

@@ -22,8 +22,8 @@ impl Members {
     /// Removes from listings the members of this process that nobody wants any more, because a caller may come again before
     /// the node of its last try is gone. A member's `own` node stays, even if its caller has just gone: otherwise the
     /// member would believe that it was deleted, and leave it behind.
-    pub(crate) fn leave_out_gone(&self, own: Option<&str>, outcomes: &mut [Outcome]) {
-        let is_there = |name: &str| own == Some(name) || !self.has_gone(name);
+    pub(crate) fn hide_departed(&self, own: Option<&str>, outcomes: &mut [Outcome]) {
+        let is_there = |name: &str| own == Some(name) || !self.has_departed(name);
         for outcome in outcomes {
             match outcome {
                 Outcome::Children(children) => children.retain(|child| is_there(child)),
@@ -34,9 +34,9 @@ impl Members {
     }
 
     /// Whether this is a member of this process that nobody wants any more, but whose node may still exist.
-    fn has_gone(&self, member: &str) -> bool {
+    fn has_departed(&self, member: &str) -> bool {
         let members = lock_ignoring_poison(&self.0);
-        members.iter().any(|(name, debt)| **name == *member && !debt.is_wanted())
+        members.iter().any(|(name, debt)| **name == *member && !debt.is_in_use())
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
         }
         let names = |names: &[&str]| Outcome::Children(names.iter().map(|&name| name.to_owned()).collect());
         let mut listing = [names(&["other", "own", "stranger"])];
-        members.leave_out_gone(Some("own"), &mut listing);
+        members.hide_departed(Some("own"), &mut listing);
         assert_eq!(listing, [names(&["own", "stranger"])]);
     }
 }

@@ -21,7 +21,7 @@ struct State {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    Wanted,
+    InUse,
     /// Nobody wants the nodes any more, but they may still exist.
     Owed,
     /// Nothing is left of them.
@@ -31,18 +31,18 @@ enum Stage {
 impl Debt {
     /// Notes nodes that somebody wants.
     pub(crate) fn new(counters: &Arc<Counters>) -> Arc<Self> {
-        let state = Mutex::new(State { stage: Stage::Wanted, debtor: None });
+        let state = Mutex::new(State { stage: Stage::InUse, debtor: None });
         Arc::new(Self { counters: counters.clone(), state })
     }
 
-    pub(crate) fn is_wanted(&self) -> bool {
-        lock_ignoring_poison(&self.state).stage == Stage::Wanted
+    pub(crate) fn is_in_use(&self) -> bool {
+        lock_ignoring_poison(&self.state).stage == Stage::InUse
     }
 
     /// Notes that nobody wants the nodes any more.
     pub(crate) fn owe(&self) {
         let mut state = lock_ignoring_poison(&self.state);
-        if state.stage == Stage::Wanted {
+        if state.stage == Stage::InUse {
             state.stage = Stage::Owed;
             self.counters.attempts.owed.fetch_add(1, Ordering::AcqRel);
         }

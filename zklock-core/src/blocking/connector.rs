@@ -8,7 +8,7 @@ use crate::base::wait::Wait;
 use crate::connect::options::ClientOptions;
 use crate::session::connection::{Connection, ConnectionState};
 use crate::threads::call::Call;
-use crate::threads::descriptors::{Listener, Opened, Told};
+use crate::threads::descriptors::{Listener, OnClosed, Opened};
 use crate::threads::fork_safe::ForkSafe;
 use crate::threads::interrupt::Interrupt;
 use crate::threads::io::{Io, check_descriptors, check_resources};
@@ -290,7 +290,7 @@ impl Drop for Connector {
     }
 }
 
-impl Told for Shared {
+impl OnClosed for Shared {
     fn end(&self) {
         let was_closed = matches!(*lock_ignoring_poison(&self.state), ConnectorState::Closed(_));
         if let (false, Some(listener)) = (was_closed, &self.listener) {
@@ -370,7 +370,7 @@ impl Opening {
         }
         if let (Ok(client), Some(listener)) = (&outcome, listener) {
             if let Some(shared) = self.shared.upgrade() {
-                io.tell(Arc::downgrade(&shared) as Weak<dyn Told>);
+                io.tell(Arc::downgrade(&shared) as Weak<dyn OnClosed>);
             }
             // It ends when the client is closed, which also happens when the client is dropped everywhere.
             io.spawn(follow(client.fixed().connection(), move |state| listener(state)));

@@ -159,7 +159,7 @@ impl Hold {
     pub fn wanted(&self) -> Wanted {
         // Not in a forked child, where its mutexes may be locked for ever.
         if let Ok(hold) = self.core.get() {
-            hold.look_out();
+            hold.ask_for_notice();
         }
         Wanted::new(self.core.adopt(self.core.fixed().unasked_notice()))
     }

@@ -1,6 +1,6 @@
 //! A callback that is registered.
 
-use crate::threads::descriptors::{Listener, Opened, Told};
+use crate::threads::descriptors::{Listener, OnClosed, Opened};
 use crate::threads::io::{Io, check_descriptors};
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 pub struct Watch {
     task: AbortHandle,
     opened: Opened,
-    listener: Arc<dyn Told>,
+    listener: Arc<dyn OnClosed>,
 }
 
 impl Watch {
@@ -26,7 +26,7 @@ impl Watch {
         V: Clone + Send + Sync + 'static,
         F: Future<Output = ()> + Send + 'static,
     {
-        io.tell(Arc::downgrade(&listener) as Weak<dyn Told>);
+        io.tell(Arc::downgrade(&listener) as Weak<dyn OnClosed>);
         let (watches, told) = (watching(Arc::downgrade(&listener)), Arc::downgrade(&listener));
         let task = io.spawn(async move {
             watches.await;

@@ -104,7 +104,7 @@ impl Membership {
             }
             self.note();
             let (known, own) = (&self.known, self.noted.as_deref());
-            let hear = |_: &[Operation], outcomes: &mut [Outcome]| known.leave_out_gone(own, outcomes);
+            let hear = |_: &[Operation], outcomes: &mut [Outcome]| known.hide_departed(own, outcomes);
             self.driver.step(hear).await?;
         }
     }

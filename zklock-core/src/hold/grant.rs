@@ -7,13 +7,13 @@ use crate::base::owner::Owner;
 use crate::hold::loss::Loss;
 use crate::hold::token::Token;
 use crate::machine::Moment;
-use crate::machine::callers::{Left, TurnId};
+use crate::machine::callers::{ReleaseOutcome, TurnId};
 use crate::machine::status::Status;
 use crate::session::ask::{MOMENT, catch_up};
 use crate::session::session::Holding;
 use crate::session::session::Session;
 use crate::session::slot::Slot;
-use crate::zookeeper::ensemble::{Seen, Versions, Write};
+use crate::zookeeper::ensemble::{NodeVersion, Versions, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -39,7 +39,7 @@ pub(crate) struct Grant {
 /// What grants a lock, and decides what becomes of its nodes.
 pub(crate) trait Granter: Send + Sync {
     /// Takes back one hold of a grant.
-    fn take_back(&self, turn: TurnId, grant: &Grant) -> Left;
+    fn take_back(&self, turn: TurnId, grant: &Grant) -> ReleaseOutcome;
 }
 
 impl Grant {
@@ -89,14 +89,14 @@ impl Grant {
     }
 
     /// Takes away one hold.
-    pub(super) fn let_go(&self) -> Left {
+    pub(super) fn let_go(&self) -> ReleaseOutcome {
         if let Some(granter) = self.granter.upgrade() {
             return granter.take_back(self.turn, self);
         }
         // Its client is gone, and the session with it.
         self.set_unused();
         self.note_end();
-        if self.session().release(&self.holding) { Left::Released } else { Left::Lost }
+        if self.session().release(&self.holding) { ReleaseOutcome::Released } else { ReleaseOutcome::Lost }
     }
 
     /// Notes that the last of its holds is released.
@@ -166,7 +166,7 @@ impl Grant {
                 || self.not_held(),
                 |reason| Error::lost(reason, self.path()),
             )),
-            () = self.session().connected() => self.told()?,
+            () = self.session().connected() => self.check_not_lost()?,
         }
         match self.session().commit(self.holding.nodes.clone(), writes).await {
             Ok(versions) => Ok(versions),
@@ -216,7 +216,7 @@ impl Grant {
     // The errors that the methods of its holds return.
 
     /// Returns an error if the hold is lost.
-    pub(crate) fn told(&self) -> Result<(), Error> {
+    pub(crate) fn check_not_lost(&self) -> Result<(), Error> {
         let status = match self.holding.status() {
             // A session that has ended marks its holds as lost one by one; this one may not have
             // been reached yet.
@@ -280,7 +280,7 @@ impl Grant {
 
     /// Returns why the hold has no lease: either it is lost, or the ensemble did not answer.
     pub(crate) fn unheard(&self) -> Error {
-        if let Err(lost) = self.told() {
+        if let Err(lost) = self.check_not_lost() {
             return lost;
         }
         let message = format!(
@@ -291,7 +291,7 @@ impl Grant {
     }
 }
 
-async fn seen(session: &Arc<Session>, node: &Arc<str>) -> Result<Option<Seen>, Failure> {
+async fn seen(session: &Arc<Session>, node: &Arc<str>) -> Result<Option<NodeVersion>, Failure> {
     let directory = node.rsplit_once('/').map_or("", |(directory, _)| directory);
     catch_up(session, &directory.into()).await?;
     session.look(node.clone()).await

@@ -11,7 +11,7 @@ use crate::hold::loss::Loss;
 use crate::hold::released::Released;
 use crate::hold::token::Token;
 use crate::hold::wanted::Wanted;
-use crate::machine::callers::Left;
+use crate::machine::callers::ReleaseOutcome;
 use crate::machine::status::Status;
 use crate::session::ask::MOMENT;
 use crate::zookeeper::ensemble::NodeData;
@@ -127,7 +127,7 @@ impl Hold {
 
     /// Like [`lost`](Self::lost), but does not keep the hold.
     pub(crate) fn loss(&self) -> Loss {
-        Loss { told: self.grant.holding().watch(), released: self.released.subscribe() }
+        Loss { state: self.grant.holding().watch(), released: self.released.subscribe() }
     }
 
     /// Waits until another contender wants what this hold has, whatever its process or library. Use it to finish early, or
@@ -183,12 +183,12 @@ impl Hold {
 
     /// Like [`wanted`](Self::wanted), but does not keep the hold.
     pub(crate) fn notice(&self) -> Wanted {
-        self.look_out();
+        self.ask_for_notice();
         self.unasked_notice()
     }
 
     /// Makes the attempt look out for other contenders.
-    pub(crate) fn look_out(&self) {
+    pub(crate) fn ask_for_notice(&self) {
         if !self.is_released() {
             self.grant.holding().ask_for_notice();
         }
@@ -196,7 +196,7 @@ impl Hold {
 
     /// Like [`notice`](Self::notice), but does not look out: it reports what earlier calls have found.
     pub(crate) fn unasked_notice(&self) -> Wanted {
-        Wanted { told: self.grant.holding().watch(), released: self.released.subscribe() }
+        Wanted { state: self.grant.holding().watch(), released: self.released.subscribe() }
     }
 
     /// Asks the quorum whether the lock is still held, and returns how long it is certain to be held from now on.
@@ -229,7 +229,7 @@ impl Hold {
         // A lapsed lease takes two checks to be restored.
         for _ in 0..2 {
             let is_answered = grant.session().clone().prove(grant.holding()).await;
-            grant.told().ok()?;
+            grant.check_not_lost().ok()?;
             let valid_for = self.valid_for();
             if is_answered && !valid_for.is_zero() {
                 return Some(valid_for);
@@ -389,27 +389,27 @@ impl Hold {
         let was_valid = !grant.session().valid_for(grant.holding()).is_zero();
         let left = self.leave().ok_or_else(|| grant.not_held())?;
         match left {
-            Left::Released => {}
+            ReleaseOutcome::Released => {}
             // The next holder looks after the node.
-            Left::PassedOn if was_valid => return Ok(None),
+            ReleaseOutcome::PassedOn if was_valid => return Ok(None),
             // Others may have held the lock, so the servers must confirm that they did not.
-            Left::PassedOn => {}
-            Left::Others | Left::Lost => return grant.told().map(|()| None),
+            ReleaseOutcome::PassedOn => {}
+            ReleaseOutcome::Others | ReleaseOutcome::Lost => return grant.check_not_lost().map(|()| None),
         }
         Ok(Some(async move {
-            if left == Left::PassedOn {
+            if left == ReleaseOutcome::PassedOn {
                 let proves = grant.session().clone().prove(grant.holding());
                 let is_known = clock::timeout(grant.session().timeout(), proves).await == Ok(true);
-                grant.told()?;
+                grant.check_not_lost()?;
                 return if is_known { Ok(()) } else { Err(grant.unconfirmed_yet()) };
             }
-            let mut told = grant.holding().watch();
+            let mut state = grant.holding().watch();
             let ended = async {
                 let goes_on =
                     |status: &Status| matches!(status, Status::Held | Status::Releasing | Status::Stuck);
-                let ended = told.wait_for(|told| !goes_on(&told.status));
+                let ended = state.wait_for(|state| !goes_on(&state.status));
                 // Copied, because nobody can write it, or read it again, while it is borrowed.
-                let ended = ended.await.map(|told| told.status);
+                let ended = ended.await.map(|state| state.status);
                 let gone = match ended {
                     // A hold that was lost before the release is reported as lost at once.
                     Ok(Status::Lost(LossReason::SessionExpired))
@@ -433,7 +433,7 @@ impl Hold {
                         Err(grant.unconfirmed())
                     }
                 }
-                Ok(_) => grant.told(),
+                Ok(_) => grant.check_not_lost(),
                 Err(_) => Err(grant.unconfirmed_yet()),
             }
         }))
@@ -445,7 +445,7 @@ impl Hold {
     }
 
     /// Releases this hold, and returns what is left of its grant; `None` if it had been released before.
-    fn leave(&self) -> Option<Left> {
+    fn leave(&self) -> Option<ReleaseOutcome> {
         let first = self.released.send_if_modified(|released| {
             let first = *released == Released::No;
             if first {
@@ -454,7 +454,7 @@ impl Hold {
             first
         });
         let left = first.then(|| self.grant.let_go())?;
-        if matches!(left, Left::Others | Left::PassedOn) {
+        if matches!(left, ReleaseOutcome::Others | ReleaseOutcome::PassedOn) {
             self.released.send_replace(Released::Before);
         }
         Some(left)

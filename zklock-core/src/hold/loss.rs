@@ -2,27 +2,27 @@
 
 use crate::hold::released::Released;
 use crate::machine::status::Status;
-use crate::session::session::Told;
+use crate::session::session::HoldState;
 use tokio::sync::watch;
 use zklock_machine::status::LossReason;
 
 /// Reports the loss of a hold.
 #[derive(Clone, Debug)]
 pub struct Loss {
-    pub(super) told: watch::Receiver<Told>,
+    pub(super) state: watch::Receiver<HoldState>,
     pub(super) released: watch::Receiver<Released>,
 }
 
 impl Loss {
     /// Waits until the hold is lost; `None` if it is released instead.
     pub async fn come(self) -> Option<LossReason> {
-        let Self { mut told, mut released } = self;
+        let Self { mut state, mut released } = self;
         if *released.borrow() == Released::Before {
             return None;
         }
         let ended = tokio::select! {
             biased;
-            ended = told.wait_for(|told| told.status != Status::Held) => ended.map(|told| told.status).ok()?,
+            ended = state.wait_for(|state| state.status != Status::Held) => ended.map(|state| state.status).ok()?,
             _ = released.wait_for(|released| *released != Released::No) => return None,
         };
         // The node may have been passed on before that.
@@ -37,7 +37,7 @@ impl Loss {
         if *self.released.borrow() == Released::Before {
             return None;
         }
-        if let Status::Lost(reason) = self.told.borrow().status { Some(reason) } else { None }
+        if let Status::Lost(reason) = self.state.borrow().status { Some(reason) } else { None }
     }
 
     /// Whether the hold was released.

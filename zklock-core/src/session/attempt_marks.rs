@@ -78,13 +78,13 @@ impl AttemptMarks {
     /// Returns a future that ends when the node with this name is gone; `None` if it belongs to another session.
     pub(super) fn end_of(&self, name: &str) -> Option<Pending<WatchEvent>> {
         let mut known = self.known();
-        let told = match known.marks.neighbour(name) {
+        let ended = match known.marks.neighbour(name) {
             Neighbour::Here(mark) => known.follow(mark),
             Neighbour::Gone => return Some(Box::pin(ready(WatchEvent::Deleted))),
             Neighbour::Elsewhere => return None,
         };
         Some(Box::pin(async {
-            match told.await {
+            match ended.await {
                 Ok(()) => WatchEvent::Deleted,
                 Err(_) => pending().await,
             }

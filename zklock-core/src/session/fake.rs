@@ -17,8 +17,8 @@ use crate::session::session::Holding;
 use crate::session::session::Session;
 use crate::session::slot::{Slot, SlotState};
 use crate::zookeeper::ensemble::{
-    Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, Seen, Versions, Watch,
-    Watched, Write, either,
+    Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, NodeVersion, Pending, Versions, Watch,
+    Watched, WatchedQueues, Write, either,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -342,10 +342,10 @@ impl Ensemble for FakeEnsemble {
         })
     }
 
-    fn guard(&self, directories: Vec<Arc<str>>) -> Pending<Guarded> {
-        self.answer(Guarded::default(), move |this| {
+    fn watch_queues(&self, directories: Vec<Arc<str>>) -> Pending<WatchedQueues> {
+        self.answer(WatchedQueues::default(), move |this| {
             let children = directories.iter().map(|directory| Some(this.children_of(directory))).collect();
-            Guarded { children, watch: directories.first().map(|directory| this.watch(directory)) }
+            WatchedQueues { children, watch: directories.first().map(|directory| this.watch(directory)) }
         })
     }
 
@@ -372,10 +372,10 @@ impl Ensemble for FakeEnsemble {
         })
     }
 
-    fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, Failure>> {
+    fn look(&self, path: Arc<str>) -> Pending<Result<Option<NodeVersion>, Failure>> {
         self.answer(Err(Failure::Unknown), move |this| {
             let czxid = lock_ignoring_poison(&this.0.nodes).get(&*path).copied();
-            Ok(czxid.map(|czxid| Seen { czxid, version: 0 }))
+            Ok(czxid.map(|czxid| NodeVersion { czxid, version: 0 }))
         })
     }
 

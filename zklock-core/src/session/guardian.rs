@@ -83,7 +83,7 @@ impl Guardian {
         if pool.is_closed() {
             return Err(Error::closed());
         }
-        let place = Place::take(pool.guarded())?;
+        let place = OnlyGuardian::take(pool.has_guardian())?;
         let pair = std::os::unix::net::UnixStream::pair()
             .and_then(|(ours, theirs)| Ok((above_streams(ours.into())?.into(), theirs)));
         let (ours, theirs) = pair.map_err(|error| failed(format_args!("it cannot be spoken to: {error}")))?;
@@ -131,12 +131,12 @@ impl fmt::Debug for Guardian {
 }
 
 /// Reserves the place of a client's only guardian.
-struct Place(Arc<watch::Sender<bool>>);
+struct OnlyGuardian(Arc<watch::Sender<bool>>);
 
-impl Place {
-    fn take(guarded: &Arc<watch::Sender<bool>>) -> Result<Self, Error> {
-        if guarded.send_if_modified(|is_guarded| !std::mem::replace(is_guarded, true)) {
-            return Ok(Self(guarded.clone()));
+impl OnlyGuardian {
+    fn take(has_guardian: &Arc<watch::Sender<bool>>) -> Result<Self, Error> {
+        if has_guardian.send_if_modified(|before| !std::mem::replace(before, true)) {
+            return Ok(Self(has_guardian.clone()));
         }
         let message =
             "this client has a guardian already, which looks after all of its sessions: ask for it once";
@@ -144,7 +144,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for OnlyGuardian {
     fn drop(&mut self) {
         self.0.send_replace(false);
     }
@@ -156,7 +156,7 @@ struct Guarding {
     child: Child,
     /// Its name, for messages.
     program: String,
-    _place: Place,
+    _place: OnlyGuardian,
 }
 
 impl Guarding {
@@ -174,12 +174,12 @@ impl Guarding {
                 _ => self.silent(&error.to_string()),
             })?;
             // Before the rest, so that a guardian that watches has the key of the present session.
-            let told = match slot.current() {
+            let sent = match slot.current() {
                 Some(session) => self.tell_key(&session).await.then(|| session.id()),
                 None => None,
             };
             self.say(options.as_bytes()).await;
-            self.answer().await.map(|()| told)
+            self.answer().await.map(|()| sent)
         };
         let begun = tokio::select! {
             biased;
@@ -187,8 +187,8 @@ impl Guarding {
             _ = &mut stopped => None,
             begun = begun => Some(begun),
         };
-        let told = match begun {
-            Some(Ok(told)) => told,
+        let sent = match begun {
+            Some(Ok(sent)) => sent,
             Some(Err(error)) => {
                 // It may be a wrong program, which does not end by itself.
                 let _ = self.child.kill();
@@ -207,7 +207,7 @@ impl Guarding {
         tokio::select! {
             biased;
             () = dismissed => {}
-            () = self.tell(&slot, told) => {}
+            () = self.tell(&slot, sent) => {}
             () = self.end() => tracing::warn!(
                 program = &*self.program,
                 "the guardian has ended: if this process dies, its locks are free when the session times out"
@@ -280,11 +280,11 @@ impl Guarding {
         }
     }
 
-    /// Sends the key of each new session until the client is closed. The session `told` was sent before.
-    async fn tell(&self, slot: &Slot, told: Option<i64>) {
+    /// Sends the key of each new session until the client is closed. The session `sent` was sent before.
+    async fn tell(&self, slot: &Slot, sent: Option<i64>) {
         while let Ok(session) = slot.session().await {
             let mut link = session.link();
-            if told != Some(session.id()) {
+            if sent != Some(session.id()) {
                 self.tell_key(&session).await;
             }
             drop(session);

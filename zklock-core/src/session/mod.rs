@@ -1,4 +1,5 @@
 pub(crate) mod ask;
+mod attachment;
 mod attempt_marks;
 pub(crate) mod connection;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
@@ -16,4 +17,3 @@ pub(crate) mod session;
 mod session_keeper;
 pub(crate) mod session_key;
 pub(crate) mod slot;
-mod tie;

@@ -4,9 +4,9 @@ use crate::base::clock;
 use crate::base::platform;
 use crate::base::stats::Counters;
 use crate::connect::options::ClientOptions;
+use crate::session::attachment::GOOD_BYE;
 use crate::session::session_keeper::SessionKeeper;
 use crate::session::slot::{Slot, SlotState};
-use crate::session::tie::GOOD_BYE;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -19,9 +19,9 @@ pub(crate) struct Pool {
     slot: Arc<Slot>,
     closing: Arc<watch::Sender<bool>>,
     /// Whether the keeper is still running.
-    kept: watch::Receiver<bool>,
+    running: watch::Receiver<bool>,
     /// Whether there is a guardian.
-    guarded: Arc<watch::Sender<bool>>,
+    has_guardian: Arc<watch::Sender<bool>>,
 }
 
 impl Pool {
@@ -30,25 +30,33 @@ impl Pool {
         let identity = options.identity.clone().unwrap_or_else(platform::identity);
         let slot = Arc::new(Slot::new(SlotState::Opening(None)));
         let closing = Arc::new(watch::Sender::new(false));
-        let (keeps, kept) = watch::channel(true);
+        let (keeps, running) = watch::channel(true);
         let keeper = SessionKeeper {
             slot: slot.clone(),
             options: options.clone(),
             closing: closing.clone(),
-            kept: keeps,
+            running: keeps,
             counters,
         };
         runtime.spawn(keeper.run());
-        Self { options, identity, runtime, slot, closing, kept, guarded: Arc::default() }
+        Self { options, identity, runtime, slot, closing, running, has_guardian: Arc::default() }
     }
 
     /// Returns a pool whose sessions a test opens.
     #[cfg(test)]
     pub(crate) fn of(slot: Arc<Slot>) -> Self {
-        let (_, kept) = watch::channel(true);
+        let (_, running) = watch::channel(true);
         let options = Arc::new(ClientOptions::new("none:1").unwrap());
         let (runtime, closing) = (Handle::current(), Arc::new(watch::Sender::new(false)));
-        Self { options, identity: String::new(), runtime, slot, closing, kept, guarded: Arc::default() }
+        Self {
+            options,
+            identity: String::new(),
+            runtime,
+            slot,
+            closing,
+            running,
+            has_guardian: Arc::default(),
+        }
     }
 
     pub(crate) fn options(&self) -> &ClientOptions {
@@ -79,13 +87,13 @@ impl Pool {
     /// Waits until it is closed.
     pub(crate) async fn closed(&self) {
         // If this fails, the keeper is gone, and the session with it.
-        let _ = self.kept.clone().wait_for(|kept| !kept).await;
+        let _ = self.running.clone().wait_for(|running| !running).await;
         // Its guardian is dismissed then, and ends in a moment.
-        let mut guarded = self.guarded.subscribe();
-        let _ = clock::timeout(GOOD_BYE, guarded.wait_for(|guarded| !guarded)).await;
+        let mut has_guardian = self.has_guardian.subscribe();
+        let _ = clock::timeout(GOOD_BYE, has_guardian.wait_for(|has_guardian| !has_guardian)).await;
     }
 
-    pub(crate) fn guarded(&self) -> &Arc<watch::Sender<bool>> {
-        &self.guarded
+    pub(crate) fn has_guardian(&self) -> &Arc<watch::Sender<bool>> {
+        &self.has_guardian
     }
 }

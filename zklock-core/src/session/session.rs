@@ -23,14 +23,14 @@ use crate::machine::protocol::{Node, Now, Operation, Outcome, Refusal, WatchEven
 use crate::machine::status::Status;
 use crate::session::attempt_marks::AttemptMarks;
 use crate::session::lateness::{Answered, Lateness, late_after};
-use crate::session::nodes::Nodes;
+use crate::session::nodes::SessionNodes;
 use crate::session::seeing::{Look, Seeing};
 use crate::session::session_key::SessionKey;
 use crate::zookeeper::ensemble::{
-    Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, Seen, Versions, Watch,
-    Watched, Write, either, text_of,
+    Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, NodeVersion, Pending, Versions, Watch,
+    Watched, WatchedQueues, Write, either, text_of,
 };
-pub(crate) use holding::{Holding, Notice, Told};
+pub(crate) use holding::{HoldState, Holding, Notice};
 use std::collections::BTreeMap;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,7 +65,7 @@ pub(crate) struct Session {
     /// Its current connection, or the last one. It is removed when the session is over, so that nothing keeps the
     /// connection.
     ensemble: Mutex<Option<Arc<dyn Ensemble>>>,
-    kept: Mutex<Kept>,
+    state: Mutex<State>,
     /// The lease's timeout, in milliseconds. It is an atomic because a forked child may ask for it, where a locked
     /// mutex would never be unlocked.
     timeout: AtomicU64,
@@ -79,12 +79,12 @@ pub(crate) struct Session {
     answered: Mutex<Option<Answered>>,
     /// Why one of its nodes could not be deleted, so that the session was closed.
     undeletable: OnceLock<Arc<str>>,
-    nodes: watch::Sender<Nodes>,
+    nodes: watch::Sender<SessionNodes>,
     counters: Arc<Counters>,
 }
 
 /// The holds, and the keeper that proves them.
-struct Kept {
+struct State {
     keeper: Keeper,
     holdings: BTreeMap<HoldId, Arc<Holding>>,
 }
@@ -116,7 +116,7 @@ impl Session {
             link: watch::Sender::new(Link::Connected),
             ensemble: Mutex::new(Some(ensemble)),
             timeout: AtomicU64::new(in_millis(keeper.lease().timeout())),
-            kept: Mutex::new(Kept { keeper, holdings: BTreeMap::new() }),
+            state: Mutex::new(State { keeper, holdings: BTreeMap::new() }),
             attempts: AttemptMarks::new(),
             flights: Semaphore::new(FLIGHTS_AT_MOST),
             guards: Semaphore::new(GUARDS_AT_MOST),
@@ -125,7 +125,7 @@ impl Session {
             trouble: Mutex::default(),
             answered: Mutex::default(),
             undeletable: OnceLock::new(),
-            nodes: watch::Sender::new(Nodes::Kept),
+            nodes: watch::Sender::new(SessionNodes::Live),
             counters,
         })
     }
@@ -151,19 +151,19 @@ impl Session {
     }
 
     pub(crate) fn heartbeat(&self) -> Duration {
-        lock_ignoring_poison(&self.kept).keeper.lease().heartbeat()
+        lock_ignoring_poison(&self.state).keeper.lease().heartbeat()
     }
 
     pub(crate) fn now(&self) -> Now {
         let (late, moment) = (self.latest_wait(), clock::now());
-        let lease_until = lock_ignoring_poison(&self.kept).keeper.lease_to_grant(late, moment);
+        let lease_until = lock_ignoring_poison(&self.state).keeper.lease_to_grant(late, moment);
         // The time is read last, so that what passes in between makes the lease look shorter, never longer.
         Now { moment: clock::now(), lease_until }
     }
 
     /// Returns the lease as it is at this moment.
     pub(crate) fn lease(&self) -> Lease {
-        lock_ignoring_poison(&self.kept).keeper.lease().clone()
+        lock_ignoring_poison(&self.state).keeper.lease().clone()
     }
 
     // Its connection. A session outlives its connections: they are attached one after the other.
@@ -205,17 +205,17 @@ impl Session {
 
     /// A server is about to be asked for the session, on another connection.
     pub(crate) fn ask(&self) {
-        lock_ignoring_poison(&self.kept).keeper.handle_asked();
+        lock_ignoring_poison(&self.state).keeper.handle_asked();
     }
 
     /// This server has granted the session with this timeout.
     pub(crate) fn granted(&self, server: &str, asked: Moment, timeout: Duration) {
         let before = self.timeout();
-        let mut kept = lock_ignoring_poison(&self.kept);
-        let is_too_short = kept.keeper.lease().is_too_short(timeout);
-        kept.keeper.handle_granted(asked, timeout, clock::now());
-        self.timeout.store(in_millis(kept.keeper.lease().timeout()), Ordering::Relaxed);
-        drop(kept);
+        let mut state = lock_ignoring_poison(&self.state);
+        let is_too_short = state.keeper.lease().is_too_short(timeout);
+        state.keeper.handle_granted(asked, timeout, clock::now());
+        self.timeout.store(in_millis(state.keeper.lease().timeout()), Ordering::Relaxed);
+        drop(state);
         self.tell_losses();
         if is_too_short {
             tracing::warn!(
@@ -232,13 +232,13 @@ impl Session {
 
     /// Waits until no answer about a hold that was lost meanwhile reaches any further.
     pub(crate) async fn keep_promises(&self) {
-        let promised = lock_ignoring_poison(&self.kept).keeper.promised();
+        let promised = lock_ignoring_poison(&self.state).keeper.promised();
         clock::sleep(promised.since(clock::now())).await;
     }
 
     /// Attaches another connection, on which the quorum has answered a write that was sent at `sent`.
     pub(crate) fn attach(&self, ensemble: Arc<dyn Ensemble>, sent: Moment) {
-        lock_ignoring_poison(&self.kept).keeper.handle_write(sent, clock::now());
+        lock_ignoring_poison(&self.state).keeper.handle_write(sent, clock::now());
         let mut present = lock_ignoring_poison(&self.ensemble);
         // After the session's end there is no connection to replace.
         if let Some(present) = &mut *present {
@@ -338,7 +338,7 @@ impl Session {
             self.note_answer(landing.sent);
         }
         if landing.outcomes.iter().zip(&writes).any(written) {
-            lock_ignoring_poison(&self.kept).keeper.handle_write(landing.sent, clock::now());
+            lock_ignoring_poison(&self.state).keeper.handle_write(landing.sent, clock::now());
         }
         self.see_refusals(&deletions, &mut landing.outcomes);
         self.see_flight(&seeing, &landing.outcomes);
@@ -419,7 +419,7 @@ impl Session {
         self.question(|ensemble| ensemble.shown(directory, name))
     }
 
-    pub(crate) fn look(&self, path: Arc<str>) -> Question<'_, Option<Seen>> {
+    pub(crate) fn look(&self, path: Arc<str>) -> Question<'_, Option<NodeVersion>> {
         self.question(|ensemble| ensemble.look(path))
     }
 
@@ -447,21 +447,22 @@ impl Session {
     }
 
     /// Lists the children of these directories, and watches them.
-    pub(crate) async fn guard(&self, directories: Vec<Arc<str>>) -> Guarded {
+    pub(crate) async fn watch_queues(&self, directories: Vec<Arc<str>>) -> WatchedQueues {
         let _turn = turn(&self.guards).await;
         let (seeing, asked) = (self.seeing(&[]), directories.clone());
-        let guarded = self.unless_over(Guarded::default(), |ensemble| ensemble.guard(directories)).await;
-        for (directory, children) in asked.iter().zip(&guarded.children) {
+        let watched =
+            self.unless_over(WatchedQueues::default(), |ensemble| ensemble.watch_queues(directories)).await;
+        for (directory, children) in asked.iter().zip(&watched.children) {
             children.iter().for_each(|children| self.see(&seeing, directory, children));
         }
-        guarded
+        watched
     }
 
     // What the answers to any requests show of the nodes of its holds, and of children that are no contenders. See
     // `Keeper::handle_children` and `Lasting`.
 
     fn seeing(&self, flight: &[Operation]) -> Seeing {
-        Seeing::new(lock_ignoring_poison(&self.kept).keeper.next_hold(), flight)
+        Seeing::new(lock_ignoring_poison(&self.state).keeper.next_hold(), flight)
     }
 
     /// Takes note of what a flight has shown.
@@ -483,13 +484,13 @@ impl Session {
 
     /// Ends the holds whose nodes are missing among the children of a directory.
     fn see(&self, seeing: &Seeing, directory: &str, children: &[String]) {
-        lock_ignoring_poison(&self.kept).keeper.handle_children(seeing.before, directory, children);
+        lock_ignoring_poison(&self.state).keeper.handle_children(seeing.before, directory, children);
         self.tell_losses();
     }
 
     /// Ends the hold that had this node, if there is one.
     fn see_deleted(&self, seeing: &Seeing, path: &str) {
-        lock_ignoring_poison(&self.kept).keeper.handle_missing(seeing.before, path);
+        lock_ignoring_poison(&self.state).keeper.handle_missing(seeing.before, path);
         self.tell_losses();
     }
 
@@ -504,14 +505,14 @@ impl Session {
     fn see_refusals(&self, deletions: &[bool], outcomes: &mut [Outcome]) {
         for (outcome, _) in outcomes.iter_mut().zip(deletions).filter(|(_, deletes)| **deletes) {
             if let Outcome::Refused(refusal) = outcome {
-                *refusal = Refusal::Answer(self.be_rid_of_nodes(refusal).to_string());
+                *refusal = Refusal::Answer(self.close_for_undeletable(refusal).to_string());
             }
         }
     }
 
     /// Closes the session because it may not delete one of its nodes. Nobody else would delete the node, and it would
     /// keep the lock taken. So the session ends, and its nodes with it; its holds are marked as lost first.
-    fn be_rid_of_nodes(&self, refusal: &Refusal) -> Arc<str> {
+    fn close_for_undeletable(&self, refusal: &Refusal) -> Arc<str> {
         let why = self.undeletable.get_or_init(|| {
             let why = format!("{}; its session was closed to get rid of its nodes", text_of(refusal));
             tracing::warn!(session = format_args!("{:#x}", self.id), why, "a node may not be deleted");
@@ -627,11 +628,11 @@ impl Session {
         let origins = std::iter::once(name_is_reused.then_some(czxid)).chain(std::iter::repeat(None));
         let held = nodes.iter().zip(origins);
         let held = held.map(|(path, origin)| HeldNode { path: path.clone(), origin }).collect();
-        let mut kept = lock_ignoring_poison(&self.kept);
-        let id = kept.keeper.handle_grant(held, sent);
+        let mut state = lock_ignoring_poison(&self.state);
+        let id = state.keeper.handle_grant(held, sent);
         let holding = Arc::new(Holding::new(id, self.clone(), path, nodes, czxid, name_is_reused));
-        kept.holdings.insert(id, holding.clone());
-        drop(kept);
+        state.holdings.insert(id, holding.clone());
+        drop(state);
         // The session may have ended just before.
         self.tell_losses();
         self.registered.notify_one();
@@ -648,19 +649,19 @@ impl Session {
         if holding.status() != Status::Held || self.is_over() {
             return Duration::ZERO;
         }
-        lock_ignoring_poison(&self.kept).keeper.valid_for(holding.id, clock::now())
+        lock_ignoring_poison(&self.state).keeper.valid_for(holding.id, clock::now())
     }
 
     /// Whether two heartbeats have passed without a proof of the hold.
     pub(crate) fn is_late(&self, holding: &Holding) -> bool {
-        lock_ignoring_poison(&self.kept).keeper.is_late(holding.id, clock::now())
+        lock_ignoring_poison(&self.state).keeper.is_late(holding.id, clock::now())
     }
 
     /// Marks the hold as lost, for a reason that the heartbeat cannot find out.
     pub(crate) fn lose(&self, holding: &Holding, reason: LossReason) {
         if holding.change(|status| status.lose(reason)) {
             holding.note_loss(reason);
-            lock_ignoring_poison(&self.kept).keeper.handle_loss(holding.id);
+            lock_ignoring_poison(&self.state).keeper.handle_loss(holding.id);
         }
         self.unregister(holding);
     }
@@ -680,19 +681,19 @@ impl Session {
 
     /// Removes a hold from the heartbeat. Change its status first: a hold with the status `Held` is kept.
     fn unregister(&self, holding: &Holding) {
-        let kept = &mut *lock_ignoring_poison(&self.kept);
-        kept.keeper.handle_release(holding.id);
-        kept.holdings.remove(&holding.id);
+        let state = &mut *lock_ignoring_poison(&self.state);
+        state.keeper.handle_release(holding.id);
+        state.holdings.remove(&holding.id);
     }
 
     fn tell_losses(&self) {
         let now = clock::now();
         let lost_next = || {
-            let kept = &mut *lock_ignoring_poison(&self.kept);
-            let (hold, reason) = kept.keeper.poll_lost(now)?;
+            let state = &mut *lock_ignoring_poison(&self.state);
+            let (hold, reason) = state.keeper.poll_lost(now)?;
             // At once, so that nobody finds it held but no longer kept.
             let lost =
-                kept.holdings.remove(&hold).filter(|holding| holding.change(|status| status.lose(reason)));
+                state.holdings.remove(&hold).filter(|holding| holding.change(|status| status.lose(reason)));
             Some((lost, reason))
         };
         for (lost, reason) in std::iter::from_fn(lost_next) {
@@ -703,15 +704,15 @@ impl Session {
     // The questions that its heartbeat asks the ensemble, and the conclusions from the answers.
 
     pub(crate) fn has_heartbeat(&self) -> bool {
-        lock_ignoring_poison(&self.kept).keeper.has_heartbeat()
+        lock_ignoring_poison(&self.state).keeper.has_heartbeat()
     }
 
     /// Marks the holds that are lost by now, and returns what is due.
-    pub(crate) fn look_after(&self) -> Due {
+    pub(crate) fn poll_due(&self) -> Due {
         self.tell_losses();
         let is_connected = self.is_connected();
         let now = clock::now();
-        let keeper = &mut lock_ignoring_poison(&self.kept).keeper;
+        let keeper = &mut lock_ignoring_poison(&self.state).keeper;
         let watches = keeper.poll_watch(now, is_connected);
         let beat = keeper.poll_beat(now, is_connected);
         Due { beat, watches, wake: keeper.poll_timeout(now, is_connected) }
@@ -719,7 +720,7 @@ impl Session {
 
     /// Proves one hold; `true` if the ensemble has answered.
     pub(crate) async fn prove(self: Arc<Self>, holding: &Holding) -> bool {
-        let proof = lock_ignoring_poison(&self.kept).keeper.prove(holding.id, clock::now());
+        let proof = lock_ignoring_poison(&self.state).keeper.prove(holding.id, clock::now());
         let Some(proof) = proof else { return false };
         let (proof, check) = self.clone().check(proof).await;
         self.take_proof(&proof, &check);
@@ -747,7 +748,7 @@ impl Session {
         if *check == Check::SessionOver {
             self.end(LossReason::SessionExpired);
         }
-        lock_ignoring_poison(&self.kept).keeper.handle_proof(proof, check, clock::now());
+        lock_ignoring_poison(&self.state).keeper.handle_proof(proof, check, clock::now());
         self.tell_losses();
     }
 
@@ -774,13 +775,13 @@ impl Session {
 
     pub(crate) fn take_watches(&self, looked: &[Looked]) {
         let seen: Vec<_> = looked.iter().map(|looked| (looked.hold, looked.seen)).collect();
-        lock_ignoring_poison(&self.kept).keeper.handle_seen(&seen, clock::now());
+        lock_ignoring_poison(&self.state).keeper.handle_seen(&seen, clock::now());
         self.tell_losses();
     }
 
     /// Notes that a watch on a node of this hold has fired.
     pub(crate) fn take_event(&self, hold: HoldId, event: WatchEvent) {
-        lock_ignoring_poison(&self.kept).keeper.handle_event(hold, event == WatchEvent::Deleted);
+        lock_ignoring_poison(&self.state).keeper.handle_event(hold, event == WatchEvent::Deleted);
         self.tell_losses();
     }
 
@@ -800,16 +801,17 @@ impl Session {
     /// Whatever notices the end first calls this. If that were left to the library, the session would seem open until then,
     /// and would be tried again and again. Only the servers can say that it has expired.
     pub(crate) fn end(&self, reason: LossReason) {
-        let nodes = if reason == LossReason::SessionExpired { Nodes::Gone } else { Nodes::Kept };
+        let nodes =
+            if reason == LossReason::SessionExpired { SessionNodes::Gone } else { SessionNodes::Live };
         self.end_with(reason, nodes);
     }
 
     /// Ends it without the servers' word, because it can get no connection any more.
     pub(crate) fn abandon_nodes(&self) {
-        self.end_with(LossReason::SessionExpired, Nodes::Left);
+        self.end_with(LossReason::SessionExpired, SessionNodes::Abandoned);
     }
 
-    fn end_with(&self, reason: LossReason, nodes: Nodes) {
+    fn end_with(&self, reason: LossReason, nodes: SessionNodes) {
         self.link.send_if_modified(|link| {
             let is_first = !matches!(link, Link::Over(_));
             if is_first {
@@ -826,16 +828,16 @@ impl Session {
         // Another call may have been first.
         let link = *self.link.borrow();
         if let Link::Over(reason) = link {
-            lock_ignoring_poison(&self.kept).keeper.handle_over(reason);
+            lock_ignoring_poison(&self.state).keeper.handle_over(reason);
         }
         self.tell_losses();
         drop(ensemble);
     }
 
     /// Records what happened to its nodes when it was closed.
-    pub(crate) fn set_nodes(&self, nodes: Nodes) {
+    pub(crate) fn set_nodes(&self, nodes: SessionNodes) {
         self.nodes.send_if_modified(|known| {
-            let changes = *known == Nodes::Kept;
+            let changes = *known == SessionNodes::Live;
             if changes {
                 *known = nodes;
             }
@@ -845,7 +847,7 @@ impl Session {
 
     /// Whether its nodes are known to be gone.
     pub(crate) fn nodes_are_gone(&self) -> bool {
-        *self.nodes.borrow() == Nodes::Gone
+        *self.nodes.borrow() == SessionNodes::Gone
     }
 
     /// If it was closed to get rid of its nodes, waits until they are gone, or it is certain that nobody will hear of it.
@@ -853,7 +855,7 @@ impl Session {
     pub(crate) async fn gone(&self) -> bool {
         if self.loss() == Some(LossReason::SessionClosed) || self.undeletable().is_some() {
             // It cannot fail: the sender is ours.
-            let _ = self.nodes.subscribe().wait_for(|nodes| *nodes != Nodes::Kept).await;
+            let _ = self.nodes.subscribe().wait_for(|nodes| *nodes != SessionNodes::Live).await;
         }
         self.nodes_are_gone()
     }
@@ -889,7 +891,7 @@ struct Awaiting<'a>(&'a Session);
 
 impl<'a> Awaiting<'a> {
     fn begin(session: &'a Session, sent: Moment) -> Self {
-        lock_ignoring_poison(&session.kept).keeper.handle_awaiting(sent);
+        lock_ignoring_poison(&session.state).keeper.handle_awaiting(sent);
         session.registered.notify_one();
         Self(session)
     }
@@ -897,7 +899,7 @@ impl<'a> Awaiting<'a> {
 
 impl Drop for Awaiting<'_> {
     fn drop(&mut self) {
-        lock_ignoring_poison(&self.0.kept).keeper.handle_awaited();
+        lock_ignoring_poison(&self.0.state).keeper.handle_awaited();
     }
 }
 

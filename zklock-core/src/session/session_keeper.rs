@@ -7,12 +7,12 @@ use crate::base::platform;
 use crate::base::stats::Counters;
 use crate::connect::options::ClientOptions;
 use crate::machine::keeper::Keeper;
+use crate::session::attachment::{Attachment, GOOD_BYE};
 use crate::session::heartbeat;
-use crate::session::nodes::Nodes;
+use crate::session::nodes::SessionNodes;
 use crate::session::refusals::Refusals;
 use crate::session::session::{Link, Session};
 use crate::session::slot::{Slot, SlotState};
-use crate::session::tie::{GOOD_BYE, Tie};
 use crate::zookeeper::connecting::{self, Opened};
 use crate::zookeeper::zookeeper::ZooKeeper;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) struct SessionKeeper {
     pub(super) slot: Arc<Slot>,
     pub(super) options: Arc<ClientOptions>,
     pub(super) closing: Arc<watch::Sender<bool>>,
-    pub(super) kept: watch::Sender<bool>,
+    pub(super) running: watch::Sender<bool>,
     pub(super) counters: Arc<Counters>,
 }
 
@@ -41,7 +41,7 @@ impl Drop for SessionKeeper {
         if let SlotState::Open(session) = self.slot.state() {
             session.end(LossReason::ClientClosed);
             // Only now, because the end leaves open what becomes of the nodes.
-            session.set_nodes(Nodes::Left);
+            session.set_nodes(SessionNodes::Abandoned);
         }
         self.slot.state.send_if_modified(|state| {
             let changes = !matches!(state, SlotState::NoRoot | SlotState::Refused(_));
@@ -51,7 +51,7 @@ impl Drop for SessionKeeper {
             changes
         });
         // Told last, because who waits for this may end the process.
-        self.kept.send_replace(false);
+        self.running.send_replace(false);
     }
 }
 
@@ -159,24 +159,24 @@ impl SessionKeeper {
         self.slot.state.send_replace(SlotState::Open(session.clone()));
         tracing::info!(session = format_args!("{:#x}", session.id()), timeout = ?session.timeout(), "session opened");
         let mut link = session.link();
-        let mut tie = Tie::of(connection);
-        let mut nodes = Nodes::Left;
+        let mut attachment = Attachment::of(connection);
+        let mut nodes = SessionNodes::Abandoned;
         // The heart lives only in this block. The library closes the session when nothing has its client any more, not even a
         // heartbeat on its way.
         let reason = {
             let mut heart = std::pin::pin!(heartbeat::run(session.clone()));
             let reason = loop {
                 // The order decides if several are ready. A client that is closed closes its session, whatever else has happened.
-                // The tie comes before the link, because it alone knows whether the nodes are gone. The heart comes last,
+                // The attachment comes before the link, because it alone knows whether the nodes are gone. The heart comes last,
                 // because a beat is of use only if nothing above has happened.
                 tokio::select! {
                     biased;
                     _ = closing.wait_for(|closing| *closing) => break LossReason::ClientClosed,
-                    tied = tie.change(&self.options, session) => match tied {
-                        Ok(next) => tie = next,
+                    change = attachment.change(&self.options, session) => match change {
+                        Ok(next) => attachment = next,
                         Err(known) => {
                             nodes = known;
-                            if nodes != Nodes::Gone {
+                            if nodes != SessionNodes::Gone {
                                 session.abandon_nodes();
                             }
                             break LossReason::SessionExpired;
@@ -190,7 +190,7 @@ impl SessionKeeper {
                 }
             };
             // The heart's watches are dropped next, and the library would send a request for each of them.
-            tie.keep_watches();
+            attachment.keep_watches();
             reason
         };
         // The holders learn that their locks are lost before the servers give the locks to others.
@@ -204,7 +204,7 @@ impl SessionKeeper {
             true
         });
         let nodes = match reason {
-            LossReason::ClientClosed => tie.part().await,
+            LossReason::ClientClosed => attachment.part().await,
             LossReason::SessionClosed => {
                 // A caller that closes the client does not wait for servers that do not answer.
                 let closes = async {
@@ -214,16 +214,16 @@ impl SessionKeeper {
                 // Its other holds may have been asked for how long they last, just before.
                 let ends = async {
                     session.keep_promises().await;
-                    tie.end(&self.options, session).await
+                    attachment.end(&self.options, session).await
                 };
                 tokio::select! {
                     nodes = ends => nodes,
-                    () = closes => Nodes::Left,
+                    () = closes => SessionNodes::Abandoned,
                 }
             }
             // The servers have ended the session, or it can get no connection, so there is nothing to close.
             _ => {
-                tie.give_up();
+                attachment.give_up();
                 nodes
             }
         };

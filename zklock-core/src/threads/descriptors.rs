@@ -83,11 +83,11 @@ pub(crate) struct Descriptors {
     witness: File,
     /// Its device and inode.
     identity: (u64, u64),
-    told: Mutex<Vec<Weak<dyn Told>>>,
+    listeners: Mutex<Vec<Weak<dyn OnClosed>>>,
 }
 
 /// Something that must learn that the program has closed our descriptors.
-pub(crate) trait Told: Send + Sync {
+pub(crate) trait OnClosed: Send + Sync {
     /// The program has closed our descriptors. Any thread may call it.
     fn end(&self);
 }
@@ -99,7 +99,7 @@ impl Descriptors {
         let witness = File::from(pipe_with(PipeFlags::CLOEXEC)?.0);
         let opened = witness.metadata()?;
         let identity = (opened.dev(), opened.ino());
-        Ok(Self { opened: Opened::now(), witness, identity, told: Mutex::default() })
+        Ok(Self { opened: Opened::now(), witness, identity, listeners: Mutex::default() })
     }
 
     pub(super) fn opened(&self) -> Opened {
@@ -125,25 +125,26 @@ impl Descriptors {
             tracing::error!(
                 "the program has closed descriptors of zklock: all clients are closed, and their holds are lost"
             );
-            let told = std::mem::take(&mut *lock_ignoring_poison(&self.told));
+            let listeners = std::mem::take(&mut *lock_ignoring_poison(&self.listeners));
             // On a thread of its own, because the caller may have locked something that they need.
-            let tell = move || told.iter().filter_map(Weak::upgrade).for_each(|told| told.end());
+            let tell =
+                move || listeners.iter().filter_map(Weak::upgrade).for_each(|listeners| listeners.end());
             let _ = start_thread("zklock-end", tell);
         }
     }
 
     /// Lets `told` know when the program has closed them, unless it is dropped before.
-    pub(super) fn tell(&self, told: Weak<dyn Told>) {
-        let mut all = lock_ignoring_poison(&self.told);
+    pub(super) fn tell(&self, listeners: Weak<dyn OnClosed>) {
+        let mut all = lock_ignoring_poison(&self.listeners);
         if all.len() == all.capacity() {
-            all.retain(|told| told.strong_count() > 0);
+            all.retain(|listeners| listeners.strong_count() > 0);
         }
-        all.push(told);
+        all.push(listeners);
     }
 }
 
 /// A thread that waits looks again.
-impl Told for Signal {
+impl OnClosed for Signal {
     fn end(&self) {
         self.raise();
     }
@@ -186,7 +187,7 @@ impl<V: Clone + Send + Sync + 'static> Listener<V> {
     }
 }
 
-impl<V: Clone + Send + Sync + 'static> Told for Listener<V> {
+impl<V: Clone + Send + Sync + 'static> OnClosed for Listener<V> {
     fn end(&self) {
         lock_ignoring_poison(&self.function)(self.last.clone());
     }

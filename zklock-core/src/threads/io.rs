@@ -2,7 +2,7 @@
 //!
 //! How they are started, and what they take of the host's signals: see [`thread`](super::thread).
 
-use super::descriptors::{Descriptors, Opened, Told};
+use super::descriptors::{Descriptors, OnClosed, Opened};
 use super::fork::{OfProcess, Process};
 use super::thread::{not_started, start_thread};
 use crate::base::error::{Error, ErrorKind};
@@ -100,7 +100,7 @@ impl Io {
     }
 
     /// Lets `told` know if the program closes our descriptors.
-    pub(crate) fn tell(&self, told: Weak<dyn Told>) {
+    pub(crate) fn tell(&self, told: Weak<dyn OnClosed>) {
         self.descriptors.tell(told);
     }
 

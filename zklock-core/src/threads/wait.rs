@@ -1,6 +1,6 @@
 //! Waiting for a future on a thread that has no runtime.
 
-use super::descriptors::Told;
+use super::descriptors::OnClosed;
 use super::interrupt::Interrupt;
 use super::io::Io;
 use super::park::{Parked, Signal};
@@ -70,7 +70,7 @@ fn poll(
     // Moved here, so that it is dropped inside the runtime.
     let mut future = future;
     let signal = Signal::of_this_thread();
-    io.tell(Arc::downgrade(&signal) as Weak<dyn Told>);
+    io.tell(Arc::downgrade(&signal) as Weak<dyn OnClosed>);
     let interrupt = interrupt.map(|interrupt| (interrupt, interrupt.register(&signal)));
     let waker = Waker::from(signal.clone());
     let mut context = Context::from_waker(&waker);

@@ -3,7 +3,7 @@
 use super::answers::{outcome, source_of};
 use super::serving::{Serving, WatchKind};
 use crate::machine::protocol::{Outcome, Refusal};
-use crate::zookeeper::ensemble::{Check, Guarded, HeldNode, Watch, either};
+use crate::zookeeper::ensemble::{Check, HeldNode, Watch, WatchedQueues, either};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use zookeeper_client::{Client, Error, MultiWriteError, MultiWriter};
@@ -160,18 +160,22 @@ pub(super) async fn watch_each(client: &Client, serving: &Arc<Serving>, nodes: &
 
 /// Lists the children of the directories, and leaves a watch on each. The requests are sent together, when this is first polled.
 /// The silence of such a watch is not doubted: a question for each hold would cost more than its heartbeat.
-pub(super) async fn guard_each(client: &Client, serving: &Arc<Serving>, directories: &[Arc<str>]) -> Guarded {
+pub(super) async fn guard_each(
+    client: &Client,
+    serving: &Arc<Serving>,
+    directories: &[Arc<str>],
+) -> WatchedQueues {
     let calls: Vec<_> =
         directories.iter().map(|directory| client.list_and_watch_children(directory)).collect();
-    let mut guarded = Guarded::default();
+    let mut watched = WatchedQueues::default();
     for (directory, call) in directories.iter().zip(calls) {
         let (children, watcher) = call.await.ok().unzip();
-        guarded.children.push(children);
+        watched.children.push(children);
         let watch = watcher.map(|watcher| serving.watch(directory, WatchKind::Children, watcher));
-        guarded.watch = match (guarded.watch, watch) {
+        watched.watch = match (watched.watch, watch) {
             (Some(first), Some(second)) => Some(either(first, second)),
             (first, second) => first.or(second),
         };
     }
-    guarded
+    watched
 }

@@ -40,12 +40,12 @@ struct Waiting {
 /// Something that is watched, and may no longer be as it was.
 struct Doubt {
     path: String,
-    left: Left,
-    answer: oneshot::Sender<Answer>,
+    known: Known,
+    answer: oneshot::Sender<Finding>,
 }
 
 /// The state when the watch was set.
-pub(super) enum Left {
+pub(super) enum Known {
     Node(Option<Version>),
     /// The names of the children.
     Children(Vec<String>),
@@ -60,7 +60,7 @@ pub(super) struct Version {
 
 /// The servers' answer to a doubt.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) enum Answer {
+pub(super) enum Finding {
     /// Nothing has happened, as far as anybody can tell.
     Same,
     /// The watch should have reported this.
@@ -69,7 +69,7 @@ pub(super) enum Answer {
     Astray,
 }
 
-impl Left {
+impl Known {
     pub(super) fn kind(&self) -> WatchKind {
         match self {
             Self::Node(_) => WatchKind::Data,
@@ -92,19 +92,19 @@ impl From<&Stat> for Version {
     }
 }
 
-impl From<&Stat> for Left {
+impl From<&Stat> for Known {
     fn from(stat: &Stat) -> Self {
         Self::Node(Some(stat.into()))
     }
 }
 
-impl From<Option<&Stat>> for Left {
+impl From<Option<&Stat>> for Known {
     fn from(stat: Option<&Stat>) -> Self {
         Self::Node(stat.map(Version::from))
     }
 }
 
-impl From<&[String]> for Left {
+impl From<&[String]> for Known {
     fn from(children: &[String]) -> Self {
         Self::Children(children.to_owned())
     }
@@ -120,12 +120,12 @@ impl Doubts {
     pub(super) fn raise(
         self: &Arc<Self>,
         path: String,
-        left: Left,
+        known: Known,
         soon: Duration,
-    ) -> oneshot::Receiver<Answer> {
+    ) -> oneshot::Receiver<Finding> {
         let (answer, settled) = oneshot::channel();
         let mut waiting = lock_ignoring_poison(&self.waiting);
-        waiting.doubts.push_back(Doubt { path, left, answer });
+        waiting.doubts.push_back(Doubt { path, known, answer });
         if !std::mem::replace(&mut waiting.is_settling, true) {
             self.serving.runtime.spawn(settle_all(self.clone(), soon));
         }
@@ -140,7 +140,7 @@ impl Doubts {
             if doubt.answer.is_closed() {
                 continue;
             }
-            bytes += doubt.left.bytes(&doubt.path);
+            bytes += doubt.known.bytes(&doubt.path);
             if bytes > BYTES_AT_MOST && !some.is_empty() {
                 waiting.doubts.push_front(doubt);
                 break;
@@ -213,9 +213,9 @@ async fn settle(client: &Client, mut doubts: Vec<Doubt>) -> Vec<Doubt> {
 impl Doubt {
     /// Returns the nodes that existed.
     fn nodes(&self) -> Vec<String> {
-        match &self.left {
-            Left::Node(version) => version.iter().map(|_| self.path.clone()).collect(),
-            Left::Children(names) => names.iter().map(|name| join(&self.path, name)).collect(),
+        match &self.known {
+            Known::Node(version) => version.iter().map(|_| self.path.clone()).collect(),
+            Known::Children(names) => names.iter().map(|name| join(&self.path, name)).collect(),
         }
     }
 
@@ -225,23 +225,23 @@ impl Doubt {
         &'a self,
         client: &'a Client,
         quorum: &'a Outcome,
-    ) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
-        match &self.left {
-            Left::Node(left) => {
+    ) -> Pin<Box<dyn Future<Output = Finding> + Send + 'a>> {
+        match &self.known {
+            Known::Node(known) => {
                 let shown = client.check_stat(&self.path);
                 Box::pin(async move {
-                    let Ok(shown) = shown.await else { return Answer::Same };
+                    let Ok(shown) = shown.await else { return Finding::Same };
                     let shown = shown.as_ref().map(Version::from);
-                    compare(left, &shown, quorum, left.is_some(), shown.is_none())
+                    compare(known, &shown, quorum, known.is_some(), shown.is_none())
                 })
             }
-            Left::Children(names) => {
+            Known::Children(names) => {
                 let shown = client.list_children(&self.path);
                 Box::pin(async move {
                     let mut shown = match shown.await {
                         Ok(shown) => shown,
-                        Err(Error::NoNode) => return Answer::Missed(WatchEvent::Deleted),
-                        Err(_) => return Answer::Same,
+                        Err(Error::NoNode) => return Finding::Missed(WatchEvent::Deleted),
+                        Err(_) => return Finding::Same,
                     };
                     let mut names = names.clone();
                     shown.sort_unstable();
@@ -254,12 +254,12 @@ impl Doubt {
 }
 
 /// `asked` says whether the quorum was asked about anything that existed when the watch was set.
-fn compare<T: PartialEq>(left: &T, shown: &T, quorum: &Outcome, asked: bool, is_gone: bool) -> Answer {
-    if left != shown {
-        return Answer::Missed(if is_gone { WatchEvent::Deleted } else { WatchEvent::Changed });
+fn compare<T: PartialEq>(known: &T, shown: &T, quorum: &Outcome, asked: bool, is_gone: bool) -> Finding {
+    if known != shown {
+        return Finding::Missed(if is_gone { WatchEvent::Deleted } else { WatchEvent::Changed });
     }
     // A node that existed before was deleted before that answer. It does not matter which one: all belong to one question.
-    if asked && *quorum == Outcome::NoNode { Answer::Astray } else { Answer::Same }
+    if asked && *quorum == Outcome::NoNode { Finding::Astray } else { Finding::Same }
 }
 
 #[cfg(test)]
@@ -270,15 +270,15 @@ mod tests {
     #[test]
     fn only_what_was_there_and_is_still_shown_leads_a_server_astray() {
         let there = Some(Version { czxid: 1, mzxid: 1 });
-        let compared = |left, shown: Option<Version>, quorum: Outcome| {
-            compare(&left, &shown, &quorum, left.is_some(), shown.is_none())
+        let compared = |known, shown: Option<Version>, quorum: Outcome| {
+            compare(&known, &shown, &quorum, known.is_some(), shown.is_none())
         };
-        let missed = Answer::Missed;
-        assert_eq!(compared(there, there, Outcome::Done), Answer::Same);
-        assert_eq!(compared(there, there, Outcome::NoNode), Answer::Astray);
-        assert_eq!(compared(None, None, Outcome::NoNode), Answer::Same);
+        let missed = Finding::Missed;
+        assert_eq!(compared(there, there, Outcome::Done), Finding::Same);
+        assert_eq!(compared(there, there, Outcome::NoNode), Finding::Astray);
+        assert_eq!(compared(None, None, Outcome::NoNode), Finding::Same);
         for quorum in [Outcome::Unknown, Outcome::Refused(Refusal::Denied), Outcome::SessionOver] {
-            assert_eq!(compared(there, there, quorum), Answer::Same);
+            assert_eq!(compared(there, there, quorum), Finding::Same);
         }
         for quorum in [Outcome::Done, Outcome::NoNode] {
             assert_eq!(compared(there, None, quorum.clone()), missed(WatchEvent::Deleted));

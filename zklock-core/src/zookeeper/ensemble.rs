@@ -29,7 +29,7 @@ pub(crate) trait Ensemble: Send + Sync {
     fn watch(&self, nodes: Vec<HeldNode>) -> Pending<Vec<Watch>>;
 
     /// Lists the children of these directories, and leaves watches that report when that changes.
-    fn guard(&self, directories: Vec<Arc<str>>) -> Pending<Guarded>;
+    fn watch_queues(&self, directories: Vec<Arc<str>>) -> Pending<WatchedQueues>;
 
     /// Does the writes, all or none, if the nodes `guards` exist.
     fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, Failure>>;
@@ -45,7 +45,7 @@ pub(crate) trait Ensemble: Send + Sync {
     fn shown(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Child>, Failure>>;
 
     /// Returns which node is at this path; `None` if there is none.
-    fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, Failure>>;
+    fn look(&self, path: Arc<str>) -> Pending<Result<Option<NodeVersion>, Failure>>;
 
     /// Deletes the node, if its data has this version; `None` stands for any.
     fn delete(&self, path: Arc<str>, version: Option<i32>) -> Pending<Result<Deletion, Failure>>;
@@ -84,7 +84,7 @@ pub(crate) enum Watch {
 
 /// The children of some directories.
 #[derive(Default)]
-pub(crate) struct Guarded {
+pub(crate) struct WatchedQueues {
     /// The children of each; `None` if they are not known.
     pub(crate) children: Vec<Option<Vec<String>>>,
     /// The event of the first watch that fires. Dropping it removes them all.
@@ -156,7 +156,7 @@ pub(crate) struct Child {
 
 /// Identifies one of the nodes that may follow one another at one path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct NodeVersion {
     pub(crate) czxid: i64,
     /// How many times its data has been written.
     pub(crate) version: i32,

@@ -37,7 +37,7 @@ const PING: [u8; 20] = {
 };
 
 /// Returns the password of a session that the library has.
-pub(super) async fn told(session: zookeeper_client::SessionInfo) -> Option<Vec<u8>> {
+pub(super) async fn password_of(session: zookeeper_client::SessionInfo) -> Option<Vec<u8>> {
     let number = session.id().0;
     clock::timeout(BOUND, async {
         let listening = Listening::new().await.ok()?;
@@ -203,7 +203,7 @@ mod tests {
         let password = *b"sixteen letters.";
         let session = taught(0x1234_5678_9abc, &password).await.unwrap();
         assert_eq!((session.id().0, session.is_readonly()), (0x1234_5678_9abc, false));
-        assert_eq!(told(session).await.unwrap(), password);
+        assert_eq!(password_of(session).await.unwrap(), password);
     }
 
     #[tokio::test]

@@ -56,7 +56,7 @@ struct Served {
     /// Wakes the task that polls.
     waker: Option<Waker>,
     /// Watches that nobody waits for any more.
-    kept: HashMap<(String, WatchKind), Pending<WatchedEvent>>,
+    watchers: HashMap<(String, WatchKind), Pending<WatchedEvent>>,
     /// Watches that were dropped since the session is about to be closed; `None` before that.
     last: Option<Vec<Pending<WatchedEvent>>>,
 }
@@ -79,7 +79,7 @@ impl Serving {
             client: Some(client.clone()),
             states: client.state_watcher(),
             waker: None,
-            kept: HashMap::new(),
+            watchers: HashMap::new(),
             last: None,
         };
         let (runtime, end) = (Handle::current(), watch::Sender::new(None));
@@ -124,7 +124,7 @@ impl Serving {
         // watch by a request to remove it.
         if served.library.take().is_some() {
             served.client = None;
-            served.kept.clear();
+            served.watchers.clear();
             served.last = None;
             if let Some(waker) = served.waker.take() {
                 waker.wake();
@@ -195,8 +195,8 @@ impl Serving {
             // Those that have fired go first. One for the same node would take the place of this one, which the library would
             // then remove. None can fire meanwhile, because the library is not polled.
             let mut context = Context::from_waker(Waker::noop());
-            served.kept.retain(|_, kept| kept.as_mut().poll(&mut context).is_pending());
-            served.kept.entry(node).or_insert(watcher);
+            served.watchers.retain(|_, watchers| watchers.as_mut().poll(&mut context).is_pending());
+            served.watchers.entry(node).or_insert(watcher);
         }
     }
 }

@@ -16,7 +16,7 @@
 //! watches on the others. If each of those started the count again, a node that a server shows in error would never be doubted
 //! in a queue where others come and go.
 
-use super::doubts::{Answer, BYTES_AT_MOST, Doubts, Left};
+use super::doubts::{BYTES_AT_MOST, Doubts, Finding, Known};
 use super::serving::{Serving, WatchKind};
 use crate::base::clock;
 use crate::base::sync::{Mutex, lock_ignoring_poison};
@@ -82,19 +82,24 @@ impl Watches {
     pub(super) fn attended(
         self: &Arc<Self>,
         path: &str,
-        left: impl Into<Left>,
+        known: impl Into<Known>,
         watcher: OneshotWatcher,
     ) -> Pending<WatchEvent> {
-        let left = left.into();
-        let watch = self.serving.watch(path, left.kind(), watcher);
+        let known = known.into();
+        let watch = self.serving.watch(path, known.kind(), watcher);
         // More children than there are permits anywhere.
-        if left.bytes(path) > BYTES_AT_MOST {
+        if known.bytes(path) > BYTES_AT_MOST {
             return watch;
         }
-        Box::pin(self.clone().heard(path.to_owned(), left, watch))
+        Box::pin(self.clone().heard(path.to_owned(), known, watch))
     }
 
-    async fn heard(self: Arc<Self>, path: String, left: Left, mut watch: Pending<WatchEvent>) -> WatchEvent {
+    async fn heard(
+        self: Arc<Self>,
+        path: String,
+        known: Known,
+        mut watch: Pending<WatchEvent>,
+    ) -> WatchEvent {
         // The client must not be kept, or nobody could close its session.
         let timeout = self.serving.client().map_or(Duration::ZERO, |client| client.session_timeout());
         let longest = (timeout * TIMEOUTS).max(SHORTEST);
@@ -104,7 +109,7 @@ impl Watches {
             biased;
             event = &mut watch => {
                 // A change among the children says nothing about the nodes that stay.
-                if event == WatchEvent::Deleted || left.kind() == WatchKind::Data {
+                if event == WatchEvent::Deleted || known.kind() == WatchKind::Data {
                     self.silences.end(&path);
                 }
                 return event;
@@ -115,20 +120,20 @@ impl Watches {
         let answer = tokio::select! {
             biased;
             event = &mut watch => return event,
-            answer = self.doubts.raise(path.clone(), left, soon) => answer,
+            answer = self.doubts.raise(path.clone(), known, soon) => answer,
         };
         // The event may have come with the answer.
         if let Some(event) = (&mut watch).now_or_never() {
             return event;
         }
         match answer {
-            Ok(Answer::Same) => WatchEvent::Changed,
+            Ok(Finding::Same) => WatchEvent::Changed,
             Err(_) => watch.await,
-            Ok(Answer::Missed(event)) => {
+            Ok(Finding::Missed(event)) => {
                 tracing::warn!(path, "the server did not tell what has become of a node that is watched");
                 event
             }
-            Ok(Answer::Astray) => {
+            Ok(Finding::Astray) => {
                 tracing::warn!(
                     path,
                     "the server shows a node that the quorum knows to be gone: it has lost transactions, so another is \

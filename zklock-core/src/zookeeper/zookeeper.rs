@@ -39,8 +39,8 @@ use crate::connect::level::{Newer, ServerLevel};
 use crate::connect::options::ClientOptions;
 use crate::machine::protocol::{Operation, Outcome};
 use crate::zookeeper::ensemble::{
-    Check, Child, Deletion, Ensemble, Guarded, HeldNode, Landing, NodeData, Pending, Seen, Versions, Watch,
-    Watched, Write, either, text_of,
+    Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, NodeVersion, Pending, Versions, Watch,
+    Watched, WatchedQueues, Write, either, text_of,
 };
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -175,7 +175,7 @@ impl Ensemble for ZooKeeper {
             .see_through(Box::pin(async move { watch_each(&client, &serving, &nodes).await }))
     }
 
-    fn guard(&self, directories: Vec<Arc<str>>) -> Pending<Guarded> {
+    fn watch_queues(&self, directories: Vec<Arc<str>>) -> Pending<WatchedQueues> {
         let Connection { client, serving, .. } = self.connection.clone();
         self.connection
             .serving
@@ -306,11 +306,11 @@ impl Ensemble for ZooKeeper {
         })
     }
 
-    fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, Failure>> {
+    fn look(&self, path: Arc<str>) -> Pending<Result<Option<NodeVersion>, Failure>> {
         let client = self.connection.client.clone();
         Box::pin(async move {
             let found = client.check_stat(&path).await.map_err(|error| read_failure(&path, &error))?;
-            Ok(found.map(|stat| Seen { czxid: stat.czxid, version: stat.version }))
+            Ok(found.map(|stat| NodeVersion { czxid: stat.czxid, version: stat.version }))
         })
     }
 
@@ -343,7 +343,7 @@ impl Ensemble for ZooKeeper {
     }
 
     fn password(&self) -> Pending<Option<Vec<u8>>> {
-        Box::pin(password::told(self.connection.client.session().clone()))
+        Box::pin(password::password_of(self.connection.client.session().clone()))
     }
 
     fn give_up(&self) {

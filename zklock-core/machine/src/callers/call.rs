@@ -18,7 +18,7 @@ pub struct Call<O> {
     pub is_reentrant: bool,
     /// Whether it waits.
     pub patience: Patience,
-    /// Whether it goes inside a turn of its owner, which has the write side and [ends with it](super::Callers::be_last).
+    /// Whether it goes inside a turn of its owner, which has the write side and [ends with it](super::Callers::end_passing).
     pub is_within: bool,
 }
 

@@ -9,7 +9,7 @@ use super::call::Owner;
 use super::ids::{CallerId, PlaceId, TurnId};
 use super::place::Place;
 use super::trust::Trust;
-use super::turn::{Left, Turn};
+use super::turn::{ReleaseOutcome, Turn};
 use super::{Callers, Moment};
 use crate::turns::Turns;
 use std::time::Duration;
@@ -83,33 +83,35 @@ impl<O: Owner> Callers<O> {
         is_unsettled: bool,
         trust: impl Fn(PlaceId) -> Trust,
         now: Moment,
-    ) -> Left {
-        let Ok(at) = self.turns.binary_search_by_key(&turn, |turn| turn.id) else { return Left::Lost };
+    ) -> ReleaseOutcome {
+        let Ok(at) = self.turns.binary_search_by_key(&turn, |turn| turn.id) else {
+            return ReleaseOutcome::Lost;
+        };
         let place = self.turns[at].place;
         self.turns[at].holds -= 1;
         let is_held = self.place(place).is_some_and(Place::is_held);
         let is_held = is_held && trust(place) != Trust::Over;
         if self.turns[at].holds > 0 {
-            return if is_held { Left::Others } else { Left::Lost };
+            return if is_held { ReleaseOutcome::Others } else { ReleaseOutcome::Lost };
         }
         if self.give_back(at, is_held, is_unsettled, trust, now) {
-            return Left::PassedOn;
+            return ReleaseOutcome::PassedOn;
         }
         if !is_held {
             // It was lost, so nobody waits for its end. But others who have it may still rely on an earlier promise.
             self.turns.remove(at);
             self.actions.push_back(Action::Over { turn });
             if self.turns.iter().any(|other| other.place == place) {
-                return Left::Lost;
+                return ReleaseOutcome::Lost;
             }
         }
         self.give_up(place);
-        if is_held { Left::Released } else { Left::Lost }
+        if is_held { ReleaseOutcome::Released } else { ReleaseOutcome::Lost }
     }
 
     /// Makes this the last turn of its place, which is deleted when the turn ends; `false` if it has ended. The next writer of
     /// this process must not take over a writer's node while its reader is beside it.
-    pub fn be_last(&mut self, turn: TurnId) -> bool {
+    pub fn end_passing(&mut self, turn: TurnId) -> bool {
         let Ok(at) = self.turns.binary_search_by_key(&turn, |turn| turn.id) else { return false };
         let Turn { place, holds, .. } = self.turns[at];
         if holds == 0 {

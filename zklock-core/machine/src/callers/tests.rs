@@ -3,7 +3,7 @@
 mod kept;
 mod tries;
 
-use super::{Action, Answer, BRIEF, Call, CallerId, Callers, Left, Owner, PlaceId, Trust, TurnId};
+use super::{Action, Answer, BRIEF, Call, CallerId, Callers, Owner, PlaceId, ReleaseOutcome, Trust, TurnId};
 use crate::Moment;
 use crate::claim::{Claim, Permits};
 use crate::name::Scheme;
@@ -110,7 +110,7 @@ impl Scene {
         self.act();
     }
 
-    fn release(&mut self, turn: TurnId) -> Left {
+    fn release(&mut self, turn: TurnId) -> ReleaseOutcome {
         let (trust, now) = (self.trust, self.now());
         let left = self.callers.release(turn, false, |_| trust, now);
         self.act();
@@ -184,7 +184,7 @@ fn callers_are_granted_in_the_order_in_which_they_come_and_two_have_nodes() {
         let turn = scene.turn(*caller);
         assert_eq!(scene.begun.len(), (number + 2).min(5));
         scene.clock += 100;
-        assert_eq!(scene.release(turn), Left::Released);
+        assert_eq!(scene.release(turn), ReleaseOutcome::Released);
         assert_eq!(scene.given_up.pop(), Some(place));
         scene.leaves(place);
         scene.ends(place);
@@ -270,7 +270,7 @@ fn an_answer_that_nobody_takes_is_released() {
     scene.gone(one);
     assert_eq!(scene.given_up, [], "it came too late");
     let turn = scene.turn(one);
-    assert_eq!(scene.release(turn), Left::Released);
+    assert_eq!(scene.release(turn), ReleaseOutcome::Released);
     assert_eq!(scene.given_up, [place]);
 }
 
@@ -324,7 +324,10 @@ fn calls_of_one_reentrant_owner_share_its_turn() {
     assert_eq!(scene.callers.again(Task(1)), Some(turn));
     assert_eq!(scene.callers.again(Task(9)), None);
     assert_eq!(scene.answer(other), None);
-    assert_eq!([(); 3].map(|()| scene.release(turn)), [Left::Others, Left::Others, Left::Released]);
+    assert_eq!(
+        [(); 3].map(|()| scene.release(turn)),
+        [ReleaseOutcome::Others, ReleaseOutcome::Others, ReleaseOutcome::Released]
+    );
     assert_eq!(scene.callers.again(Task(1)), None, "it only waits for its deletion");
 }
 
@@ -346,9 +349,9 @@ fn a_lost_turn_stays_until_its_last_hold_is_released() {
     assert!(!scene.callers.is_held(|_| Trust::Known));
     scene.leaves(place);
     scene.ends(place);
-    assert_eq!(scene.release(turn), Left::Lost);
+    assert_eq!(scene.release(turn), ReleaseOutcome::Lost);
     assert_eq!(scene.callers.again(Task(1)), Some(turn), "an inner section must learn of the loss");
-    assert_eq!([(); 2].map(|()| scene.release(turn)), [Left::Lost; 2]);
+    assert_eq!([(); 2].map(|()| scene.release(turn)), [ReleaseOutcome::Lost; 2]);
     assert!(scene.callers.is_unused());
     assert!(scene.others.contains(&Action::Over { turn }));
 }

@@ -15,7 +15,7 @@ pub(super) struct Turn<O> {
 
 /// The result of releasing one hold of a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Left {
+pub enum ReleaseOutcome {
     /// The owner has other holds of the turn.
     Others,
     /// The next holder in this process gets the place, or others have it too.

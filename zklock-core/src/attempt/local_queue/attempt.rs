@@ -4,10 +4,10 @@
 //! that. A loop runs the machine of the attempt, and this acts on its verdicts.
 
 use super::waiter::Waiter;
-use super::{LocalQueue, Place};
+use super::{LocalQueue, PlaceRecord};
 use crate::attempt::driver::{Driver, SessionSource};
 use crate::attempt::refused::refused;
-use crate::attempt::{entry, guard};
+use crate::attempt::{entry, strangers};
 use crate::base::clock;
 use crate::base::debt::Debt;
 use crate::base::error::{Error, ErrorKind, LossReason};
@@ -22,7 +22,7 @@ use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict, W
 use crate::machine::single::Single;
 use crate::machine::status::Status;
 use crate::session::session::Link;
-use crate::session::session::{Holding, Notice, Told};
+use crate::session::session::{HoldState, Holding, Notice};
 use crate::zookeeper::ensemble::Pending;
 use futures_util::FutureExt;
 use std::convert::Infallible;
@@ -77,7 +77,7 @@ impl Attempt {
     pub(super) fn new(
         queue: Arc<LocalQueue>,
         place: PlaceId,
-        record: &Place,
+        record: &PlaceRecord,
         waiter: &Waiter,
         tried_before: bool,
     ) -> Self {
@@ -174,7 +174,7 @@ impl Attempt {
                 entered = self.verdict() => return entered,
                 // Its caller has gone. If it was not given up, it serves another one now.
                 () = changed.notified() => {}
-                never = queue.look_out_at(place) => match never {},
+                never = queue.look_up_holder_at(place) => match never {},
             }
         }
         Err(NotGranted::GivenUp)
@@ -221,7 +221,7 @@ impl Attempt {
         }
         // Boxed, because most tasks run for holds that are not kept, and would be a kilobyte larger, twice.
         let beside: Pending<Infallible> = if is_kept || queue.has_timeout() {
-            Box::pin(look_after(queue.clone(), place, self.changed.clone(), holding.clone()))
+            Box::pin(run_due_work(queue.clone(), place, self.changed.clone(), holding.clone()))
         } else {
             Box::pin(pending())
         };
@@ -286,10 +286,10 @@ impl Attempt {
     /// wait and somebody has asked to know that.
     async fn stay(&mut self, holding: &Arc<Holding>, mut beside: Pending<Infallible>) {
         let Some(session) = self.driver.session().cloned() else { return };
-        let mut guard = pin!(guard::stranger(session.clone(), self.claims.clone(), holding.clone()));
-        let mut told = holding.watch();
+        let mut stranger = pin!(strangers::stranger(session.clone(), self.claims.clone(), holding.clone()));
+        let mut state = holding.watch();
         loop {
-            let Told { status, notice, .. } = *told.borrow_and_update();
+            let HoldState { status, notice, .. } = *state.borrow_and_update();
             if self.driver.machine.is_gone() || status != Status::Held {
                 return;
             }
@@ -305,9 +305,9 @@ impl Attempt {
                 _ => {}
             }
             tokio::select! {
-                _ = told.changed() => {}
+                _ = state.changed() => {}
                 never = &mut beside => match never {},
-                name = &mut guard => {
+                name = &mut stranger => {
                     tracing::warn!(path = &*self.queue.path, name, "a contender that cannot see the hold has come");
                     session.lose(holding, LossReason::ForeignContender);
                 }
@@ -327,12 +327,12 @@ impl Attempt {
             _ => false,
         };
         let Some(session) = self.driver.session().filter(|_| is_kept) else { return };
-        let mut told = holding.watch();
+        let mut state = holding.watch();
         let mut link = session.link();
         tokio::select! {
             () = session.keep_promises() => {}
             // They cannot fail: the senders are the hold's and the session's.
-            () = told.wait_for(|told| told.is_let_go).map(drop) => {}
+            () = state.wait_for(|state| state.is_let_go).map(drop) => {}
             () = link.wait_for(|link| matches!(link, Link::Over(_))).map(drop) => {}
         }
     }
@@ -415,7 +415,7 @@ async fn given_up(queue: &LocalQueue, place: PlaceId, changed: &Notify) {
 
 /// Does what is due while a place is held or idle: ends the pause of the next attempt, has the node checked for waiters, gives
 /// it up when it has lingered, or when the last handle of its client is dropped.
-async fn look_after(
+async fn run_due_work(
     queue: Arc<LocalQueue>,
     place: PlaceId,
     changed: Arc<Notify>,
@@ -424,7 +424,7 @@ async fn look_after(
     let mut deserted = queue.shared.handles.clone();
     let mut is_deserted = false;
     loop {
-        let due = queue.next_look();
+        let due = queue.next_wake();
         let sleep = async {
             match due {
                 Some(due) => clock::sleep_until(due).await,

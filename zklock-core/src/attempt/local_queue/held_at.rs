@@ -9,7 +9,7 @@ use crate::machine::callers::{Own, PlaceId};
 use crate::machine::claim::Claim;
 use crate::machine::name::Role;
 use crate::machine::status::Status;
-use crate::session::session::{Holding, Told};
+use crate::session::session::{HoldState, Holding};
 use std::sync::{Arc, Weak};
 use tokio::sync::watch;
 
@@ -34,8 +34,8 @@ struct KeptPlace {
 
 impl HeldTurn {
     /// Makes it the last of its place; `false` if it has ended.
-    pub(super) fn be_last(&self) -> bool {
-        self.queue.upgrade().is_some_and(|queue| queue.be_last(self.grant.turn()))
+    pub(super) fn end_passing(&self) -> bool {
+        self.queue.upgrade().is_some_and(|queue| queue.end_passing(self.grant.turn()))
     }
 }
 
@@ -106,7 +106,7 @@ impl HeldAt {
 
     /// Gives up places that nobody uses and that exclude this role. Returns the holds whose release has begun and which
     /// exclude the role until it is done.
-    pub(super) fn make_way(&self, role: Role) -> Vec<watch::Receiver<Told>> {
+    pub(super) fn give_up_idle_for(&self, role: Role) -> Vec<watch::Receiver<HoldState>> {
         let kept: Vec<_> = lock_ignoring_poison(&self.0).kept(role).cloned().collect();
         for KeptPlace { queue, place, .. } in &kept {
             queue.upgrade().iter().for_each(|queue| queue.give_up_idle(*place));
@@ -115,7 +115,7 @@ impl HeldAt {
         let released = held.releases(role).map(|turn| turn.grant.holding().watch()).collect::<Vec<_>>();
         drop(held);
         let given_up = kept.iter().map(|kept| kept.holding.watch());
-        let given_up = given_up.filter(|told| told.borrow().status == Status::Releasing);
+        let given_up = given_up.filter(|state| state.borrow().status == Status::Releasing);
         released.into_iter().chain(given_up).collect()
     }
 }

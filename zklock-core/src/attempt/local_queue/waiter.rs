@@ -19,10 +19,10 @@ use tokio::task::AbortHandle;
 use tracing::Span;
 
 /// The answer to a waiter: a hold, or `None` if the lock is busy and the caller did not want to wait.
-pub(crate) type Answer = Result<Option<Hold>, Error>;
+pub(crate) type Acquired = Result<Option<Hold>, Error>;
 
 /// An answer, and what may be owed for the attempt.
-pub(super) type Answered = (Answer, Option<Arc<Debt>>);
+pub(super) type Answered = (Acquired, Option<Arc<Debt>>);
 
 /// What the queue knows of a caller that has no answer yet.
 pub(super) struct Waiter {
@@ -70,7 +70,7 @@ pub(crate) struct Ticket {
     /// What may be owed for its attempt, as far as is known.
     debt: Option<Arc<Debt>>,
     /// The task that finds out who is in the way, if no other caller's task does.
-    lookout: Option<AbortHandle>,
+    holder_lookup: Option<AbortHandle>,
 }
 
 impl Ticket {
@@ -79,16 +79,16 @@ impl Ticket {
         caller: CallerId,
         receiver: oneshot::Receiver<Answered>,
     ) -> Self {
-        Self { queue, caller, receiver, is_done: false, debt: None, lookout: None }
+        Self { queue, caller, receiver, is_done: false, debt: None, holder_lookup: None }
     }
 
-    pub(crate) async fn answer(&mut self) -> Answer {
+    pub(crate) async fn answer(&mut self) -> Acquired {
         poll_fn(|context| self.poll_answer(context)).await
     }
 
     /// Like [`answer`](Self::answer), for a caller that waits for several tickets. The answer comes
     /// once.
-    pub(crate) fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
+    pub(crate) fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Acquired> {
         let answer = ready!(Pin::new(&mut self.receiver).poll(context));
         self.is_done = true;
         // Without an answer the client is closed.
@@ -114,8 +114,8 @@ impl Ticket {
     }
 
     /// Sets the task that finds out who is in the way. It ends with the ticket.
-    pub(super) fn set_lookout(&mut self, task: AbortHandle) {
-        self.lookout = Some(task);
+    pub(super) fn set_holder_lookup(&mut self, task: AbortHandle) {
+        self.holder_lookup = Some(task);
     }
 
     /// Whether it waits behind others, here or in the ensemble.
@@ -131,8 +131,8 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if let Some(lookout) = &self.lookout {
-            lookout.abort();
+        if let Some(holder_lookup) = &self.holder_lookup {
+            holder_lookup.abort();
         }
         self.be_done();
     }

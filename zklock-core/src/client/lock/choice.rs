@@ -9,7 +9,7 @@
 //! others would find these busy.
 
 use super::Lock;
-use crate::attempt::local_queue::{Answer, Ticket};
+use crate::attempt::local_queue::{Acquired, Ticket};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::failure::Failure;
 use crate::base::leaving::Leaving;
@@ -41,7 +41,7 @@ pub(crate) struct Choice {
 pub(super) type Acquiring<'a> = Pin<Box<dyn Future<Output = Result<Option<Hold>, Error>> + Send + 'a>>;
 
 /// A place in the queue of one of the locks, given by its index.
-struct Place {
+struct Queued {
     lock: usize,
     ticket: Ticket,
 }
@@ -87,7 +87,7 @@ impl Choice {
     /// Waits in all of these places.
     async fn wait_in(
         &self,
-        places: &mut Vec<Place>,
+        places: &mut Vec<Queued>,
         owner: Owner,
         wait: Wait,
         is_unheard: bool,
@@ -175,7 +175,7 @@ impl Choice {
     }
 
     /// Takes a place in each queue, except where the caller would wait for something that only it can release.
-    fn join(&self, owner: Owner, wait: Wait) -> Result<Vec<Place>, Error> {
+    fn join(&self, owner: Owner, wait: Wait) -> Result<Vec<Queued>, Error> {
         let (mut places, mut deadlock) = (Vec::new(), None);
         for (number, lock) in self.locks.iter().enumerate() {
             match lock.place(number, owner, wait) {
@@ -188,8 +188,8 @@ impl Choice {
     }
 
     /// Returns why no lock was acquired in time. `is_unheard` says that the first look had no answer either.
-    fn in_vain(&self, places: &[Place], wait: Wait, is_unheard: bool) -> Error {
-        let is_silent = |place: &Place| self.locks[place.lock].is_silent(&place.ticket);
+    fn in_vain(&self, places: &[Queued], wait: Wait, is_unheard: bool) -> Error {
+        let is_silent = |place: &Queued| self.locks[place.lock].is_silent(&place.ticket);
         let is_behind_others = places.iter().any(|place| place.ticket.is_behind_others());
         let is_cut_off = !self.pool().slot().is_connected() || places.iter().all(is_silent);
         let (kind, trouble) = if is_cut_off || is_unheard && !is_behind_others {
@@ -221,16 +221,16 @@ impl Choice {
 impl Lock {
     /// Takes a place in the queue of the lock with this index. Only the wait for the first lock finds out the holder:
     /// hundreds of questions would be a flood.
-    fn place(&self, lock: usize, owner: Owner, wait: Wait) -> Result<Place, Error> {
+    fn place(&self, lock: usize, owner: Owner, wait: Wait) -> Result<Queued, Error> {
         let wait = if lock == 0 { wait } else { Wait::Forever };
         let ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::Waits, wait)?;
-        Ok(Place { lock, ticket })
+        Ok(Queued { lock, ticket })
     }
 }
 
 /// Returns the index of the first place that has an answer, and the answer. Locks that are granted as well are released when
 /// their places are dropped.
-async fn first_answer(places: &mut [Place]) -> (usize, Answer) {
+async fn first_answer(places: &mut [Queued]) -> (usize, Acquired) {
     poll_fn(|context| {
         for (index, place) in places.iter_mut().enumerate() {
             if let Poll::Ready(answer) = place.ticket.poll_answer(context) {

@@ -6,7 +6,7 @@ use crate::machine::callers::TurnId;
 use crate::machine::keeper::Keeper;
 use crate::session::fake::{FakeEnsemble, TIMEOUT};
 use crate::session::heartbeat;
-use crate::session::nodes::Nodes;
+use crate::session::nodes::SessionNodes;
 use crate::session::session::Notice;
 use crate::session::session::Session;
 use crate::session::slot::{Slot, SlotState};
@@ -143,8 +143,8 @@ fn a_release_is_confirmed_by_the_end_of_the_session_only_if_the_servers_have_sai
             ready(())
         })
     };
-    assert_eq!(closed(Nodes::Gone), Ok(()));
-    assert_eq!(closed(Nodes::Left), Err(ErrorKind::Unreachable));
+    assert_eq!(closed(SessionNodes::Gone), Ok(()));
+    assert_eq!(closed(SessionNodes::Abandoned), Err(ErrorKind::Unreachable));
     let abandoned = kind_after(|_, session, _| {
         session.abandon_nodes();
         ready(())
@@ -191,9 +191,9 @@ fn a_release_of_what_was_not_valid_any_more_says_at_once_that_it_is_lost() {
 struct Keeps;
 
 impl Granter for Keeps {
-    fn take_back(&self, _: TurnId, grant: &Grant) -> Left {
+    fn take_back(&self, _: TurnId, grant: &Grant) -> ReleaseOutcome {
         grant.set_unused();
-        Left::PassedOn
+        ReleaseOutcome::PassedOn
     }
 }
 
@@ -201,14 +201,14 @@ impl Granter for Keeps {
 struct Shares(Mutex<usize>);
 
 impl Granter for Shares {
-    fn take_back(&self, _: TurnId, grant: &Grant) -> Left {
+    fn take_back(&self, _: TurnId, grant: &Grant) -> ReleaseOutcome {
         let mut holds = lock_ignoring_poison(&self.0);
         *holds -= 1;
         if *holds > 0 {
-            return Left::Others;
+            return ReleaseOutcome::Others;
         }
         grant.set_unused();
-        if grant.session().release(grant.holding()) { Left::Released } else { Left::Lost }
+        if grant.session().release(grant.holding()) { ReleaseOutcome::Released } else { ReleaseOutcome::Lost }
     }
 }
 
@@ -312,10 +312,10 @@ fn a_grant_knows_whether_and_why_it_is_lost() {
         let session = ensemble.session();
         let grant = ensemble.grant(&session, "/a", Owner::unique(), false);
         let hold = Hold::new(grant.clone());
-        assert_eq!((grant.told(), hold.loss().now()), (Ok(()), None));
+        assert_eq!((grant.check_not_lost(), hold.loss().now()), (Ok(()), None));
         session.lose(grant.holding(), LossReason::ForeignContender);
         let reason = Some(LossReason::ForeignContender);
-        assert_eq!(grant.told().unwrap_err().kind(), ErrorKind::Lost(LossReason::ForeignContender));
+        assert_eq!(grant.check_not_lost().unwrap_err().kind(), ErrorKind::Lost(LossReason::ForeignContender));
         assert_eq!(hold.loss().now(), reason);
     });
 }

@@ -24,12 +24,12 @@ pub(crate) struct Holding {
     name_is_reused: bool,
     lost_at: OnceLock<Moment>,
     /// One channel for both values, because a channel takes half a kilobyte.
-    told: watch::Sender<Told>,
+    state: watch::Sender<HoldState>,
 }
 
 /// The values that are reported about a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Told {
+pub(crate) struct HoldState {
     pub(crate) status: Status,
     pub(crate) notice: Notice,
     /// Whether the caller has let go of it, be it lost or not.
@@ -55,25 +55,25 @@ impl Holding {
         czxid: i64,
         name_is_reused: bool,
     ) -> Self {
-        let told = Told { status: Status::Held, notice: Notice::Unasked, is_let_go: false };
-        let told = watch::Sender::new(told);
-        Self { id, session, path, nodes, czxid, name_is_reused, lost_at: OnceLock::new(), told }
+        let state = HoldState { status: Status::Held, notice: Notice::Unasked, is_let_go: false };
+        let state = watch::Sender::new(state);
+        Self { id, session, path, nodes, czxid, name_is_reused, lost_at: OnceLock::new(), state }
     }
 
     pub(crate) fn status(&self) -> Status {
-        self.told.borrow().status
+        self.state.borrow().status
     }
 
-    pub(crate) fn watch(&self) -> watch::Receiver<Told> {
-        self.told.subscribe()
+    pub(crate) fn watch(&self) -> watch::Receiver<HoldState> {
+        self.state.subscribe()
     }
 
     /// Notes that somebody wants to know when others wait.
     pub(crate) fn ask_for_notice(&self) {
-        self.told.send_if_modified(|told| {
-            let changes = told.notice == Notice::Unasked;
+        self.state.send_if_modified(|state| {
+            let changes = state.notice == Notice::Unasked;
             if changes {
-                told.notice = Notice::Asked;
+                state.notice = Notice::Asked;
             }
             changes
         });
@@ -82,7 +82,7 @@ impl Holding {
     /// Notes that others wait, or no longer do.
     pub(crate) fn set_wanted(&self, is_wanted: bool) {
         let known = if is_wanted { Notice::Given } else { Notice::Asked };
-        self.told.send_if_modified(|told| std::mem::replace(&mut told.notice, known) != known);
+        self.state.send_if_modified(|state| std::mem::replace(&mut state.notice, known) != known);
     }
 
     /// Whether a later hold's node may have the same name.
@@ -104,9 +104,9 @@ impl Holding {
     /// Notes that the caller lets go of it; `false` if it was lost before.
     pub(super) fn let_go(&self) -> bool {
         let mut is_released = false;
-        self.told.send_modify(|told| {
-            told.is_let_go = true;
-            is_released = told.status.release();
+        self.state.send_modify(|state| {
+            state.is_let_go = true;
+            is_released = state.status.release();
         });
         is_released
     }
@@ -133,6 +133,6 @@ impl Holding {
     }
 
     pub(super) fn change(&self, change: impl FnOnce(&mut Status) -> bool) -> bool {
-        self.told.send_if_modified(|told| change(&mut told.status))
+        self.state.send_if_modified(|state| change(&mut state.status))
     }
 }

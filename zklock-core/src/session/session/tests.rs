@@ -241,7 +241,7 @@ fn a_session_that_was_closed_is_gone_when_the_servers_say_so() {
         session.end(LossReason::SessionClosed);
         let mut gone = Box::pin(session.gone());
         assert_eq!(gone.as_mut().now_or_never(), None);
-        session.set_nodes(Nodes::Gone);
+        session.set_nodes(SessionNodes::Gone);
         assert!(gone.await);
     });
 }

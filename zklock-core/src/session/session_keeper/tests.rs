@@ -9,7 +9,7 @@ fn keeper(state: SlotState) -> SessionKeeper {
         slot: Arc::new(Slot::new(state)),
         options: Arc::new(ClientOptions::new("none:1").unwrap()),
         closing: Arc::new(watch::Sender::new(false)),
-        kept: watch::Sender::new(true),
+        running: watch::Sender::new(true),
         counters: Arc::default(),
     }
 }
@@ -48,10 +48,10 @@ fn everybody_is_told_when_the_runtime_drops_the_keeper() {
         let session = ensemble.session();
         let hold = ensemble.hold(&session, "/a", Owner::unique());
         let keeper = keeper(SlotState::Open(session));
-        let (slot, kept) = (keeper.slot.clone(), keeper.kept.subscribe());
+        let (slot, running) = (keeper.slot.clone(), keeper.running.subscribe());
         drop(keeper);
         assert_eq!(hold.lost().await, Some(LossReason::ClientClosed));
         assert_eq!(slot.session().await.err().map(|error| error.kind()), Some(ErrorKind::Closed));
-        assert!(!*kept.borrow());
+        assert!(!*running.borrow());
     });
 }

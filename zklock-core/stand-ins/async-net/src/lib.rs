@@ -8,13 +8,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::net::{TcpSocket, lookup_host};
-use zklock_frames::Guard;
+use zklock_frames::Inspector;
 
 /// A connection. It must be used in the tokio runtime in which it was made.
 #[derive(Debug)]
 pub struct TcpStream {
     stream: Socket,
-    guard: Option<Guard>,
+    inspector: Option<Inspector>,
 }
 
 impl TcpStream {
@@ -35,12 +35,12 @@ impl TcpStream {
         };
         // A short request must not wait until what was sent before it is acknowledged.
         stream.set_nodelay(true)?;
-        Ok(Self { stream: Socket::new(stream)?, guard: Some(Guard::default()) })
+        Ok(Self { stream: Socket::new(stream)?, inspector: Some(Inspector::default()) })
     }
 
-    /// The connection below TLS, without a guard: the decrypted bytes are checked instead.
-    pub fn without_guard(self) -> Self {
-        Self { guard: None, ..self }
+    /// The connection below TLS, without an inspector: the decrypted bytes are checked instead.
+    pub fn without_inspector(self) -> Self {
+        Self { inspector: None, ..self }
     }
 }
 
@@ -109,14 +109,14 @@ impl AsyncRead for TcpStream {
         context: &mut Context<'_>,
         into: &mut [u8],
     ) -> Poll<Result<usize, Error>> {
-        let Self { stream, guard } = self.get_mut();
-        let Some(guard) = guard else {
+        let Self { stream, inspector } = self.get_mut();
+        let Some(inspector) = inspector else {
             let mut into = ReadBuf::new(into);
             ready!(stream.get()?.poll_read(context, &mut into))?;
             return Poll::Ready(Ok(into.filled().len()));
         };
         loop {
-            let count = guard.pass(into)?;
+            let count = inspector.pass(into)?;
             if count > 0 || into.is_empty() {
                 return Poll::Ready(Ok(count));
             }
@@ -126,7 +126,7 @@ impl AsyncRead for TcpStream {
             if chunk.filled().is_empty() {
                 return Poll::Ready(Ok(0));
             }
-            guard.received(chunk.filled());
+            inspector.received(chunk.filled());
         }
     }
 }
@@ -148,10 +148,10 @@ impl AsyncWrite for TcpStream {
         context: &mut Context<'_>,
         from: &[IoSlice<'_>],
     ) -> Poll<Result<usize, Error>> {
-        let Self { stream, guard } = self.get_mut();
+        let Self { stream, inspector } = self.get_mut();
         let count = ready!(stream.checked()?.poll_write_vectored(context, from))?;
-        if let Some(guard) = guard {
-            guard.sent_of(from, count);
+        if let Some(inspector) = inspector {
+            inspector.sent_of(from, count);
         }
         Poll::Ready(Ok(count))
     }
@@ -176,7 +176,10 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let near = TcpStream::connect(("localhost", port)).await.unwrap();
-        (near, TcpStream { stream: Socket::new(listener.accept().await.unwrap().0).unwrap(), guard: None })
+        (
+            near,
+            TcpStream { stream: Socket::new(listener.accept().await.unwrap().0).unwrap(), inspector: None },
+        )
     }
 
     #[tokio::test]
@@ -226,7 +229,7 @@ mod tests {
         let (near, mut far) = pair().await;
         far.write_all(&[0x16, 3, 3, 0xff]).await.unwrap();
         let mut read = [0; 4];
-        near.without_guard().read_exact(&mut read).await.unwrap();
+        near.without_inspector().read_exact(&mut read).await.unwrap();
         assert_eq!(read, [0x16, 3, 3, 0xff]);
     }
 

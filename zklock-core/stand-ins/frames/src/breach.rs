@@ -6,13 +6,13 @@ thread_local! {
     static FOUND: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// Runs `what`, and also returns what guards on this thread have found to be wrong meanwhile.
+/// Runs `what`, and also returns what inspectors on this thread have found to be wrong meanwhile.
 ///
 /// ```
-/// # use zklock_frames::{Guard, watched};
-/// let mut guard = Guard::default();
-/// guard.received(b"HTTP/1.1 400 Bad Request");
-/// let (passed, breach) = watched(|| guard.pass(&mut [0; 10]));
+/// # use zklock_frames::{Inspector, watched};
+/// let mut inspector = Inspector::default();
+/// inspector.received(b"HTTP/1.1 400 Bad Request");
+/// let (passed, breach) = watched(|| inspector.pass(&mut [0; 10]));
 /// assert!(passed.is_err());
 /// assert_eq!(breach, Some("a server speaks before it is spoken to"));
 /// ```

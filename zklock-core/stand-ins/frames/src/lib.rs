@@ -14,15 +14,15 @@
 //! So a message is passed on only when it is complete and is the answer to what was asked. Otherwise the connection gets an
 //! error, which ends it. The values of the fields are not checked.
 //!
-//! A [`Guard`] sees one connection as its client does: the bytes that go out, and the bytes that come in. With TLS, these are
-//! the bytes before encryption and after decryption. The guard itself reads and writes nothing.
+//! An [`Inspector`] sees one connection as its client does: the bytes that go out, and the bytes that come in. With TLS, these are
+//! the bytes before encryption and after decryption. The inspector itself reads and writes nothing.
 //!
 //! ```
-//! # use zklock_frames::Guard;
-//! let mut guard = Guard::default();
-//! guard.sent(&[0, 0, 0, 1, 9]);
-//! guard.received(&[0x7f, 0xff, 0xff, 0xff]);
-//! let error = guard.pass(&mut [0; 10]).unwrap_err();
+//! # use zklock_frames::Inspector;
+//! let mut inspector = Inspector::default();
+//! inspector.sent(&[0, 0, 0, 1, 9]);
+//! inspector.received(&[0x7f, 0xff, 0xff, 0xff]);
+//! let error = inspector.pass(&mut [0; 10]).unwrap_err();
 //! assert_eq!(error.to_string(), "what the server sends is not ZooKeeper's protocol: a message is too long");
 //! ```
 
@@ -42,7 +42,7 @@ const KEPT: usize = 1 << 20;
 
 /// One connection, as its client sees it.
 #[derive(Debug, Default)]
-pub struct Guard {
+pub struct Inspector {
     /// The purpose of the connection. The first bytes that we send show it; our own side is trusted. `None` until then.
     speaks: Option<Speaks>,
     outgoing: Outgoing,
@@ -62,7 +62,7 @@ enum Speaks {
     Words,
 }
 
-impl Guard {
+impl Inspector {
     /// Notes that these bytes were sent.
     pub fn sent(&mut self, bytes: &[u8]) {
         let Some(first) = bytes.first() else { return };

@@ -36,31 +36,31 @@ fn event(path: &str) -> Vec<u8> {
 }
 
 /// A connection that has been greeted.
-fn guard() -> Guard {
-    let mut guard = Guard::default();
-    guard.sent(&framed(&[&[0; 45]]));
-    guard.look_at(&framed(&[&[0; 37]])).unwrap();
-    assert_eq!(guard.pass(&mut [0; 100]).unwrap(), 41);
-    guard
+fn inspector() -> Inspector {
+    let mut inspector = Inspector::default();
+    inspector.sent(&framed(&[&[0; 45]]));
+    inspector.look_at(&framed(&[&[0; 37]])).unwrap();
+    assert_eq!(inspector.pass(&mut [0; 100]).unwrap(), 41);
+    inspector
 }
 
 /// In a login by SASL, whose first word is the client's `initial`.
 fn challenged(initial: &[u8], challenge: &[u8]) -> Result<(), &'static str> {
     let buffer = |bytes: &[u8]| [&(bytes.len() as i32).to_be_bytes(), bytes].concat();
-    let mut guard = guard();
-    guard.sent(&request(1, SASL, &buffer(initial)));
-    guard.look_at(&reply(1, 0, &buffer(b"nonce=\"a\"")))?;
-    guard.sent(&request(2, SASL, &buffer(b"response")));
-    guard.look_at(&reply(2, 0, &buffer(challenge)))
+    let mut inspector = inspector();
+    inspector.sent(&request(1, SASL, &buffer(initial)));
+    inspector.look_at(&reply(1, 0, &buffer(b"nonce=\"a\"")))?;
+    inspector.sent(&request(2, SASL, &buffer(b"response")));
+    inspector.look_at(&reply(2, 0, &buffer(challenge)))
 }
 
 /// What becomes of this reply to this request.
 fn answered(operation: i32, body: &[u8]) -> Result<(), String> {
-    let mut guard = guard();
-    guard.sent(&request(1, operation, &watching("/a", false)));
+    let mut inspector = inspector();
+    inspector.sent(&request(1, operation, &watching("/a", false)));
     let message = reply(1, 0, body);
-    guard.look_at(&message).map_err(String::from)?;
-    assert_eq!(guard.pass(&mut vec![0; message.len()]).unwrap(), message.len());
+    inspector.look_at(&message).map_err(String::from)?;
+    assert_eq!(inspector.pass(&mut vec![0; message.len()]).unwrap(), message.len());
     Ok(())
 }
 
@@ -145,103 +145,103 @@ fn replies_come_in_the_order_of_the_requests() {
     let both = [request(1, 2, &text("/a")), request(2, 2, &text("/b"))].concat();
     // In pieces of any size, as they go out and as they come in.
     for size in [1, 3, 7, 1000] {
-        let mut guard = guard();
-        both.chunks(size).for_each(|piece| guard.sent(piece));
+        let mut inspector = inspector();
+        both.chunks(size).for_each(|piece| inspector.sent(piece));
         let replies = [reply(1, 0, &[]), reply(-2, 0, &[]), reply(2, NO_NODE, &[])].concat();
         let mut passed: Vec<u8> = Vec::new();
         for piece in replies.chunks(size) {
-            guard.look_at(piece).unwrap();
+            inspector.look_at(piece).unwrap();
             let mut into = [0; 5];
-            while let count @ 1.. = guard.pass(&mut into).unwrap() {
+            while let count @ 1.. = inspector.pass(&mut into).unwrap() {
                 passed.extend(&into[..count]);
             }
         }
         assert_eq!(passed, replies);
-        assert!(guard.look_at(&reply(2, 0, &[])).is_err(), "it has been answered");
+        assert!(inspector.look_at(&reply(2, 0, &[])).is_err(), "it has been answered");
     }
     for number in [2, 3, 0, i32::MAX] {
-        let mut guard = guard();
-        guard.sent(&both);
-        assert!(guard.look_at(&reply(number, 0, &[])).is_err(), "{number}");
+        let mut inspector = inspector();
+        inspector.sent(&both);
+        assert!(inspector.look_at(&reply(number, 0, &[])).is_err(), "{number}");
     }
 }
 
 #[test]
 fn there_are_no_more_events_than_watches() {
-    let mut guard = guard();
-    guard.sent(&request(1, GET_DATA, &watching("/a", false)));
-    guard.sent(&request(2, GET_DATA, &watching("/a", true)));
-    guard.sent(&request(3, EXISTS, &watching("/a/b", true)));
-    guard.sent(&request(4, GET_CHILDREN, &watching("/a", true)));
+    let mut inspector = inspector();
+    inspector.sent(&request(1, GET_DATA, &watching("/a", false)));
+    inspector.sent(&request(2, GET_DATA, &watching("/a", true)));
+    inspector.sent(&request(3, EXISTS, &watching("/a/b", true)));
+    inspector.sent(&request(4, GET_CHILDREN, &watching("/a", true)));
     for (number, error) in [(1, NO_NODE), (2, NO_NODE), (3, NO_NODE)] {
-        guard.look_at(&reply(number, error, &[])).unwrap();
+        inspector.look_at(&reply(number, error, &[])).unwrap();
     }
     // One of a node that is not there, one that is still to be answered.
-    guard.look_at(&[event("/a/b"), event("/a")].concat()).unwrap();
-    assert!(guard.look_at(&event("/a")).is_err());
+    inspector.look_at(&[event("/a/b"), event("/a")].concat()).unwrap();
+    assert!(inspector.look_at(&event("/a")).is_err());
 }
 
 #[test]
 fn an_event_has_the_path_of_something_that_is_watched() {
     for path in ["", "a", "é", "/abcd"] {
-        let mut guard = guard();
-        guard.sent(&request(1, GET_DATA, &watching("/abc", true)));
-        assert!(guard.look_at(&event(path)).is_err(), "{path:?}");
+        let mut inspector = inspector();
+        inspector.sent(&request(1, GET_DATA, &watching("/abc", true)));
+        assert!(inspector.look_at(&event(path)).is_err(), "{path:?}");
     }
-    let mut guard = guard();
-    guard.sent(&request(1, ADD_WATCH, &[text("/a"), ints(&[1])].concat()));
-    guard.look_at(&[event("/a/b"), event("/a/c")].concat()).unwrap();
+    let mut inspector = inspector();
+    inspector.sent(&request(1, ADD_WATCH, &[text("/a"), ints(&[1])].concat()));
+    inspector.look_at(&[event("/a/b"), event("/a/c")].concat()).unwrap();
 }
 
 #[test]
 fn a_length_that_lies_is_refused_before_anything_is_waited_for() {
     for length in [LONGEST as u32 + 1, i32::MAX as u32, u32::MAX, i32::MIN as u32] {
-        assert!(guard().look_at(&length.to_be_bytes()).is_err(), "{length}");
+        assert!(inspector().look_at(&length.to_be_bytes()).is_err(), "{length}");
     }
-    assert!(guard().look_at(&[0; 4]).is_err(), "nothing is not a message");
+    assert!(inspector().look_at(&[0; 4]).is_err(), "nothing is not a message");
     // One that may come takes the room of what has come.
-    let mut guard = guard();
-    guard.look_at(&(LONGEST as u32).to_be_bytes()).unwrap();
-    guard.look_at(&[0; 1000]).unwrap();
-    assert!(guard.incoming.capacity() < 10_000 && guard.pass(&mut [0; 10]).unwrap() == 0);
+    let mut inspector = inspector();
+    inspector.look_at(&(LONGEST as u32).to_be_bytes()).unwrap();
+    inspector.look_at(&[0; 1000]).unwrap();
+    assert!(inspector.incoming.capacity() < 10_000 && inspector.pass(&mut [0; 10]).unwrap() == 0);
 }
 
 #[test]
 fn what_was_long_is_not_kept() {
-    let mut guard = guard();
-    guard.sent(&request(1, GET_DATA, &watching("/a", false)));
+    let mut inspector = inspector();
+    inspector.sent(&request(1, GET_DATA, &watching("/a", false)));
     let message = reply(1, 0, &[text(&"x".repeat(2 * KEPT)), STAT.to_vec()].concat());
-    guard.look_at(&message).unwrap();
-    assert_eq!(guard.pass(&mut vec![0; message.len()]).unwrap(), message.len());
-    assert!(guard.incoming.capacity() <= KEPT);
+    inspector.look_at(&message).unwrap();
+    assert_eq!(inspector.pass(&mut vec![0; message.len()]).unwrap(), message.len());
+    assert!(inspector.incoming.capacity() <= KEPT);
 }
 
 #[test]
 fn what_answers_a_word_goes_by() {
-    let mut guard = Guard::default();
-    guard.sent(b"isro");
-    guard.received(b"rw");
+    let mut inspector = Inspector::default();
+    inspector.sent(b"isro");
+    inspector.received(b"rw");
     let mut into = [0; 10];
-    assert_eq!((guard.pass(&mut into).unwrap(), &into[..2]), (2, &b"rw"[..]));
+    assert_eq!((inspector.pass(&mut into).unwrap(), &into[..2]), (2, &b"rw"[..]));
 }
 
 /// It could pass off what comes later as its greeting.
 #[test]
 fn a_server_does_not_speak_first() {
-    let mut guard = Guard::default();
-    guard.received(&framed(&[&[0; 37]]));
-    assert!(guard.pass(&mut [0; 100]).is_err());
+    let mut inspector = Inspector::default();
+    inspector.received(&framed(&[&[0; 37]]));
+    assert!(inspector.pass(&mut [0; 100]).is_err());
 }
 
 #[test]
 fn a_greeting_has_all_that_belongs_to_it() {
     let greeting = [vec![0; 16], text("password"), vec![0]].concat();
     for length in 0..greeting.len() {
-        let mut guard = Guard::default();
-        guard.sent(&framed(&[&[0; 45]]));
+        let mut inspector = Inspector::default();
+        inspector.sent(&framed(&[&[0; 45]]));
         // Servers before 3.4 say nothing about reading alone.
         let is_whole = length == greeting.len() - 1;
-        assert_eq!(guard.look_at(&framed(&[&greeting[..length]])).is_ok(), is_whole, "{length}");
+        assert_eq!(inspector.look_at(&framed(&[&greeting[..length]])).is_ok(), is_whole, "{length}");
     }
 }
 
@@ -256,9 +256,9 @@ fn a_login_by_digest_has_no_escapes() {
 
 #[test]
 fn a_breach_is_told_on_the_thread_that_finds_it() {
-    let mut broken = guard();
+    let mut broken = inspector();
     broken.received(&reply(1, 0, &[]));
     let (inner, outer) = watched(|| watched(|| broken.pass(&mut [0; 10]).is_err()));
     assert_eq!((inner, outer), ((true, Some("a reply comes out of turn")), None));
-    assert_eq!(watched(|| guard().pass(&mut [0; 10]).is_ok()), (true, None));
+    assert_eq!(watched(|| inspector().pass(&mut [0; 10]).is_ok()), (true, None));
 }

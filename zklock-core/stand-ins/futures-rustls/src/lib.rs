@@ -1,6 +1,6 @@
 //! The parts of futures-rustls that zookeeper-client uses: see `README.md` beside this crate.
 //!
-//! rustls does the TLS. This crate connects it to a socket, and has a guard check the decrypted bytes.
+//! rustls does the TLS. This crate connects it to a socket, and has an inspector check the decrypted bytes.
 
 use async_net::TcpStream;
 use futures_io::{AsyncRead, AsyncWrite};
@@ -11,7 +11,7 @@ use std::io::{Error, ErrorKind, IoSlice, Read, Write};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use zklock_frames::Guard;
+use zklock_frames::Inspector;
 
 /// The client's side of a connection.
 pub mod client {
@@ -40,7 +40,8 @@ impl TlsConnector {
         stream: TcpStream,
     ) -> Result<TlsStream<TcpStream>, Error> {
         let tls = ClientConnection::new(self.0.clone(), server).map_err(Error::other)?;
-        let mut stream = TlsStream { stream: stream.without_guard(), tls, guard: Guard::default() };
+        let mut stream =
+            TlsStream { stream: stream.without_inspector(), tls, inspector: Inspector::default() };
         poll_fn(|context| stream.poll_handshake(context)).await?;
         Ok(stream)
     }
@@ -51,7 +52,7 @@ impl TlsConnector {
 pub struct TlsStream<S> {
     stream: S,
     tls: ClientConnection,
-    guard: Guard,
+    inspector: Inspector,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
@@ -107,14 +108,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
     ) -> Poll<Result<usize, Error>> {
         let this = self.get_mut();
         loop {
-            let count = this.guard.pass(into)?;
+            let count = this.inspector.pass(into)?;
             if count > 0 || into.is_empty() {
                 return Poll::Ready(Ok(count));
             }
             let mut chunk = [0; CHUNK];
             match poll(this.tls.reader().read(&mut chunk)) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(0)),
-                Poll::Ready(Ok(count)) => this.guard.received(&chunk[..count]),
+                Poll::Ready(Ok(count)) => this.inspector.received(&chunk[..count]),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => {
                     // Some messages need a reply, such as new keys.
@@ -147,7 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
         // Send what is left from before first. Otherwise there may be no room, and nobody would wake the task.
         ready!(this.poll_send(context))?;
         let count = this.tls.writer().write_vectored(from)?;
-        this.guard.sent_of(from, count);
+        this.inspector.sent_of(from, count);
         this.send_some(context)?;
         Poll::Ready(Ok(count))
     }

@@ -1,6 +1,6 @@
 //! Places that are passed on within the process.
 
-use super::super::{Action, Answer, Left, Trust};
+use super::super::{Action, Answer, ReleaseOutcome, Trust};
 use super::{LINGERS, Scene, at, reentrant, tries, waits};
 use crate::name::Scheme;
 use crate::turns::Passing;
@@ -9,7 +9,7 @@ use crate::turns::Passing;
 fn idle() -> (Scene, super::PlaceId) {
     let mut scene = Scene::new(Scheme::Mutex, LINGERS);
     let (place, turn) = scene.acquires(waits(0));
-    assert_eq!(scene.release(turn), Left::PassedOn);
+    assert_eq!(scene.release(turn), ReleaseOutcome::PassedOn);
     (scene, place)
 }
 
@@ -19,7 +19,7 @@ fn a_node_that_lingers_is_taken_again_and_again() {
     for owner in 1..5 {
         let turn = scene.take(owner).expect("it lingers");
         assert_eq!(scene.take(9), None, "it is held");
-        assert_eq!(scene.release(turn), Left::PassedOn);
+        assert_eq!(scene.release(turn), ReleaseOutcome::PassedOn);
     }
     assert_eq!(scene.begun.len(), 1);
     assert_eq!(scene.callers.kept(), Some(place));
@@ -29,7 +29,7 @@ fn a_node_that_lingers_is_taken_again_and_again() {
 fn a_node_that_has_lingered_is_given_up() {
     let (mut scene, place) = idle();
     assert_eq!(scene.callers.poll_timeout(), Some(at(61_000)));
-    assert_eq!(scene.callers.next_look(scene.now()), Some(at(61_000)));
+    assert_eq!(scene.callers.next_wake(scene.now()), Some(at(61_000)));
     scene.clock = 60_999;
     scene.times_out();
     assert_eq!(scene.given_up, []);
@@ -57,7 +57,7 @@ fn a_node_that_another_wants_goes_at_once_or_when_it_is_released() {
     assert!(scene.others.contains(&Action::Wanted { place, is_wanted: true }));
     let next = scene.join(waits(2));
     assert!(scene.has_begun(next), "it queues behind the other");
-    assert_eq!(scene.release(turn), Left::Released);
+    assert_eq!(scene.release(turn), ReleaseOutcome::Released);
     assert_eq!(scene.given_up, [place]);
 }
 
@@ -72,11 +72,11 @@ fn those_who_wait_pass_it_on_in_order_and_are_noticed() {
     let mut turn = scene.turn(callers[0]);
     for caller in &callers[1..] {
         assert_eq!(scene.answer(*caller), None, "it is held");
-        assert_eq!(scene.release(turn), Left::PassedOn);
+        assert_eq!(scene.release(turn), ReleaseOutcome::PassedOn);
         turn = scene.turn(*caller);
     }
     assert!(scene.others.contains(&Action::Wanted { place, is_wanted: false }));
-    assert_eq!(scene.release(turn), Left::Released, "it does not linger");
+    assert_eq!(scene.release(turn), ReleaseOutcome::Released, "it does not linger");
     assert_eq!(scene.begun.len(), 1);
 }
 
@@ -90,11 +90,11 @@ fn while_others_wait_so_many_follow_one_another() {
     scene.act();
     let mut turn = scene.turn(callers[0]);
     for caller in &callers[1..3] {
-        assert_eq!(scene.release(turn), Left::PassedOn);
+        assert_eq!(scene.release(turn), ReleaseOutcome::PassedOn);
         turn = scene.turn(*caller);
     }
     assert!(scene.has_begun(callers[3]), "for it no turn is left");
-    assert_eq!(scene.release(turn), Left::Released);
+    assert_eq!(scene.release(turn), ReleaseOutcome::Released);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn readers_have_one_node_until_a_writer_waits() {
     assert_eq!(scene.take(9), None, "behind the writer");
     assert_eq!(
         [0, 1, 2].map(|at| scene.release(turns[at])),
-        [Left::PassedOn, Left::PassedOn, Left::Released]
+        [ReleaseOutcome::PassedOn, ReleaseOutcome::PassedOn, ReleaseOutcome::Released]
     );
     assert_eq!(scene.given_up, [place]);
 }
@@ -123,7 +123,7 @@ fn one_who_tries_beside_readers_leaves_them_their_node() {
     scene.enters(kept);
     scene.enters(own);
     let turn = scene.turn(tries);
-    assert_eq!(scene.release(turn), Left::Released);
+    assert_eq!(scene.release(turn), ReleaseOutcome::Released);
     assert_eq!(scene.given_up, [own]);
     assert!(scene.take(3).is_some());
 }
@@ -164,7 +164,7 @@ fn a_node_for_one_who_went_away_before_the_check_is_given_up() {
     let (place, turn) = scene.acquires(waits(0));
     let next = scene.join(waits(1));
     scene.trust = Trust::Unproven;
-    assert_eq!(scene.release(turn), Left::PassedOn);
+    assert_eq!(scene.release(turn), ReleaseOutcome::PassedOn);
     assert_eq!(scene.answer(next), None);
     assert_eq!(scene.callers.poll_timeout(), None, "it stays for as long as the check takes");
     scene.times_out();
@@ -178,7 +178,7 @@ fn a_node_whose_holder_may_yet_write_is_taken_by_nobody() {
     let mut scene = Scene::new(Scheme::Mutex, LINGERS);
     let (place, turn) = scene.acquires(waits(0));
     let now = scene.now();
-    assert_eq!(scene.callers.release(turn, true, |_| Trust::Known, now), Left::Released);
+    assert_eq!(scene.callers.release(turn, true, |_| Trust::Known, now), ReleaseOutcome::Released);
     scene.act();
     assert_eq!(scene.given_up, [place]);
     assert_eq!(scene.take(1), None);
@@ -196,7 +196,7 @@ fn a_node_does_not_linger_for_a_client_that_nobody_has() {
     scene.callers.handle_deserted();
     scene.act();
     assert_eq!(scene.given_up, [], "it is held");
-    assert_eq!(scene.release(turn), Left::Released);
+    assert_eq!(scene.release(turn), ReleaseOutcome::Released);
     assert_eq!(scene.given_up, [place]);
 }
 
@@ -219,12 +219,12 @@ fn the_node_of_a_writer_with_a_reader_inside_is_not_passed_on() {
     let (place, turn) = scene.acquires(reentrant(1));
     let next = scene.join(waits(2));
     assert!(!scene.has_begun(next), "it is to take that node");
-    assert!(scene.callers.be_last(turn));
+    assert!(scene.callers.end_passing(turn));
     scene.act();
     assert!(scene.has_begun(next), "it queues for another");
-    assert_eq!(scene.release(turn), Left::Released);
+    assert_eq!(scene.release(turn), ReleaseOutcome::Released);
     assert_eq!(scene.given_up, [place]);
-    assert!(!scene.callers.be_last(turn), "it has ended");
+    assert!(!scene.callers.end_passing(turn), "it has ended");
 }
 
 /// One of them may still rely on what it was told just before the loss.
@@ -234,9 +234,9 @@ fn a_lost_node_of_several_readers_is_given_up_when_the_last_of_them_lets_go() {
     let (place, one) = scene.acquires(waits(1));
     let two = scene.take(2).unwrap();
     scene.callers.handle_lost(place);
-    assert_eq!(scene.release(one), Left::Lost);
+    assert_eq!(scene.release(one), ReleaseOutcome::Lost);
     assert_eq!(scene.given_up, []);
-    assert_eq!(scene.release(two), Left::Lost);
+    assert_eq!(scene.release(two), ReleaseOutcome::Lost);
     assert_eq!(scene.given_up, [place]);
 }
 
@@ -262,7 +262,7 @@ fn a_check_of_a_lost_node_does_not_stand_in_for_that_of_the_next() {
     let place = scene.place(one);
     scene.enters(place);
     let turn = scene.turn(one);
-    assert_eq!(scene.release(turn), Left::PassedOn);
+    assert_eq!(scene.release(turn), ReleaseOutcome::PassedOn);
     assert_eq!(scene.answer(two), None);
     assert!(scene.others.contains(&Action::Prove { place }));
 }

@@ -34,14 +34,14 @@ const IDENTITY: usize = 80;
 
 /// The last answer.
 #[derive(Default)]
-pub(super) struct Lookout {
+pub(super) struct HolderLookup {
     /// Held by the task that asks.
     asks: tokio::sync::Mutex<()>,
     /// When the last answer came, and what was seen, if the servers answered.
-    last: Mutex<Option<(Moment, Option<Arc<Seen>>)>>,
+    last: Mutex<Option<(Moment, Option<Arc<InTheWay>>)>>,
 }
 
-struct Seen {
+struct InTheWay {
     /// The first holder.
     first: Child,
     /// Whether the first holder is another caller of this client.
@@ -61,7 +61,7 @@ struct Rivals<'a> {
 
 impl LocalQueue {
     /// Looks at the queue when a caller's wait is nearly over, if it is behind others at that time.
-    pub(super) async fn look_out(self: Arc<Self>, wait: Wait, caller: CallerId) -> Infallible {
+    pub(super) async fn look_up_holder(self: Arc<Self>, wait: Wait, caller: CallerId) -> Infallible {
         wait.nearly_over().await;
         if self.asks(caller).is_none() {
             // Boxed, because most waits end without it.
@@ -71,9 +71,9 @@ impl LocalQueue {
     }
 
     /// Does so for the caller that a place serves now.
-    pub(super) async fn look_out_at(self: &Arc<Self>, place: PlaceId) -> Infallible {
+    pub(super) async fn look_up_holder_at(self: &Arc<Self>, place: PlaceId) -> Infallible {
         match self.served_at(place) {
-            Some((caller, wait)) => self.clone().look_out(wait, caller).await,
+            Some((caller, wait)) => self.clone().look_up_holder(wait, caller).await,
             None => pending().await,
         }
     }
@@ -102,8 +102,8 @@ impl LocalQueue {
     }
 
     /// Returns what the last answer showed, if that was not longer ago.
-    fn seen(&self, ago: Duration) -> Option<Arc<Seen>> {
-        let (at, seen) = lock_ignoring_poison(&self.lookout.last).clone()?;
+    fn seen(&self, ago: Duration) -> Option<Arc<InTheWay>> {
+        let (at, seen) = lock_ignoring_poison(&self.holder_lookup.last).clone()?;
         seen.filter(|_| clock::now().since(at) <= ago)
     }
 
@@ -114,16 +114,16 @@ impl LocalQueue {
 
     /// Asks the servers, unless the last answer is younger than `fresh`.
     async fn see(&self, fresh: Duration) {
-        let _asks = self.lookout.asks.lock().await;
+        let _asks = self.holder_lookup.asks.lock().await;
         let is_fresh = |(at, _): &(Moment, _)| clock::now().since(*at) < fresh;
-        if !lock_ignoring_poison(&self.lookout.last).as_ref().is_some_and(is_fresh) {
+        if !lock_ignoring_poison(&self.holder_lookup.last).as_ref().is_some_and(is_fresh) {
             let seen = self.ask().await;
-            *lock_ignoring_poison(&self.lookout.last) = Some((clock::now(), seen.map(Arc::new)));
+            *lock_ignoring_poison(&self.holder_lookup.last) = Some((clock::now(), seen.map(Arc::new)));
         }
     }
 
     /// Asks the servers; `None` if they do not answer.
-    async fn ask(&self) -> Option<Seen> {
+    async fn ask(&self) -> Option<InTheWay> {
         let session = self.shared.pool.slot().current()?;
         let own = self.entering_nodes();
         for (number, (claim, held_at)) in self.claims.iter().zip(&self.held_at).enumerate() {
@@ -135,13 +135,13 @@ impl LocalQueue {
                 // The node of a try, which is not deleted yet.
                 return None;
             }
-            return Some(Seen { first: child, is_ours, holders: rivals.holders, ahead: rivals.ahead });
+            return Some(InTheWay { first: child, is_ours, holders: rivals.holders, ahead: rivals.ahead });
         }
         None
     }
 }
 
-impl Seen {
+impl InTheWay {
     fn holder(&self) -> String {
         sentence(&self.first, self.is_ours, self.holders, clock::age(self.first.created))
     }

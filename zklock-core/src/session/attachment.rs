@@ -1,4 +1,4 @@
-//! The tie between a session and a server.
+//! The attachment between a session and a server.
 //!
 //! When a connection breaks, another is attached, to the server that answers first: at once, then after short pauses, until a
 //! server grants it or says that the session is over. The library would wait longer each time, without limit.
@@ -7,7 +7,7 @@ use crate::base::clock;
 use crate::base::failure::Failure;
 use crate::base::platform;
 use crate::connect::options::ClientOptions;
-use crate::session::nodes::Nodes;
+use crate::session::nodes::SessionNodes;
 use crate::session::refusals::Refusals;
 use crate::session::session::Session;
 use crate::zookeeper::connecting::{self, Attached};
@@ -27,15 +27,15 @@ const ATTACH_AT_LEAST: Duration = Duration::from_secs(1);
 pub(super) const GOOD_BYE: Duration = Duration::from_secs(1);
 
 /// See the [module](self).
-pub(super) enum Tie {
+pub(super) enum Attachment {
     /// Connected, until the connection has ended.
     Connected(Arc<ZooKeeper>, Pending<End>),
     /// Looking for another connection, until there is one or the session can get none any more. The error is what is known
     /// about its nodes then.
-    Attaching(Pending<Result<Arc<ZooKeeper>, Nodes>>),
+    Attaching(Pending<Result<Arc<ZooKeeper>, SessionNodes>>),
 }
 
-impl Tie {
+impl Attachment {
     pub(super) fn of(connection: Arc<ZooKeeper>) -> Self {
         let ended = Box::pin(connection.ended());
         Self::Connected(connection, ended)
@@ -47,11 +47,11 @@ impl Tie {
         &mut self,
         options: &Arc<ClientOptions>,
         session: &Arc<Session>,
-    ) -> Result<Self, Nodes> {
+    ) -> Result<Self, SessionNodes> {
         match self {
             Self::Connected(connection, ended) => match ended.await {
-                End::SessionOver => Err(Nodes::Gone),
-                End::Refused => Err(Nodes::Left),
+                End::SessionOver => Err(SessionNodes::Gone),
+                End::Refused => Err(SessionNodes::Abandoned),
                 end => {
                     tracing::info!(session = format_args!("{:#x}", session.id()), ?end, "connection lost");
                     session.set_connected(false);
@@ -78,22 +78,22 @@ impl Tie {
 
     /// Closes the session, and waits for the server to confirm it, so that its nodes are gone. Without a connection, the
     /// session times out.
-    pub(super) async fn part(self) -> Nodes {
+    pub(super) async fn part(self) -> SessionNodes {
         let parted = async {
             let (connection, ended) = match self {
                 Self::Connected(connection, ended) => (connection, ended),
                 // A connection that is about to be attached can still be used to say so.
                 Self::Attaching(attached) => match attached.await.map(Self::of) {
                     Ok(Self::Connected(connection, ended)) => (connection, ended),
-                    Ok(Self::Attaching(_)) => return Nodes::Left,
+                    Ok(Self::Attaching(_)) => return SessionNodes::Abandoned,
                     Err(nodes) => return nodes,
                 },
             };
             drop(connection);
-            Nodes::after(ended.await)
+            SessionNodes::after(ended.await)
         };
-        let nodes = clock::timeout(GOOD_BYE, parted).await.unwrap_or(Nodes::Left);
-        if nodes != Nodes::Gone {
+        let nodes = clock::timeout(GOOD_BYE, parted).await.unwrap_or(SessionNodes::Abandoned);
+        if nodes != SessionNodes::Gone {
             tracing::debug!("no server confirmed the end of the session; it times out");
         }
         nodes
@@ -101,15 +101,15 @@ impl Tie {
 
     /// Closes the session, until the servers have confirmed it or have ended it themselves. If a connection breaks or stays
     /// silent, it uses another.
-    pub(super) async fn end(mut self, options: &Arc<ClientOptions>, session: &Arc<Session>) -> Nodes {
+    pub(super) async fn end(mut self, options: &Arc<ClientOptions>, session: &Arc<Session>) -> SessionNodes {
         loop {
             self = match self {
                 Self::Connected(connection, ended) => {
                     let info = connection.session();
                     drop(connection);
                     let bound = (session.timeout() / 4).max(ATTACH_AT_LEAST);
-                    if clock::timeout(bound, ended).await.map(Nodes::after) == Ok(Nodes::Gone) {
-                        return Nodes::Gone;
+                    if clock::timeout(bound, ended).await.map(SessionNodes::after) == Ok(SessionNodes::Gone) {
+                        return SessionNodes::Gone;
                     }
                     Self::Attaching(Box::pin(attached(options.clone(), session.clone(), info)))
                 }
@@ -129,7 +129,7 @@ async fn attached(
     options: Arc<ClientOptions>,
     session: Arc<Session>,
     info: SessionInfo,
-) -> Result<Arc<ZooKeeper>, Nodes> {
+) -> Result<Arc<ZooKeeper>, SessionNodes> {
     let mut pause = FIRST_PAUSE;
     let mut turn = platform::random_bits() as usize;
     let mut refusals = Refusals::of(&options);
@@ -137,7 +137,7 @@ async fn attached(
     let mut patience = 1;
     loop {
         if clock::now().since(since) > session.timeout() * 2 {
-            return Err(Nodes::Left);
+            return Err(SessionNodes::Abandoned);
         }
         let bound = (session.timeout() / 4 * patience).max(ATTACH_AT_LEAST);
         let attach = attach(&options, &session, info.clone(), turn);
@@ -151,17 +151,17 @@ async fn attached(
                 tracing::info!(session = format_args!("{:#x}", session.id()), ?timeout, "connected again");
                 return Ok(ensemble);
             }
-            Ok(Err(Failure::SessionOver)) => return Err(Nodes::Gone),
+            Ok(Err(Failure::SessionOver)) => return Err(SessionNodes::Gone),
             Ok(Err(Failure::GivenUp(problem))) => {
                 tracing::warn!(problem, "the session is given up");
                 session.set_trouble(Some(problem));
-                return Err(Nodes::Left);
+                return Err(SessionNodes::Abandoned);
             }
             Ok(Err(Failure::Refused(problem))) => {
                 tracing::warn!(problem, "the connection is refused");
                 if refusals.count_one() {
                     session.set_trouble(Some(problem));
-                    return Err(Nodes::Left);
+                    return Err(SessionNodes::Abandoned);
                 }
                 problem
             }

@@ -16,12 +16,13 @@ use crate::machine::protocol::{Node, Outcome};
 use crate::machine::queue::{Standing, standing};
 use crate::session::session::Holding;
 use crate::session::session::Session;
-use crate::zookeeper::ensemble::Guarded;
+use crate::zookeeper::ensemble::WatchedQueues;
 use std::sync::Arc;
 
 /// Waits until there is a contender that cannot see the hold, and returns the name of its node.
 pub(crate) async fn stranger(session: Arc<Session>, claims: Arc<[Claim]>, holding: Arc<Holding>) -> String {
-    let queues: Vec<(&Claim, &str)> = claims.iter().filter_map(|claim| guarded(claim, &holding)).collect();
+    let queues: Vec<(&Claim, &str)> =
+        claims.iter().filter_map(|claim| queue_and_node(claim, &holding)).collect();
     if queues.is_empty() {
         std::future::pending::<()>().await;
     }
@@ -29,7 +30,7 @@ pub(crate) async fn stranger(session: Arc<Session>, claims: Arc<[Claim]>, holdin
     loop {
         clock::sleep(session.heartbeat()).await;
         let directories = queues.iter().map(|(claim, _)| claim.directory.clone()).collect();
-        let Guarded { children, watch } = session.guard(directories).await;
+        let WatchedQueues { children, watch } = session.watch_queues(directories).await;
         let mut looks = queues.iter().zip(&children);
         let found = looks.find_map(|((claim, own), children)| stranger_in(claim, own, children.as_deref()?));
         let found = match found {
@@ -48,7 +49,7 @@ pub(crate) async fn stranger(session: Arc<Session>, claims: Arc<[Claim]>, holdin
 }
 
 /// Returns the queue of this claim and our node in it, if strangers in that queue should be refused.
-fn guarded<'a>(claim: &'a Claim, holding: &'a Holding) -> Option<(&'a Claim, &'a str)> {
+fn queue_and_node<'a>(claim: &'a Claim, holding: &'a Holding) -> Option<(&'a Claim, &'a str)> {
     if claim.foreign != Foreign::Refuse || !claim.has_queue() || claim.permits.is_some() {
         return None;
     }
