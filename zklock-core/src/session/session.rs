@@ -64,6 +64,8 @@ pub(crate) struct Session {
     link: watch::Sender<Link>,
     /// Its current connection, or the last one. It is removed when the session is over, so that nothing keeps the
     /// connection.
+    ///
+    /// Apart from the state, because it stays locked while the link changes, and that wakes others.
     ensemble: Mutex<Option<Arc<dyn Ensemble>>>,
     state: Mutex<State>,
     /// The lease's timeout, in milliseconds. It is an atomic because a forked child may ask for it, where a locked
@@ -72,21 +74,24 @@ pub(crate) struct Session {
     attempts: AttemptMarks,
     flights: Semaphore,
     guards: Semaphore,
-    lasting: Mutex<Arc<Lasting>>,
     /// Wakes the heartbeat when there is a new hold, the lease has become shorter, or an attempt's answer is late.
     registered: Notify,
-    trouble: Mutex<Option<String>>,
-    answered: Mutex<Option<Answered>>,
     /// Why one of its nodes could not be deleted, so that the session was closed.
     undeletable: OnceLock<Arc<str>>,
     nodes: watch::Sender<SessionNodes>,
     counters: Arc<Counters>,
 }
 
-/// The holds, and the keeper that proves them.
 struct State {
     keeper: Keeper,
+    /// What the keeper proves.
     holdings: BTreeMap<HoldId, Arc<Holding>>,
+    /// The children that are known to be no contenders.
+    lasting: Arc<Lasting>,
+    /// The latest answer of the servers.
+    answered: Option<Answered>,
+    /// Why the last try to attach a connection failed.
+    trouble: Option<String>,
 }
 
 /// The work that is due.
@@ -116,14 +121,17 @@ impl Session {
             link: watch::Sender::new(Link::Connected),
             ensemble: Mutex::new(Some(ensemble)),
             timeout: AtomicU64::new(in_millis(keeper.lease().timeout())),
-            state: Mutex::new(State { keeper, holdings: BTreeMap::new() }),
+            state: Mutex::new(State {
+                keeper,
+                holdings: BTreeMap::new(),
+                lasting: Arc::default(),
+                answered: None,
+                trouble: None,
+            }),
             attempts: AttemptMarks::new(),
             flights: Semaphore::new(FLIGHTS_AT_MOST),
             guards: Semaphore::new(GUARDS_AT_MOST),
-            lasting: Mutex::default(),
             registered: Notify::new(),
-            trouble: Mutex::default(),
-            answered: Mutex::default(),
             undeletable: OnceLock::new(),
             nodes: watch::Sender::new(SessionNodes::Live),
             counters,
@@ -155,8 +163,9 @@ impl Session {
     }
 
     pub(crate) fn now(&self) -> Now {
-        let (late, moment) = (self.latest_wait(), clock::now());
-        let lease_until = lock_ignoring_poison(&self.state).keeper.lease_to_grant(late, moment);
+        let state = lock_ignoring_poison(&self.state);
+        let late = state.answered.map_or(Duration::ZERO, |answered| answered.took);
+        let lease_until = state.keeper.lease_to_grant(late, clock::now());
         // The time is read last, so that what passes in between makes the lease look shorter, never longer.
         Now { moment: clock::now(), lease_until }
     }
@@ -184,12 +193,12 @@ impl Session {
 
     /// Returns why the last try to attach a connection failed; `None` while there is a connection.
     pub(crate) fn trouble(&self) -> Option<String> {
-        let trouble = lock_ignoring_poison(&self.trouble);
-        (*self.link.borrow() != Link::Connected).then(|| trouble.clone()).flatten()
+        let trouble = lock_ignoring_poison(&self.state).trouble.clone();
+        trouble.filter(|_| !self.is_connected())
     }
 
     pub(crate) fn set_trouble(&self, trouble: Option<String>) {
-        *lock_ignoring_poison(&self.trouble) = trouble;
+        lock_ignoring_poison(&self.state).trouble = trouble;
     }
 
     pub(crate) fn set_connected(&self, connected: bool) {
@@ -471,11 +480,12 @@ impl Session {
             match (look, outcome) {
                 (Look::Children(directory), Outcome::Children(children)) => {
                     self.see(seeing, directory, children);
-                    Lasting::forget_absent(&mut lock_ignoring_poison(&self.lasting), directory, children);
+                    let lasting = &mut lock_ignoring_poison(&self.state).lasting;
+                    Lasting::forget_absent(lasting, directory, children);
                 }
                 (Look::Children(directory), Outcome::NoNode) => self.see(seeing, directory, &[]),
                 (Look::Node(path), Outcome::Found(Node { origin: None, .. })) => {
-                    Arc::make_mut(&mut lock_ignoring_poison(&self.lasting)).note(path);
+                    Arc::make_mut(&mut lock_ignoring_poison(&self.state).lasting).note(path);
                 }
                 _ => {}
             }
@@ -496,7 +506,7 @@ impl Session {
 
     /// Returns the children that are known to be no contenders.
     pub(crate) fn lasting(&self) -> Arc<Lasting> {
-        lock_ignoring_poison(&self.lasting).clone()
+        lock_ignoring_poison(&self.state).lasting.clone()
     }
 
     // Nodes that the session may not delete, and that go when it is closed.
@@ -531,17 +541,12 @@ impl Session {
 
     /// Notes that the servers have answered a request that was sent at `sent`.
     pub(crate) fn note_answer(&self, sent: Moment) {
-        *lock_ignoring_poison(&self.answered) = Some(Answered::now(sent));
-    }
-
-    /// Returns how long the servers' latest answer took.
-    fn latest_wait(&self) -> Duration {
-        lock_ignoring_poison(&self.answered).map_or(Duration::ZERO, |answered| answered.took)
+        lock_ignoring_poison(&self.state).answered = Some(Answered::now(sent));
     }
 
     /// Returns how late the servers answer; `None` if they answer soon, or not at all.
     pub(crate) fn lateness(&self) -> Option<Lateness> {
-        let Answered { at, took } = (*lock_ignoring_poison(&self.answered))?;
+        let Answered { at, took } = lock_ignoring_poison(&self.state).answered?;
         let timeout = self.timeout();
         let answers = self.is_connected() && clock::now().since(at) < self.patience();
         (answers && took >= late_after(timeout)).then_some(Lateness { took, timeout })
