@@ -240,7 +240,8 @@ impl Lock {
         Ok(again.or_else(|| self.queue.take(owner, reentrant)))
     }
 
-    /// Queues, until there is a hold or `wait` is over. If it returns no hold, `leaving` has what its attempts owe.
+    /// Queues, until there is a hold or `wait` is over. The caller has just found that there is none [at once](Self::at_once).
+    /// If it returns no hold, `leaving` has what its attempts owe.
     async fn acquire_within(
         &self,
         patience: Patience,
@@ -255,9 +256,6 @@ impl Lock {
         let known_wait = if patience == Patience::Waits { wait } else { Wait::Forever };
         let mut deadline = pin!(wait.over());
         loop {
-            if let Some(hold) = self.at_once(owner)? {
-                return Ok(Some(hold));
-            }
             let mut ticket = self.queue.join(owner, self.spec.is_reentrant(), patience, known_wait)?;
             let answer = tokio::select! {
                 // An answer that has come by the deadline counts.
@@ -275,6 +273,10 @@ impl Lock {
                 Ok(Some(hold)) => {
                     drop(hold);
                     leaving.add(ticket.leave());
+                    // Its owner may have acquired it elsewhere meanwhile, and must not wait for itself.
+                    if let Some(hold) = self.at_once(owner)? {
+                        return Ok(Some(hold));
+                    }
                 }
                 no_hold => {
                     leaving.add(ticket.leave());

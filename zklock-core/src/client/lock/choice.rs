@@ -129,9 +129,6 @@ impl Choice {
         wait: Wait,
         leaving: &mut Leaving,
     ) -> Result<Option<Hold>, Error> {
-        if let Some(hold) = self.at_once(owner)? {
-            return Ok(Some(hold));
-        }
         let mut free = tokio::select! {
             biased;
             free = self.free(owner) => free?,
