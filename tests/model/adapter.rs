@@ -128,8 +128,8 @@ impl Holds for HeldHere {
         self.turn.is_bound
     }
 
-    fn is_in_use(&self) -> bool {
-        self.turn.is_in_use
+    fn has_holds(&self) -> bool {
+        self.turn.has_holds
     }
 }
 

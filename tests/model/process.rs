@@ -184,7 +184,7 @@ impl Process {
             sort: gathering.locks[turn.lock].0,
             owner: turn.owner,
             is_bound: turn.is_bound,
-            is_in_use: turn.holds > 0,
+            has_holds: turn.holds > 0,
             status: self
                 .spot(turn.lock, turn.place)
                 .and_then(|spot| spot.status)

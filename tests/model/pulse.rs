@@ -98,7 +98,7 @@ struct Links {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Tie {
+enum Attachment {
     Connected,
     Asking,
     /// The connection was dropped.
@@ -119,7 +119,7 @@ pub(crate) struct Pulse {
     servers: &'static [Server],
     /// The links of all servers up to the one to which the client is connected.
     links: Vec<Links>,
-    tie: Tie,
+    attachment: Attachment,
     last_sent: u8,
     last_received: u8,
     pinging: bool,
@@ -151,7 +151,7 @@ impl Pulse {
             named: at(0),
             servers,
             links: vec![Links::default()],
-            tie: Tie::Connected,
+            attachment: Attachment::Connected,
             last_sent: 0,
             last_received: 0,
             pinging: false,
@@ -263,8 +263,8 @@ impl Pulse {
 
     /// The client has its session again, and writes at once.
     fn attached(&mut self, server: usize, sent: u8) {
-        if server == self.present() && self.tie == Tie::Asking {
-            self.tie = Tie::Connected;
+        if server == self.present() && self.attachment == Attachment::Asking {
+            self.attachment = Attachment::Connected;
             let timeout = Duration::from_secs(u64::from(self.servers[server].timeout()));
             self.lease.attach(at(sent), timeout, at(self.now));
             self.asked = true;
@@ -279,7 +279,7 @@ impl Pulse {
         self.links[present].client.1.retain(|request| !matches!(request, Request::Connect(_)));
         self.stops.leader -= u8::from(leader_stands);
         self.links.push(Links { leader: (leader_stands, Vec::new()), ..Links::default() });
-        self.tie = Tie::Asking;
+        self.attachment = Attachment::Asking;
         self.asked = true;
         self.lease.ask();
         self.send(Request::Connect(self.now));
@@ -296,12 +296,12 @@ impl Pulse {
             }
             self.flow();
         }
-        if self.tie != Tie::Connected {
+        if self.attachment != Attachment::Connected {
             return;
         }
         let server = self.servers[self.present()];
         if self.now >= self.last_received + server.drop_after() {
-            self.tie = Tie::None;
+            self.attachment = Attachment::None;
         } else if !self.pinging && self.now >= self.last_sent + server.ping_after() {
             self.pinging = true;
             self.send(Request::Ping);
@@ -318,7 +318,7 @@ impl World for Pulse {
 
     fn actions(&self) -> Actions<Action> {
         let mut actions = Actions { progress: Vec::new(), faults: Vec::new() };
-        let is_at_rest = self.tie == Tie::None && self.links.len() == self.servers.len();
+        let is_at_rest = self.attachment == Attachment::None && self.links.len() == self.servers.len();
         if is_at_rest || self.is_over || self.now >= self.end {
             return actions;
         }
@@ -329,7 +329,7 @@ impl World for Pulse {
                 actions.faults.push(Action::ReattachInVain);
             }
         }
-        if !self.asked && self.tie == Tie::Connected {
+        if !self.asked && self.attachment == Attachment::Connected {
             actions.faults.extend([Action::Read, Action::Write]);
         }
         let links = &self.links[self.present()];

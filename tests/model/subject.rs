@@ -188,7 +188,7 @@ pub(crate) struct HeldTurn {
     pub(crate) sort: Sort,
     pub(crate) owner: u8,
     pub(crate) is_bound: bool,
-    pub(crate) is_in_use: bool,
+    pub(crate) has_holds: bool,
     pub(crate) status: Status,
 }
 

@@ -42,8 +42,8 @@
 //!   next. [`take`](Callers::take) and [`again`](Callers::again) lead to none. All this happens under one mutex, so that
 //!   nobody sees what is half done. Only the effects may come later: a caller may learn of its answer at any time.
 //! * To acquire: [`again`](Callers::again) if the lock is reentrant, then [`take`](Callers::take), and then
-//!   [`join`](Callers::join). Before a join: [`HeldAt::writer`](held::HeldAt::writer), whose turn has to agree to
-//!   [end its place](Callers::end_passing) in its own `Callers`. Without such a writer, one that waits asks
+//!   [`join`](Callers::join). Before a join: [`HeldAt::writer`](held::HeldAt::writer), whose turn has to agree to be
+//!   [the last of its place](Callers::end_passing) in its own `Callers`. Without such a writer, one that waits asks
 //!   [`HeldAt::own`](held::HeldAt::own) for each of its claims.
 //! * Each answer is given once. A caller that goes away before it has its answer is [gone](Callers::handle_gone). That may come
 //!   too late, and is ignored then: the shell sees the answer with nobody to take it, and releases it.

@@ -193,7 +193,7 @@ impl Keeper {
         if waits { now } else { self.lease.until() }
     }
 
-    /// Returns how long from `now` the hold can be relied on; zero if it is no longer kept.
+    /// Returns how long from `now` the hold can be relied on; zero if it is no longer registered.
     pub fn valid_for(&self, hold: HoldId, now: Moment) -> Duration {
         self.holds.get(&hold).map_or(Duration::ZERO, |record| record.share.valid_for(&self.lease, now))
     }
@@ -276,7 +276,7 @@ impl Keeper {
         self.promised
     }
 
-    /// Returns a check of this hold alone, because its holder asks for it; `None` if it is no longer kept.
+    /// Returns a check of this hold alone, because its holder asks for it; `None` if it is no longer registered.
     pub fn prove(&self, hold: HoldId, now: Moment) -> Option<Proof> {
         self.holds.contains_key(&hold).then(|| self.proof_of(&[hold], now, false))
     }
@@ -304,7 +304,7 @@ impl Keeper {
         }
     }
 
-    /// Returns a hold that is lost, and why. It is no longer kept.
+    /// Returns a hold that is lost, and why. It is no longer registered.
     pub fn poll_lost(&mut self, now: Moment) -> Option<(HoldId, LossReason)> {
         self.lapses.look(&self.lease, &mut self.holds, now);
         let (ends, heartbeat) = (self.has_heartbeat, self.lease.heartbeat());

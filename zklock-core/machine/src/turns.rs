@@ -8,7 +8,7 @@ use crate::Moment;
 use std::time::Duration;
 
 /// The shortest interval at which a held node is checked for having become idle.
-const SHORTEST_LOOK: Duration = Duration::from_millis(50);
+const SHORTEST_SLEEP: Duration = Duration::from_millis(50);
 
 /// How a node is passed on within its process.
 ///
@@ -162,7 +162,7 @@ impl Turns {
     /// Returns when to check next whether it has lingered too long. Whenever it becomes idle, this is on time or a moment
     /// late.
     pub fn next_wake(&self, now: Moment) -> Moment {
-        self.poll_timeout().unwrap_or_else(|| now + self.passing.linger.max(SHORTEST_LOOK))
+        self.poll_timeout().unwrap_or_else(|| now + self.passing.linger.max(SHORTEST_SLEEP))
     }
 
     /// Returns whether the node must be given up because nobody has used it for too long.
@@ -300,7 +300,7 @@ mod tests {
         assert!(!node.give_back(false, at(8)));
         assert_eq!(node.next_wake(at(9)), at(13));
         let brief = Passing { linger: Duration::from_millis(1), turns: 1 };
-        assert_eq!(Turns::new(brief, false).next_wake(at(7)), at(7) + SHORTEST_LOOK);
+        assert_eq!(Turns::new(brief, false).next_wake(at(7)), at(7) + SHORTEST_SLEEP);
         assert!(!Turns::new(Passing::default(), false).lingers());
     }
 

@@ -96,8 +96,8 @@ impl<M: Machine + ?Sized> Driver<M> {
             // Before the answer, because nothing may be granted in a session that is over. The next step looks at the new
             // state, and the answer is still there.
             _ = work.link.changed() => {}
-            // Before the watch, which is then one of an earlier flight. The answer may be older than its event, and the machine
-            // should hear the news last.
+            // Before the watch: while a flight is under way, the watch is one of an earlier flight. The answer may be older than
+            // the event, and the machine should hear the news last.
             landing = optional(&mut work.flight) => {
                 work.flight = None;
                 work.land(landing, &mut *self.machine, hear);
@@ -160,7 +160,7 @@ impl<M: Machine + ?Sized> Driver<M> {
 
 impl<M: Machine + ?Sized> Drop for Driver<M> {
     fn drop(&mut self) {
-        // A machine without nodes is gone as soon as it is told to end. No answer lands then, which would end the mark.
+        // A machine without nodes is gone as soon as it is told to end. Then no answer comes that would end the mark.
         if let Some(work) = self.work.as_mut().filter(|_| self.machine.is_gone()) {
             work.end();
         }
@@ -215,8 +215,8 @@ impl InSession {
     ) {
         // The machine needs the first event of the two. After that it looks again.
         self.watch = match (self.watch.take(), landing.watch) {
-            (Some(kept), Some(new)) => Some(either(kept, new)),
-            (kept, new) => kept.or(new),
+            (Some(earlier), Some(new)) => Some(either(earlier, new)),
+            (earlier, new) => earlier.or(new),
         };
         // Before `hear`, which may remove children from a listing.
         if let Some(looking) = self.looking.take() {

@@ -220,7 +220,7 @@ impl LocalQueue {
         let caller = callers.join(call, open, |place| trust(places, place), clock::now());
         state.waiters.insert(caller, waiter);
         let effects = self.act(&mut state);
-        let is_behind_others = state.waiters.contains_key(&caller) && state.asks(caller).is_none();
+        let is_behind_others = state.is_behind_others(caller);
         drop(state);
         self.finish(effects);
         let mut ticket = Ticket::new(self.clone(), caller, receiver);
@@ -314,6 +314,11 @@ impl LocalQueue {
     /// ensemble, and after its own answer.
     fn asks(&self, caller: CallerId) -> Option<Moment> {
         self.lock().asks(caller)
+    }
+
+    /// Whether a caller that has no answer yet waits behind others, here or in the ensemble.
+    fn is_behind_others(&self, caller: CallerId) -> bool {
+        self.lock().is_behind_others(caller)
     }
 
     /// Returns the names of the nodes of the counted place that is on its way in, if it may have to wait.
@@ -632,6 +637,10 @@ impl State {
             Some(place) => self.places.get(&place)?.asks,
             None => waiter.asks,
         }
+    }
+
+    fn is_behind_others(&self, caller: CallerId) -> bool {
+        self.waiters.contains_key(&caller) && self.asks(caller).is_none()
     }
 
     /// Whether a place waits behind others for a caller whose owner holds the lock itself. Each caller counts once.

@@ -6,8 +6,8 @@
 //! say what it is costs one look.
 //!
 //! A client may have thousands of holds. So the silence of such a watch is not doubted, as a waiter's is: that would cost a
-//! question for each. And few guards list at a time, because all must after a reconnect: neither the heartbeat nor what users
-//! wait for should be behind them.
+//! question for each. And few holders look for strangers at a time, because all must after a reconnect: neither the
+//! heartbeat nor what users wait for should be behind them.
 
 use crate::base::clock;
 use crate::machine::claim::{Claim, Foreign};

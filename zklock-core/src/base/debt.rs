@@ -80,7 +80,7 @@ mod interleavings {
     /// The caller goes away while the task cleans up.
     #[test]
     fn what_an_attempt_owes_is_settled_once() {
-        in_every_order(|| {
+        in_every_order(None, || {
             let counters = Arc::new(Counters::default());
             let debt = Debt::new(&counters);
             let (of_caller, of_task) = (debt.clone(), debt);
@@ -96,7 +96,7 @@ mod interleavings {
     /// The caller waits while the task cleans up.
     #[test]
     fn a_caller_wakes_when_nothing_is_owed() {
-        in_every_order(|| {
+        in_every_order(None, || {
             let debt = Debt::new(&Arc::default());
             debt.owe();
             let of_task = debt.clone();

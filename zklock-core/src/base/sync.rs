@@ -1,4 +1,5 @@
-//! Locking without panicking. `tests/run threads` replaces these types with loom's: see `interleavings.rs`.
+//! Locking without panicking. `tests/run threads` replaces these types with loom's: see the modules
+//! named `interleavings`.
 
 #[cfg(all(test, zklock_loom))]
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard, atomic};
@@ -12,12 +13,12 @@ pub(crate) fn lock_ignoring_poison<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs this once for each order in which its threads can meet, with two changes from one thread to another where neither
-/// waits. loom fails if all threads wait for one another.
+/// Runs `meet` once for each order of its threads in which at most `interruptions` changes interrupt a thread that could go on;
+/// `None` is no bound. loom fails if all threads wait for one another.
 #[cfg(all(test, zklock_loom))]
-pub(crate) fn in_every_order(meet: impl Fn() + Send + Sync + 'static) {
+pub(crate) fn in_every_order(interruptions: Option<usize>, meet: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
+    model.preemption_bound = interruptions;
     model.max_branches = 100_000;
     model.check(meet);
 }

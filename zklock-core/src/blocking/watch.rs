@@ -27,10 +27,10 @@ impl Watch {
         F: Future<Output = ()> + Send + 'static,
     {
         io.tell(Arc::downgrade(&listener) as Weak<dyn OnClosed>);
-        let (watches, told) = (watching(Arc::downgrade(&listener)), Arc::downgrade(&listener));
+        let (watches, finished) = (watching(Arc::downgrade(&listener)), Arc::downgrade(&listener));
         let task = io.spawn(async move {
             watches.await;
-            Listener::finish(&told);
+            Listener::finish(&finished);
         });
         Self { task, opened: io.opened(), listener }
     }

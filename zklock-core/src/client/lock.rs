@@ -240,7 +240,7 @@ impl Lock {
         Ok(again.or_else(|| self.queue.take(owner, reentrant)))
     }
 
-    /// Queues, until there is a hold or `wait` is over. The caller has just found that there is none [at once](Self::at_once).
+    /// Queues, until there is a hold or `wait` is over. Ask first whether there is one [at once](Self::at_once).
     /// If it returns no hold, `leaving` has what its attempts owe.
     async fn acquire_within(
         &self,
@@ -261,11 +261,15 @@ impl Lock {
                 // An answer that has come by the deadline counts.
                 biased;
                 answer = ticket.answer() => answer,
-                _ = deadline.as_mut() => match patience {
-                    Patience::Waits => Err(self.not_acquired(owner, wait, &ticket)),
-                    Patience::TriesOnce if self.waits_its_turn(&ticket) => Ok(None),
-                    Patience::TriesOnce => Err(self.not_tried()),
-                },
+                _ = deadline.as_mut() => {
+                    let late = match patience {
+                        Patience::Waits => Err(self.not_acquired(owner, wait, &ticket)),
+                        Patience::TriesOnce if self.waits_its_turn(&ticket) => Ok(None),
+                        Patience::TriesOnce => Err(self.not_tried()),
+                    };
+                    leaving.add(ticket.leave());
+                    return late;
+                }
             };
             match answer {
                 Ok(Some(hold)) if !hold.valid_for().is_zero() => return Ok(Some(hold)),

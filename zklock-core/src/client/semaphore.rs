@@ -96,7 +96,7 @@ pub(crate) async fn write_limit(session: &Arc<Session>, path: &str, data: &[u8])
         match set_or_create(session, path, data).await {
             Ok(_) => Ok(Ok(())),
             Err(Failure::Conflict { problem, .. }) => Ok(Err(problem)),
-            // Writing it twice does no harm.
+            // If the reply was lost, the caller tries again: writing it twice does no harm.
             Err(failure) => Err(failure),
         }
     })

@@ -4,6 +4,7 @@ use crate::base::clock;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::failure::Failure;
 use crate::base::owner::Owner;
+use crate::base::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::hold::loss::Loss;
 use crate::hold::token::Token;
 use crate::machine::Moment;
@@ -14,7 +15,6 @@ use crate::session::session::Holding;
 use crate::session::session::Session;
 use crate::session::slot::Slot;
 use crate::zookeeper::ensemble::{NodeVersion, Versions, Write};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 /// One grant, shared by all holds of a reentrant owner.
@@ -28,7 +28,7 @@ pub(crate) struct Grant {
     /// Whether only the owner may release it.
     bound: bool,
     /// Whether any of its holds has not been released.
-    is_in_use: AtomicBool,
+    has_holds: AtomicBool,
     /// What granted it, and under which name. Weak, because it does not outlive its client.
     granter: Weak<dyn Granter>,
     turn: TurnId,
@@ -52,9 +52,9 @@ impl Grant {
         granter: Weak<dyn Granter>,
         turn: TurnId,
     ) -> Arc<Self> {
-        let (is_in_use, unsettled) = (AtomicBool::new(true), AtomicUsize::new(0));
+        let (has_holds, unsettled) = (AtomicBool::new(true), AtomicUsize::new(0));
         let since = clock::now();
-        Arc::new(Self { holding, token, slot, owner, since, bound, is_in_use, granter, turn, unsettled })
+        Arc::new(Self { holding, token, slot, owner, since, bound, has_holds, granter, turn, unsettled })
     }
 
     pub(crate) fn turn(&self) -> TurnId {
@@ -62,8 +62,8 @@ impl Grant {
     }
 
     /// Whether there is a hold of it.
-    pub(crate) fn is_in_use(&self) -> bool {
-        self.is_in_use.load(Ordering::Acquire)
+    pub(crate) fn has_holds(&self) -> bool {
+        self.has_holds.load(Ordering::Acquire)
     }
 
     /// Whether a write that it guards may still be done after its end.
@@ -101,7 +101,7 @@ impl Grant {
 
     /// Notes that the last of its holds is released.
     pub(crate) fn set_unused(&self) {
-        self.is_in_use.store(false, Ordering::Release);
+        self.has_holds.store(false, Ordering::Release);
     }
 
     pub(super) fn is_at_risk(&self) -> bool {

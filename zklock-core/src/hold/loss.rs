@@ -2,14 +2,14 @@
 
 use crate::hold::released::Released;
 use crate::machine::status::Status;
-use crate::session::session::HoldState;
+use crate::session::session::HoldingState;
 use tokio::sync::watch;
 use zklock_machine::status::LossReason;
 
 /// Reports the loss of a hold.
 #[derive(Clone, Debug)]
 pub struct Loss {
-    pub(super) state: watch::Receiver<HoldState>,
+    pub(super) state: watch::Receiver<HoldingState>,
     pub(super) released: watch::Receiver<Released>,
 }
 

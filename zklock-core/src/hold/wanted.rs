@@ -2,13 +2,13 @@
 
 use crate::hold::released::Released;
 use crate::machine::status::Status;
-use crate::session::session::{HoldState, Notice};
+use crate::session::session::{HoldingState, Notice};
 use tokio::sync::watch;
 
 /// Reports that others want what a hold has.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    pub(super) state: watch::Receiver<HoldState>,
+    pub(super) state: watch::Receiver<HoldingState>,
     pub(super) released: watch::Receiver<Released>,
 }
 
@@ -16,7 +16,7 @@ impl Wanted {
     /// Waits until others want it; `false` if the hold ends first.
     pub async fn come(self) -> bool {
         let Self { mut state, mut released } = self;
-        let says = |state: &HoldState| state.status != Status::Held || state.notice == Notice::Given;
+        let says = |state: &HoldingState| state.status != Status::Held || state.notice == Notice::Given;
         tokio::select! {
             biased;
             _ = released.wait_for(|released| *released != Released::No) => false,
@@ -26,7 +26,7 @@ impl Wanted {
 
     /// Whether others are known to want it now.
     pub(crate) fn now(&self) -> bool {
-        let HoldState { status, notice, .. } = *self.state.borrow();
+        let HoldingState { status, notice, .. } = *self.state.borrow();
         *self.released.borrow() == Released::No && status == Status::Held && notice == Notice::Given
     }
 }

@@ -54,11 +54,13 @@ where
     loop {
         match call(pool.slot().session().await?).await {
             Ok(answer) => return Ok(answer),
-            Err(Failure::Refused(why) | Failure::Conflict { problem: why, .. }) => {
-                return Err(Error::new(ErrorKind::Refused, format!("{}: {why}", problem())));
-            }
             // Another connection, or the next session, may bring the answer.
-            Err(_) => clock::sleep(MOMENT).await,
+            Err(
+                Failure::Unknown | Failure::SessionOver | Failure::TryAgain(_) | Failure::NotZooKeeper { .. },
+            ) => {
+                clock::sleep(MOMENT).await;
+            }
+            Err(why) => return Err(Error::new(ErrorKind::Refused, format!("{}: {why}", problem()))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The attachment between a session and a server.
+//! The attachment of a session to a server.
 //!
 //! When a connection breaks, another is attached, to the server that answers first: at once, then after short pauses, until a
 //! server grants it or says that the session is over. The library would wait longer each time, without limit.

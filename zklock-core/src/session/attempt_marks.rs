@@ -4,7 +4,7 @@
 //! knows (see [`marks`](crate::machine::marks)), and an attempt learns of the end of another one without the network.
 //!
 //! Callers of one client often wait for one another. This process knows that the node ahead is gone as soon as its deletion
-//! is confirmed, or one round trip earlier if it is not yet watched.
+//! is confirmed. An attempt that does not watch it yet saves a round trip by that.
 
 use crate::base::platform;
 use crate::base::sync::{Mutex, MutexGuard, lock_ignoring_poison};
@@ -25,11 +25,11 @@ type Follower = oneshot::Sender<()>;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(crate) struct AttemptMarks(Mutex<Known>);
+pub(crate) struct AttemptMarks(Mutex<State>);
 
 /// One mutex for all of it, so that no mark ends between the look at a mark and the wait for its end.
 #[derive(Debug)]
-struct Known {
+struct State {
     marks: Marks,
     /// The attempts that wait for the end of another, by its mark.
     followers: HashMap<Uuid, Vec<Follower>>,
@@ -40,16 +40,16 @@ struct Known {
 impl AttemptMarks {
     pub(super) fn new() -> Self {
         let marks = Marks::new(platform::uuid().session());
-        Self(Mutex::new(Known { marks, followers: HashMap::new(), left: VecDeque::new() }))
+        Self(Mutex::new(State { marks, followers: HashMap::new(), left: VecDeque::new() }))
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         lock_ignoring_poison(&self.0)
     }
 
     /// Returns the mark of a new attempt.
     pub(crate) fn begin(&self) -> Uuid {
-        self.known().marks.begin()
+        self.lock().marks.begin()
     }
 
     /// Replaces the mark of an attempt. It has no node with the old one any more.
@@ -67,19 +67,19 @@ impl AttemptMarks {
         drop(self.change(mark, |marks| marks.abandon(mark)));
     }
 
-    /// Makes a change after which nobody can follow this mark, and returns those who do. To tell or to drop them wakes their
-    /// tasks, so this leaves it to the caller, who has no lock.
+    /// Makes a change after which nobody can follow this mark, and returns those who do. Telling or dropping them wakes their
+    /// tasks, so the caller does that, after the mutex is unlocked.
     fn change(&self, mark: Uuid, change: impl FnOnce(&mut Marks)) -> Vec<Follower> {
-        let mut known = self.known();
-        change(&mut known.marks);
-        known.followers.remove(&mark).unwrap_or_default()
+        let mut state = self.lock();
+        change(&mut state.marks);
+        state.followers.remove(&mark).unwrap_or_default()
     }
 
     /// Returns a future that ends when the node with this name is gone; `None` if it belongs to another session.
     pub(super) fn end_of(&self, name: &str) -> Option<Pending<WatchEvent>> {
-        let mut known = self.known();
-        let ended = match known.marks.neighbour(name) {
-            Neighbour::Here(mark) => known.follow(mark),
+        let mut state = self.lock();
+        let ended = match state.marks.neighbour(name) {
+            Neighbour::Here(mark) => state.follow(mark),
             Neighbour::Gone => return Some(Box::pin(ready(WatchEvent::Deleted))),
             Neighbour::Elsewhere => return None,
         };
@@ -93,16 +93,16 @@ impl AttemptMarks {
 
     /// Begins to look for orphans in a listing. Call this before it is sent.
     pub(super) fn begin_listing(&self) -> Listing {
-        self.known().marks.begin_listing()
+        self.lock().marks.begin_listing()
     }
 
     pub(super) fn end_listing(&self, listing: Listing) {
-        self.known().marks.end_listing(listing);
+        self.lock().marks.end_listing(listing);
     }
 
     /// Returns the listed children that this session has created and none of its attempts knows, and notes that nobody will.
     pub(super) fn disown_orphans(&self, listing: Listing, children: &[String]) -> Vec<String> {
-        let marks = &mut self.known().marks;
+        let marks = &mut self.lock().marks;
         let orphans: Vec<_> = marks.orphans(listing, children).cloned().collect();
         marks.disown(&orphans);
         orphans
@@ -110,7 +110,7 @@ impl AttemptMarks {
 
     /// Notes that attempts may have left something in these directories.
     pub(crate) fn leave(&self, directories: &[Arc<str>]) {
-        let left = &mut self.known().left;
+        let left = &mut self.lock().left;
         for directory in directories {
             if left.back() != Some(directory) {
                 left.retain(|other| other != directory);
@@ -123,11 +123,11 @@ impl AttemptMarks {
 
     /// Returns the directories that attempts have left, the most recent last.
     pub(super) fn left(&self) -> Vec<Arc<str>> {
-        self.known().left.iter().cloned().collect()
+        self.lock().left.iter().cloned().collect()
     }
 }
 
-impl Known {
+impl State {
     fn follow(&mut self, mark: Uuid) -> oneshot::Receiver<()> {
         let (sender, receiver) = oneshot::channel();
         let followers = self.followers.entry(mark).or_default();
@@ -154,14 +154,14 @@ mod tests {
     fn followers_that_have_gone_away_are_forgotten() {
         let attempts = AttemptMarks::new();
         let mark = attempts.begin();
-        let mut stays = attempts.known().follow(mark);
+        let mut stays = attempts.lock().follow(mark);
         for _ in 0..1_000 {
-            drop(attempts.known().follow(mark));
+            drop(attempts.lock().follow(mark));
         }
-        assert!(attempts.known().followers[&mark].len() <= 8);
-        assert!(!attempts.known().followers[&mark][0].is_closed());
+        assert!(attempts.lock().followers[&mark].len() <= 8);
+        assert!(!attempts.lock().followers[&mark][0].is_closed());
         attempts.abandon(mark);
-        assert!(attempts.known().followers.is_empty());
+        assert!(attempts.lock().followers.is_empty());
         assert_eq!(stays.try_recv(), Err(oneshot::error::TryRecvError::Closed));
     }
 }

@@ -83,7 +83,7 @@ impl Guardian {
         if pool.is_closed() {
             return Err(Error::closed());
         }
-        let place = OnlyGuardian::take(pool.has_guardian())?;
+        let only = OnlyGuardian::take(pool.has_guardian())?;
         let pair = std::os::unix::net::UnixStream::pair()
             .and_then(|(ours, theirs)| Ok((above_streams(ours.into())?.into(), theirs)));
         let (ours, theirs) = pair.map_err(|error| failed(format_args!("it cannot be spoken to: {error}")))?;
@@ -98,7 +98,7 @@ impl Guardian {
         drop(command);
         let (stop, stopped) = oneshot::channel();
         let (answered, answer) = oneshot::channel();
-        let guarding = Guarding { socket: None, child, program, _place: place };
+        let guarding = Guarding { socket: None, child, program, _only: only };
         let options = format!(
             "{{\"Connect\":{{\"options\":{:?},\"within\":{}}}}}\n",
             pool.options().to_bytes(),
@@ -156,7 +156,7 @@ struct Guarding {
     child: Child,
     /// Its name, for messages.
     program: String,
-    _place: OnlyGuardian,
+    _only: OnlyGuardian,
 }
 
 impl Guarding {

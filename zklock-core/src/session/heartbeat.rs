@@ -24,7 +24,7 @@ pub(crate) async fn run(session: Arc<Session>) -> Infallible {
     let mut link = session.link();
     loop {
         // Looked at again after each event, because any of them may have brought something forward.
-        let due = session.poll_due();
+        let due = session.due();
         if let Some(proof) = due.beat {
             // It joins those under way, because leases could lapse if a beat waited for the late answer to the last one.
             let begun = clock::now();
@@ -162,7 +162,7 @@ mod tests {
             // More than tokio lets a task do in one go.
             let holds: Vec<_> = (0..300).map(hold).collect();
             clock::sleep(Duration::from_secs(1)).await;
-            let due = session.poll_due();
+            let due = session.due();
             let (beat, mut watches) = (due.beat.expect("it is due"), Watches::new());
             take_watches(&session, &mut watches, session.clone().watch(due.watches).await);
             assert_eq!(watches.len(), 292);

@@ -30,7 +30,7 @@ use crate::zookeeper::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, NodeVersion, Pending, Versions, Watch,
     Watched, WatchedQueues, Write, either, text_of,
 };
-pub(crate) use holding::{HoldState, Holding, Notice};
+pub(crate) use holding::{Holding, HoldingState, Notice};
 use std::collections::BTreeMap;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,7 +57,7 @@ const REPLY_AT_LEAST: Duration = Duration::from_secs(1);
 /// must not be behind all of them, and is not counted.
 const FLIGHTS_AT_MOST: usize = 512;
 /// How many holders may look for strangers at a time. What users wait for should not be behind them.
-const GUARDS_AT_MOST: usize = 64;
+const STRANGER_LOOKS_AT_MOST: usize = 64;
 
 pub(crate) struct Session {
     id: i64,
@@ -65,7 +65,7 @@ pub(crate) struct Session {
     /// Its current connection, or the last one. It is removed when the session is over, so that nothing keeps the
     /// connection.
     ///
-    /// Apart from the state, because it stays locked while the link changes, and that wakes others.
+    /// It has a mutex of its own, because it stays locked while the link changes, and that wakes others.
     ensemble: Mutex<Option<Arc<dyn Ensemble>>>,
     state: Mutex<State>,
     /// The lease's timeout, in milliseconds. It is an atomic because a forked child may ask for it, where a locked
@@ -73,7 +73,7 @@ pub(crate) struct Session {
     timeout: AtomicU64,
     attempts: AttemptMarks,
     flights: Semaphore,
-    guards: Semaphore,
+    stranger_looks: Semaphore,
     /// Wakes the heartbeat when there is a new hold, the lease has become shorter, or an attempt's answer is late.
     registered: Notify,
     /// Why one of its nodes could not be deleted, so that the session was closed.
@@ -130,7 +130,7 @@ impl Session {
             }),
             attempts: AttemptMarks::new(),
             flights: Semaphore::new(FLIGHTS_AT_MOST),
-            guards: Semaphore::new(GUARDS_AT_MOST),
+            stranger_looks: Semaphore::new(STRANGER_LOOKS_AT_MOST),
             registered: Notify::new(),
             undeletable: OnceLock::new(),
             nodes: watch::Sender::new(SessionNodes::Live),
@@ -457,7 +457,7 @@ impl Session {
 
     /// Lists the children of these directories, and watches them.
     pub(crate) async fn watch_queues(&self, directories: Vec<Arc<str>>) -> WatchedQueues {
-        let _turn = turn(&self.guards).await;
+        let _turn = turn(&self.stranger_looks).await;
         let (seeing, asked) = (self.seeing(&[]), directories.clone());
         let watched =
             self.unless_over(WatchedQueues::default(), |ensemble| ensemble.watch_queues(directories)).await;
@@ -620,8 +620,8 @@ impl Session {
 
     // Its holds.
 
-    /// Adds a hold of the lock at `path` to the heartbeat. `czxid` is the transaction that created the first of its nodes. It matters to the
-    /// heartbeat if the name of that node is used again.
+    /// Adds a hold to the heartbeat. `path` is the lock's name in messages. `czxid` is the transaction that created the first
+    /// node; the heartbeat needs it if that node's name is used again.
     pub(crate) fn register(
         self: &Arc<Self>,
         path: Arc<str>,
@@ -684,7 +684,7 @@ impl Session {
         self.unregister(holding);
     }
 
-    /// Removes a hold from the heartbeat. Change its status first: a hold with the status `Held` is kept.
+    /// Removes a hold from the heartbeat. Change its status first: a hold with the status `Held` stays there.
     fn unregister(&self, holding: &Holding) {
         let state = &mut *lock_ignoring_poison(&self.state);
         state.keeper.handle_release(holding.id);
@@ -696,7 +696,7 @@ impl Session {
         let lost_next = || {
             let state = &mut *lock_ignoring_poison(&self.state);
             let (hold, reason) = state.keeper.poll_lost(now)?;
-            // At once, so that nobody finds it held but no longer kept.
+            // At once, so that nobody finds it held but no longer registered.
             let lost =
                 state.holdings.remove(&hold).filter(|holding| holding.change(|status| status.lose(reason)));
             Some((lost, reason))
@@ -713,7 +713,7 @@ impl Session {
     }
 
     /// Marks the holds that are lost by now, and returns what is due.
-    pub(crate) fn poll_due(&self) -> Due {
+    pub(crate) fn due(&self) -> Due {
         self.tell_losses();
         let is_connected = self.is_connected();
         let now = clock::now();

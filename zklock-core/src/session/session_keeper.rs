@@ -50,7 +50,7 @@ impl Drop for SessionKeeper {
             }
             changes
         });
-        // Told last, because who waits for this may end the process.
+        // Told last, because whoever waits for this may end the process.
         self.running.send_replace(false);
     }
 }
@@ -167,8 +167,8 @@ impl SessionKeeper {
             let mut heart = std::pin::pin!(heartbeat::run(session.clone()));
             let reason = loop {
                 // The order decides if several are ready. A client that is closed closes its session, whatever else has happened.
-                // The attachment comes before the link, because it alone knows whether the nodes are gone. The heart comes last,
-                // because a beat is of use only if nothing above has happened.
+                // The attachment comes before the link, because the servers' word that the nodes are gone is worth more than our
+                // reason to close the session. The heart comes last, because a beat is of use only if nothing above has happened.
                 tokio::select! {
                     biased;
                     _ = closing.wait_for(|closing| *closing) => break LossReason::ClientClosed,

@@ -127,19 +127,18 @@ impl Descriptors {
             );
             let listeners = std::mem::take(&mut *lock_ignoring_poison(&self.listeners));
             // On a thread of its own, because the caller may have locked something that they need.
-            let tell =
-                move || listeners.iter().filter_map(Weak::upgrade).for_each(|listeners| listeners.end());
+            let tell = move || listeners.iter().filter_map(Weak::upgrade).for_each(|listener| listener.end());
             let _ = start_thread("zklock-end", tell);
         }
     }
 
-    /// Lets `told` know when the program has closed them, unless it is dropped before.
-    pub(super) fn tell(&self, listeners: Weak<dyn OnClosed>) {
+    /// Lets `listener` know when the program has closed them, unless it is dropped before.
+    pub(super) fn tell(&self, listener: Weak<dyn OnClosed>) {
         let mut all = lock_ignoring_poison(&self.listeners);
         if all.len() == all.capacity() {
-            all.retain(|listeners| listeners.strong_count() > 0);
+            all.retain(|listener| listener.strong_count() > 0);
         }
-        all.push(listeners);
+        all.push(listener);
     }
 }
 

@@ -117,7 +117,7 @@ mod interleavings {
     /// A wait is registered before the first check, and checks the interrupt after each wake. A reset hides nothing from a wait.
     #[test]
     fn an_interrupt_ends_a_wait_whenever_it_comes() {
-        in_every_order(|| {
+        in_every_order(None, || {
             let (signal, interrupt) = (Signal::of_this_thread(), Interrupt::new());
             let (elsewhere, registered) = (interrupt.clone(), interrupt.register(&signal));
             let other = spawn(move || {

@@ -99,9 +99,9 @@ impl Io {
         self.descriptors.check()
     }
 
-    /// Lets `told` know if the program closes our descriptors.
-    pub(crate) fn tell(&self, told: Weak<dyn OnClosed>) {
-        self.descriptors.tell(told);
+    /// Lets `listener` know if the program closes our descriptors.
+    pub(crate) fn tell(&self, listener: Weak<dyn OnClosed>) {
+        self.descriptors.tell(listener);
     }
 
     /// Returns the error for a session that was not opened in time, as far as the waiting thread can know the reason. While

@@ -115,7 +115,7 @@ mod interleavings {
     /// As in `wait.rs`: after the future becomes ready, the thread is woken.
     #[test]
     fn a_thread_that_waits_for_a_future_wakes() {
-        in_every_order(|| {
+        in_every_order(None, || {
             let signal = Signal::of_this_thread();
             let is_ready = Arc::new(AtomicBool::new(false));
             let (makes_ready, waker) = (is_ready.clone(), Waker::from(signal.clone()));

@@ -160,7 +160,7 @@ pub(super) async fn watch_each(client: &Client, serving: &Arc<Serving>, nodes: &
 
 /// Lists the children of the directories, and leaves a watch on each. The requests are sent together, when this is first polled.
 /// The silence of such a watch is not doubted: a question for each hold would cost more than its heartbeat.
-pub(super) async fn guard_each(
+pub(super) async fn watch_queues(
     client: &Client,
     serving: &Arc<Serving>,
     directories: &[Arc<str>],

@@ -55,14 +55,14 @@ pub(crate) struct Attached {
 /// that it gets. A lease that is counted from too early is over before the next can be proven.
 pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened, Failure> {
     let (host, stream) = accepting(&options.hosts, turn).await.map_err(Failure::TryAgain)?;
-    // The version comes first, because it decides how the library may speak to the server, and what its silence means.
+    // The version comes first, because it decides how the library may speak to the server, and what the server's silence means.
     let answer = asked_for_version(options, stream).await;
     let servers = Servers::new(options.server_level, ServerLevel::of_answer(&answer));
     servers.ask(host.clone());
     let connector = logging_in(options, &host).await?;
     let connector = encryption::with_tls(options, connector).await.map_err(Failure::Refused)?;
     let connector = connector.with_session_timeout(options.session_timeout);
-    // The lease is counted from here. So what takes time and is not part of the request, such as to read files or to get a
+    // The lease is counted from here. So what takes time and is not part of the request, such as reading files or getting a
     // ticket, is done by now. The request itself must come later, or the lease would be too long.
     let asked = clock::now();
     let failed = |error| match error {

@@ -41,7 +41,7 @@ struct Waiting {
 struct Doubt {
     path: String,
     known: Known,
-    answer: oneshot::Sender<Finding>,
+    finding: oneshot::Sender<Finding>,
 }
 
 /// The state when the watch was set.
@@ -58,7 +58,7 @@ pub(super) struct Version {
     mzxid: i64,
 }
 
-/// The servers' answer to a doubt.
+/// What the servers' answers show about a doubt.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Finding {
     /// Nothing has happened, as far as anybody can tell.
@@ -123,9 +123,9 @@ impl Doubts {
         known: Known,
         soon: Duration,
     ) -> oneshot::Receiver<Finding> {
-        let (answer, settled) = oneshot::channel();
+        let (finding, settled) = oneshot::channel();
         let mut waiting = lock_ignoring_poison(&self.waiting);
-        waiting.doubts.push_back(Doubt { path, known, answer });
+        waiting.doubts.push_back(Doubt { path, known, finding });
         if !std::mem::replace(&mut waiting.is_settling, true) {
             self.serving.runtime.spawn(settle_all(self.clone(), soon));
         }
@@ -137,7 +137,7 @@ impl Doubts {
         let waiting = &mut *lock_ignoring_poison(&self.waiting);
         let (mut bytes, mut some) = (0, Vec::new());
         while let Some(doubt) = waiting.doubts.pop_front() {
-            if doubt.answer.is_closed() {
+            if doubt.finding.is_closed() {
                 continue;
             }
             bytes += doubt.known.bytes(&doubt.path);
@@ -173,7 +173,7 @@ async fn settle_all(doubts: Arc<Doubts>, soon: Duration) {
 /// doubts that are left.
 async fn settle(client: &Client, mut doubts: Vec<Doubt>) -> Vec<Doubt> {
     // What has been reported meanwhile may well be gone, and each node that is gone costs a request.
-    doubts.retain(|doubt| !doubt.answer.is_closed());
+    doubts.retain(|doubt| !doubt.finding.is_closed());
     if doubts.is_empty() {
         return doubts;
     }
@@ -199,13 +199,13 @@ async fn settle(client: &Client, mut doubts: Vec<Doubt>) -> Vec<Doubt> {
     // Sent together.
     let asked = doubts.iter().enumerate().map(|(number, doubt)| doubt.compared(client, quorum(number)));
     let asked: Vec<_> = asked.collect();
-    let mut answers = Vec::with_capacity(asked.len());
-    for answer in asked {
-        answers.push(answer.await);
+    let mut findings = Vec::with_capacity(asked.len());
+    for finding in asked {
+        findings.push(finding.await);
     }
-    for (doubt, answer) in doubts.into_iter().zip(answers) {
+    for (doubt, finding) in doubts.into_iter().zip(findings) {
         // The watch may have reported something meanwhile.
-        let _ = doubt.answer.send(answer);
+        let _ = doubt.finding.send(finding);
     }
     rest
 }

@@ -38,8 +38,8 @@ pub(crate) async fn look(tls: &Tls, host: &str, stream: TcpStream, deadline: Ins
     }
 }
 
-/// Waits until the server has accepted us, as far as it tells. A reason that TLS itself gives is a
-/// [`rustls::Error`] inside of the error.
+/// Waits until the server has accepted us, as far as it tells. If TLS itself gives a reason, the error contains it as a
+/// [`rustls::Error`].
 async fn shake(connection: &mut ClientConnection, stream: &TcpStream) -> io::Result<()> {
     let mut chunk = [0; 4096];
     loop {

@@ -56,7 +56,7 @@ struct Served {
     /// Wakes the task that polls.
     waker: Option<Waker>,
     /// Watches that nobody waits for any more.
-    watchers: HashMap<(String, WatchKind), Pending<WatchedEvent>>,
+    dismissed: HashMap<(String, WatchKind), Pending<WatchedEvent>>,
     /// Watches that were dropped since the session is about to be closed; `None` before that.
     last: Option<Vec<Pending<WatchedEvent>>>,
 }
@@ -79,7 +79,7 @@ impl Serving {
             client: Some(client.clone()),
             states: client.state_watcher(),
             waker: None,
-            watchers: HashMap::new(),
+            dismissed: HashMap::new(),
             last: None,
         };
         let (runtime, end) = (Handle::current(), watch::Sender::new(None));
@@ -124,12 +124,12 @@ impl Serving {
         // watch by a request to remove it.
         if served.library.take().is_some() {
             served.client = None;
-            served.watchers.clear();
+            served.dismissed.clear();
             served.last = None;
             if let Some(waker) = served.waker.take() {
                 waker.wake();
             }
-            // Told last, so that who hears of the end finds a connection that sends nothing more.
+            // Told last, so that whoever hears of the end finds a connection that sends nothing more.
             drop(served);
             self.end.send_replace(Some(end));
         }
@@ -195,8 +195,8 @@ impl Serving {
             // Those that have fired go first. One for the same node would take the place of this one, which the library would
             // then remove. None can fire meanwhile, because the library is not polled.
             let mut context = Context::from_waker(Waker::noop());
-            served.watchers.retain(|_, watchers| watchers.as_mut().poll(&mut context).is_pending());
-            served.watchers.entry(node).or_insert(watcher);
+            served.dismissed.retain(|_, watcher| watcher.as_mut().poll(&mut context).is_pending());
+            served.dismissed.entry(node).or_insert(watcher);
         }
     }
 }

@@ -117,16 +117,16 @@ impl Watches {
             () = clock::sleep_until(since + (longest - soon)) => {}
         }
         self.silences.end(&path);
-        let answer = tokio::select! {
+        let finding = tokio::select! {
             biased;
             event = &mut watch => return event,
-            answer = self.doubts.raise(path.clone(), known, soon) => answer,
+            finding = self.doubts.raise(path.clone(), known, soon) => finding,
         };
         // The event may have come with the answer.
         if let Some(event) = (&mut watch).now_or_never() {
             return event;
         }
-        match answer {
+        match finding {
             Ok(Finding::Same) => WatchEvent::Changed,
             Err(_) => watch.await,
             Ok(Finding::Missed(event)) => {

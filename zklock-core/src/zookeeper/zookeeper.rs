@@ -22,7 +22,7 @@
 //! * It finds its runtime in a table that the linker may drop from a static library. So we name the runtime explicitly.
 
 use super::answers::{is_answer, outcome, read_failure, refusal_of_write, source_of};
-use super::checks::{check_all, check_each, guard_each, others, watch_each};
+use super::checks::{check_all, check_each, others, watch_each, watch_queues};
 use super::connection::Connection;
 use super::login::{has_other_names, has_sasl};
 use super::operations::{self, start, version_of};
@@ -179,7 +179,7 @@ impl Ensemble for ZooKeeper {
         let Connection { client, serving, .. } = self.connection.clone();
         self.connection
             .serving
-            .see_through(Box::pin(async move { guard_each(&client, &serving, &directories).await }))
+            .see_through(Box::pin(async move { watch_queues(&client, &serving, &directories).await }))
     }
 
     fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, Failure>> {

@@ -18,7 +18,8 @@ pub struct Call<O> {
     pub is_reentrant: bool,
     /// Whether it waits.
     pub patience: Patience,
-    /// Whether it goes inside a turn of its owner, which has the write side and [ends with it](super::Callers::end_passing).
+    /// Whether it goes inside a turn of its owner, which has the write side and is then [the last of its
+    /// place](super::Callers::end_passing).
     pub is_within: bool,
 }
 

@@ -32,7 +32,7 @@ pub trait Holds {
     fn is_bound(&self) -> bool;
 
     /// Whether any hold of it has not been released.
-    fn is_in_use(&self) -> bool;
+    fn has_holds(&self) -> bool;
 }
 
 /// What is held at one path. `T` is a grant, and `N` is what the shell needs to give up a place that is kept.
@@ -138,7 +138,7 @@ impl<T: Holds, N> HeldAt<T, N> {
     fn held_by(&self, owner: &T::Owner) -> impl Iterator<Item = (Role, bool)> {
         let is_own = move |held: &&HeldClaim<T>| {
             let turn = &held.turn;
-            held.is_queued && turn.owner() == *owner && turn.status() == Status::Held && turn.is_in_use()
+            held.is_queued && turn.owner() == *owner && turn.status() == Status::Held && turn.has_holds()
         };
         self.held.iter().filter(is_own).map(|held| (held.scheme.role(), held.turn.is_bound()))
     }

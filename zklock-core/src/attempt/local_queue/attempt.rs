@@ -1,7 +1,7 @@
 //! The task of one attempt, from the turn of a waiter until nothing of it is left at the servers.
 //!
 //! It belongs to no caller. A caller that goes away changes what the queue's machine says of the attempt, and the task reads
-//! that. A loop runs the machine of the attempt, and this acts on its verdicts.
+//! that. The driver runs the machine of the attempt; this task acts on its verdicts.
 
 use super::waiter::Waiter;
 use super::{LocalQueue, PlaceRecord};
@@ -22,7 +22,7 @@ use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict, W
 use crate::machine::single::Single;
 use crate::machine::status::Status;
 use crate::session::session::Link;
-use crate::session::session::{HoldState, Holding, Notice};
+use crate::session::session::{Holding, HoldingState, Notice};
 use crate::zookeeper::ensemble::Pending;
 use futures_util::FutureExt;
 use std::convert::Infallible;
@@ -170,10 +170,11 @@ impl Attempt {
         }
         while !queue.is_given_up(place) {
             tokio::select! {
+                // First, so that nothing more is sent for a caller that has gone.
                 biased;
-                entered = self.verdict() => return entered,
-                // Its caller has gone. If it was not given up, it serves another one now.
+                // If the attempt was not given up, it serves another caller now.
                 () = changed.notified() => {}
+                entered = self.verdict() => return entered,
                 never = queue.look_up_holder_at(place) => match never {},
             }
         }
@@ -203,6 +204,10 @@ impl Attempt {
                     });
                 }
                 Some(Verdict::Wanted | Verdict::Deleted) | None => {}
+            }
+            // Before each step, because several may be ready at once.
+            if self.queue.is_given_up(self.place) {
+                return Err(NotGranted::GivenUp);
             }
             if let Err(error) = self.step_if_possible().await {
                 self.driver.machine.handle_end();
@@ -289,7 +294,7 @@ impl Attempt {
         let mut stranger = pin!(strangers::stranger(session.clone(), self.claims.clone(), holding.clone()));
         let mut state = holding.watch();
         loop {
-            let HoldState { status, notice, .. } = *state.borrow_and_update();
+            let HoldingState { status, notice, .. } = *state.borrow_and_update();
             if self.driver.machine.is_gone() || status != Status::Held {
                 return;
             }
@@ -321,12 +326,12 @@ impl Attempt {
     /// certain to be held, just before the loss. That answer stays true to its end, unless the caller lets go of the lock.
     async fn keep_promise(&mut self, holding: &Arc<Holding>) {
         // Of a deleted node nothing is left that would be deleted too soon.
-        let is_kept = match holding.status() {
+        let is_promised = match holding.status() {
             Status::Lost(LossReason::NodeDeleted) => holding.nodes.len() > 1,
             Status::Lost(_) => true,
             _ => false,
         };
-        let Some(session) = self.driver.session().filter(|_| is_kept) else { return };
+        let Some(session) = self.driver.session().filter(|_| is_promised) else { return };
         let mut state = holding.watch();
         let mut link = session.link();
         tokio::select! {

@@ -9,7 +9,7 @@ use crate::machine::callers::{Own, PlaceId};
 use crate::machine::claim::Claim;
 use crate::machine::name::Role;
 use crate::machine::status::Status;
-use crate::session::session::{HoldState, Holding};
+use crate::session::session::{Holding, HoldingState};
 use std::sync::{Arc, Weak};
 use tokio::sync::watch;
 
@@ -54,8 +54,8 @@ impl Holds for HeldTurn {
         self.grant.is_bound()
     }
 
-    fn is_in_use(&self) -> bool {
-        self.grant.is_in_use()
+    fn has_holds(&self) -> bool {
+        self.grant.has_holds()
     }
 }
 
@@ -106,7 +106,7 @@ impl HeldAt {
 
     /// Gives up places that nobody uses and that exclude this role. Returns the holds whose release has begun and which
     /// exclude the role until it is done.
-    pub(super) fn give_up_idle_for(&self, role: Role) -> Vec<watch::Receiver<HoldState>> {
+    pub(super) fn give_up_idle_for(&self, role: Role) -> Vec<watch::Receiver<HoldingState>> {
         let kept: Vec<_> = lock_ignoring_poison(&self.0).kept(role).cloned().collect();
         for KeptPlace { queue, place, .. } in &kept {
             queue.upgrade().iter().for_each(|queue| queue.give_up_idle(*place));

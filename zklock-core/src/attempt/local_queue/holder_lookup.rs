@@ -63,7 +63,7 @@ impl LocalQueue {
     /// Looks at the queue when a caller's wait is nearly over, if it is behind others at that time.
     pub(super) async fn look_up_holder(self: Arc<Self>, wait: Wait, caller: CallerId) -> Infallible {
         wait.nearly_over().await;
-        if self.asks(caller).is_none() {
+        if self.is_behind_others(caller) {
             // Boxed, because most waits end without it.
             Box::pin(self.see(FRESH)).await;
         }

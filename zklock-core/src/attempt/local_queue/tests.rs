@@ -108,6 +108,22 @@ fn the_node_of_a_lost_hold_goes_when_its_holder_lets_go() {
 }
 
 #[test]
+fn nothing_more_is_asked_for_a_caller_that_goes_as_the_lock_becomes_free() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let rival = kept::rival(&ensemble, "lock-");
+        let queue = mutex(&ensemble);
+        let mut ticket = join(&queue, Patience::Waits);
+        assert!(answer_at_once(&mut ticket).await.is_none());
+        let before = ensemble.flights();
+        drop(ticket);
+        assert!(ensemble.delete_node(&rival));
+        clock::sleep(Duration::from_millis(1)).await;
+        assert_eq!((ensemble.nodes(), ensemble.flights() - before), (Vec::new(), 1), "the deletion");
+    });
+}
+
+#[test]
 fn a_local_queue_grants_in_the_order_of_arrival() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();

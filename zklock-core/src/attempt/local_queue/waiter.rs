@@ -120,7 +120,7 @@ impl Ticket {
 
     /// Whether it waits behind others, here or in the ensemble.
     pub(crate) fn is_behind_others(&self) -> bool {
-        self.queue.asks(self.caller).is_none()
+        self.queue.is_behind_others(self.caller)
     }
 
     /// Whether the servers have not answered for this long.

@@ -1,6 +1,6 @@
 //! How any one of several locks is acquired.
 //!
-//! It uses the locks as they are, with a place in the local queue of each. So everything that holds for one lock holds here
+//! It uses the locks as they are, with a ticket for the local queue of each. So everything that holds for one lock holds here
 //! too, and a wait that ends leaves nothing behind, because none of its tickets does. A special machine, with all nodes in one
 //! transaction, would save about half of the requests of a wait, but it would have to repeat what every kind of lock and the
 //! local queues do.
@@ -40,7 +40,7 @@ pub(crate) struct Choice {
 /// Boxed, because a lock's future contains those of other locks.
 pub(super) type Acquiring<'a> = Pin<Box<dyn Future<Output = Result<Option<Hold>, Error>> + Send + 'a>>;
 
-/// A place in the queue of one of the locks, given by its index.
+/// The ticket for one of the locks, which is given by its index.
 struct Queued {
     lock: usize,
     ticket: Ticket,
@@ -77,17 +77,17 @@ impl Choice {
             if let Some(hold) = self.at_once(owner)? {
                 return Ok(Some(hold));
             }
-            let mut places = self.join(owner, wait)?;
-            let waited = self.wait_in(&mut places, owner, wait, is_unheard).await;
-            places.into_iter().for_each(|place| leaving.add(place.ticket.leave()));
+            let mut tickets = self.join(owner, wait)?;
+            let waited = self.wait_in(&mut tickets, owner, wait, is_unheard).await;
+            tickets.into_iter().for_each(|queued| leaving.add(queued.ticket.leave()));
             waited.map(Some)
         })
     }
 
-    /// Waits in all of these places.
+    /// Waits for all of these tickets.
     async fn wait_in(
         &self,
-        places: &mut Vec<Queued>,
+        tickets: &mut Vec<Queued>,
         owner: Owner,
         wait: Wait,
         is_unheard: bool,
@@ -96,18 +96,18 @@ impl Choice {
         loop {
             let (index, answer) = tokio::select! {
                 biased;
-                first = first_answer(places) => first,
-                _ = &mut over => return Err(self.in_vain(places, wait, is_unheard)),
+                first = first_answer(tickets) => first,
+                _ = &mut over => return Err(self.in_vain(tickets, wait, is_unheard)),
             };
             match answer {
                 Ok(Some(hold)) if !hold.valid_for().is_zero() => {
-                    places.remove(index);
+                    tickets.remove(index);
                     return Ok(hold);
                 }
                 // The process slept past the lease between the grant and now: queue again.
                 Ok(_) => {
-                    let lock = places[index].lock;
-                    places[index] = self.locks[lock].place(lock, owner, wait)?;
+                    let lock = tickets[index].lock;
+                    tickets[index] = self.locks[lock].queue_up(lock, owner, wait)?;
                 }
                 Err(error) => return Err(error),
             }
@@ -138,6 +138,9 @@ impl Choice {
         let mut next = 0;
         while !free.is_empty() && !wait.is_over() {
             let lock = &self.locks[free.remove(next)];
+            if let Some(hold) = lock.at_once(owner)? {
+                return Ok(Some(hold));
+            }
             if let Some(hold) = lock.acquire_within(Patience::TriesOnce, owner, wait, leaving).await? {
                 return Ok(Some(hold));
             }
@@ -171,30 +174,30 @@ impl Choice {
         Ok(free)
     }
 
-    /// Takes a place in each queue, except where the caller would wait for something that only it can release.
+    /// Joins each queue, except where the caller would wait for something that only it can release.
     fn join(&self, owner: Owner, wait: Wait) -> Result<Vec<Queued>, Error> {
-        let (mut places, mut deadlock) = (Vec::new(), None);
+        let (mut tickets, mut deadlock) = (Vec::new(), None);
         for (number, lock) in self.locks.iter().enumerate() {
-            match lock.place(number, owner, wait) {
-                Ok(place) => places.push(place),
+            match lock.queue_up(number, owner, wait) {
+                Ok(queued) => tickets.push(queued),
                 Err(error) if error.kind() == ErrorKind::Deadlock => deadlock = Some(error),
                 Err(error) => return Err(error),
             }
         }
-        deadlock.filter(|_| places.is_empty()).map_or(Ok(places), Err)
+        deadlock.filter(|_| tickets.is_empty()).map_or(Ok(tickets), Err)
     }
 
     /// Returns why no lock was acquired in time. `is_unheard` says that the first look had no answer either.
-    fn in_vain(&self, places: &[Queued], wait: Wait, is_unheard: bool) -> Error {
-        let is_silent = |place: &Queued| self.locks[place.lock].is_silent(&place.ticket);
-        let is_behind_others = places.iter().any(|place| place.ticket.is_behind_others());
-        let is_cut_off = !self.pool().slot().is_connected() || places.iter().all(is_silent);
+    fn in_vain(&self, tickets: &[Queued], wait: Wait, is_unheard: bool) -> Error {
+        let is_silent = |queued: &Queued| self.locks[queued.lock].is_silent(&queued.ticket);
+        let is_behind_others = tickets.iter().any(|queued| queued.ticket.is_behind_others());
+        let is_cut_off = !self.pool().slot().is_connected() || tickets.iter().all(is_silent);
         let (kind, trouble) = if is_cut_off || is_unheard && !is_behind_others {
             (ErrorKind::Unreachable, silence(self.pool()))
         } else if is_behind_others {
-            let seen = places.iter().find_map(|place| {
-                let lock = &self.locks[place.lock];
-                let seen = lock.queue.in_the_way(&place.ticket)?;
+            let seen = tickets.iter().find_map(|queued| {
+                let lock = &self.locks[queued.lock];
+                let seen = lock.queue.in_the_way(&queued.ticket)?;
                 Some(format!("; of {}: {seen}", lock.path()))
             });
             (ErrorKind::Timeout, format!("others are before us in their queues{}", seen.unwrap_or_default()))
@@ -216,21 +219,21 @@ impl Choice {
 }
 
 impl Lock {
-    /// Takes a place in the queue of the lock with this index. Only the wait for the first lock finds out the holder:
+    /// Joins the queue of the lock with this index. Only the wait for the first lock finds out the holder:
     /// hundreds of questions would be a flood.
-    fn place(&self, lock: usize, owner: Owner, wait: Wait) -> Result<Queued, Error> {
+    fn queue_up(&self, lock: usize, owner: Owner, wait: Wait) -> Result<Queued, Error> {
         let wait = if lock == 0 { wait } else { Wait::Forever };
         let ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::Waits, wait)?;
         Ok(Queued { lock, ticket })
     }
 }
 
-/// Returns the index of the first place that has an answer, and the answer. Locks that are granted as well are released when
-/// their places are dropped.
-async fn first_answer(places: &mut [Queued]) -> (usize, Acquired) {
+/// Returns the index of the first ticket that has an answer, and the answer. Locks that are granted as well are released when
+/// their tickets are dropped.
+async fn first_answer(tickets: &mut [Queued]) -> (usize, Acquired) {
     poll_fn(|context| {
-        for (index, place) in places.iter_mut().enumerate() {
-            if let Poll::Ready(answer) = place.ticket.poll_answer(context) {
+        for (index, queued) in tickets.iter_mut().enumerate() {
+            if let Poll::Ready(answer) = queued.ticket.poll_answer(context) {
                 return Poll::Ready((index, answer));
             }
         }
@@ -239,7 +242,7 @@ async fn first_answer(places: &mut [Queued]) -> (usize, Acquired) {
     .await
 }
 
-/// Returns the directories that show whether a place is free.
+/// Returns the directories that show whether a lock is free.
 fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
     let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
     std::iter::once(claim.directory.clone()).chain(permits)

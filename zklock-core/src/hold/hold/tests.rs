@@ -225,10 +225,10 @@ fn a_node_that_is_kept_for_the_next_holder_is_none_of_the_last_holders_business(
         let grant = ensemble.grant_by(&session, "/a", owner, false, weak(&keeps));
         let hold = Hold::new(grant.clone());
         let loss = hold.loss();
-        assert!(grant.is_in_use());
+        assert!(grant.has_holds());
         assert!(hold.begin_release(owner).unwrap().is_none(), "nothing to wait for");
         assert_eq!(ensemble.checks(), []);
-        assert!(grant.holding().status() == Status::Held && !grant.is_in_use());
+        assert!(grant.holding().status() == Status::Held && !grant.has_holds());
         assert_eq!((hold.state(), hold.valid_for()), (HoldState::Released, Duration::ZERO));
         assert_eq!(hold.confirm().await.unwrap_err().kind(), ErrorKind::NotHeld);
         session.lose(grant.holding(), LossReason::NodeDeleted);
@@ -265,10 +265,10 @@ fn a_lock_is_held_until_the_last_hold_of_its_owner_is_released() {
             assert!(inner.begin_release(owner).unwrap().is_none(), "nothing to wait for");
             assert_eq!((inner.state(), inner.valid_for()), (HoldState::Released, Duration::ZERO));
             assert_eq!(outer.state(), HoldState::Held);
-            assert!(grant.is_in_use());
+            assert!(grant.has_holds());
         }
         assert!(outer.begin_release(owner).unwrap().is_some());
-        assert!(!grant.is_in_use());
+        assert!(!grant.has_holds());
         assert_eq!(outer.confirm().await.unwrap_err().kind(), ErrorKind::NotHeld);
     });
 }

@@ -23,13 +23,13 @@ pub(crate) struct Holding {
     pub(crate) czxid: i64,
     name_is_reused: bool,
     lost_at: OnceLock<Moment>,
-    /// One channel for both values, because a channel takes half a kilobyte.
-    state: watch::Sender<HoldState>,
+    /// One channel for all of them, because a channel takes half a kilobyte.
+    state: watch::Sender<HoldingState>,
 }
 
 /// The values that are reported about a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct HoldState {
+pub(crate) struct HoldingState {
     pub(crate) status: Status,
     pub(crate) notice: Notice,
     /// Whether the caller has let go of it, be it lost or not.
@@ -55,7 +55,7 @@ impl Holding {
         czxid: i64,
         name_is_reused: bool,
     ) -> Self {
-        let state = HoldState { status: Status::Held, notice: Notice::Unasked, is_let_go: false };
+        let state = HoldingState { status: Status::Held, notice: Notice::Unasked, is_let_go: false };
         let state = watch::Sender::new(state);
         Self { id, session, path, nodes, czxid, name_is_reused, lost_at: OnceLock::new(), state }
     }
@@ -64,7 +64,7 @@ impl Holding {
         self.state.borrow().status
     }
 
-    pub(crate) fn watch(&self) -> watch::Receiver<HoldState> {
+    pub(crate) fn watch(&self) -> watch::Receiver<HoldingState> {
         self.state.subscribe()
     }
 

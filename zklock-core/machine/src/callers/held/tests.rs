@@ -29,7 +29,7 @@ impl Holds for Grant {
         self.is_bound
     }
 
-    fn is_in_use(&self) -> bool {
+    fn has_holds(&self) -> bool {
         self.number > 0
     }
 }

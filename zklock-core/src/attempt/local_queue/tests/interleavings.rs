@@ -1,4 +1,4 @@
-//! Threads that use one lock, in every order in which they can meet, beside the one that runs the attempts.
+//! Threads that use one lock, in every order with at most two interruptions, beside the one that runs the attempts.
 
 use super::kept::{LINGERS, rival};
 use super::*;
@@ -12,13 +12,31 @@ struct Meeting {
     writers: Arc<LocalQueue>,
     readers: Arc<LocalQueue>,
     is_held: AtomicBool,
+    seen: Arc<Seen>,
+}
+
+/// How often something happened, in all orders.
+#[derive(Default)]
+struct Seen {
+    /// A hold was taken from a node that was kept.
+    taken: AtomicUsize,
+    /// A try got the lock.
+    won: AtomicUsize,
+    /// A try found it busy.
+    busy: AtomicUsize,
+}
+
+impl Seen {
+    fn has(count: &AtomicUsize) -> bool {
+        count.load(Ordering::Relaxed) > 0
+    }
 }
 
 type Caller = fn(&Meeting);
 
 /// Runs callers, each in a thread of its own, while this thread runs the attempts. Then nothing may be left of them.
-fn meet<const CALLERS: usize>(passing: Passing, callers: [Caller; CALLERS]) {
-    meet_behind(|_| Vec::new(), passing, callers);
+fn meet<const CALLERS: usize>(passing: Passing, callers: [Caller; CALLERS]) -> Arc<Seen> {
+    meet_behind(|_| Vec::new(), passing, callers)
 }
 
 /// Does so behind the nodes of others.
@@ -26,12 +44,15 @@ fn meet_behind<const CALLERS: usize>(
     others: fn(&FakeEnsemble) -> Vec<String>,
     passing: Passing,
     callers: [Caller; CALLERS],
-) {
-    in_every_order(move || {
+) -> Arc<Seen> {
+    let seen = Arc::<Seen>::default();
+    let sees = seen.clone();
+    in_every_order(Some(2), move || {
+        let sees = sees.clone();
         virtual_clock::run(async move {
             let ensemble = FakeEnsemble::new();
             let others = others(&ensemble);
-            let (meeting, handle) = meeting(&ensemble, passing);
+            let (meeting, handle) = meeting(&ensemble, passing, sees);
             let running = Arc::new(AtomicUsize::new(CALLERS));
             let threads = callers.map(|caller| {
                 let (meeting, running) = (meeting.clone(), running.clone());
@@ -52,14 +73,15 @@ fn meet_behind<const CALLERS: usize>(
             assert!(meeting.writers.lock().places.is_empty() && meeting.writers.lock().waiters.is_empty());
         });
     });
+    seen
 }
 
-fn meeting(ensemble: &FakeEnsemble, passing: Passing) -> (Arc<Meeting>, Handle) {
+fn meeting(ensemble: &FakeEnsemble, passing: Passing, seen: Arc<Seen>) -> (Arc<Meeting>, Handle) {
     let (writers, handle) = with_handle(ensemble, Scheme::Write, passing);
     let claims = vec![Claim::new("/a", Scheme::Read)];
     let (held_at, shared) = (writers.held_at.clone(), handle.shared().clone());
     let readers = LocalQueue::new("/a".into(), claims, passing, held_at, shared);
-    (Arc::new(Meeting { writers, readers, is_held: AtomicBool::new(false) }), handle)
+    (Arc::new(Meeting { writers, readers, is_held: AtomicBool::new(false), seen }), handle)
 }
 
 impl Meeting {
@@ -74,20 +96,24 @@ impl Meeting {
 
 fn writes(meeting: &Meeting) {
     let taken = meeting.writers.take(Owner::unique(), false);
+    meeting.seen.taken.fetch_add(usize::from(taken.is_some()), Ordering::Relaxed);
     let acquired = || wait(join(&meeting.writers, Patience::Waits).answer()).unwrap().expect("it waits");
     meeting.use_alone(taken.unwrap_or_else(acquired));
 }
 
+fn tries(meeting: &Meeting, queue: &Arc<LocalQueue>) {
+    let hold = wait(join(queue, Patience::TriesOnce).answer()).unwrap();
+    let count = if hold.is_some() { &meeting.seen.won } else { &meeting.seen.busy };
+    count.fetch_add(1, Ordering::Relaxed);
+    hold.into_iter().for_each(|hold| meeting.use_alone(hold));
+}
+
 fn tries_to_write(meeting: &Meeting) {
-    if let Some(hold) = wait(join(&meeting.writers, Patience::TriesOnce).answer()).unwrap() {
-        meeting.use_alone(hold);
-    }
+    tries(meeting, &meeting.writers);
 }
 
 fn tries_to_read(meeting: &Meeting) {
-    if let Some(hold) = wait(join(&meeting.readers, Patience::TriesOnce).answer()).unwrap() {
-        meeting.use_alone(hold);
-    }
+    tries(meeting, &meeting.readers);
 }
 
 fn goes_away(meeting: &Meeting) {
@@ -120,15 +146,18 @@ fn two_go_away_while_another_process_holds_the_lock() {
 
 #[test]
 fn one_tries_while_another_waits() {
-    meet(Passing::default(), [tries_to_write, writes]);
+    let seen = meet(Passing::default(), [tries_to_write, writes]);
+    assert!(Seen::has(&seen.won) && Seen::has(&seen.busy));
 }
 
 #[test]
 fn two_take_a_node_that_lingers() {
-    meet(LINGERS, [writes, writes]);
+    let seen = meet(LINGERS, [writes, writes]);
+    assert!(Seen::has(&seen.taken));
 }
 
 #[test]
 fn a_reader_tries_while_the_node_of_a_writer_lingers() {
-    meet(LINGERS, [tries_to_read, writes]);
+    let seen = meet(LINGERS, [tries_to_read, writes]);
+    assert!(Seen::has(&seen.won) && Seen::has(&seen.busy));
 }
