@@ -76,7 +76,7 @@ impl<M: Machine + ?Sized> Driver<M> {
         self.begin().await?;
         let Some(work) = &mut self.work else { return Ok(()) };
         // First, because nothing is sent in a session that is over, and `link` does not report an end that came before we
-        // subscribed to it. A machine that is not told here would wait for ever.
+        // subscribed to it. Without this call the machine would wait for ever.
         if work.session.is_over() {
             // An answer that is already there may be the reason why it is over, such as a refused deletion. The caller has to
             // know it. The machine does not: its nodes go with the session.
@@ -160,7 +160,7 @@ impl<M: Machine + ?Sized> Driver<M> {
 
 impl<M: Machine + ?Sized> Drop for Driver<M> {
     fn drop(&mut self) {
-        // A machine without nodes is gone as soon as it is told to end. Then no answer comes that would end the mark.
+        // A machine without nodes ends at once, without an answer that would end the mark.
         if let Some(work) = self.work.as_mut().filter(|_| self.machine.is_gone()) {
             work.end();
         }
@@ -258,8 +258,8 @@ impl Drop for InSession {
             // There is no node, and nobody else will end the mark.
             self.end();
         } else if !self.has_ended {
-            // Its node may exist, and a hold that depends on it. So whoever waits for the node must not be told that it is
-            // gone, and has to hear that from the servers.
+            // Its node may exist, and a hold that depends on it. Only the servers can tell those who wait for the node that it
+            // is gone.
             self.session.attempts().abandon(self.mark);
             self.session.attempts().leave(&self.directories);
         }

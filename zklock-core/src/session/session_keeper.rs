@@ -35,7 +35,7 @@ pub(super) struct SessionKeeper {
 /// This runs even if its runtime is gone, and the keeper has never run.
 impl Drop for SessionKeeper {
     fn drop(&mut self) {
-        // Told first, so that nobody who is woken below waits for the next session.
+        // First, so that nobody who wakes below waits for the next session.
         self.closing.send_replace(true);
         // Wakes everybody who waits for a session or for its end.
         if let SlotState::Open(session) = self.slot.state() {
@@ -50,7 +50,7 @@ impl Drop for SessionKeeper {
             }
             changes
         });
-        // Told last, because whoever waits for this may end the process.
+        // Last, because those who wait for this may end the process.
         self.running.send_replace(false);
     }
 }
@@ -196,8 +196,7 @@ impl SessionKeeper {
         // The holders learn that their locks are lost before the servers give the locks to others.
         session.end(reason);
         tracing::info!(session = format_args!("{:#x}", session.id()), %reason, "session over");
-        // Callers must not wait for the farewell, which can take long: they are told now that the client is closed, or see that
-        // they wait for the next session.
+        // Before the farewell, which can take long. Callers learn now that the client is closed, or wait for the next session.
         self.slot.state.send_if_modified(|state| {
             let closing = reason == LossReason::ClientClosed;
             *state = if closing { SlotState::Closed } else { SlotState::Opening(None) };

@@ -99,9 +99,9 @@ pub(crate) async fn reach(
     let (host, _) = accepting(&asking.hosts, turn).await.map_err(Failure::TryAgain)?;
     // From here on only this host counts as asked, even if a later step fails, so the next try begins with the others.
     asking.choose(&host);
-    // A ticket can take long to get. So the login is prepared before the session is told that a server is asked for it: from then
-    // on, what the earlier connection has shown no longer counts. If this fails, no server has refused anything, so the session
-    // is not given up for it.
+    // The login comes before the request for the session, because a ticket can take long to get. From that request on, what
+    // the earlier connection has shown no longer counts. If the login fails here, no server has refused anything, so the
+    // session is not given up for it.
     let connector =
         logging_in(options, &host).await.map_err(|failure| Failure::TryAgain(failure.to_string()))?;
     let connector = encryption::with_tls(options, connector).await.map_err(Failure::TryAgain)?;

@@ -129,7 +129,7 @@ impl Serving {
             if let Some(waker) = served.waker.take() {
                 waker.wake();
             }
-            // Told last, so that whoever hears of the end finds a connection that sends nothing more.
+            // Last, so that the connection sends nothing more when others learn of its end.
             drop(served);
             self.end.send_replace(Some(end));
         }
