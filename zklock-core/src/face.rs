@@ -5,7 +5,6 @@ pub use crate::base::sockets::above_streams;
 pub use crate::hold::{loss::Loss, wanted::Wanted};
 pub use crate::session::guardian::command as guardian_command;
 pub use crate::threads::{
-    call::Call,
     descriptors::Opened,
     fork::{OfProcess, Process, has_forked, mark_processes},
     fork_safe::ForkSafe,

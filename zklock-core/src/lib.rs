@@ -69,8 +69,10 @@
 //! blocking   client                                     the public API for threads
 //!            lock observer barrier double_barrier member
 //!            hold loss wanted watch connector lazy
-//! threads    call fork_safe log                         the I/O thread, and how other threads wait for it
-//!            io wait interrupt
+//! threads    fork_safe log                              the I/O thread, and how other threads wait for it
+//!            call
+//!            started wait
+//!            io interrupt
 //!            descriptors thread fork park
 //! operator   observe                                    who holds and waits; the counters as text
 //!            contenders prometheus

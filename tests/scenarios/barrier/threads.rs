@@ -5,8 +5,7 @@ use crate::support::{SOON, on_a_thread, operator, options, says, soon};
 use ground::shared;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
-use zklock_core::blocking::{Client, Interrupt, Member};
-use zklock_core::face::Call;
+use zklock_core::blocking::{Client, Interrupt, Member, Started};
 use zklock_core::{Error, ErrorKind, LossReason, Wait};
 
 async fn threads() -> Client {
@@ -20,14 +19,13 @@ fn bell() -> (impl FnOnce() + Send + 'static, Receiver<()>) {
     (move || sender.send(()).unwrap_or_default(), receiver)
 }
 
-fn result<T>(call: &Call<T>, ready: &Receiver<()>) -> Result<T, Error> {
+fn result<T>(call: &Started<T>, ready: &Receiver<()>) -> Result<T, Error> {
     ready.recv_timeout(SOON).expect("it is ready");
     call.fetch().expect("there is a result")
 }
 
-fn start_leave(member: &Member, ready: impl FnOnce() + Send + 'static) -> Call<()> {
-    let leaving = member.core().get().unwrap().begin_to_leave(Wait::Forever).unwrap();
-    member.core().start(ready, |_| leaving).unwrap()
+fn start_leave(member: &Member, ready: impl FnOnce() + Send + 'static) -> Started<()> {
+    member.leave_call(Wait::Forever).detach(ready).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,7 +38,8 @@ async fn a_barrier_stops_threads() {
         let waiting = barrier.clone();
         let waiter = std::thread::spawn(move || waiting.wait());
         let (ready, rung) = bell();
-        let call = barrier.core().start(ready, Wait::Forever, |it| async move { it.wait().await }).unwrap();
+        let call =
+            barrier.core().call(Wait::Forever, |it| async move { it.wait().await }).detach(ready).unwrap();
         let start = Instant::now();
         let error = barrier.wait_timeout(Duration::from_millis(200)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
@@ -56,20 +55,24 @@ async fn a_barrier_stops_threads() {
         result(&call, &rung).unwrap();
 
         let (ready, rung) = bell();
-        let call = barrier.core().start(ready, Wait::Forever, |it| async move { it.set().await }).unwrap();
+        let call =
+            barrier.core().call(Wait::Forever, |it| async move { it.set().await }).detach(ready).unwrap();
         assert!(result(&call, &rung).unwrap());
         let (ready, rung) = bell();
-        let call = barrier.core().start(ready, Wait::Forever, |it| async move { it.is_set().await }).unwrap();
+        let call =
+            barrier.core().call(Wait::Forever, |it| async move { it.is_set().await }).detach(ready).unwrap();
         assert!(result(&call, &rung).unwrap());
         let (ready, rung) = bell();
         let a_while = Duration::from_millis(50);
         let late = barrier
             .core()
-            .start(ready, Wait::Forever, move |it| async move { it.wait_timeout(a_while).await })
+            .call(Wait::Forever, move |it| async move { it.wait_timeout(a_while).await })
+            .detach(ready)
             .unwrap();
         assert_eq!(result(&late, &rung).unwrap_err().kind(), ErrorKind::Timeout);
         let (ready, rung) = bell();
-        let call = barrier.core().start(ready, Wait::Forever, |it| async move { it.remove().await }).unwrap();
+        let call =
+            barrier.core().call(Wait::Forever, |it| async move { it.remove().await }).detach(ready).unwrap();
         assert!(result(&call, &rung).unwrap());
     }))
     .await;
@@ -95,7 +98,7 @@ async fn threads_begin_together_and_end_together() {
                 })
                 .collect();
             let (ready, rung) = bell();
-            let call = barrier.start(None, ready).unwrap();
+            let call = barrier.enter_call(None).detach(ready).unwrap();
             let member = result(&call, &rung).unwrap();
             let (ready, rung) = bell();
             let call = start_leave(&member, ready);
@@ -126,7 +129,7 @@ async fn a_wait_that_is_ended_leaves_nothing() {
         is_empty(&operator, path);
 
         let (ready, _rung) = bell();
-        let call = barrier.start(None, ready).unwrap();
+        let call = barrier.enter_call(None).detach(ready).unwrap();
         there(&operator, path, 1);
         call.cancel();
         assert_eq!(call.fetch().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
@@ -135,7 +138,7 @@ async fn a_wait_that_is_ended_leaves_nothing() {
         // A member that was not fetched has left once its call is dropped.
         let one = client.double_barrier(path, 1).unwrap();
         let (ready, rung) = bell();
-        let call = one.start(None, ready).unwrap();
+        let call = one.enter_call(None).detach(ready).unwrap();
         rung.recv_timeout(SOON).unwrap();
         there(&operator, path, 1);
         drop(call);
@@ -168,7 +171,7 @@ async fn a_member_is_told_when_its_client_is_closed() {
         let none = Some(Duration::from_millis(50));
         assert_eq!(member.lost(none, None).unwrap_err().kind(), ErrorKind::Timeout);
         let (ready, rung) = bell();
-        let call = member.core().start(ready, |member| async move { Ok(member.lost().await) }).unwrap();
+        let call = member.core().call(|member| async move { Ok(member.lost().await) }).detach(ready).unwrap();
         client.close().unwrap();
         assert_eq!(result(&call, &rung).unwrap(), LossReason::ClientClosed);
         assert_eq!(member.loss(), Some(LossReason::ClientClosed));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
-use zklock_core::blocking::{Client, Hold};
-use zklock_core::face::{Call, Loss};
+use zklock_core::blocking::{Client, Started};
+use zklock_core::face::Loss;
 use zklock_core::{ConnectionState, Error, ErrorKind, LockSpec, LossReason, Owner, Wait};
 
 fn lazy(hosts: &str, patience: Duration) -> Client {
@@ -21,18 +21,9 @@ fn bell() -> (impl FnOnce() + Send + 'static, Receiver<()>) {
 }
 
 #[track_caller]
-fn result<T: Send + 'static>(call: &Call<T>, ready: &Receiver<()>) -> Result<T, Error> {
+fn result<T: Send + 'static>(call: &Started<T>, ready: &Receiver<()>) -> Result<T, Error> {
     ready.recv_timeout(SOON).unwrap();
     call.fetch().unwrap()
-}
-
-fn start_release(
-    hold: &Hold,
-    owner: Owner,
-    ready: impl FnOnce() + Send + 'static,
-) -> Result<Option<Call<()>>, Error> {
-    let rest = hold.core().get()?.begin_release(owner)?;
-    rest.map(|rest| hold.core().start(ready, |_| rest)).transpose()
 }
 
 #[test]
@@ -84,14 +75,14 @@ fn a_wait_for_a_lock_connects_in_its_own_time() {
     let timeout = Duration::from_millis(100);
     says(&lock.acquire_timeout(timeout).unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
     let (ring, ready) = bell();
-    let ticket = lock.start(Owner::ticket(), timeout, ring).unwrap();
+    let ticket = lock.acquire_call(Owner::ticket(), timeout).detach(ring).unwrap();
     ready.recv_timeout(SOON).unwrap();
     says(&ticket.fetch().unwrap().unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
 
     let (ring, ready) = bell();
-    let ticket = lock.start(Owner::ticket(), SOON, ring).unwrap();
+    let ticket = lock.acquire_call(Owner::ticket(), SOON).detach(ring).unwrap();
     let (never, _ready) = bell();
-    let cancelled = lock.start(Owner::ticket(), Wait::Forever, never).unwrap();
+    let cancelled = lock.acquire_call(Owner::ticket(), Wait::Forever).detach(never).unwrap();
     cancelled.cancel();
     assert_eq!(cancelled.fetch().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
     proxy.refuse(false);
@@ -162,12 +153,12 @@ fn a_timeout_may_end_before_the_try_to_connect() {
     let timeout = Duration::from_millis(100);
     says(&client.connect_within(timeout).unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
     let (ring, ready) = bell();
-    let call = client.start_connecting(timeout, ring).unwrap();
+    let call = client.connect_call(timeout).detach(ring).unwrap();
     says(&result(&call, &ready).unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
     // The try goes on, and its success is for all who come then.
     proxy.refuse(false);
     let (ring, ready) = bell();
-    let call = client.start_connecting(None, ring).unwrap();
+    let call = client.connect_call(None).detach(ring).unwrap();
     result(&call, &ready).unwrap();
     assert!(client.has_connected());
 }
@@ -182,7 +173,7 @@ fn one_that_is_closed_does_not_connect_whenever_that_was() {
     says(&never.connect_within(None).unwrap_err(), ErrorKind::Closed, &["make a new one"]);
     says(&lock.acquire().unwrap_err(), ErrorKind::Closed, &["make a new one"]);
     let (ring, ready) = bell();
-    let ticket = lock.start(Owner::ticket(), SOON, ring).unwrap();
+    let ticket = lock.acquire_call(Owner::ticket(), SOON).detach(ring).unwrap();
     ready.recv_timeout(SOON).unwrap();
     says(&ticket.fetch().unwrap().unwrap_err(), ErrorKind::Closed, &["make a new one"]);
 
@@ -190,9 +181,9 @@ fn one_that_is_closed_does_not_connect_whenever_that_was() {
     proxy.refuse(true);
     let meanwhile = lazy(&proxy.connect_string(), SOON);
     let (ring, ready) = bell();
-    let call = meanwhile.start_connecting(None, ring).unwrap();
+    let call = meanwhile.connect_call(None).detach(ring).unwrap();
     let (ring, closed) = bell();
-    result(&meanwhile.start_close(ring).unwrap(), &closed).unwrap();
+    result(&meanwhile.close_call().detach(ring).unwrap(), &closed).unwrap();
     proxy.refuse(false);
     assert_eq!(result(&call, &ready).unwrap_err().kind(), ErrorKind::Closed);
     assert!(!meanwhile.has_connected());
@@ -200,7 +191,7 @@ fn one_that_is_closed_does_not_connect_whenever_that_was() {
     let client = lazy(&hosts, SOON);
     let hold = client.mutex("/lazy/closed").unwrap().acquire().unwrap();
     let (ring, ready) = bell();
-    result(&client.start_close(ring).unwrap(), &ready).unwrap();
+    result(&client.close_call().detach(ring).unwrap(), &ready).unwrap();
     assert_eq!(hold.loss().wait(Some(SOON), None).unwrap(), Some(LossReason::ClientClosed));
     assert!(operator().children("/lazy/closed").is_empty());
 }
@@ -212,7 +203,7 @@ fn a_close_and_the_last_drop_end_the_connecting() {
         proxy.freeze(ground::Direction::Both);
         let client = lazy(&proxy.connect_string(), SOON * 4);
         let (ring, _ready) = bell();
-        let call = client.start_connecting(None, ring).unwrap();
+        let call = client.connect_call(None).detach(ring).unwrap();
         assert!(until(SOON, || proxy.connections() > 0));
         if is_closed {
             client.close().unwrap();
@@ -228,11 +219,15 @@ fn a_close_and_the_last_drop_end_the_connecting() {
 fn a_call_connects_though_its_client_is_dropped() {
     let hosts = shared().connect_string();
     let (ring, ready) = bell();
-    let limit = lazy(&hosts, SOON).start_set_limit("/lazy/dropped-limit".to_owned(), 1, ring).unwrap();
+    let limit = lazy(&hosts, SOON).set_limit_call("/lazy/dropped-limit".to_owned(), 1).detach(ring).unwrap();
     result(&limit, &ready).unwrap();
     let (ring, ready) = bell();
-    let ticket =
-        lazy(&hosts, SOON).mutex("/lazy/dropped").unwrap().start(Owner::ticket(), SOON, ring).unwrap();
+    let ticket = lazy(&hosts, SOON)
+        .mutex("/lazy/dropped")
+        .unwrap()
+        .acquire_call(Owner::ticket(), SOON)
+        .detach(ring)
+        .unwrap();
     ready.recv_timeout(SOON).unwrap();
     ticket.fetch().unwrap().unwrap().release().unwrap();
 }
@@ -244,39 +239,40 @@ fn all_calls_of_a_hold_go_on_by_themselves() {
     let lock = client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap();
     let (owner, stranger) = (Owner::unique(), Owner::unique());
     let (ring, ready) = bell();
-    let ticket = lock.start(owner, SOON, ring).unwrap();
+    let ticket = lock.acquire_call(owner, SOON).detach(ring).unwrap();
     ready.recv_timeout(SOON).unwrap();
     let hold = ticket.fetch().unwrap().unwrap();
-    assert!(lock.at_once(stranger).unwrap().is_none());
-    let inner = lock.at_once(owner).unwrap().unwrap();
+    assert!(lock.acquire_call(stranger, Wait::Once).at_once().is_none());
+    let inner = lock.acquire_call(owner, Wait::Once).at_once().unwrap().unwrap();
     assert_eq!(inner.token(), hold.token());
 
     let (ring, ready) = bell();
     let queue = result(
-        &lock.core().start(ring, Wait::Forever, |lock| async move { lock.contenders().await }).unwrap(),
+        &lock.core().call(Wait::Forever, |lock| async move { lock.contenders().await }).detach(ring).unwrap(),
         &ready,
     )
     .unwrap();
     assert_eq!(queue.iter().map(|contender| contender.token).collect::<Vec<_>>(), [hold.token()]);
     let (ring, ready) = bell();
-    let confirm = hold.core().start(ring, |hold| async move { hold.confirm().await });
+    let confirm = hold.core().call(|hold| async move { hold.confirm().await }).detach(ring);
     assert!(result(&confirm.unwrap(), &ready).unwrap() > Duration::ZERO);
     let (ring, ready) = bell();
     let write = hold
         .core()
-        .start(ring, |hold| async move { hold.guarded().create("/lazy/written", b"1").commit().await });
+        .call(|hold| async move { hold.guarded().create("/lazy/written", b"1").commit().await })
+        .detach(ring);
     result(&write.unwrap(), &ready).unwrap();
     assert_eq!(operator().data("/lazy/written"), b"1");
 
-    let (ring, _ready) = bell();
-    assert_eq!(start_release(&hold, stranger, ring).unwrap_err().kind(), ErrorKind::NotOwner);
-    let (ring, _ready) = bell();
-    assert!(start_release(&inner, owner, ring).unwrap().is_none(), "the outer hold goes on");
+    let (ring, ready) = bell();
+    let refused = hold.release_call(stranger).detach(ring).unwrap();
+    assert_eq!(result(&refused, &ready).unwrap_err().kind(), ErrorKind::NotOwner);
+    assert!(inner.release_call(owner).at_once().unwrap().is_ok(), "the outer hold goes on");
     let (ring, lost) = bell();
     let come = |loss: Arc<Loss>| async move { Ok(Arc::unwrap_or_clone(loss).come().await) };
-    let loss = hold.loss().core().start(ring, come).unwrap();
+    let loss = hold.loss().core().call(come).detach(ring).unwrap();
     let (ring, ready) = bell();
-    result(&start_release(&hold, owner, ring).unwrap().unwrap(), &ready).unwrap();
+    result(&hold.release_call(owner).detach(ring).unwrap(), &ready).unwrap();
     assert_eq!(result(&loss, &lost).unwrap(), None);
     assert!(operator().children(path).is_empty());
 }
@@ -288,7 +284,7 @@ fn a_release_that_nobody_waits_for_is_done_all_the_same() {
     let hold = client.mutex(path).unwrap().acquire().unwrap();
     let rang = Arc::new(AtomicBool::new(false));
     let bell = rang.clone();
-    drop(start_release(&hold, Owner::unique(), move || bell.store(true, Ordering::Release)).unwrap());
+    drop(hold.release_call(Owner::unique()).detach(move || bell.store(true, Ordering::Release)).unwrap());
     operator().wait_for_children(path, 0, SOON);
     assert!(until(SOON, || client.stats().owed == 0));
     assert!(!rang.load(Ordering::Acquire), "nobody was to be called");

@@ -6,7 +6,7 @@ use ground::{shared, until};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use zklock_core::blocking::{Client, Hold, Lock, Ticket};
+use zklock_core::blocking::{Client, Hold, Lock, Started};
 use zklock_core::face::call_later;
 use zklock_core::{ErrorKind, LockSpec, LossReason, Owner};
 
@@ -14,12 +14,12 @@ fn client() -> Client {
     Client::connect(options(&shared().connect_string())).unwrap()
 }
 
-fn start(lock: &Lock) -> (Ticket, Receiver<()>) {
+fn start(lock: &Lock) -> (Started<Hold>, Receiver<()>) {
     let (sender, ready) = channel();
-    (lock.start(Owner::ticket(), SOON, move || sender.send(()).unwrap()).unwrap(), ready)
+    (lock.acquire_call(Owner::ticket(), SOON).detach(move || sender.send(()).unwrap()).unwrap(), ready)
 }
 
-fn granted(ticket: &Ticket, ready: &Receiver<()>) -> Hold {
+fn granted(ticket: &Started<Hold>, ready: &Receiver<()>) -> Hold {
     ready.recv_timeout(SOON).unwrap();
     ticket.fetch().unwrap().unwrap()
 }

@@ -1,5 +1,6 @@
 //! How long a call waits for others. It is parsed once, where it comes in.
 
+use crate::base::error::{Error, ErrorKind};
 use crate::machine::protocol::Patience;
 use std::cell::Cell;
 use std::fmt;
@@ -65,6 +66,26 @@ impl Wait {
         }
     }
 
+    /// Returns when to poll a future that keeps this deadline, at the latest: at the deadline, and after a moment more.
+    pub(crate) fn due(self) -> Option<Instant> {
+        let at = self.deadline()?;
+        Some(if Instant::now() < at { at } else { at + GRACE })
+    }
+
+    /// Whether even a late call should have ended.
+    pub(crate) fn is_long_over(self) -> bool {
+        self.deadline().is_some_and(|at| at + GRACE <= Instant::now())
+    }
+
+    /// Waits for a future that has no deadline of its own.
+    pub(crate) async fn bound<T>(self, future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        tokio::select! {
+            biased;
+            result = future => result,
+            _ = self.over() => Err(too_late()),
+        }
+    }
+
     /// Waits until this wait is nearly over: there is just enough time left for a question. Without a deadline that never
     /// happens.
     pub(crate) async fn nearly_over(self) {
@@ -101,6 +122,11 @@ impl Wait {
         .await;
         timeout
     }
+}
+
+/// Returns the error of a wait that says no more about itself.
+pub(crate) fn too_late() -> Error {
+    Error::new(ErrorKind::Timeout, "the time is up")
 }
 
 /// Waits for this long, also in a call whose wait is cut short.

@@ -5,6 +5,7 @@ use super::lazy::Lazy;
 use crate::base::error::Error;
 use crate::base::wait::Wait;
 use crate::connect::path::check_lock_path;
+use crate::threads::call::Call;
 use crate::threads::interrupt::Interrupt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +55,7 @@ impl Barrier {
     /// client that has not connected yet also fails like [`Client::connect`](super::Client::connect)
     /// does.
     pub fn set(&self) -> Result<bool, Error> {
-        self.core.wait(Wait::Forever, None, crate::Barrier::set)
+        self.core.call(Wait::Forever, |barrier| async move { barrier.set().await }).wait(None)
     }
 
     /// Removes the barrier, and returns when that is done, with `false` if it was not set. See
@@ -64,7 +65,7 @@ impl Barrier {
     ///
     /// Fails like [`set`](Self::set) does.
     pub fn remove(&self) -> Result<bool, Error> {
-        self.core.wait(Wait::Forever, None, crate::Barrier::remove)
+        self.core.call(Wait::Forever, |barrier| async move { barrier.remove().await }).wait(None)
     }
 
     /// Asks the ensemble whether the barrier is set. See [`Barrier::is_set`](crate::Barrier::is_set).
@@ -73,7 +74,7 @@ impl Barrier {
     ///
     /// Fails like [`set`](Self::set) does.
     pub fn is_set(&self) -> Result<bool, Error> {
-        self.core.wait(Wait::Forever, None, crate::Barrier::is_set)
+        self.core.call(Wait::Forever, |barrier| async move { barrier.is_set().await }).wait(None)
     }
 
     /// Blocks until the barrier is not set. While no server answers, it goes on waiting. See
@@ -108,7 +109,13 @@ impl Barrier {
     /// Fails like [`wait_timeout`](Self::wait_timeout) does; and with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered first.
     pub fn wait_within(&self, wait: impl Into<Wait>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
+        self.wait_call(wait).wait(interrupt)
+    }
+
+    /// Makes the call of [`wait_within`](Self::wait_within).
+    #[doc(hidden)]
+    pub fn wait_call(&self, wait: impl Into<Wait>) -> Call<()> {
         let wait = wait.into();
-        self.core.wait(wait, interrupt, |barrier| barrier.wait_within(wait))
+        self.core.call(wait, move |barrier| async move { barrier.wait_within(wait).await })
     }
 }

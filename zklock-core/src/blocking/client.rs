@@ -1,7 +1,7 @@
 //! A client, for threads.
 
 use super::barrier::Barrier;
-use super::connector::{Connected, Connector};
+use super::connector::Connector;
 use super::double_barrier::DoubleBarrier;
 use super::lock::Lock;
 use super::watch::Watch;
@@ -94,19 +94,14 @@ impl Client {
     /// # }
     /// ```
     pub fn connect_within(&self, wait: impl Into<Wait>) -> Result<(), Error> {
-        self.connector.connect(at_most(wait.into()), None).map(drop)
+        self.connect_call(wait).wait(None).map(drop)
     }
 
-    /// Starts [`connect_within`](Self::connect_within) in the background. The I/O thread calls `ready` when there is a
-    /// result, so `ready` must not block. The result is a clone of this client.
+    /// Makes the call of [`connect_within`](Self::connect_within). Its result is a clone of this client.
     #[doc(hidden)]
-    pub fn start_connecting(
-        &self,
-        wait: impl Into<Wait>,
-        ready: impl FnOnce() + Send + 'static,
-    ) -> Result<Call<Self>, Error> {
+    pub fn connect_call(&self, wait: impl Into<Wait>) -> Call<Self> {
         let client = self.clone();
-        self.connector.start(ready, at_most(wait.into()), |_| async { Ok(client) })
+        self.connector.call(at_most(wait.into()), |_| async { Ok(client) })
     }
 
     /// Returns whether it has connected, and has not been closed since. A client whose session is lost still counts as
@@ -177,14 +172,13 @@ impl Client {
     ///
     /// [`ErrorKind::Forked`] if the client belongs to the parent process; [`ErrorKind::Deadlock`] in a callback.
     pub fn close(&self) -> Result<(), Error> {
-        self.connector.close()
+        self.close_call().wait(None)
     }
 
-    /// Starts [`close`](Self::close) in the background. `ready` is called when it is done: by the I/O thread, so it must
-    /// not block; or at once if there is nothing to close.
+    /// Makes the call of [`close`](Self::close). It closes the client when it begins.
     #[doc(hidden)]
-    pub fn start_close(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<()>, Error> {
-        self.connector.start_close(ready)
+    pub fn close_call(&self) -> Call<()> {
+        self.connector.close()
     }
 
     /// Starts a guardian, a process that ends the session as soon as this process is dead. It stays until the client is
@@ -210,25 +204,13 @@ impl Client {
     /// # }
     /// ```
     pub fn guard(&self, command: Command) -> Result<(), Error> {
-        let client = self.connector.connect(Wait::Forever, None)?;
-        let guarding = |client: &'_ crate::Client| {
-            let client = client.clone();
-            async move { client.guard(command).await.map(Guardian::keep) }
-        };
-        client.wait(Wait::Forever, None, guarding)
+        self.guard_call(command).wait(None)
     }
 
-    /// Starts [`guard`](Self::guard) in the background. `ready` is called when it is done: by the I/O thread, so it must
-    /// not block.
+    /// Makes the call of [`guard`](Self::guard).
     #[doc(hidden)]
-    pub fn start_guarding(
-        &self,
-        command: Command,
-        ready: impl FnOnce() + Send + 'static,
-    ) -> Result<Call<()>, Error> {
-        let guard =
-            |client: Connected| async move { client.value().guard(command).await.map(Guardian::keep) };
-        self.connector.start(ready, Wait::Forever, guard)
+    pub fn guard_call(&self, command: Command) -> Call<()> {
+        self.call(|client| async move { client.guard(command).await.map(Guardian::keep) })
     }
 
     /// Makes the lock that `spec` describes. It waits for nothing, and costs no request.
@@ -372,25 +354,24 @@ impl Client {
     /// Fails like [`Client::set_limit`](crate::Client::set_limit) does, and as [this module](crate::blocking#errors) says. A client
     /// that has not connected yet also fails like [`connect`](Self::connect) does.
     pub fn set_limit(&self, path: &str, limit: u32) -> Result<(), Error> {
-        let client = self.connector.connect(Wait::Forever, None)?;
-        client.wait(Wait::Forever, None, |client| client.set_limit(path, limit))
+        self.set_limit_call(path.to_owned(), limit).wait(None)
     }
 
-    /// Starts [`set_limit`](Self::set_limit) in the background. The I/O thread calls `ready` when there is a result, so
-    /// `ready` must not block.
+    /// Makes the call of [`set_limit`](Self::set_limit).
     #[doc(hidden)]
-    pub fn start_set_limit(
-        &self,
-        path: String,
-        limit: u32,
-        ready: impl FnOnce() + Send + 'static,
-    ) -> Result<Call<()>, Error> {
-        let set = move |client: Connected| async move { client.value().set_limit(&path, limit).await };
-        self.connector.start(ready, Wait::Forever, set)
+    pub fn set_limit_call(&self, path: String, limit: u32) -> Call<()> {
+        self.call(move |client| async move { client.set_limit(&path, limit).await })
+    }
+
+    fn call<R, F>(&self, call: impl FnOnce(Arc<crate::Client>) -> F + Send + 'static) -> Call<R>
+    where
+        R: Send + 'static,
+        F: Future<Output = Result<R, Error>> + Send + 'static,
+    {
+        self.connector.call(Wait::Forever, call)
     }
 }
 
-/// A wait of zero ends at once, because connecting cannot be tried the way a lock can.
 fn at_most(wait: Wait) -> Wait {
     if wait == Wait::Once { Wait::at_most(Some(Duration::ZERO)) } else { wait }
 }

@@ -7,13 +7,10 @@ use crate::base::sync::{Mutex, MutexGuard, lock_ignoring_poison};
 use crate::base::wait::Wait;
 use crate::connect::options::ClientOptions;
 use crate::session::connection::{Connection, ConnectionState};
-use crate::threads::call::Call;
+use crate::threads::call::{Begun, Call};
 use crate::threads::descriptors::{Listener, OnClosed, Opened};
 use crate::threads::fork_safe::ForkSafe;
-use crate::threads::interrupt::Interrupt;
 use crate::threads::io::{Io, check_descriptors, check_resources};
-use crate::threads::thread::refuse_to_block;
-use crate::threads::wait::wait;
 use once_cell::race::OnceBox;
 use std::fmt;
 use std::pin::pin;
@@ -114,66 +111,51 @@ impl Connector {
         look(self.connected()?.fixed())
     }
 
-    /// Returns the client. Connects first if necessary, within `wait_for`, and never for longer than the [connect
+    /// Makes a call of the client that ends with `wait`. It connects first if necessary, and never for longer than the [connect
     /// timeout](ClientOptions::connect_timeout).
-    pub(super) fn connect(&self, wait_for: Wait, interrupt: Option<&Interrupt>) -> Result<Connected, Error> {
-        // A thread that must not wait must not begin anything.
-        refuse_to_block()?;
-        self.refuse_forked()?;
-        if let Some(client) = self.connected() {
-            client.get()?;
-            return Ok(client);
-        }
-        let io = Io::start()?;
-        let by_itself = Wait::at_most(self.0.options.connect_timeout.checked_add(GRACE));
-        let deadline = [wait_for, by_itself].into_iter().filter_map(Wait::deadline).min();
-        match wait(&io, self.outcome(&io)?, deadline, interrupt) {
-            Err(error) if error.kind() == ErrorKind::Timeout => {
-                let is_own = wait_for.deadline() == deadline;
-                let wait =
-                    if is_own { wait_for } else { Wait::at_most(Some(self.0.options.connect_timeout)) };
-                Err(io.unconnected(&self.0.options.hosts.connect_string(), wait))
-            }
-            outcome => outcome?,
-        }
-    }
-
-    /// Starts a call of the client, which ends with `wait`, and connects first if necessary. Every error comes with the
-    /// result, except that of a forked child.
-    pub(super) fn start<R, F>(
+    pub(super) fn call<R, F>(
         &self,
-        ready: impl FnOnce() + Send + 'static,
         wait: Wait,
-        call: impl FnOnce(Connected) -> F + Send + 'static,
-    ) -> Result<Call<R>, Error>
+        call: impl FnOnce(Arc<crate::Client>) -> F + Send + 'static,
+    ) -> Call<R>
     where
         R: Send + 'static,
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
-        self.refuse_forked()?;
-        // Kept, because nothing would connect if the caller dropped the client meanwhile.
         let connector = self.clone();
-        match self.begin(wait) {
-            Ok((io, connecting)) => {
-                let call = async move {
-                    let client = connecting.await;
-                    drop(connector);
-                    call(client?).await
-                };
-                Ok(Call::start(&io, call, ready)?.until(wait))
+        let begin = move || {
+            connector.refuse_forked()?;
+            if let Some(client) = connector.connected() {
+                client.get()?;
+                return Ok(Begun::goes_on(client.io(), call(client.value())));
             }
-            Err(error) => Ok(Call::failed(error, ready)),
-        }
+            let (io, connecting) = connector.begin(wait)?;
+            // The connector is kept, because nothing would connect if the caller dropped the client meanwhile.
+            let begun = async move {
+                let client = connecting.await;
+                drop(connector);
+                call(client?.value()).await
+            };
+            Ok(Begun::goes_on(&io, begun))
+        };
+        Call::new(begin).until(wait)
     }
 
-    fn begin(&self, wait: Wait) -> Result<(Io, impl Future<Output = ConnectResult> + Send + use<>), Error> {
+    /// Begins to connect, unless that is already under way.
+    pub(super) fn begin(
+        &self,
+        wait: Wait,
+    ) -> Result<(Io, impl Future<Output = ConnectResult> + Send + use<>), Error> {
         let io = Io::start()?;
-        let (outcome, hosts, late) = (self.outcome(&io)?, self.0.options.hosts.connect_string(), io.clone());
+        let (outcome, hosts, late) = (self.outcome(&io), self.0.options.hosts.connect_string(), io.clone());
+        let patience = self.0.options.connect_timeout;
+        let (by_itself, named) = (Wait::at_most(patience.checked_add(GRACE)), Wait::at_most(Some(patience)));
         let connecting = async move {
             tokio::select! {
                 biased;
-                outcome = outcome => outcome,
+                outcome = outcome? => outcome,
                 _ = wait.over() => Err(late.unconnected(&hosts, wait)),
+                _ = by_itself.over() => Err(late.unconnected(&hosts, named)),
             }
         };
         Ok((io, connecting))
@@ -206,20 +188,15 @@ impl Connector {
         }))
     }
 
-    /// Closes the client, if there is one, for good.
-    pub(super) fn close(&self) -> Result<(), Error> {
-        // A thread that must not wait must not change anything.
-        refuse_to_block()?;
-        self.shut()?.map_or(Ok(()), |client| client.wait(Wait::Forever, None, crate::Client::begin_close))
-    }
-
-    /// Starts [`close`](Self::close) in the background.
-    pub(super) fn start_close(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<()>, Error> {
-        if let Some(client) = self.shut()? {
-            return client.start(ready, |client| client.begin_close());
-        }
-        ready();
-        Ok(Call::over(Ok(())))
+    /// Makes the call that closes the client, if there is one, for good.
+    pub(super) fn close(&self) -> Call<()> {
+        let connector = self.clone();
+        Call::new(move || {
+            Ok(match connector.shut()? {
+                Some(client) => Begun::goes_on(client.io(), client.get()?.begin_close()),
+                None => Begun::Over(Ok(())),
+            })
+        })
     }
 
     /// Forgets the client for good, and returns what was connected, for the caller to close.
@@ -427,7 +404,7 @@ mod tests {
         let connector = || Connector::new(ClientOptions::new("127.0.0.1:1").unwrap(), None);
         let (sender, receiver) = channel();
         call_later(move || {
-            let waited = connector().connect(Wait::Forever, None).map(drop);
+            let waited = connector().call(Wait::Forever, |_| async { Ok(()) }).wait(None);
             sender.send((waited, connector().begin(Wait::Forever).map(drop))).unwrap();
         })
         .unwrap();

@@ -5,7 +5,7 @@ use super::lazy::Lazy;
 use super::member::Member;
 use crate::base::error::Error;
 use crate::base::wait::Wait;
-use crate::threads::call::Call;
+use crate::threads::call::{Begun, Call};
 use crate::threads::interrupt::Interrupt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,37 +92,18 @@ impl DoubleBarrier {
         wait: impl Into<Wait>,
         interrupt: Option<&Interrupt>,
     ) -> Result<Member, Error> {
-        let wait = wait.into();
-        self.core.wait_and_leave(wait, interrupt, |barrier| barrier.enter_within(wait)).and_then(Member::here)
+        self.enter_call(wait).wait(interrupt)
     }
 
-    /// Like [`enter_timeout`](Self::enter_timeout), but returns at once. The I/O thread calls `ready`
-    /// when there is a result, so `ready` must not block. Dropping the call withdraws. If the barrier
-    /// had opened and the member was not fetched, the member leaves.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # fn example(barrier: &zklock_core::blocking::DoubleBarrier) -> Result<(), zklock_core::Error> {
-    /// let (sender, receiver) = std::sync::mpsc::channel();
-    /// let call = barrier.start(None, move || sender.send(()).unwrap())?;
-    /// receiver.recv().unwrap();
-    /// if let Some(member) = call.fetch() {
-    ///     member?.leave()?;
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// Makes the call of [`enter_within`](Self::enter_within). If it goes on in the background, dropping it withdraws. If the
+    /// barrier had opened and the member was not fetched, the member leaves.
     #[doc(hidden)]
-    pub fn start(
-        &self,
-        wait: impl Into<Wait>,
-        ready: impl FnOnce() + Send + 'static,
-    ) -> Result<Call<Member>, Error> {
+    pub fn enter_call(&self, wait: impl Into<Wait>) -> Call<Member> {
         let wait = wait.into();
-        let enter = move |barrier: Arc<crate::DoubleBarrier>| async move {
-            barrier.enter_within(wait).await.and_then(Member::here)
-        };
-        self.core.start(ready, wait, enter)
+        self.core.begin(wait, move |barrier| {
+            let (here, value) = (barrier.clone(), barrier.value());
+            let entered = async move { Ok(Member::new(here.adopt(value.enter_within(wait).await?))) };
+            Begun::goes_on(barrier.io(), entered)
+        })
     }
 }

@@ -6,14 +6,16 @@ use super::watch::Watch;
 use crate::base::error::{Error, LossReason};
 use crate::base::owner::Owner;
 use crate::base::wait::Wait;
-use crate::hold::guarded::{Committed, Guarded};
+use crate::hold::guarded::{CheckedWrites, Committed, Guarded};
 use crate::hold::hold::HoldState;
 use crate::hold::token::Token;
+use crate::threads::call::{Begun, Call};
 use crate::threads::descriptors::Listener;
 use crate::threads::fork::Process;
 use crate::threads::fork_safe::ForkSafe;
 use crate::threads::interrupt::Interrupt;
 use crate::zookeeper::ensemble::NodeData;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A [`Hold`](crate::Hold) whose calls block the calling thread. Dropping it releases the lock in the background.
@@ -26,11 +28,6 @@ pub struct Hold {
 impl Hold {
     pub(super) fn new(core: ForkSafe<crate::Hold>) -> Self {
         Self { core }
-    }
-
-    /// Wraps a hold that was granted in this process.
-    pub(super) fn here(hold: crate::Hold) -> Result<Self, Error> {
-        Ok(Self::new(ForkSafe::here(hold)?))
     }
 
     /// Returns the core's hold.
@@ -151,7 +148,8 @@ impl Hold {
         interrupt: Option<&Interrupt>,
     ) -> Result<bool, Error> {
         let wait = Wait::at_most(timeout);
-        self.core.wait(wait, interrupt, |hold| async { Ok(hold.notice().come().await) })
+        let wanted = |hold: Arc<crate::Hold>| async move { Ok(hold.notice().come().await) };
+        self.core.call(move |hold| wait.bound(wanted(hold))).until(wait).wait(interrupt)
     }
 
     /// Returns a value that tells whether others want what this hold has, to be polled or waited for. From now on the
@@ -177,7 +175,7 @@ impl Hold {
     ///
     /// Fails like [`Hold::confirm`](crate::Hold::confirm) does, and as [the module](super#errors) says.
     pub fn confirm(&self) -> Result<Duration, Error> {
-        self.core.wait(Wait::Forever, None, crate::Hold::confirm)
+        self.core.call(|hold| async move { hold.confirm().await }).wait(None)
     }
 
     /// Reads a node's data and its version; `None` if there is no such node. See [`Hold::read`](crate::Hold::read).
@@ -197,7 +195,8 @@ impl Hold {
     /// # }
     /// ```
     pub fn read(&self, path: &str) -> Result<Option<NodeData>, Error> {
-        self.core.wait(Wait::Forever, None, |hold| hold.read(path))
+        let path = path.to_owned();
+        self.core.call(|hold| async move { hold.read(&path).await }).wait(None)
     }
 
     /// Does the writes that `fill` adds, all or none, and only if the lock is still held. Returns when they are
@@ -219,7 +218,14 @@ impl Hold {
         &'a self,
         fill: impl FnOnce(Guarded<'a>) -> Guarded<'a>,
     ) -> Result<Committed, Error> {
-        self.core.wait(Wait::Forever, None, |hold| fill(hold.guarded()).commit())
+        let writes = fill(self.core.get()?.guarded()).checked()?;
+        self.commit_call(writes).wait(None)
+    }
+
+    /// Makes the call of [`commit_guarded`](Self::commit_guarded).
+    #[doc(hidden)]
+    pub fn commit_call(&self, writes: CheckedWrites) -> Call<Committed> {
+        self.core.call(|hold| async move { hold.commit_checked(writes).await })
     }
 
     /// Releases the lock, and returns when the ensemble has confirmed it, or after a session timeout; the release then
@@ -231,11 +237,17 @@ impl Hold {
     /// the hold belongs to the parent process, and with [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a
     /// callback. In these two cases nothing changes.
     pub fn release(&self) -> Result<(), Error> {
-        // A thread that must not wait must not change anything.
-        match self.core.get_to_wait()?.begin_release(Owner::current())? {
-            Some(rest) => self.core.wait(Wait::Forever, None, |_| rest),
-            None => Ok(()),
-        }
+        self.release_call(Owner::current()).wait(None)
+    }
+
+    /// Makes the call of [`release`](Self::release). The release begins when the call does.
+    #[doc(hidden)]
+    pub fn release_call(&self, owner: Owner) -> Call<()> {
+        self.core.begin(move |hold| match hold.fixed().begin_release(owner) {
+            Ok(Some(rest)) => Begun::goes_on(hold.io(), rest),
+            Ok(None) => Begun::Over(Ok(())),
+            Err(error) => Begun::Over(Err(error)),
+        })
     }
 
     /// Releases the lock in the background, like dropping the hold does, but without checking the owner, and even while

@@ -3,9 +3,8 @@
 use super::connector::{Connected, Connector};
 use crate::base::error::Error;
 use crate::base::wait::Wait;
-use crate::threads::call::Call;
+use crate::threads::call::{Begun, Call};
 use crate::threads::fork_safe::ForkSafe;
-use crate::threads::interrupt::Interrupt;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -37,11 +36,6 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         &self.0.connector
     }
 
-    /// Returns the value; `None` as long as the client has not connected.
-    pub(super) fn now(&self) -> Result<Option<&ForkSafe<T>>, Error> {
-        self.0.now()
-    }
-
     /// Returns whether the client was used by a process from which this one was forked. It is useless here then.
     pub fn is_forked(&self) -> bool {
         self.0.connector.is_forked()
@@ -52,72 +46,44 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         self.0.of(client)
     }
 
-    /// Connects first if necessary, and then waits like [`ForkSafe::wait`] does, until the same deadline.
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`Client::connect`](super::Client::connect) and [`ForkSafe::wait`] do.
-    pub fn wait<'a, R, F>(
-        &'a self,
-        how_long: Wait,
-        interrupt: Option<&Interrupt>,
-        call: impl FnOnce(&'a T) -> F,
-    ) -> Result<R, Error>
-    where
-        R: Send,
-        F: Future<Output = Result<R, Error>> + Send,
-    {
-        self.made(how_long, interrupt)?.wait(how_long, interrupt, call)
-    }
-
-    /// The same for a call that keeps the deadline by itself, and then needs a moment to leave.
-    pub(super) fn wait_and_leave<'a, R, F>(
-        &'a self,
-        connecting: Wait,
-        interrupt: Option<&Interrupt>,
-        call: impl FnOnce(&'a T) -> F,
-    ) -> Result<R, Error>
-    where
-        R: Send,
-        F: Future<Output = Result<R, Error>> + Send,
-    {
-        self.made(connecting, interrupt)?.wait(Wait::Forever, interrupt, call)
-    }
-
-    fn made(&self, connecting: Wait, interrupt: Option<&Interrupt>) -> Result<&ForkSafe<T>, Error> {
-        match self.0.now()? {
-            Some(made) => Ok(made),
-            None => self.0.of(&self.0.connector.connect(connecting, interrupt)?),
-        }
-    }
-
-    /// Starts a call that ends with `wait`, and returns at once. It connects first if necessary. The I/O thread calls `ready`
-    /// when there is a result, so `ready` must not block.
-    ///
-    /// # Errors
-    ///
-    /// [`Forked`](crate::ErrorKind::Forked) if the client belongs to the parent process. All other errors come with the
-    /// result.
-    pub fn start<R, F>(
-        &self,
-        ready: impl FnOnce() + Send + 'static,
-        wait: Wait,
-        call: impl FnOnce(Arc<T>) -> F + Send + 'static,
-    ) -> Result<Call<R>, Error>
+    /// Makes a call that ends with `wait`. It connects first if necessary.
+    pub fn call<R, F>(&self, wait: Wait, call: impl FnOnce(Arc<T>) -> F + Send + 'static) -> Call<R>
     where
         R: Send + 'static,
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
-        self.0.connector.refuse_forked()?;
-        match self.0.now() {
-            Ok(Some(made)) => Ok(made.start(ready, call)?.until(wait)),
-            Ok(None) => {
-                let lazy = self.clone();
-                let begun = |client| async move { call(lazy.0.of(&client)?.value()).await };
-                self.0.connector.start(ready, wait, begun)
+        self.begin(wait, |value| Begun::goes_on(value.io(), call(value.value())))
+    }
+
+    /// Makes a call that may be over at once.
+    pub(super) fn begin<R: Send + 'static>(
+        &self,
+        wait: Wait,
+        begin: impl FnOnce(&ForkSafe<T>) -> Begun<R> + Send + 'static,
+    ) -> Call<R> {
+        let lazy = self.clone();
+        let begun = move || {
+            let connector = &lazy.0.connector;
+            connector.refuse_forked()?;
+            match lazy.0.now() {
+                Ok(Some(made)) => {
+                    made.get()?;
+                    Ok(begin(made))
+                }
+                Ok(None) => {
+                    let (io, connecting) = connector.begin(wait)?;
+                    let begun = async move {
+                        match begin(lazy.0.of(&connecting.await?)?) {
+                            Begun::Over(result) => result,
+                            Begun::GoesOn(pending) => pending.run().await,
+                        }
+                    };
+                    Ok(Begun::goes_on(&io, begun))
+                }
+                Err(error) => Ok(Begun::Over(Err(error))),
             }
-            Err(error) => Ok(Call::failed(error, ready)),
-        }
+        };
+        Call::new(begun).until(wait)
     }
 }
 

@@ -9,11 +9,11 @@ use crate::base::owner::Owner;
 use crate::base::wait::Wait;
 use crate::client::spec::LockSpec;
 use crate::operator::contenders::QueuedContender;
-use crate::threads::call::Call;
+use crate::threads::call::{Begun, Call};
+use crate::threads::fork_safe::ForkSafe;
 use crate::threads::interrupt::Interrupt;
-use crate::threads::thread::refuse_to_block;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Mutex;
 
 /// A [`Lock`](crate::Lock) whose calls block the calling thread. The owner of a hold is that thread.
@@ -82,12 +82,7 @@ impl Lock {
         wait: impl Into<Wait>,
         interrupt: Option<&Interrupt>,
     ) -> Result<Hold, Error> {
-        let (wait, owner) = (wait.into(), Owner::current());
-        refuse_to_block()?;
-        if let Some(hold) = self.at_once(owner)? {
-            return Ok(hold);
-        }
-        self.core.wait_and_leave(wait, interrupt, |lock| lock.acquire_as(owner, wait)).and_then(Hold::here)
+        self.acquire_call(Owner::current(), wait).wait(interrupt)
     }
 
     /// Acquires the lock if it is free, and returns `None` if somebody else holds it or is in the queue. It blocks until
@@ -100,67 +95,52 @@ impl Lock {
     /// that has not connected yet also fails like [`Client::connect`](super::Client::connect) does.
     pub fn try_acquire(&self) -> Result<Option<Hold>, Error> {
         let owner = Owner::current();
-        if let Some(hold) = self.at_once(owner)? {
-            return Ok(Some(hold));
-        }
-        let hold = self.core.wait(Wait::Forever, None, |lock| lock.try_acquire_as(owner))?;
-        hold.map(Hold::here).transpose()
+        let call = self.core.begin(Wait::Forever, move |lock| {
+            let (here, value) = (lock.clone(), lock.value());
+            Begun::goes_on(lock.io(), async move {
+                Ok(value.try_acquire_as(owner).await?.map(|hold| Hold::new(here.adopt(hold))))
+            })
+        });
+        call.wait(None)
     }
 
-    /// Starts to wait for the lock, and returns at once. The I/O thread calls `ready` when the [ticket](Ticket::fetch)
-    /// has the result, so `ready` must not block.
+    /// Makes a call that acquires the lock, to wait for it or to let it go on in the background.
     ///
     /// The hold will belong to `owner`. [`Owner::ticket`] makes an owner that holds nothing else: its hold may be
-    /// released from anywhere, even if the lock is reentrant.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the client belongs to the parent process. All other
-    /// errors come with the result.
+    /// released from anywhere, even if the lock is reentrant. If the call goes on in the background, the lock is held from
+    /// the moment it is granted; a hold that is lost before it is fetched is an error, [`ErrorKind::Lost`](crate::ErrorKind::Lost).
     ///
     /// # Examples
     ///
     /// ```no_run
-    /// use std::time::{Duration, Instant};
+    /// use std::time::Duration;
     /// use zklock_core::{Owner, blocking::Lock};
     ///
     /// # fn example(lock: &Lock) -> Result<(), zklock_core::Error> {
     /// let (sender, receiver) = std::sync::mpsc::channel();
-    /// let ticket = lock.start(Owner::ticket(), Duration::from_secs(5), move || sender.send(()).unwrap())?;
+    /// let call = lock.acquire_call(Owner::ticket(), Duration::from_secs(5));
+    /// let acquiring = call.detach(move || sender.send(()).unwrap())?;
     /// receiver.recv().unwrap();
-    /// if let Some(result) = ticket.fetch() {
+    /// if let Some(result) = acquiring.fetch() {
     ///     let hold = result?;
     ///     hold.release()?;
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub fn start(
-        &self,
-        owner: Owner,
-        wait: impl Into<Wait>,
-        ready: impl FnOnce() + Send + 'static,
-    ) -> Result<Ticket, Error> {
+    pub fn acquire_call(&self, owner: Owner, wait: impl Into<Wait>) -> Call<Hold> {
         let wait = wait.into();
-        let acquire = move |lock: Arc<crate::Lock>| async move {
-            lock.acquire_as(owner, wait).await.and_then(Hold::here)
+        let begin = move |lock: &ForkSafe<crate::Lock>| match lock.fixed().acquire_at_once(owner) {
+            Ok(None) => {
+                let (here, value) = (lock.clone(), lock.value());
+                Begun::goes_on(lock.io(), async move {
+                    Ok(Hold::new(here.adopt(value.queue_as(owner, wait).await?)))
+                })
+            }
+            Ok(Some(hold)) => Begun::Over(Ok(Hold::new(lock.adopt(hold)))),
+            Err(error) => Begun::Over(Err(error)),
         };
-        self.core.start(ready, wait, acquire).map(Ticket)
-    }
-
-    /// Returns a hold that takes no request and no wait: another one for an owner that already has one, if the lock is
-    /// reentrant, or one on a node that the process has [kept](crate::LockSpec::linger). `None` if there is no such hold.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Lost`](crate::ErrorKind::Lost) if the outer hold is lost;
-    /// * [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if its lease has lapsed;
-    /// * [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the client is closed;
-    /// * [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the client belongs to the parent process.
-    pub fn at_once(&self, owner: Owner) -> Result<Option<Hold>, Error> {
-        let Some(lock) = self.core.now()? else { return Ok(None) };
-        // There is one only in the process that made it.
-        Ok(lock.fixed().acquire_at_once(owner)?.map(|hold| Hold::new(lock.adopt(hold))))
+        self.core.begin(wait, begin).accepted(Hold::refuse_dead)
     }
 
     /// Lists the contenders in the queue, the holders first. Blocks until the ensemble answers, but no longer than the
@@ -171,7 +151,7 @@ impl Lock {
     /// Fails like [`Lock::contenders`](crate::Lock::contenders) does, and as [the module](super#errors) says. A client
     /// that has not connected yet also fails like [`Client::connect`](super::Client::connect) does.
     pub fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
-        self.core.wait(Wait::Forever, None, crate::Lock::contenders)
+        self.core.call(Wait::Forever, |lock| async move { lock.contenders().await }).wait(None)
     }
 
     /// Takes a contender out of the queue by deleting its node. Returns when that is done, with `false` if the node was
@@ -183,7 +163,8 @@ impl Lock {
     /// Fails like [`contenders`](Self::contenders) does; and with
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if `node` is not a contender of this lock.
     pub fn evict(&self, node: &str) -> Result<bool, Error> {
-        self.core.wait(Wait::Forever, None, |lock| lock.evict(node))
+        let node = node.to_owned();
+        self.core.call(Wait::Forever, |lock| async move { lock.evict(&node).await }).wait(None)
     }
 
     /// Takes the lock away from all its holders, and returns them when that is done. **This breaks what the lock
@@ -193,7 +174,7 @@ impl Lock {
     ///
     /// Fails like [`contenders`](Self::contenders) does.
     pub fn break_lock(&self) -> Result<Vec<QueuedContender>, Error> {
-        self.core.wait(Wait::Forever, None, crate::Lock::break_lock)
+        self.core.call(Wait::Forever, |lock| async move { lock.break_lock().await }).wait(None)
     }
 
     /// Asks all holders of the lock to let it go, and returns them. It does not wait until they do. See
@@ -203,7 +184,7 @@ impl Lock {
     ///
     /// Fails like [`Lock::revoke`](crate::Lock::revoke) does, and as [the module](super#errors) says.
     pub fn revoke(&self) -> Result<Vec<QueuedContender>, Error> {
-        self.core.wait(Wait::Forever, None, crate::Lock::revoke)
+        self.core.call(Wait::Forever, |lock| async move { lock.revoke().await }).wait(None)
     }
 
     /// Returns an observer, which reports who holds the lock and each new holder. It returns at once and costs no
@@ -218,39 +199,5 @@ impl Lock {
         let lock = self.core.clone();
         let observe = move |client: &Connected| lock.of(client)?.get()?.observe().map(Mutex::new);
         Ok(Observer { core: Lazy::new(self.core.connector(), observe)? })
-    }
-}
-
-/// A wait for a lock that goes on in the background. See [`Lock::start`].
-///
-/// Dropping it leaves the queue. If the lock was granted and the hold not fetched, the lock is released.
-#[derive(Debug)]
-#[must_use = "dropping it ends the wait"]
-pub struct Ticket(Call<Hold>);
-
-impl Ticket {
-    /// Returns the result, once. `None` means that the wait goes on. It has ended 50 ms after its deadline.
-    ///
-    /// # Errors
-    ///
-    /// * Fails like [`Lock::acquire_timeout`] does;
-    /// * [`ErrorKind::Lost`](crate::ErrorKind::Lost) if the lock was granted, but lost before it was fetched;
-    /// * [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) after [`cancel`](Self::cancel);
-    /// * [`ErrorKind::NotHeld`](crate::ErrorKind::NotHeld) if the result was already fetched;
-    /// * [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the wait belongs to the parent process.
-    pub fn fetch(&self) -> Option<Result<Hold, Error>> {
-        self.0.fetch().map(|result| result.and_then(Hold::refuse_dead))
-    }
-
-    /// Returns when to fetch the result, at the latest: see [`Call::due`](crate::face::Call::due).
-    #[doc(hidden)]
-    pub fn due(&self) -> Option<Instant> {
-        self.0.due()
-    }
-
-    /// Ends the wait. From now on [`fetch`](Self::fetch) gives [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted),
-    /// unless there was a result already. The function `ready` is not called any more.
-    pub fn cancel(&self) {
-        self.0.cancel();
     }
 }

@@ -4,6 +4,7 @@ use crate::base::error::{Error, LossReason};
 use crate::base::wait::Wait;
 use crate::threads::fork_safe::ForkSafe;
 use crate::threads::interrupt::Interrupt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The loss of a [`Hold`](super::Hold), which can be waited for. It does not keep the hold.
@@ -48,6 +49,8 @@ impl Loss {
         timeout: Option<Duration>,
         interrupt: Option<&Interrupt>,
     ) -> Result<Option<LossReason>, Error> {
-        self.core.wait(Wait::at_most(timeout), interrupt, |loss| async { Ok(loss.clone().come().await) })
+        let wait = Wait::at_most(timeout);
+        let come = |loss: Arc<crate::hold::loss::Loss>| async move { Ok((*loss).clone().come().await) };
+        self.core.call(move |loss| wait.bound(come(loss))).until(wait).wait(interrupt)
     }
 }

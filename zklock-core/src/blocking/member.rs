@@ -2,8 +2,10 @@
 
 use crate::base::error::{Error, LossReason};
 use crate::base::wait::Wait;
+use crate::threads::call::{Begun, Call};
 use crate::threads::fork_safe::ForkSafe;
 use crate::threads::interrupt::Interrupt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A [`Member`](crate::Member) whose calls block the calling thread. Dropping it leaves in the
@@ -15,8 +17,8 @@ pub struct Member {
 }
 
 impl Member {
-    pub(super) fn here(member: crate::Member) -> Result<Self, Error> {
-        Ok(Self { core: ForkSafe::here(member)? })
+    pub(super) fn new(core: ForkSafe<crate::Member>) -> Self {
+        Self { core }
     }
 
     /// Returns the core's member.
@@ -55,7 +57,9 @@ impl Member {
         timeout: Option<Duration>,
         interrupt: Option<&Interrupt>,
     ) -> Result<LossReason, Error> {
-        self.core.wait(Wait::at_most(timeout), interrupt, |member| async { Ok(member.lost().await) })
+        let wait = Wait::at_most(timeout);
+        let lost = |member: Arc<crate::Member>| async move { Ok(member.lost().await) };
+        self.core.call(move |member| wait.bound(lost(member))).until(wait).wait(interrupt)
     }
 
     /// Leaves, and blocks until all members that are inside now have left. See
@@ -93,10 +97,17 @@ impl Member {
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered first.
     /// The member leaves all the same.
     pub fn leave_within(&self, wait: impl Into<Wait>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
+        self.leave_call(wait).wait(interrupt)
+    }
+
+    /// Makes the call of [`leave_within`](Self::leave_within). The member begins to leave when the call begins.
+    #[doc(hidden)]
+    pub fn leave_call(&self, wait: impl Into<Wait>) -> Call<()> {
         let wait = wait.into();
-        // A thread that must not wait must not change anything.
-        let leaving = self.core.get_to_wait()?.begin_to_leave(wait)?;
-        // It keeps the deadline by itself.
-        self.core.wait(Wait::Forever, interrupt, |_| leaving)
+        let begin = move |member: &ForkSafe<crate::Member>| match member.fixed().begin_to_leave(wait) {
+            Ok(leaving) => Begun::goes_on(member.io(), leaving),
+            Err(error) => Begun::Over(Err(error)),
+        };
+        self.core.begin(begin).until(wait)
     }
 }

@@ -84,16 +84,7 @@ mod watch;
 use crate::ErrorKind;
 
 pub use self::{
-    barrier::Barrier,
-    client::Client,
-    double_barrier::DoubleBarrier,
-    hold::Hold,
-    lazy::Lazy,
-    lock::{Lock, Ticket},
-    loss::Loss,
-    member::Member,
-    observer::Observer,
-    wanted::Wanted,
-    watch::Watch,
+    barrier::Barrier, client::Client, double_barrier::DoubleBarrier, hold::Hold, lazy::Lazy, lock::Lock,
+    loss::Loss, member::Member, observer::Observer, wanted::Wanted, watch::Watch,
 };
-pub use crate::threads::interrupt::Interrupt;
+pub use crate::threads::{call::Call, interrupt::Interrupt, started::Started};

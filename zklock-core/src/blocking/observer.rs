@@ -16,15 +16,11 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Starts [`next`](Self::next) in the background. The I/O thread calls `ready` when there is a
-    /// result, so `ready` must not block.
+    /// Makes the call of [`next`](Self::next).
     #[doc(hidden)]
-    pub fn start(
-        &self,
-        ready: impl FnOnce() + Send + 'static,
-    ) -> Result<Call<Option<QueuedContender>>, Error> {
-        let next = |observer: Arc<Mutex<crate::Observer>>| async move { observer.lock().await.next().await };
-        self.core.start(ready, Wait::Forever, next)
+    pub fn next_call(&self, wait: Wait) -> Call<Option<QueuedContender>> {
+        let next = async |observer: Arc<Mutex<crate::Observer>>| observer.lock().await.next().await;
+        self.core.call(wait, move |observer| wait.bound(next(observer)))
     }
 
     /// Returns who holds the lock, at once the first time, and then as soon as that changes; `None`
@@ -54,8 +50,7 @@ impl Observer {
     /// Like [`next`](Self::next).
     #[doc(hidden)]
     pub fn next_within(&self, wait: Wait) -> Result<Option<QueuedContender>, Error> {
-        let next = self.core.wait(wait, None, |observer| async { observer.lock().await.next().await });
-        next.map_err(|error| match error.kind() {
+        self.next_call(wait).wait(None).map_err(|error| match error.kind() {
             ErrorKind::Timeout => Error::new(ErrorKind::Timeout, format!("nothing changed {wait}")),
             _ => error,
         })

@@ -4,6 +4,7 @@ use crate::base::error::Error;
 use crate::base::wait::Wait;
 use crate::threads::fork_safe::ForkSafe;
 use crate::threads::interrupt::Interrupt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Tells whether others wait for what a [`Hold`](super::Hold) has. It can be polled or waited for.
@@ -52,6 +53,9 @@ impl Wanted {
     ///
     /// Fails like [`Hold::wait_wanted`](super::Hold::wait_wanted) does.
     pub fn wait(&self, timeout: Option<Duration>, interrupt: Option<&Interrupt>) -> Result<bool, Error> {
-        self.core.wait(Wait::at_most(timeout), interrupt, |wanted| async { Ok(wanted.clone().come().await) })
+        let wait = Wait::at_most(timeout);
+        let come =
+            |wanted: Arc<crate::hold::wanted::Wanted>| async move { Ok((*wanted).clone().come().await) };
+        self.core.call(move |wanted| wait.bound(come(wanted))).until(wait).wait(interrupt)
     }
 }

@@ -162,18 +162,29 @@ impl Lock {
     }
 
     pub(crate) async fn try_acquire_as(&self, owner: Owner) -> Result<Option<Hold>, Error> {
-        self.acquire_with(Patience::TriesOnce, owner, self.try_wait()).await
+        match self.acquire_at_once(owner)? {
+            Some(hold) => Ok(Some(hold)),
+            None => self.join(Patience::TriesOnce, owner, self.try_wait()).await,
+        }
     }
 
     /// Like [`acquire`](Self::acquire), [`acquire_timeout`](Self::acquire_timeout) or [`try_acquire`](Self::try_acquire), for
     /// the given owner.
     #[doc(hidden)]
     pub async fn acquire_as(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
+        match self.acquire_at_once(owner)? {
+            Some(hold) => Ok(hold),
+            None => self.queue_as(owner, wait).await,
+        }
+    }
+
+    /// Like [`acquire_as`](Self::acquire_as), after there was nothing to be had [at once](Self::acquire_at_once).
+    pub(crate) async fn queue_as(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
         let (patience, wait) = match wait {
             Wait::Once => (Patience::TriesOnce, self.try_wait()),
             wait => (Patience::Waits, wait),
         };
-        match self.acquire_with(patience, owner, wait).await? {
+        match self.join(patience, owner, wait).await? {
             Some(hold) => Ok(hold),
             // Boxed, because most acquires end without it.
             None => Err(Box::pin(self.busy(owner, wait)).await),
@@ -186,15 +197,7 @@ impl Lock {
     }
 
     /// One call, counted and logged. It returns no hold only if it tries and the lock is busy.
-    async fn acquire_with(
-        &self,
-        patience: Patience,
-        owner: Owner,
-        wait: Wait,
-    ) -> Result<Option<Hold>, Error> {
-        if let Some(hold) = self.acquire_at_once(owner)? {
-            return Ok(Some(hold));
-        }
+    async fn join(&self, patience: Patience, owner: Owner, wait: Wait) -> Result<Option<Hold>, Error> {
         let mut leaving = Leaving::default();
         let acquires = self.acquire_within(patience, owner, wait, &mut leaving);
         let acquired = AcquireCall::begin(self).run(acquires).await;

@@ -1,12 +1,8 @@
 //! A value of the asynchronous core, used by threads.
 
-use super::call::Call;
-use super::interrupt::Interrupt;
+use super::call::{Begun, Call};
 use super::io::Io;
-use super::thread::refuse_to_block;
-use super::wait::wait;
 use crate::base::error::Error;
-use crate::base::wait::Wait;
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,11 +16,6 @@ pub struct ForkSafe<T> {
 impl<T> ForkSafe<T> {
     pub(crate) fn new(value: T, io: Io) -> Self {
         Self { value: Arc::new(value), io }
-    }
-
-    /// Wraps a value that was made in this process, in which the I/O thread already runs.
-    pub(crate) fn here(value: T) -> Result<Self, Error> {
-        Ok(Self::new(value, Io::start()?))
     }
 
     /// Wraps a value that came from this one.
@@ -47,12 +38,6 @@ impl<T> ForkSafe<T> {
         Ok(&self.value)
     }
 
-    /// Like [`get`](Self::get), for a caller that will wait. So it also fails in a callback.
-    pub(crate) fn get_to_wait(&self) -> Result<&T, Error> {
-        refuse_to_block()?;
-        self.get()
-    }
-
     /// Returns the value, for parts that do not change and need no mutex, so that even a child may read them.
     pub(crate) fn fixed(&self) -> &T {
         &self.value
@@ -67,46 +52,37 @@ impl<T> ForkSafe<T> {
     pub(crate) fn look<R>(&self, otherwise: R, look: impl FnOnce(&T) -> R) -> R {
         if self.io.is_lost() { otherwise } else { look(&self.value) }
     }
+}
 
-    /// Waits for a call. The caller's thread polls it. So that thread is the owner, its clock keeps the deadline, and the
-    /// interrupt ends the wait at once.
+impl<T: Send + Sync + 'static> ForkSafe<T> {
+    /// Makes a call of the value.
     ///
-    /// # Errors
+    /// # Examples
     ///
-    /// Fails like the call does; and with [`Timeout`](crate::ErrorKind::Timeout) at the deadline, with
-    /// [`Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered, with
-    /// [`Deadlock`](crate::ErrorKind::Deadlock) in a callback, and with [`Forked`](crate::ErrorKind::Forked) in a child.
-    pub fn wait<'a, R, F>(
-        &'a self,
-        how_long: Wait,
-        interrupt: Option<&Interrupt>,
-        call: impl FnOnce(&'a T) -> F,
-    ) -> Result<R, Error>
-    where
-        R: Send,
-        F: Future<Output = Result<R, Error>> + Send,
-    {
-        wait(&self.io, call(self.get_to_wait()?), how_long.deadline(), interrupt)?
-    }
-
-    /// Starts a call, and returns at once. The I/O thread calls `ready` when there is a result, so `ready` must not block.
-    /// If something begins before the future is polled, as a release does, dropping the call only ends the wait for it.
-    ///
-    /// # Errors
-    ///
-    /// [`Forked`](crate::ErrorKind::Forked) in a child, and [`Closed`](crate::ErrorKind::Closed) if the program has closed our
-    /// descriptors. All other errors come with the result.
-    pub fn start<R, F>(
-        &self,
-        ready: impl FnOnce() + Send + 'static,
-        call: impl FnOnce(Arc<T>) -> F,
-    ) -> Result<Call<R>, Error>
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+    /// let valid_for = hold.core().call(|hold| async move { hold.confirm().await }).wait(None)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn call<R, F>(&self, call: impl FnOnce(Arc<T>) -> F + Send + 'static) -> Call<R>
     where
         R: Send + 'static,
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
-        self.get()?;
-        Call::start(&self.io, call(self.value.clone()), ready)
+        self.begin(|value| Begun::goes_on(&value.io, call(value.value())))
+    }
+
+    /// Makes a call that may be over at once, or must begin before it can be waited for.
+    pub(crate) fn begin<R: Send + 'static>(
+        &self,
+        begin: impl FnOnce(&Self) -> Begun<R> + Send + 'static,
+    ) -> Call<R> {
+        let value = self.clone();
+        Call::new(move || {
+            value.get()?;
+            Ok(begin(&value))
+        })
     }
 }
 

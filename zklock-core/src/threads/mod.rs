@@ -11,5 +11,6 @@ pub(crate) mod interrupt;
 pub(crate) mod io;
 pub(crate) mod log;
 pub(crate) mod park;
+pub(crate) mod started;
 pub(crate) mod thread;
 pub(crate) mod wait;

@@ -6,42 +6,32 @@ use super::io::Io;
 use super::park::{Parked, Signal};
 use super::thread::{not_started, refuse_to_block, without_signals};
 use crate::base::error::{Error, ErrorKind};
-use crate::base::wait::{cut_short, polled};
+use crate::base::wait::{Wait, cut_short, polled, too_late};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
-use std::time::Instant;
 use tokio::runtime::Handle;
 
-/// Polls the future on this thread until it is ready, the deadline has come, or the interrupt is
-/// triggered. At the deadline it is polled once more. After an interrupt, what it waits for is over,
-/// and it may take a moment to leave.
+/// Polls the future on this thread until it is ready, its time is over, or the interrupt is triggered. The future keeps the
+/// deadline too: it is polled then, and has a moment to end. After an interrupt, what it waits for is over, and it has a moment
+/// to leave.
 pub(crate) fn wait<T: Send>(
     io: &Io,
-    future: impl Future<Output = T> + Send,
-    deadline: Option<Instant>,
+    future: super::call::Future<T>,
+    wait: Wait,
     interrupt: Option<&Interrupt>,
 ) -> Result<T, Error> {
     let mut result = None;
-    let future = Box::pin(future);
-    wait_for(io, Box::pin(async { result = Some(future.await) }), deadline, interrupt)?;
-    result.ok_or_else(|| Error::new(ErrorKind::Refused, "the wait panicked: this is a bug in zklock"))
-}
-
-/// Returns the error of a wait whose future does not give one at the deadline.
-pub(super) fn too_late() -> Error {
-    Error::new(ErrorKind::Timeout, "the time is up")
+    let waited: Waited<'_> = Box::pin(async { result = Some(future.await) });
+    wait_for(io, waited, wait, interrupt)?;
+    result
+        .unwrap_or_else(|| Err(Error::new(ErrorKind::Refused, "the wait panicked: this is a bug in zklock")))
 }
 
 /// It leaves its result elsewhere, so that the code below is compiled once, and not for each call.
 type Waited<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-fn wait_for(
-    io: &Io,
-    future: Waited<'_>,
-    deadline: Option<Instant>,
-    interrupt: Option<&Interrupt>,
-) -> Result<(), Error> {
+fn wait_for(io: &Io, future: Waited<'_>, wait: Wait, interrupt: Option<&Interrupt>) -> Result<(), Error> {
     // The caller has just asked the system.
     io.opened().check()?;
     refuse_to_block()?;
@@ -49,22 +39,17 @@ fn wait_for(
         // The thread is ending (in a handler of `atexit`, or a destructor of a static), and the data
         // that the runtime keeps for each thread is gone. Another thread has to do it.
         Err(error) if error.is_thread_local_destroyed() => std::thread::scope(|scope| {
-            let polls = || poll(io, future, deadline, interrupt);
+            let polls = || poll(io, future, wait, interrupt);
             let builder = std::thread::Builder::new().name("zklock-last".into());
             let last = without_signals(|| builder.spawn_scoped(scope, polls));
             // If it panics, it leaves no result.
             last.map_err(|error| not_started(&error))?.join().unwrap_or(Ok(()))
         }),
-        _ => poll(io, future, deadline, interrupt),
+        _ => poll(io, future, wait, interrupt),
     }
 }
 
-fn poll(
-    io: &Io,
-    future: Waited<'_>,
-    deadline: Option<Instant>,
-    interrupt: Option<&Interrupt>,
-) -> Result<(), Error> {
+fn poll(io: &Io, future: Waited<'_>, wait: Wait, interrupt: Option<&Interrupt>) -> Result<(), Error> {
     // The future's timers belong to the I/O thread.
     let _runtime = io.enter();
     // Moved here, so that it is dropped inside the runtime.
@@ -78,24 +63,25 @@ fn poll(
     if interrupted() {
         return Err(interruption());
     }
-    let (mut is_late, mut is_interrupted) = (false, false);
+    let mut is_interrupted = false;
     let (mut now, mut wakes_at) = polled(|| future.as_mut().poll(&mut context));
     while now.is_pending() {
-        if is_late {
-            return Err(too_late());
+        // With another time to wake, it is leaving.
+        if wakes_at.is_none() {
+            if is_interrupted {
+                break;
+            }
+            if wait.is_long_over() {
+                return Err(too_late());
+            }
         }
-        if is_interrupted && wakes_at.is_none() {
-            break;
-        }
-        let until = [deadline, wakes_at].into_iter().flatten().min();
-        let parked = signal.wait(until);
+        let parked = signal.wait([wait.due(), wakes_at].into_iter().flatten().min());
         if let Err(other_process) = io.check() {
             // A signal handler has forked, and returned in the child, so the wait belongs to the parent; or the program has
             // closed the descriptors of the I/O thread, which must not be woken any more.
             std::mem::forget(future);
             return Err(other_process);
         }
-        is_late = parked == Parked::Late && until == deadline;
         let first = !is_interrupted;
         is_interrupted |= parked == Parked::Interrupted || interrupted();
         let polls = || future.as_mut().poll(&mut context);
