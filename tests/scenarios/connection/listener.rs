@@ -136,7 +136,7 @@ fn a_client_that_is_closed_while_it_connects_tells_that_and_nothing_after_it() {
     let (sender, states) = channel();
     let client = blocking::Client::lazy(options(&proxy.connect_string()).connect_timeout(SOON))
         .with_listener(move |state| sender.send(state).unwrap_or_default());
-    let call = client.start_connecting(None, || ()).unwrap();
+    let call = client.connect_call(None).detach(|| ()).unwrap();
     assert!(until(SOON, || proxy.connections() > 0));
     client.close().unwrap();
     assert_eq!(states.recv_timeout(SOON), Ok(Closed));
