@@ -68,7 +68,9 @@
 //! .          face                                       what the C and Python layers need
 //! blocking   client                                     the public API for threads
 //!            lock observer barrier double_barrier member
-//!            hold loss wanted watch connector lazy
+//!            hold loss wanted lazy
+//!            home
+//!            watch
 //! threads    fork_safe log                              the I/O thread, and how other threads wait for it
 //!            call
 //!            started wait
@@ -87,10 +89,11 @@
 //!            guarded wanted
 //!            grant
 //!            loss released token
-//! session    guardian connection diagnose               ends the session of a dead process; how a client is connected
+//! session    guardian connection                        ends the session of a dead process; how a client is connected
 //!            ask                                        questions to the servers, repeated until they answer
 //!            pool                                       sessions that follow one another
-//!            session_keeper attachment heartbeat slot
+//!            session_keeper attachment heartbeat diagnose
+//!            slot
 //!            session                                    one session: its lease, its holds
 //!            session_key lateness refusals seeing
 //!            attempt_marks nodes

@@ -16,7 +16,7 @@ pub(crate) struct Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.pool.close();
+        self.pool.abandon();
     }
 }
 

@@ -1,6 +1,6 @@
 //! The barrier, for threads.
 
-use super::connector::Connector;
+use super::home::Home;
 use super::lazy::Lazy;
 use crate::base::error::Error;
 use crate::base::wait::Wait;
@@ -27,11 +27,11 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    pub(super) fn new(connector: &Connector, path: &str) -> Result<Self, Error> {
+    pub(super) fn new(home: &Home, path: &str) -> Result<Self, Error> {
         check_lock_path(path)?;
         let path: Arc<str> = path.into();
         let at = path.clone();
-        let core = Lazy::new(connector, move |client| client.get()?.barrier(&at))?;
+        let core = Lazy::new(home, move |client| client.get()?.barrier(&at))?;
         Ok(Self { core, path })
     }
 

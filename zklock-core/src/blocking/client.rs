@@ -1,8 +1,8 @@
 //! A client, for threads.
 
 use super::barrier::Barrier;
-use super::connector::Connector;
 use super::double_barrier::DoubleBarrier;
+use super::home::Home;
 use super::lock::Lock;
 use super::watch::Watch;
 #[cfg(doc)]
@@ -14,7 +14,7 @@ use crate::client::spec::LockSpec;
 use crate::connect::options::ClientOptions;
 use crate::session::connection::ConnectionState;
 use crate::session::guardian::Guardian;
-use crate::threads::call::Call;
+use crate::threads::call::{Begun, Call};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use std::time::Duration;
 /// A [`Client`](crate::Client) whose calls block the calling thread.
 #[derive(Clone, Debug)]
 pub struct Client {
-    connector: Connector,
+    home: Home,
 }
 
 impl Client {
@@ -63,7 +63,7 @@ impl Client {
     /// # }
     /// ```
     pub fn lazy(options: ClientOptions) -> Self {
-        Self { connector: Connector::new(options, None) }
+        Self { home: Home::new(options, None) }
     }
 
     /// Calls `listener` like [`on_connection`](Self::on_connection) does, in the process in which the client is first
@@ -71,7 +71,7 @@ impl Client {
     #[doc(hidden)]
     #[must_use]
     pub fn with_listener(self, listener: impl Fn(ConnectionState) + Send + Sync + 'static) -> Self {
-        Self { connector: self.connector.with_listener(Arc::new(listener)) }
+        Self { home: self.home.with_listener(Arc::new(listener)) }
     }
 
     /// Connects a [lazy](Self::lazy) client now. Returns when it is connected, at once if it already is.
@@ -101,42 +101,42 @@ impl Client {
     #[doc(hidden)]
     pub fn connect_call(&self, wait: impl Into<Wait>) -> Call<Self> {
         let client = self.clone();
-        self.connector.call(at_most(wait.into()), |_| async { Ok(client) })
+        self.home.begin(at_most(wait.into()), |_| Begun::Over(Ok(client)))
     }
 
     /// Returns whether it has connected, and has not been closed since. A client whose session is lost still counts as
     /// connected.
     #[doc(hidden)]
     pub fn has_connected(&self) -> bool {
-        self.connector.connected().is_some()
+        self.home.connected().is_some()
     }
 
     /// Returns whether it was used by a process from which this one was forked. It is useless here then.
     #[doc(hidden)]
     pub fn is_forked(&self) -> bool {
-        self.connector.is_forked()
+        self.home.is_forked()
     }
 
     /// Returns the counters of this client, all zero before it has connected. See [`Client::stats`](crate::Client::stats).
     pub fn stats(&self) -> Stats {
-        self.connector.stats()
+        self.home.stats()
     }
 
     /// Returns the session's number; `None` while there is no session, in particular before the client has connected.
     pub fn session_id(&self) -> Option<i64> {
-        self.connector.look(crate::Client::session_id)
+        self.home.connected()?.fixed().session_id()
     }
 
     /// Returns the session timeout that the servers granted; `None` while there is no session, in particular before the
     /// client has connected.
     pub fn session_timeout(&self) -> Option<Duration> {
-        self.connector.look(crate::Client::session_timeout)
+        self.home.connected()?.fixed().session_timeout()
     }
 
     /// Returns how the client is connected now; `None` if it has not connected yet, or belongs to another process. It costs
     /// no request.
     pub fn connection_state(&self) -> Option<ConnectionState> {
-        self.connector.connection_state()
+        self.home.connection_state()
     }
 
     /// Calls `listener` with the state of the connection now, and then with each change, until the [`Watch`] is dropped or
@@ -162,7 +162,7 @@ impl Client {
         &self,
         listener: impl FnMut(ConnectionState) + Send + 'static,
     ) -> Result<Watch, Error> {
-        self.connector.follow(listener)
+        self.home.follow(listener)
     }
 
     /// Closes the client, which frees every lock that it holds. Returns when the ensemble has confirmed that, or after a
@@ -178,7 +178,7 @@ impl Client {
     /// Makes the call of [`close`](Self::close). It closes the client when it begins.
     #[doc(hidden)]
     pub fn close_call(&self) -> Call<()> {
-        self.connector.close()
+        self.home.close()
     }
 
     /// Starts a guardian, a process that ends the session as soon as this process is dead. It stays until the client is
@@ -220,7 +220,7 @@ impl Client {
     /// Fails like [`Client::lock`](crate::Client::lock) does; and with [`ErrorKind::Forked`] if the client belongs to the
     /// parent process.
     pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
-        Lock::new(&self.connector, spec)
+        Lock::new(&self.home, spec)
     }
 
     /// Makes the mutex at `path`, without a request. See [`Client::mutex`](crate::Client::mutex).
@@ -321,9 +321,9 @@ impl Client {
 
     /// Returns the descriptions of these locks. They come as the inner error if not all of the locks belong to this client.
     fn specs_of(&self, locks: &[Lock]) -> Result<Result<Vec<LockSpec>, Vec<LockSpec>>, Error> {
-        self.connector.refuse_forked()?;
+        self.home.refuse_forked()?;
         let specs = locks.iter().map(|lock| lock.spec().clone()).collect();
-        let are_own = locks.iter().all(|lock| lock.core.connector().is_same(&self.connector));
+        let are_own = locks.iter().all(|lock| lock.core.home().is_same(&self.home));
         Ok(if are_own { Ok(specs) } else { Err(specs) })
     }
 
@@ -333,7 +333,7 @@ impl Client {
     ///
     /// Fails like [`mutex`](Self::mutex) does.
     pub fn barrier(&self, path: &str) -> Result<Barrier, Error> {
-        Barrier::new(&self.connector, path)
+        Barrier::new(&self.home, path)
     }
 
     /// Makes the double barrier at `path` for that many members, without a request. See
@@ -343,7 +343,7 @@ impl Client {
     ///
     /// Fails like [`mutex`](Self::mutex) does; and with [`ErrorKind::InvalidInput`] for zero members.
     pub fn double_barrier(&self, path: &str, members: u32) -> Result<DoubleBarrier, Error> {
-        DoubleBarrier::new(&self.connector, path, members)
+        DoubleBarrier::new(&self.home, path, members)
     }
 
     /// Writes the number of permits to the node that semaphores name with [`limit_at`](LockSpec::limit_at), and returns
@@ -368,7 +368,7 @@ impl Client {
         R: Send + 'static,
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
-        self.connector.call(Wait::Forever, call)
+        self.home.begin(Wait::Forever, |client| Begun::goes_on(client.io(), call(client.value())))
     }
 }
 

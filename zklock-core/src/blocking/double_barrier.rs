@@ -1,6 +1,6 @@
 //! The double barrier, for threads.
 
-use super::connector::Connector;
+use super::home::Home;
 use super::lazy::Lazy;
 use super::member::Member;
 use crate::base::error::Error;
@@ -36,11 +36,11 @@ impl DoubleBarrier {
         &self.core
     }
 
-    pub(super) fn new(connector: &Connector, path: &str, members: u32) -> Result<Self, Error> {
+    pub(super) fn new(home: &Home, path: &str, members: u32) -> Result<Self, Error> {
         crate::DoubleBarrier::check(path, members)?;
         let path: Arc<str> = path.into();
         let at = path.clone();
-        let core = Lazy::new(connector, move |client| client.get()?.double_barrier(&at, members))?;
+        let core = Lazy::new(home, move |client| client.get()?.double_barrier(&at, members))?;
         Ok(Self { core, path, members })
     }
 

@@ -1,7 +1,7 @@
 //! A lock, for threads.
 
-use super::connector::{Connected, Connector};
 use super::hold::Hold;
+use super::home::{CoreClient, Home};
 use super::lazy::Lazy;
 use super::observer::Observer;
 use crate::base::error::Error;
@@ -24,11 +24,11 @@ pub struct Lock {
 }
 
 impl Lock {
-    pub(super) fn new(connector: &Connector, spec: &LockSpec) -> Result<Self, Error> {
+    pub(super) fn new(home: &Home, spec: &LockSpec) -> Result<Self, Error> {
         spec.check()?;
         let spec = Arc::new(spec.clone());
         let of = spec.clone();
-        let core = Lazy::new(connector, move |client| client.get()?.lock(&of))?;
+        let core = Lazy::new(home, move |client| client.get()?.lock(&of))?;
         Ok(Self { core, spec })
     }
 
@@ -197,7 +197,7 @@ impl Lock {
     pub fn observe(&self) -> Result<Observer, Error> {
         self.spec.check_observable()?;
         let lock = self.core.clone();
-        let observe = move |client: &Connected| lock.of(client)?.get()?.observe().map(Mutex::new);
-        Ok(Observer { core: Lazy::new(self.core.connector(), observe)? })
+        let observe = move |client: &CoreClient| lock.of(client)?.get()?.observe().map(Mutex::new);
+        Ok(Observer { core: Lazy::new(self.core.home(), observe)? })
     }
 }

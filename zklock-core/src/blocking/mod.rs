@@ -69,9 +69,9 @@
 
 mod barrier;
 mod client;
-mod connector;
 mod double_barrier;
 mod hold;
+mod home;
 mod lazy;
 mod lock;
 mod loss;

@@ -6,6 +6,7 @@ use crate::attempt::shared::Handle;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::stats::Stats;
 use crate::base::sync::{Mutex, lock_ignoring_poison};
+use crate::base::wait::Wait;
 use crate::client::barrier::Barrier;
 use crate::client::double_barrier::DoubleBarrier;
 use crate::client::lock::Lock;
@@ -18,11 +19,9 @@ use crate::machine::protocol::{Operation, Outcome};
 use crate::machine::turns::Passing;
 use crate::session::ask::{ask, catch_up, request};
 use crate::session::connection::{self, Connection, ConnectionState};
-use crate::session::diagnose;
 use crate::session::guardian::Guardian;
 use crate::session::pool::Pool;
 use crate::session::session_key::SessionKey;
-use crate::session::slot::{Slot, SlotState};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -76,18 +75,35 @@ impl Client {
                 "a client is connected within a tokio runtime; without one, use zklock_core::blocking";
             return Err(Error::new(ErrorKind::InvalidInput, message));
         };
+        let client = Self::unopened(options, runtime)?;
+        client.opened(Wait::Forever).await?;
+        Ok(client)
+    }
+
+    /// Makes a client that opens its first session when that is [needed](Self::opened), in this runtime.
+    pub(crate) fn unopened(options: ClientOptions, runtime: runtime::Handle) -> Result<Self, Error> {
         options.check()?;
         let counters = Arc::default();
         let handle = Handle::new(Pool::new(options, runtime, Arc::clone(&counters)), counters);
-        let (slot, options) = (handle.pool.slot(), handle.pool.options());
-        tokio::select! {
-            biased;
-            opened = slot.session() => match opened {
-                Ok(_) => Ok(Self { handle: handle.clone(), registry: Arc::default() }),
-                Err(error) => Err(explained(slot, &options.hosts.chroot, error)),
-            },
-            error = diagnose::hosts(options, slot) => Err(error),
-        }
+        Ok(Self { handle, registry: Arc::default() })
+    }
+
+    /// Returns when the first session is open, or has been.
+    pub(crate) async fn opened(&self, wait: Wait) -> Result<(), Error> {
+        self.pool().opened(wait).await
+    }
+
+    pub(crate) fn has_opened(&self) -> bool {
+        self.pool().has_opened()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.pool().is_closed()
+    }
+
+    /// Returns the state of the connection; `None` before there was one.
+    pub(crate) fn state_since_opened(&self) -> Option<ConnectionState> {
+        connection::state_at(&self.handle.pool.slot().state())
     }
 
     /// Returns the counters of this client: what it has done, and what it still has to clean up.
@@ -184,7 +200,8 @@ impl Client {
 
     /// Returns how the client is connected now. It costs no request.
     pub fn connection_state(&self) -> ConnectionState {
-        connection::state_at(&self.handle.pool.slot().state())
+        // A client of this API has been connected.
+        self.state_since_opened().unwrap_or(ConnectionState::Closed)
     }
 
     /// Follows the state of the connection, for example to pause work during an outage, or to drop whatever
@@ -661,17 +678,6 @@ fn shared<T: Default>(known: &mut HashMap<Arc<str>, Weak<T>>, directory: &Arc<st
     let new = Arc::default();
     known.insert(directory.clone(), Arc::downgrade(&new));
     new
-}
-
-fn explained(slot: &Slot, chroot: &str, error: Error) -> Error {
-    match slot.state() {
-        SlotState::NoRoot => {
-            let message =
-                format!("the chroot {chroot} does not exist: create it, or leave it out of the hosts");
-            Error::new(ErrorKind::Refused, message)
-        }
-        _ => error,
-    }
 }
 
 impl fmt::Debug for Client {

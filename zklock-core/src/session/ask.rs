@@ -104,7 +104,9 @@ pub(crate) async fn request(
 /// Returns why the ensemble does not answer, or not in time.
 pub(crate) fn silence(pool: &Pool) -> String {
     let (what, problem) = match pool.slot().state() {
-        SlotState::Opening(problem) if problem.is_some() => ("no session could be opened", problem),
+        SlotState::First(problem) | SlotState::Next(problem) if problem.is_some() => {
+            ("no session could be opened", problem)
+        }
         SlotState::Open(session) => match session.lateness() {
             Some(lateness) => return lateness.to_string(),
             None => ("no server answers", session.trouble().map(Into::into)),

@@ -86,7 +86,8 @@ impl Connection {
                 None => self.slot.changed().await,
             };
             if changed.is_err() {
-                // Nothing is left that could open a session.
+                // Nothing is left that could open a session. If there never was one, there is nothing to report.
+                self.reported?;
                 self.reported = Some(ConnectionState::Closed);
                 return self.reported;
             }
@@ -115,7 +116,7 @@ impl Connection {
     fn opened(&mut self) -> Option<ConnectionState> {
         let state = {
             let slot = self.slot.borrow_and_update();
-            let state = state_at(&slot);
+            let state = state_at(&slot)?;
             match &*slot {
                 SlotState::Open(session) if state != ConnectionState::SessionLost => {
                     self.link = Some(session.link());
@@ -128,12 +129,13 @@ impl Connection {
     }
 }
 
-/// Returns the state of a client whose slot is in this state.
-pub(crate) fn state_at(slot: &SlotState) -> ConnectionState {
+/// Returns the state of a client whose slot is in this state; `None` before its first session.
+pub(crate) fn state_at(slot: &SlotState) -> Option<ConnectionState> {
     match slot {
-        SlotState::Open(session) => state_of(*session.link().borrow()),
-        SlotState::Opening(_) => ConnectionState::SessionLost,
-        SlotState::Closed | SlotState::NoRoot | SlotState::Refused(_) => ConnectionState::Closed,
+        SlotState::Unopened(_) | SlotState::First(_) => None,
+        SlotState::Open(session) => Some(state_of(*session.link().borrow())),
+        SlotState::Next(_) => Some(ConnectionState::SessionLost),
+        SlotState::Closed => Some(ConnectionState::Closed),
     }
 }
 
@@ -193,8 +195,8 @@ mod tests {
         first.end(LossReason::SessionExpired);
         assert_eq!(reports(&mut connection), [SessionLost]);
         assert_eq!(reports(&mut Connection::of(&slot)), [SessionLost]);
-        slot.set(SlotState::Opening(None));
-        slot.set(SlotState::Opening(Some("no server answers".into())));
+        slot.set(SlotState::Next(None));
+        slot.set(SlotState::Next(Some("no server answers".into())));
         assert_eq!(reports(&mut connection), []);
         slot.set(SlotState::Open(session()));
         assert_eq!(reports(&mut connection), [Connected]);
@@ -213,7 +215,7 @@ mod tests {
         assert_eq!(reports(&mut connection), [Disconnected, Connected]);
         first.set_connected(false);
         first.end(LossReason::SessionExpired);
-        slot.set(SlotState::Opening(None));
+        slot.set(SlotState::Next(None));
         let second = session();
         slot.set(SlotState::Open(second.clone()));
         second.set_connected(false);

@@ -1,25 +1,35 @@
-//! The sessions of a client. It has one at a time, and opens the next one when that is over.
+//! The sessions of a client. It opens the first one when it is needed, has one at a time, and opens the next one when that is
+//! over.
 
 use crate::base::clock;
+use crate::base::error::{Error, ErrorKind};
 use crate::base::platform;
 use crate::base::stats::Counters;
+use crate::base::wait::Wait;
 use crate::connect::options::ClientOptions;
 use crate::session::attachment::GOOD_BYE;
 use crate::session::session_keeper::SessionKeeper;
 use crate::session::slot::{Slot, SlotState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+/// How much longer one who waits does so than the keeper, which knows what is wrong. The keeper's thread may be starved.
+const LATE: Duration = Duration::from_millis(250);
+
 pub(crate) struct Pool {
     options: Arc<ClientOptions>,
-    /// The name that others see. It stays as it was when the client connected, or equal locks would have unequal claims.
+    /// The name that others see. It stays as it was when the client was made, or equal locks would have unequal claims.
     identity: String,
     runtime: Handle,
     slot: Arc<Slot>,
     closing: Arc<watch::Sender<bool>>,
-    /// Whether the keeper is still running.
-    running: watch::Receiver<bool>,
+    /// Whether a keeper is running.
+    running: Arc<watch::Sender<bool>>,
+    has_begun: Arc<AtomicBool>,
+    counters: Arc<Counters>,
     /// Whether there is a guardian.
     has_guardian: Arc<watch::Sender<bool>>,
 }
@@ -28,35 +38,76 @@ impl Pool {
     pub(crate) fn new(options: ClientOptions, runtime: Handle, counters: Arc<Counters>) -> Self {
         let options = Arc::new(options);
         let identity = options.identity.clone().unwrap_or_else(platform::identity);
-        let slot = Arc::new(Slot::new(SlotState::Opening(None)));
-        let closing = Arc::new(watch::Sender::new(false));
-        let (keeps, running) = watch::channel(true);
-        let keeper = SessionKeeper {
-            slot: slot.clone(),
-            options: options.clone(),
-            closing: closing.clone(),
-            running: keeps,
+        Self {
+            options,
+            identity,
+            runtime,
+            slot: Arc::new(Slot::new(SlotState::Unopened(None))),
+            closing: Arc::default(),
+            running: Arc::default(),
+            has_begun: Arc::default(),
             counters,
+            has_guardian: Arc::default(),
+        }
+    }
+
+    /// Returns whether there has been a session.
+    pub(crate) fn has_opened(&self) -> bool {
+        self.counters.sessions() > 0
+    }
+
+    /// Returns when there has been a session. The first to call this begins to open it; that goes on even if nobody waits, until
+    /// it has succeeded or failed, or the client is closed. A failure is reported to all who wait, and the next call tries again.
+    pub(crate) async fn opened(&self, wait: Wait) -> Result<(), Error> {
+        if self.has_opened() {
+            return Ok(());
+        }
+        self.open();
+        let patience = self.options.connect_timeout;
+        // The keeper itself ends then, but its runtime may not let it run.
+        let (late, named) = (Wait::at_most(patience.checked_add(LATE)), Wait::at_most(Some(patience)));
+        tokio::select! {
+            biased;
+            opened = self.slot.session() => opened.map(drop),
+            _ = wait.over() => Err(self.unopened(wait)),
+            _ = late.over() => Err(self.unopened(named)),
+        }
+    }
+
+    fn open(&self) {
+        if !self.slot.open_first(&self.running) {
+            return;
+        }
+        let keeper = SessionKeeper {
+            slot: self.slot.clone(),
+            options: self.options.clone(),
+            closing: self.closing.clone(),
+            running: self.running.clone(),
+            counters: self.counters.clone(),
+            has_begun: self.has_begun.clone(),
+            failure: None,
         };
-        runtime.spawn(keeper.run());
-        Self { options, identity, runtime, slot, closing, running, has_guardian: Arc::default() }
+        self.runtime.spawn(keeper.run());
+    }
+
+    /// Returns the error for a session that was not opened in time, as far as the one who waits can know the reason. While a
+    /// shared object is being loaded, the loader lets no new thread begin.
+    fn unopened(&self, wait: Wait) -> Error {
+        let advice = if self.has_begun.load(Ordering::Relaxed) {
+            "check hosts and network"
+        } else {
+            "the thread for it waits until a shared object is loaded: connect after that, not in its constructors"
+        };
+        let hosts = self.options.hosts.connect_string();
+        let message = format!("no session with {hosts} was opened {wait}: {advice}");
+        Error::new(ErrorKind::Unreachable, message)
     }
 
     /// Returns a pool whose sessions a test opens.
     #[cfg(test)]
     pub(crate) fn of(slot: Arc<Slot>) -> Self {
-        let (_, running) = watch::channel(true);
-        let options = Arc::new(ClientOptions::new("none:1").unwrap());
-        let (runtime, closing) = (Handle::current(), Arc::new(watch::Sender::new(false)));
-        Self {
-            options,
-            identity: String::new(),
-            runtime,
-            slot,
-            closing,
-            running,
-            has_guardian: Arc::default(),
-        }
+        let options = ClientOptions::new("none:1").unwrap();
+        Self { slot, identity: String::new(), ..Self::new(options, Handle::current(), Arc::default()) }
     }
 
     pub(crate) fn options(&self) -> &ClientOptions {
@@ -82,12 +133,18 @@ impl Pool {
     /// Begins to close the session.
     pub(crate) fn close(&self) {
         self.closing.send_replace(true);
+        self.slot.close_unopened();
+    }
+
+    /// Nobody has the client any more, so nobody needs to know that it is closed.
+    pub(crate) fn abandon(&self) {
+        self.closing.send_replace(true);
     }
 
     /// Waits until it is closed.
     pub(crate) async fn closed(&self) {
-        // If this fails, the keeper is gone, and the session with it.
-        let _ = self.running.clone().wait_for(|running| !running).await;
+        // It cannot fail, since we have a sender.
+        let _ = self.running.subscribe().wait_for(|running| !running).await;
         // Its guardian is dismissed then, and ends in a moment.
         let mut has_guardian = self.has_guardian.subscribe();
         let _ = clock::timeout(GOOD_BYE, has_guardian.wait_for(|has_guardian| !has_guardian)).await;

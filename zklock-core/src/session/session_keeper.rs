@@ -1,13 +1,14 @@
 //! The task that opens one session after the other, and looks after each until it is over.
 
 use crate::base::clock;
-use crate::base::error::LossReason;
+use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::failure::Failure;
 use crate::base::platform;
 use crate::base::stats::Counters;
 use crate::connect::options::ClientOptions;
 use crate::machine::keeper::Keeper;
 use crate::session::attachment::{Attachment, GOOD_BYE};
+use crate::session::diagnose;
 use crate::session::heartbeat;
 use crate::session::nodes::SessionNodes;
 use crate::session::refusals::Refusals;
@@ -16,6 +17,7 @@ use crate::session::slot::{Slot, SlotState};
 use crate::zookeeper::connecting::{self, Opened};
 use crate::zookeeper::zookeeper::ZooKeeper;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -28,13 +30,21 @@ pub(super) struct SessionKeeper {
     pub(super) slot: Arc<Slot>,
     pub(super) options: Arc<ClientOptions>,
     pub(super) closing: Arc<watch::Sender<bool>>,
-    pub(super) running: watch::Sender<bool>,
+    pub(super) running: Arc<watch::Sender<bool>>,
     pub(super) counters: Arc<Counters>,
+    /// Whether the runtime has begun to run it.
+    pub(super) has_begun: Arc<AtomicBool>,
+    /// Why the first session could not be opened.
+    pub(super) failure: Option<Error>,
 }
 
 /// This runs even if its runtime is gone, and the keeper has never run.
 impl Drop for SessionKeeper {
     fn drop(&mut self) {
+        if self.has_failed() {
+            self.running.send_replace(false);
+            return;
+        }
         // First, so that nobody who wakes below waits for the next session.
         self.closing.send_replace(true);
         // Wakes everybody who waits for a session or for its end.
@@ -43,62 +53,84 @@ impl Drop for SessionKeeper {
             // Only now, because the end leaves open what becomes of the nodes.
             session.set_nodes(SessionNodes::Abandoned);
         }
-        self.slot.state.send_if_modified(|state| {
-            let changes = !matches!(state, SlotState::NoRoot | SlotState::Refused(_));
-            if changes {
-                *state = SlotState::Closed;
-            }
-            changes
-        });
+        self.slot.state.send_replace(SlotState::Closed);
         // Last, because those who wait for this may end the process.
         self.running.send_replace(false);
     }
 }
 
 impl SessionKeeper {
-    pub(super) async fn run(self) {
+    pub(super) async fn run(mut self) {
+        self.has_begun.store(true, Ordering::Relaxed);
         let mut closing = self.closing.subscribe();
-        let mut pause = FIRST_PAUSE;
         let mut turn = platform::random_bits() as usize;
-        let mut refusals = Refusals::of(&self.options);
+        let first = tokio::select! {
+            biased;
+            _ = closing.wait_for(|closing| *closing) => return,
+            opened = self.open(&mut turn) => opened,
+            hopeless = diagnose::hosts(&self.options, &self.slot) => Err(hopeless),
+        };
+        let mut opened = match first {
+            Ok(opened) => opened,
+            Err(failure) => {
+                self.failure = Some(failure);
+                return;
+            }
+        };
         loop {
-            // Each try begins with the next host, so that one that does not work is not always the first.
-            turn = turn.wrapping_add(1);
-            let opened = tokio::select! {
+            self.counters.count_session();
+            self.slot.is_zookeeper();
+            let Opened { ensemble, asked, session, timeout } = opened;
+            let connection = Arc::new(ensemble);
+            let keeper = Keeper::new(timeout, asked, clock::now());
+            let keeper = if self.options.heartbeat { keeper } else { keeper.without_heartbeat() };
+            let session = Session::new(connection.clone(), session, keeper, self.counters.clone());
+            if self.follow(&session, connection, &mut closing).await == LossReason::ClientClosed {
+                return;
+            }
+            opened = tokio::select! {
                 biased;
                 _ = closing.wait_for(|closing| *closing) => return,
-                opened = self.open(turn) => opened,
+                Ok(next) = self.open(&mut turn) => next,
             };
-            match opened {
+        }
+    }
+
+    /// Notes that the first session could not be opened, for those who wait for it: the next call tries again. `false` if
+    /// that is not how it ends.
+    fn has_failed(&mut self) -> bool {
+        // A panic in its task is for lack of some resource.
+        let panicked = std::thread::panicking() && self.counters.sessions() == 0;
+        let Some(failure) = self.failure.take().or_else(|| panicked.then(wanting)) else { return false };
+        let mut has_failed = false;
+        self.slot.state.send_modify(|state| {
+            has_failed = !*self.closing.borrow();
+            if has_failed {
+                *state = SlotState::Unopened(Some(failure));
+            }
+        });
+        has_failed
+    }
+
+    /// Opens a session, in as many tries as it takes. It fails only if there was none before.
+    async fn open(&self, turn: &mut usize) -> Result<Opened, Error> {
+        let mut pause = FIRST_PAUSE;
+        let mut refusals = Refusals::of(&self.options);
+        let is_first = self.counters.sessions() == 0;
+        loop {
+            // Each try begins with the next host, so that one that does not work is not always the first.
+            *turn = turn.wrapping_add(1);
+            match self.try_to_open(*turn).await {
+                Ok(Some(opened)) => return Ok(opened),
                 // Later, the chroot may be about to come back.
-                Ok(None) if self.counters.sessions() == 0 => {
-                    self.slot.state.send_replace(SlotState::NoRoot);
-                    return;
-                }
-                Ok(None) => {
-                    self.pause(&mut pause, "the chroot does not exist".to_owned(), &mut closing).await;
-                }
-                Ok(Some(opened)) => {
-                    pause = FIRST_PAUSE;
-                    self.counters.count_session();
-                    self.slot.is_zookeeper();
-                    let Opened { ensemble, asked, session, timeout } = opened;
-                    let connection = Arc::new(ensemble);
-                    let keeper = Keeper::new(timeout, asked, clock::now());
-                    let beats = self.options.heartbeat;
-                    let keeper = if beats { keeper } else { keeper.without_heartbeat() };
-                    let session = Session::new(connection.clone(), session, keeper, self.counters.clone());
-                    if self.follow(&session, connection, &mut closing).await == LossReason::ClientClosed {
-                        return;
-                    }
-                }
+                Ok(None) if is_first => return Err(self.without_root()),
+                Ok(None) => self.pause(&mut pause, "the chroot does not exist".to_owned()).await,
                 Err(Failure::Refused(why)) => {
                     // Later, the credentials may be about to change.
-                    if refusals.count_one() && self.counters.sessions() == 0 {
-                        self.slot.state.send_replace(SlotState::Refused(why.into()));
-                        return;
+                    if refusals.count_one() && is_first {
+                        return Err(Error::new(ErrorKind::Refused, why));
                     }
-                    self.pause(&mut pause, why, &mut closing).await;
+                    self.pause(&mut pause, why).await;
                 }
                 Err(failure) => {
                     // Not all hosts refuse the client, so the count begins again.
@@ -108,14 +140,23 @@ impl SessionKeeper {
                     if let Failure::NotZooKeeper { server, why } = failure {
                         self.slot.is_not_zookeeper(server, why);
                     }
-                    self.pause(&mut pause, problem, &mut closing).await;
+                    self.pause(&mut pause, problem).await;
                 }
             }
         }
     }
 
-    /// Opens a session; `None` if the chroot does not exist.
-    async fn open(&self, turn: usize) -> Result<Option<Opened>, Failure> {
+    fn without_root(&self) -> Error {
+        let chroot = &self.options.hosts.chroot;
+        let message = format!(
+            "the chroot {chroot} does not exist: create it, let the client create it (create_chroot), or leave it out of \
+             the hosts"
+        );
+        Error::new(ErrorKind::Refused, message)
+    }
+
+    /// Tries once to open a session; `None` if the chroot does not exist.
+    async fn try_to_open(&self, turn: usize) -> Result<Option<Opened>, Failure> {
         let bound = clock::timeout(self.options.session_timeout, connecting::open(&self.options, turn));
         let opened = bound.await.map_err(|_| Failure::TryAgain("no server answers in time".to_owned()))??;
         if self.options.hosts.chroot.is_empty() {
@@ -138,14 +179,13 @@ impl SessionKeeper {
         }
     }
 
-    async fn pause(&self, pause: &mut Duration, problem: String, closing: &mut watch::Receiver<bool>) {
+    async fn pause(&self, pause: &mut Duration, problem: String) {
         tracing::debug!(problem, "no session could be opened");
+        let (problem, is_first) = (Some(problem.into()), self.counters.sessions() == 0);
         // Before the pause, so that a caller whose time runs out in it can say why.
-        self.slot.state.send_replace(SlotState::Opening(Some(problem.into())));
-        tokio::select! {
-            _ = closing.wait_for(|closing| *closing) => {}
-            () = clock::sleep(*pause) => {}
-        }
+        let state = if is_first { SlotState::First(problem) } else { SlotState::Next(problem) };
+        self.slot.state.send_replace(state);
+        clock::sleep(*pause).await;
         *pause = (*pause * 2).min(LONGEST_PAUSE);
     }
 
@@ -199,7 +239,7 @@ impl SessionKeeper {
         // Before the farewell, which can take long. Callers learn now that the client is closed, or wait for the next session.
         self.slot.state.send_if_modified(|state| {
             let closing = reason == LossReason::ClientClosed;
-            *state = if closing { SlotState::Closed } else { SlotState::Opening(None) };
+            *state = if closing { SlotState::Closed } else { SlotState::Next(None) };
             true
         });
         let nodes = match reason {
@@ -229,6 +269,10 @@ impl SessionKeeper {
         session.set_nodes(nodes);
         reason
     }
+}
+
+fn wanting() -> Error {
+    Error::new(ErrorKind::Refused, "the system has no more threads or descriptors: raise the limits")
 }
 
 #[cfg(test)]

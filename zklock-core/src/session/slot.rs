@@ -1,6 +1,6 @@
 //! The place of a client's current session.
 
-use crate::base::error::{Error, ErrorKind};
+use crate::base::error::Error;
 use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::session::session::Session;
 use std::collections::BTreeMap;
@@ -16,15 +16,14 @@ pub(crate) struct Slot {
 
 #[derive(Clone)]
 pub(crate) enum SlotState {
-    /// Why the last try failed, if there was one.
-    Opening(Option<Arc<str>>),
+    /// Nobody has needed a session yet; or the first one could not be opened, and nobody tries any more.
+    Unopened(Option<Error>),
+    /// The first session is being opened. Why the last try failed, if there was one.
+    First(Option<Arc<str>>),
     Open(Arc<Session>),
+    /// The next session is being opened.
+    Next(Option<Arc<str>>),
     Closed,
-    /// The chroot does not exist.
-    NoRoot,
-    /// The servers do not let the client in, or it has no credentials to show them, for this
-    /// reason.
-    Refused(Arc<str>),
 }
 
 impl Slot {
@@ -61,6 +60,29 @@ impl Slot {
         self.state.send_replace(state);
     }
 
+    /// Begins to open the first session, in one caller alone: `true` there. From then on a keeper is running.
+    pub(super) fn open_first(&self, running: &watch::Sender<bool>) -> bool {
+        self.state.send_if_modified(|state| {
+            let begins = matches!(state, SlotState::Unopened(_));
+            if begins {
+                *state = SlotState::First(None);
+                running.send_replace(true);
+            }
+            begins
+        })
+    }
+
+    /// Closes a slot that nobody fills.
+    pub(super) fn close_unopened(&self) {
+        self.state.send_if_modified(|state| {
+            let closes = matches!(state, SlotState::Unopened(_));
+            if closes {
+                *state = SlotState::Closed;
+            }
+            closes
+        });
+    }
+
     pub(crate) fn is_connected(&self) -> bool {
         self.current().is_some_and(|session| session.is_connected())
     }
@@ -80,9 +102,8 @@ impl Slot {
             match &*state.borrow_and_update() {
                 SlotState::Open(session) if !session.is_over() => return Ok(session.clone()),
                 SlotState::Closed => return Err(Error::closed()),
-                SlotState::NoRoot => return Err(Error::new(ErrorKind::Refused, "the chroot does not exist")),
-                SlotState::Refused(why) => return Err(Error::new(ErrorKind::Refused, &**why)),
-                SlotState::Open(_) | SlotState::Opening(_) => {}
+                SlotState::Unopened(Some(why)) => return Err(why.clone()),
+                _ => {}
             }
             if state.changed().await.is_err() {
                 return Err(Error::closed());
@@ -111,7 +132,7 @@ mod tests {
             let opened = next.clone();
             tokio::spawn(async move {
                 clock::sleep(Duration::from_secs(2)).await;
-                other.state.send_replace(SlotState::Opening(None));
+                other.state.send_replace(SlotState::Next(None));
                 clock::sleep(Duration::from_secs(2)).await;
                 other.state.send_replace(SlotState::Open(opened));
             });

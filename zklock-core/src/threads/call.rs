@@ -4,11 +4,10 @@ use super::interrupt::Interrupt;
 use super::io::Io;
 use super::started::Started;
 use super::thread::refuse_to_block;
-use super::wait::wait;
+use super::wait::{Future, wait};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::wait::Wait;
 use std::fmt;
-use std::pin::Pin;
 
 /// A call that has not begun: a thread [waits](Self::wait) for it, or it is [detached](Self::detach) and goes on in the
 /// background. Nothing has happened before, so it may as well be dropped.
@@ -51,8 +50,6 @@ pub(crate) enum Begun<T> {
     Over(Result<T, Error>),
     GoesOn(Pending<T>),
 }
-
-pub(super) type Future<T> = Pin<Box<dyn std::future::Future<Output = Result<T, Error>> + Send>>;
 
 /// The future of a call, which belongs to the process in which the call has begun.
 pub(crate) struct Pending<T> {

@@ -7,7 +7,6 @@ use super::fork::{OfProcess, Process};
 use super::thread::{not_started, start_thread};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::sync::{Mutex, lock_ignoring_poison};
-use crate::base::wait::Wait;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use once_cell::race::OnceBox;
 use std::cell::OnceCell;
@@ -15,7 +14,6 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -28,7 +26,6 @@ use tokio::task::AbortHandle;
 pub(crate) struct Io {
     runtime: Handle,
     descriptors: Arc<Descriptors>,
-    has_begun: Arc<AtomicBool>,
 }
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -48,20 +45,10 @@ impl Io {
             return Ok(io.clone());
         }
         let (runtime, descriptors) = open_runtime().map_err(|error| not_started(&error))?;
-        let has_begun = Arc::new(AtomicBool::new(false));
-        let io = Self {
-            runtime: runtime.handle().clone(),
-            descriptors: descriptors.clone(),
-            has_begun: has_begun.clone(),
-        };
+        let io = Self { runtime: runtime.handle().clone(), descriptors: descriptors.clone() };
         start_thread("zklock-io", move || {
             let _ = DESCRIPTORS.with(|here| here.set(descriptors.clone()));
-            let run = || {
-                runtime.block_on(async {
-                    has_begun.store(true, Ordering::Relaxed);
-                    std::future::pending::<()>().await;
-                });
-            };
+            let run = || runtime.block_on(std::future::pending::<()>());
             // It panics if the program closes its descriptors after they were checked.
             let _ = catch_unwind(AssertUnwindSafe(run));
             descriptors.end();
@@ -69,6 +56,10 @@ impl Io {
         })?;
         *started = Some(io.clone());
         Ok(io)
+    }
+
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
     }
 
     pub(crate) fn enter(&self) -> EnterGuard<'_> {
@@ -102,18 +93,6 @@ impl Io {
     /// Lets `listener` know if the program closes our descriptors.
     pub(crate) fn tell(&self, listener: Weak<dyn OnClosed>) {
         self.descriptors.tell(listener);
-    }
-
-    /// Returns the error for a session that was not opened in time, as far as the waiting thread can know the reason. While
-    /// a shared object is being loaded, the loader lets no new thread begin.
-    pub(crate) fn unconnected(&self, hosts: &str, wait: Wait) -> Error {
-        let advice = if self.has_begun.load(Ordering::Relaxed) {
-            "check hosts and network"
-        } else {
-            "the thread for it waits until a shared object is loaded: connect after that, not in its constructors"
-        };
-        let message = format!("no session with {hosts} was opened {wait}: {advice}");
-        Error::new(ErrorKind::Unreachable, message)
     }
 }
 

@@ -1,8 +1,8 @@
 //! A call that goes on in the background, for event loops.
 
-use super::call::Future;
 use super::descriptors::{Listener, Opened};
 use super::io::{Io, check_descriptors};
+use super::wait::Future;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::base::wait::{Wait, too_late};

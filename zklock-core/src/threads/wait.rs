@@ -12,12 +12,15 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
 use tokio::runtime::Handle;
 
+/// The future of a call.
+pub(super) type Future<T> = Pin<Box<dyn std::future::Future<Output = Result<T, Error>> + Send>>;
+
 /// Polls the future on this thread until it is ready, its time is over, or the interrupt is triggered. The future keeps the
 /// deadline too: it is polled then, and has a moment to end. After an interrupt, what it waits for is over, and it has a moment
 /// to leave.
 pub(crate) fn wait<T: Send>(
     io: &Io,
-    future: super::call::Future<T>,
+    future: Future<T>,
     wait: Wait,
     interrupt: Option<&Interrupt>,
 ) -> Result<T, Error> {
@@ -29,7 +32,7 @@ pub(crate) fn wait<T: Send>(
 }
 
 /// It leaves its result elsewhere, so that the code below is compiled once, and not for each call.
-type Waited<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+type Waited<'a> = Pin<Box<dyn std::future::Future<Output = ()> + Send + 'a>>;
 
 fn wait_for(io: &Io, future: Waited<'_>, wait: Wait, interrupt: Option<&Interrupt>) -> Result<(), Error> {
     // The caller has just asked the system.

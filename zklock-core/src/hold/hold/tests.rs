@@ -360,7 +360,7 @@ fn a_name_that_is_used_again_is_told_from_its_earlier_node_by_the_transaction() 
             let ensemble = FakeEnsemble::new();
             let session = ensemble.session();
             let holding = ensemble.holding(&session, "/a", true);
-            let (token, slot) = (Token::of(holding.czxid), Arc::new(Slot::new(SlotState::Opening(None))));
+            let (token, slot) = (Token::of(holding.czxid), Arc::new(Slot::new(SlotState::Next(None))));
             let granter = Weak::<Keeps>::new();
             let grant = Grant::new(holding, token, slot, Owner::unique(), false, granter, TurnId(1));
             let hold = Hold::new(grant);

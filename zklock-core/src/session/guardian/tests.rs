@@ -97,7 +97,7 @@ async fn another_program_is_recognised_and_does_not_stay() {
 
 #[tokio::test(start_paused = true)]
 async fn a_program_that_says_nothing_is_not_waited_for_without_end() {
-    let pool = Pool::of(Arc::new(Slot::new(crate::session::slot::SlotState::Opening(None))));
+    let pool = Pool::of(Arc::new(Slot::new(crate::session::slot::SlotState::Next(None))));
     let error = Guardian::start(scripted(":"), &pool).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().contains("it has not answered for 10s"), "{error}");

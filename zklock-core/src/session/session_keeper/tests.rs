@@ -9,35 +9,26 @@ fn keeper(state: SlotState) -> SessionKeeper {
         slot: Arc::new(Slot::new(state)),
         options: Arc::new(ClientOptions::new("none:1").unwrap()),
         closing: Arc::new(watch::Sender::new(false)),
-        running: watch::Sender::new(true),
+        running: Arc::new(watch::Sender::new(true)),
         counters: Arc::default(),
+        has_begun: Arc::default(),
+        failure: None,
     }
 }
 
 #[test]
 fn it_backs_off_while_no_session_can_be_opened() {
     virtual_clock::run(async {
-        let keeper = keeper(SlotState::Opening(None));
-        let (mut pause, mut closing) = (FIRST_PAUSE, keeper.closing.subscribe());
+        let keeper = keeper(SlotState::Next(None));
+        let mut pause = FIRST_PAUSE;
         let mut pauses = Vec::new();
         for _ in 0..6 {
             let start = clock::now();
-            keeper.pause(&mut pause, "no server".to_owned(), &mut closing).await;
+            keeper.pause(&mut pause, "no server".to_owned()).await;
             pauses.push(clock::now().since(start).as_millis());
         }
         assert_eq!(pauses, [50, 100, 200, 400, 500, 500]);
-        assert!(matches!(keeper.slot.state(), SlotState::Opening(Some(why)) if &*why == "no server"));
-    });
-}
-
-#[test]
-fn a_client_that_is_closed_waits_for_no_pause() {
-    virtual_clock::run(async {
-        let (keeper, start) = (keeper(SlotState::Opening(None)), clock::now());
-        let (mut pause, mut closing) = (LONGEST_PAUSE, keeper.closing.subscribe());
-        keeper.closing.send_replace(true);
-        keeper.pause(&mut pause, "no server".to_owned(), &mut closing).await;
-        assert_eq!(clock::now(), start);
+        assert!(matches!(keeper.slot.state(), SlotState::First(Some(why)) if &*why == "no server"));
     });
 }
 

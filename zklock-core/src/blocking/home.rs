@@ -1,0 +1,244 @@
+//! The process in which a client is first needed, and what it has there.
+
+use super::watch::Watch;
+use crate::base::error::Error;
+use crate::base::stats::Stats;
+use crate::base::wait::Wait;
+use crate::connect::options::ClientOptions;
+use crate::session::connection::ConnectionState;
+use crate::threads::call::{Begun, Call};
+use crate::threads::descriptors::{Listener, Opened};
+use crate::threads::fork_safe::ForkSafe;
+use crate::threads::io::{Io, check_descriptors, check_resources};
+use once_cell::race::OnceBox;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// A client of the core.
+pub(super) type CoreClient = ForkSafe<crate::Client>;
+
+/// The process in which a client is first needed. There, and only there, it makes a client of the core. So nothing that it has
+/// in a parent process is touched in a child, and a client that no process has needed yet can be used in any.
+#[derive(Clone)]
+pub(super) struct Home(Arc<Shared>);
+
+struct Shared {
+    options: ClientOptions,
+    listener: Option<StateListener>,
+    /// When it was first needed. No other process reads what follows.
+    opened: OnceBox<Opened>,
+    /// `None` if it was closed before anything needed it.
+    client: OnceLock<Option<Made>>,
+}
+
+struct Made {
+    client: CoreClient,
+    _watch: Option<Watch>,
+}
+
+/// A callback that receives the state of the connection.
+pub(super) type StateListener = Arc<dyn Fn(ConnectionState) + Send + Sync>;
+
+impl Home {
+    pub(super) fn new(options: ClientOptions, listener: Option<StateListener>) -> Self {
+        Self(Arc::new(Shared { options, listener, opened: OnceBox::new(), client: OnceLock::new() }))
+    }
+
+    /// Makes the same with a listener. Call it before anybody has used this.
+    pub(super) fn with_listener(self, listener: StateListener) -> Self {
+        Self::new(self.0.options.clone(), Some(listener))
+    }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether it was used by a process from which this one was forked. It is useless here then.
+    pub(super) fn is_forked(&self) -> bool {
+        self.0.opened.get().is_some_and(|opened| opened.process().is_forked())
+    }
+
+    /// Fails if it was used before a fork, or before the program closed our descriptors.
+    pub(super) fn refuse_forked(&self) -> Result<(), Error> {
+        self.0.opened.get().map_or(Ok(()), |opened| opened.check())
+    }
+
+    /// Returns the client of the core, which is made now if there is none.
+    pub(super) fn client(&self) -> Result<&CoreClient, Error> {
+        self.settle()?;
+        let made = match self.0.client.get() {
+            Some(made) => made,
+            None => {
+                let io = Io::start()?;
+                let client = CoreClient::new(self.unopened(&io)?, io);
+                let listener = self.0.listener.clone();
+                let watch = listener.map(|listener| follow(&client, move |state| listener(state)));
+                self.0.client.get_or_init(|| Some(Made { client, _watch: watch }))
+            }
+        };
+        made.as_ref().map(|made| &made.client).ok_or_else(Error::closed)
+    }
+
+    fn unopened(&self, io: &Io) -> Result<crate::Client, Error> {
+        crate::Client::unopened(self.0.options.clone(), io.runtime().clone())
+    }
+
+    /// Makes a call of the client that ends with `wait`. It connects first if necessary, and never for longer than the [connect
+    /// timeout](ClientOptions::connect_timeout).
+    pub(super) fn begin<R: Send + 'static>(
+        &self,
+        wait: Wait,
+        begin: impl FnOnce(&CoreClient) -> Begun<R> + Send + 'static,
+    ) -> Call<R> {
+        let home = self.clone();
+        let begin = move || {
+            home.refuse_forked()?;
+            let client = match home.client() {
+                Ok(client) => client,
+                Err(error) => return Ok(Begun::Over(Err(error))),
+            };
+            if client.get()?.has_opened() {
+                return Ok(begin(client));
+            }
+            if let Err(error) = check_resources() {
+                return Ok(Begun::Over(Err(error)));
+            }
+            let client = client.clone();
+            Ok(Begun::goes_on(&client.io().clone(), async move {
+                let opened = client.fixed().opened(wait).await;
+                // Kept until now, because the caller may have dropped the client meanwhile.
+                drop(home);
+                opened?;
+                match begin(&client) {
+                    Begun::Over(result) => result,
+                    Begun::GoesOn(pending) => pending.run().await,
+                }
+            }))
+        };
+        Call::new(begin).until(wait)
+    }
+
+    /// Makes the call that closes the client for good.
+    pub(super) fn close(&self) -> Call<()> {
+        let home = self.clone();
+        Call::new(move || {
+            check_descriptors();
+            home.settle()?;
+            let mut is_news = false;
+            let made = home.0.client.get_or_init(|| {
+                is_news = true;
+                None
+            });
+            if let (true, Some(listener)) = (is_news, &home.0.listener) {
+                listener(ConnectionState::Closed);
+            }
+            Ok(match made {
+                Some(made) => Begun::goes_on(made.client.io(), made.client.get()?.begin_close()),
+                None => Begun::Over(Ok(())),
+            })
+        })
+    }
+
+    /// Calls `listener` with each state of the connection, from the first connect on. From now on the client belongs to
+    /// this process.
+    pub(super) fn follow(
+        &self,
+        listener: impl FnMut(ConnectionState) + Send + 'static,
+    ) -> Result<Watch, Error> {
+        self.settle()?;
+        if let Some(None) = self.0.client.get() {
+            let listener = Listener::new(ConnectionState::Closed, listener);
+            return Ok(Watch::start(&Io::start()?, listener, |listener| async move {
+                Listener::call(&listener, ConnectionState::Closed);
+            }));
+        }
+        Ok(follow(self.client()?, listener))
+    }
+
+    /// Returns how the client is connected; `None` if it has not connected yet, or belongs to another process.
+    pub(super) fn connection_state(&self) -> Option<ConnectionState> {
+        let made = self.here()?;
+        if self.refuse_forked().is_err() {
+            return Some(ConnectionState::Closed);
+        }
+        match made {
+            Some(made) => made.client.fixed().state_since_opened(),
+            None => Some(ConnectionState::Closed),
+        }
+    }
+
+    /// Returns the client's counters, even after it was closed.
+    pub(super) fn stats(&self) -> Stats {
+        self.here().and_then(Option::as_ref).map(|made| made.client.fixed().stats()).unwrap_or_default()
+    }
+
+    /// Returns the client, if it has connected and was not closed since.
+    pub(super) fn connected(&self) -> Option<&CoreClient> {
+        let client = &self.here()?.as_ref()?.client;
+        client.look(None, |core| (core.has_opened() && !core.is_closed()).then_some(client))
+    }
+
+    /// `None` in a process that has not used it.
+    fn here(&self) -> Option<&Option<Made>> {
+        if self.0.opened.get()?.process().is_forked() { None } else { self.0.client.get() }
+    }
+
+    /// Notes that it is needed here.
+    fn settle(&self) -> Result<(), Error> {
+        self.0.opened.get_or_init(|| Box::new(Opened::now())).check()
+    }
+}
+
+fn follow(client: &CoreClient, listener: impl FnMut(ConnectionState) + Send + 'static) -> Watch {
+    let mut connection = client.fixed().connection();
+    let listener = Listener::new(ConnectionState::Closed, listener);
+    Watch::start(client.io(), listener, |listener| async move {
+        while let Some(state) = connection.next().await {
+            Listener::call(&listener, state);
+        }
+    })
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.0) == 1 {
+            check_descriptors();
+        }
+        if self.refuse_forked().is_err() {
+            // The parent owns it, and another of its threads may have been changing it. Or it would wake the I/O thread.
+            std::mem::forget(self.0.clone());
+        }
+    }
+}
+
+impl fmt::Debug for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Home")
+            .field("hosts", &self.0.options.hosts.connect_string())
+            .field("connected", &self.connected())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::error::ErrorKind;
+    use crate::threads::io::call_later;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn a_callback_may_begin_to_connect_and_must_not_wait_for_it() {
+        let connect = || {
+            let home = Home::new(ClientOptions::new("127.0.0.1:1").unwrap(), None);
+            home.begin(Wait::Forever, |_| Begun::Over(Ok(())))
+        };
+        let (sender, receiver) = channel();
+        call_later(move || sender.send((connect().wait(None), connect().detach(|| ()).map(drop))).unwrap())
+            .unwrap();
+        let (waited, began) = receiver.recv_timeout(Duration::from_secs(10)).unwrap();
+        assert_eq!(waited.unwrap_err().kind(), ErrorKind::Deadlock);
+        began.unwrap();
+    }
+}
