@@ -215,7 +215,9 @@ impl fmt::Display for Role {
 }
 
 impl Role {
-    /// Whether two contenders with these roles cannot hold at the same time.
+    /// Whether two contenders with these roles cannot hold at the same time. It is hidden, because only the machine and its
+    /// tests ask.
+    #[doc(hidden)]
     pub const fn excludes(self, other: Self) -> bool {
         !matches!((self, other), (Self::Read, Self::Read))
     }

@@ -191,7 +191,8 @@ impl Barrier {
         self.wait_within(timeout.into()).await
     }
 
-    /// Like [`wait`](Self::wait) or [`wait_timeout`](Self::wait_timeout).
+    /// Like [`wait`](Self::wait) or [`wait_timeout`](Self::wait_timeout). It is hidden, because only the layers for threads and for
+    /// other languages have a [`Wait`] in place of a timeout.
     #[doc(hidden)]
     pub async fn wait_within(&self, wait: Wait) -> Result<(), Error> {
         let path = &self.path;

@@ -226,8 +226,7 @@ impl Client {
     }
 
     /// Closes the session, and returns a future that waits until it is closed.
-    #[doc(hidden)]
-    pub fn begin_close(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+    pub(crate) fn begin_close(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         self.handle.pool.close();
         let shared = self.handle.shared().clone();
         async move {

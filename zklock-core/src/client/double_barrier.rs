@@ -124,8 +124,7 @@ impl DoubleBarrier {
     }
 
     /// Like [`enter`](Self::enter) or [`enter_timeout`](Self::enter_timeout).
-    #[doc(hidden)]
-    pub async fn enter_within(&self, wait: Wait) -> Result<Member, Error> {
+    pub(crate) async fn enter_within(&self, wait: Wait) -> Result<Member, Error> {
         let path = &self.path;
         let mut entering = self.begin_to_enter(wait.patience())?;
         let failed = match answered(&self.client.pool, wait, &mut entering).await {

@@ -166,7 +166,7 @@ impl Lock {
     }
 
     /// Like [`acquire`](Self::acquire), [`acquire_timeout`](Self::acquire_timeout) or [`try_acquire`](Self::try_acquire), for
-    /// the given owner.
+    /// the given owner. It is hidden, because only the command `zklock` has a [`Wait`] in place of a timeout.
     #[doc(hidden)]
     pub async fn acquire_as(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
         let (patience, wait) = match wait {

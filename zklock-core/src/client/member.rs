@@ -134,7 +134,8 @@ impl Member {
         self.begin_to_leave(timeout.into())?.await
     }
 
-    /// Leaves, and returns a future that waits for the others.
+    /// Leaves, and returns a future that waits for the others. It is hidden, because only the layers for other languages leave
+    /// in one call and wait in another.
     #[doc(hidden)]
     pub fn begin_to_leave(
         &self,

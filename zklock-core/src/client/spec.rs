@@ -208,8 +208,7 @@ impl LockSpec {
     }
 
     /// Returns the error for a set of locks that do not all belong to the client that makes it.
-    #[doc(hidden)]
-    pub fn of_another_client(specs: &[Self]) -> Error {
+    pub(crate) fn of_another_client(specs: &[Self]) -> Error {
         let path = all::joined(&specs.iter().map(Self::path).collect::<Vec<_>>());
         all::invalid(&path, "all of them must come from the client that makes the set")
     }
@@ -242,8 +241,7 @@ impl LockSpec {
     }
 
     /// Returns the error for a choice of locks that do not all belong to the client that makes it.
-    #[doc(hidden)]
-    pub fn choice_of_another_client(specs: &[Self]) -> Error {
+    pub(crate) fn choice_of_another_client(specs: &[Self]) -> Error {
         let paths: Vec<_> = specs.iter().map(Self::path).collect();
         any::invalid(&paths.join(", "), "all of them must come from the client that makes the choice")
     }
@@ -375,7 +373,8 @@ impl LockSpec {
         self.reentrant
     }
 
-    /// Returns whether holds of this client may follow one another on one node.
+    /// Returns whether holds of this client may follow one another on one node. It is hidden, because only the Python layer
+    /// and the simulation ask.
     #[doc(hidden)]
     pub fn is_passed_on(&self) -> bool {
         self.passing.is_on()
@@ -409,7 +408,8 @@ impl LockSpec {
     }
 
     /// Returns a text that is equal for locks whose holds are interchangeable, so that one may be released in place of
-    /// another. Options make no difference, but the number of permits does.
+    /// another. Options make no difference, but the number of permits does. It is hidden, because only the Python layer keeps
+    /// holds by it, and the text may change.
     #[doc(hidden)]
     pub fn key(&self) -> String {
         let path = &self.path;
@@ -448,7 +448,7 @@ impl LockSpec {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidInput`] for a set or a choice of locks, and for a semaphore.
-    pub fn check_observable(&self) -> Result<(), Error> {
+    pub(crate) fn check_observable(&self) -> Result<(), Error> {
         match self.kind {
             Kind::Semaphore { .. } | Kind::All(_) | Kind::Any(_) => {
                 let message = format!(
@@ -563,11 +563,13 @@ impl LockSpec {
     }
 }
 
-/// Checks a value for [`LockSpec::local_turns`].
+/// Checks a value for [`LockSpec::local_turns`]. It is hidden, because only the C layer checks each option by itself: in Rust,
+/// [`LockSpec::check`] checks them all.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::InvalidInput`] if it is 0.
+#[doc(hidden)]
 pub fn check_local_turns(turns: u32) -> Result<(), Error> {
     if turns == 0 {
         let message = "local_turns is 0: the holder itself has one, so the least is 1";

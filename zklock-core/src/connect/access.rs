@@ -60,8 +60,7 @@ impl AccessList {
 
 impl Access {
     /// The values that have a name.
-    #[doc(hidden)]
-    pub const NAMED: [Self; 3] = [Self::Open, Self::CreatorAll, Self::ReadOpen];
+    const NAMED: [Self; 3] = [Self::Open, Self::CreatorAll, Self::ReadOpen];
 
     /// Makes a list of exactly these entries. Nothing is added: a client that they do not name is locked out of what it
     /// creates.
@@ -94,7 +93,8 @@ impl Access {
         Ok(list)
     }
 
-    /// Makes a list of exactly these entries, each parsed as an [`AccessEntry`].
+    /// Makes a list of exactly these entries, each parsed as an [`AccessEntry`]. It is hidden, because only the Python layer has
+    /// lists of texts: in Rust, a text is parsed as a whole list.
     #[doc(hidden)]
     pub fn of_texts(texts: impl IntoIterator<Item: AsRef<str>>) -> Result<Self, Error> {
         let entries = texts.into_iter().enumerate().map(|(at, text)| {

@@ -364,8 +364,7 @@ impl ClientOptions {
 
     /// Returns everything that another process needs to reach the servers, passwords included. Give it to processes of the
     /// same user only.
-    #[doc(hidden)]
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut parts = Parts::default();
         parts.text(HOSTS, self.hosts.connect_string().as_bytes());
         match self.server_level {
@@ -383,7 +382,8 @@ impl ClientOptions {
         parts.into_bytes()
     }
 
-    /// Reads the options that [`to_bytes`](Self::to_bytes) returned. Files are read, and what is in them is checked.
+    /// Reads the options that [`to_bytes`](Self::to_bytes) returned. Files are read, and what is in them is checked. It is
+    /// hidden, because only the guardian of the same version can read them.
     ///
     /// # Errors
     ///

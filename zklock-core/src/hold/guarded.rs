@@ -114,7 +114,8 @@ impl<'a> Guarded<'a> {
         self.checked()?.commit(grant, loss).await
     }
 
-    /// Returns the checked writes without the hold, for [`commit_checked`](crate::Hold::commit_checked).
+    /// Returns the checked writes without the hold, for [`commit_checked`](crate::Hold::commit_checked). It is hidden, because
+    /// only the C layer needs it, where a call goes on when the function that began it has returned.
     #[doc(hidden)]
     pub fn checked(self) -> Result<CheckedWrites, Error> {
         let bytes = self.bytes;

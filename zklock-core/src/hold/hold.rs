@@ -259,7 +259,7 @@ impl Hold {
     }
 
     /// Does writes that were [checked](Guarded::checked) before. It is for calls that outlive the `Guarded` they
-    /// were made from.
+    /// were made from. It is hidden, because only the C layer has such calls.
     #[doc(hidden)]
     pub async fn commit_checked(&self, writes: CheckedWrites) -> Result<Committed, Error> {
         writes.commit(&self.grant, self.loss()).await
@@ -371,7 +371,8 @@ impl Hold {
     }
 
     /// Releases the lock, and returns a future that waits for the release; `None` if there is nothing to wait for,
-    /// because the owner has other holds.
+    /// because the owner has other holds. It is hidden, because only the layers for threads and for other languages release in
+    /// one call and wait in another.
     #[doc(hidden)]
     pub fn begin_release(
         &self,

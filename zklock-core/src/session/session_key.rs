@@ -144,6 +144,8 @@ impl SessionKey {
     ///
     /// **The process that had the session must be dead.**
     ///
+    /// It is hidden, because only the command's own guardian needs it, for `zklock run --at-least`.
+    ///
     /// # Errors
     ///
     /// Fails like [`end_session`](Self::end_session) does, after `keep` and `within` at most.
