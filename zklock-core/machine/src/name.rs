@@ -167,6 +167,13 @@ impl fmt::Debug for Uuid {
 
 crate::listed! {
     /// A naming scheme that libraries share.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_machine::name::Dialect;
+    /// assert_eq!(Dialect::default().to_string(), "curator");
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     #[non_exhaustive]
     pub enum Dialect {
@@ -192,6 +199,13 @@ impl fmt::Display for Dialect {
 
 crate::listed! {
     /// How a contender wants to hold the lock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_machine::name::Role;
+    /// assert_eq!(Role::Exclusive.to_string(), "exclusive");
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     #[non_exhaustive]
     pub enum Role {
