@@ -50,6 +50,18 @@ impl Barrier {
     }
 
     /// Returns the path of the barrier.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(barriers: &[zklock_core::Barrier]) -> Result<(), zklock_core::Error> {
+    /// for barrier in barriers {
+    ///     println!("waiting at {}", barrier.path());
+    ///     barrier.wait().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn path(&self) -> &str {
         &self.path
     }
