@@ -101,14 +101,14 @@ def read(module: Module, file: str, text: str, children: typing.Set[str]) -> Sou
 
 def picture(root: str) -> typing.Tuple[typing.Dict[Module, Row], typing.Set[Module], typing.List[str]]:
     """The rows of the modules, the folders, and what is wrong with the picture."""
-    block = re.search(r"^//! ```text\n(.*?)^//! ```", root, re.M | re.DOTALL)
+    block = re.search(r"^// ```text\n(.*?)^// ```", root, re.M | re.DOTALL)
     rows: typing.Dict[Module, Row] = {}
     folders: typing.Set[Module] = {()}
-    wrong = [] if block else ["no picture: its documentation has no block ```text"]
+    wrong = [] if block else ["no picture: no comment (//) has a block ```text"]
     folder = "."
     for number, line in enumerate(block[1].splitlines() if block else (), 1):
-        columns = re.split(r" {2,}", line[3:].strip())
-        if not line[3:].startswith("  "):
+        columns = re.split(r" {2,}", line[2:].strip())
+        if not line[2:].startswith("  "):
             folder = columns.pop(0)
         below = () if folder == "." else tuple(folder.split("/"))
         folders.update(below[:depth] for depth in range(len(below) + 1))
@@ -217,12 +217,12 @@ def check(folder: str) -> typing.List[str]:
 
 # A crate without a mistake. What is written in comments, texts and tests is no import.
 HONEST = {
-    "lib.rs": """//! ```text
-//! .       face             what others see
-//! client  client           what users call
-//!         spec kinds
-//! low     pool slot        what all stand on
-//! ```
+    "lib.rs": """// ```text
+// .       face             what others see
+// client  client           what users call
+//         spec kinds
+// low     pool slot        what all stand on
+// ```
 pub use self::{client::Client, face::Face as View};""",
     "face.rs": "use crate::{Client, client::{kinds::{self, Kind}, spec::Spec}};",
     "client/mod.rs": "mod client; pub use self::client::Client;",
@@ -260,8 +260,8 @@ PLANTED = (
     ),
     ("client/mod.rs", "pub fn f() {}", "client/mod.rs: the picture has its folder, so it may hold declarations and re-exports alone"),
     ("low/more.rs", "", "low/more.rs: the picture in crate/src/lib.rs does not have this module"),
-    ("lib.rs", "//! ```text\n//! .  face ghost\n//! ```\n", "line 1 of the picture has ghost, which is no module"),
-    ("lib.rs", "//! ```text\n//! .  face face\n//! ```\n", "line 1 of the picture has face once more"),
+    ("lib.rs", "// ```text\n// .  face ghost\n// ```\n", "line 1 of the picture has ghost, which is no module"),
+    ("lib.rs", "// ```text\n// .  face face\n// ```\n", "line 1 of the picture has face once more"),
     ("face.rs", "use crate::low;", "use crate::low ends at crate/src/low/mod.rs, which has no line in the picture"),
 )
 

@@ -1,21 +1,23 @@
 //! `zklock`, the command: runs programs under distributed locks on ZooKeeper, and shows who holds and waits.
-//!
-//! ```text
-//! .          main arguments                         the command line
-//!            configuration                          a file with options of the connection
-//! commands   run                                    a command that runs while a lock is held
-//!            ls tree intervene                      who holds and who waits; takes locks from others
-//!            contenders                             the contenders of a lock, as those three show them
-//!            doctor bench quickstart testing paper  the other commands
-//! processes  warden                                 ends the command in time: another process, of this program
-//!            launch                                 becomes the command: likewise
-//!            guardian                               ends the session of a process that is dead: for the warden, and a process of its own
-//!            orders                                 what these processes say to each other
-//!            terminal signals descendants clock
-//! .          connect output                         how any command connects, and what it prints
-//!            failure duration
-//!            exit                                   the exit codes
-//! ```
+
+// The layers: a module imports from lower lines, or from its own, and never in a circle. `tests/layers.py` checks that.
+//
+// ```text
+// .          main arguments                         the command line
+//            configuration                          a file with options of the connection
+// commands   run                                    a command that runs while a lock is held
+//            ls tree intervene                      who holds and who waits; takes locks from others
+//            contenders                             the contenders of a lock, as those three show them
+//            doctor bench quickstart testing paper  the other commands
+// processes  warden                                 ends the command in time: another process, of this program
+//            launch                                 becomes the command: likewise
+//            guardian                               ends the session of a process that is dead: for the warden, and a process of its own
+//            orders                                 what these processes say to each other
+//            terminal signals descendants clock
+// .          connect output                         how any command connects, and what it prints
+//            failure duration
+//            exit                                   the exit codes
+// ```
 
 #![forbid(unsafe_code)]
 

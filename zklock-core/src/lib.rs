@@ -59,61 +59,59 @@
 //! locks, several permits at once, the read side taken while holding the write side, double barriers, and guarded writes that
 //! create a node are [refused](ErrorKind::Refused) before anything is sent. The client asks the servers for their version,
 //! unless [`ClientOptions::server_version`] gives it.
-//!
-//! # Layers
-//!
-//! Data flows one way: a module imports from lower lines, or from its own, and never in a circle.
-//!
-//! ```text
-//! .          face                                       what the C and Python layers need
-//! blocking   client                                     the public API for threads
-//!            lock observer barrier double_barrier member
-//!            hold loss wanted lazy
-//!            home
-//!            watch
-//! threads    fork_safe log                              the I/O thread, and how other threads wait for it
-//!            call
-//!            started wait
-//!            io interrupt
-//!            descriptors thread fork park
-//! operator   observe                                    who holds and waits; the counters as text
-//!            contenders prometheus
-//! client     client                                     the public API: a client makes locks and barriers
-//!            lock barrier double_barrier member membership
-//!            spec                                       how a lock is described
-//!            all any semaphore                          rules about the claims of some kinds
-//! attempt    local_queue                                one process's queue in front of a lock, and its attempts
-//!            driver strangers set members entry         runs any machine; foreign contenders; sets; members of barriers
-//!            refused shared                             why it was refused; what the handles of a client share
-//! hold       hold                                       what a holder has
-//!            guarded wanted
-//!            grant
-//!            loss released token
-//! session    guardian connection                        ends the session of a dead process; how a client is connected
-//!            ask                                        questions to the servers, repeated until they answer
-//!            pool                                       sessions that follow one another
-//!            session_keeper attachment heartbeat diagnose
-//!            slot
-//!            session                                    one session: its lease, its holds
-//!            session_key lateness refusals seeing
-//!            attempt_marks nodes
-//! zookeeper  handshake probe                            why a server opens no session
-//!            connecting                                 the client library, one connection at a time
-//!            zookeeper password login spawning
-//!            operations servers connection encryption
-//!            checks doubts serving silence
-//!            answers paths rights
-//!            node_data                                  the data of our nodes
-//!            ensemble                                   the narrow trait in front of the client library
-//! connect    options                                    how and where to connect, checked
-//!            tls credentials access
-//!            kerberos path level
-//! base       leaving files                              what all others may use
-//!            debt
-//!            stats
-//!            histogram attempts
-//!            clock error failure owner parts platform sockets sync wait
-//! ```
+
+// The layers: a module imports from lower lines, or from its own, and never in a circle. `tests/layers.py` checks that.
+//
+// ```text
+// .          face                                       what the C and Python layers need
+// blocking   client                                     the public API for threads
+//            lock observer barrier double_barrier member
+//            hold loss wanted lazy
+//            home
+//            watch
+// threads    fork_safe log                              the I/O thread, and how other threads wait for it
+//            call
+//            started wait
+//            io interrupt
+//            descriptors thread fork park
+// operator   observe                                    who holds and waits; the counters as text
+//            contenders prometheus
+// client     client                                     the public API: a client makes locks and barriers
+//            lock barrier double_barrier member membership
+//            spec                                       how a lock is described
+//            all any semaphore                          rules about the claims of some kinds
+// attempt    local_queue                                one process's queue in front of a lock, and its attempts
+//            driver strangers set members entry         runs any machine; foreign contenders; sets; members of barriers
+//            refused shared                             why it was refused; what the handles of a client share
+// hold       hold                                       what a holder has
+//            guarded wanted
+//            grant
+//            loss released token
+// session    guardian connection                        ends the session of a dead process; how a client is connected
+//            ask                                        questions to the servers, repeated until they answer
+//            pool                                       sessions that follow one another
+//            session_keeper attachment heartbeat diagnose
+//            slot
+//            session                                    one session: its lease, its holds
+//            session_key lateness refusals seeing
+//            attempt_marks nodes
+// zookeeper  handshake probe                            why a server opens no session
+//            connecting                                 the client library, one connection at a time
+//            zookeeper password login spawning
+//            operations servers connection encryption
+//            checks doubts serving silence
+//            answers paths rights
+//            node_data                                  the data of our nodes
+//            ensemble                                   the narrow trait in front of the client library
+// connect    options                                    how and where to connect, checked
+//            tls credentials access
+//            kerberos path level
+// base       leaving files                              what all others may use
+//            debt
+//            stats
+//            histogram attempts
+//            clock error failure owner parts platform sockets sync wait
+// ```
 
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods)]

@@ -1,25 +1,27 @@
 //! `libzklock`: the C face of [`zklock_core`].
 //!
 //! Its documentation is `include/zklock.h`, which is generated from the comments here.
-//!
-//! ```text
-//! .  layout                        what C and the library must see alike
-//!    kinds barrier double_barrier  one C noun a file: what is exported
-//!    event
-//!    ticket contenders observer stats
-//!    client lock credentials tls
-//!    options lock_options guarded hold_wanted
-//!    hold
-//!    async_call log last_error version
-//!    loss events                   telling the host, and values as C has them
-//!    callback connection readiness convert
-//!    call                          around every call: no panic passes
-//!    handle                        handles, which are numbers in a table
-//!    raw                           all that is unsafe
-//!    failure                       why a call failed
-//!    status                        the statuses, and which error has which
-//!    c_enum                        what every enum of C is made with
-//! ```
+
+// The layers: a module imports from lower lines, or from its own, and never in a circle. `tests/layers.py` checks that.
+//
+// ```text
+// .  layout                        what C and the library must see alike
+//    kinds barrier double_barrier  one C noun a file: what is exported
+//    event
+//    ticket contenders observer stats
+//    client lock credentials tls
+//    options lock_options guarded hold_wanted
+//    hold
+//    async_call log last_error version
+//    loss events                   telling the host, and values as C has them
+//    callback connection readiness convert
+//    call                          around every call: no panic passes
+//    handle                        handles, which are numbers in a table
+//    raw                           all that is unsafe
+//    failure                       why a call failed
+//    status                        the statuses, and which error has which
+//    c_enum                        what every enum of C is made with
+// ```
 
 #![allow(
     unsafe_code,

@@ -1,36 +1,38 @@
 //! The native module of the Python package `zklock`.
 //!
-//! ```text
-//! .         client                     what Python sees, with its threads
-//!           lock hold observer barrier double_barrier
-//! aio       client                     the same for asyncio
-//!           lock barrier double_barrier
-//!           hold observer
-//! shared    kinds base_lock            what is the same in both
-//!           observer barrier double_barrier lock
-//!           base_hold client
-//!           guarded loss wanted
-//!           kept block patience        what is held, by whom, by which `with` block; how long to wait
-//!           hold
-//! settings  options credentials hosts  how to connect, and as whom
-//!           tls guardian
-//! calls     greenlet                   calls as coroutines; tasks and greenlets as owners, and how those wait
-//!           coroutine
-//!           bell task
-//!           connection hold_callbacks  functions of the user's that are called
-//!           anchor callback
-//! .         testing                    the embedded server
-//! guest     log dispatch               being a guest of the interpreter
-//!           wait number
-//!           error
-//!           value exit
-//!           entrance mirror patched
-//!           sync
-//! ```
-//!
 //! It is native down to the last step, because a context manager written in Python can leak: a signal may raise between
 //! any two of its byte codes. In native code, no signal handler runs between the grant and the first line of a `with`
 //! block, or between its last line and the release.
+
+// The layers: a module imports from lower lines, or from its own, and never in a circle. `tests/layers.py` checks that.
+//
+// ```text
+// .         client                     what Python sees, with its threads
+//           lock hold observer barrier double_barrier
+// aio       client                     the same for asyncio
+//           lock barrier double_barrier
+//           hold observer
+// shared    kinds base_lock            what is the same in both
+//           observer barrier double_barrier lock
+//           base_hold client
+//           guarded loss wanted
+//           kept block patience        what is held, by whom, by which `with` block; how long to wait
+//           hold
+// settings  options credentials hosts  how to connect, and as whom
+//           tls guardian
+// calls     greenlet                   calls as coroutines; tasks and greenlets as owners, and how those wait
+//           coroutine
+//           bell task
+//           connection hold_callbacks  functions of the user's that are called
+//           anchor callback
+// .         testing                    the embedded server
+// guest     log dispatch               being a guest of the interpreter
+//           wait number
+//           error
+//           value exit
+//           entrance mirror patched
+//           sync
+// ```
 
 mod aio;
 mod barrier;

@@ -7,24 +7,6 @@
 //! Any ZooKeeper client can use it. Generated conversations compare it with ZooKeeper 3.8, reply by reply. The README lists
 //! what it does not support.
 //!
-//! ```text
-//! .      console fuzzing replicas     for the program, for fuzzing, and for simulations
-//!        server                       the API
-//!        net                          sockets and threads
-//!        hub                          one lock; where faults strike
-//!        fault clock                  which message, and what happens to it; a clock that can be put forward
-//! state  report                       the answers to four-letter words
-//!        world                        sessions and connections; time is a parameter, what to send is the answer
-//!        transaction                  may it be done?
-//!        tree watches                 the nodes, with undo; who hears of a change
-//!        graveyard                    what was deleted lately
-//!        node connection settings     one node, one connection, and how the server is set up
-//! wire   request frame                what is read from the wire
-//!        access stat path words kind  what stands in a message
-//!        profile                      the servers that can be imitated
-//!        jute code                    how a message is encoded, and its numbers
-//! ```
-//!
 //! # Examples
 //!
 //! End a client's session while it works, at exactly its next heartbeat:
@@ -38,6 +20,27 @@
 //! # assert_eq!(injected.strikes(), 0);
 //! # Ok::<(), zklock_testkit::StartError>(())
 //! ```
+
+// The layers: a module imports from lower lines, or from its own, and never in a circle. `tests/layers.py` checks that.
+//
+// ```text
+// .      console fuzzing replicas     for the program, for fuzzing, and for simulations
+//        server                       the API
+//        net                          sockets and threads
+//        hub                          one lock; where faults strike
+//        fault clock                  which message, and what happens to it; a clock that can be put forward
+// state  report                       the answers to four-letter words
+//        world                        sessions and connections; time is a parameter, what to send is the answer
+//        transaction                  may it be done?
+//        tree watches                 the nodes, with undo; who hears of a change
+//        graveyard                    what was deleted lately
+//        node connection settings     one node, one connection, and how the server is set up
+// wire   request frame                what is read from the wire
+//        access stat path words kind  what stands in a message
+//        profile                      the servers that can be imitated
+//        jute code                    how a message is encoded, and its numbers
+// ```
+
 #![forbid(unsafe_code)]
 
 #[cfg(doctest)]

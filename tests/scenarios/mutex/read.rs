@@ -114,7 +114,8 @@ async fn threads_read_and_are_told_what_they_have_written() {
         assert_eq!(written.unwrap().versions(), [Some(0), Some(1)]);
         assert_eq!(of(hold.read(state).unwrap()), is(b"b", 1));
         let (ready, result) = std::sync::mpsc::channel();
-        let read = |hold: std::sync::Arc<zklock_core::Hold>| async move { hold.read("/read/threads-state").await };
+        let read =
+            |hold: std::sync::Arc<zklock_core::Hold>| async move { hold.read("/read/threads-state").await };
         let call = hold.core().call(read).detach(move || ready.send(()).unwrap()).unwrap();
         result.recv_timeout(SOON).unwrap();
         assert_eq!(of(call.fetch().unwrap().unwrap()), is(b"b", 1));

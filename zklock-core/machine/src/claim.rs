@@ -52,6 +52,13 @@ pub struct Permits {
 
 crate::listed! {
     /// How to treat a contender that cannot see ours. Both could believe that they hold the lock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_machine::claim::Foreign;
+    /// assert_eq!(Foreign::default(), Foreign::Refuse);
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     #[non_exhaustive]
     pub enum Foreign {
@@ -67,6 +74,13 @@ crate::listed! {
 
 crate::listed! {
     /// The nodes that a waiter watches.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_machine::claim::Watching;
+    /// assert_eq!(Watching::default(), Watching::Nearest);
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     #[non_exhaustive]
     pub enum Watching {

@@ -6,31 +6,33 @@
 //! A lock written directly against a client library can only be tested by luck: the interesting orders (a reply
 //! lost, a session expired between two lines) are those that a real server hardly ever produces.
 //!
-//! ```text
-//! .  callers    the callers of one process that want the same lock
-//!    contender  one attempt to hold a lock that has a queue, from the creation of its node to its deletion
-//!    single     one attempt to hold a lock that is one node
-//!    member     one member of a double barrier
-//!    drive      the interface of every machine, so that one loop can run them all
-//!    queue      who holds, and which node to watch: a pure function of the children
-//!    claim      what an attempt wants: the places in which it queues, and how
-//!    barrier    who may go on at a double barrier, and who waits for whom
-//!    readiness  whether a grant may be delivered
-//!    retry      what to do about unknown outcomes
-//!    keeper     the holds of a session: when each must be proven, and when it is lost
-//!    status     the states of a hold, and why it is lost
-//!    turns      who may next take a node that is passed on within a process, and when it is given up
-//!    memory     remembers that a lock was busy, for callers that try again
-//!    lease      how long acknowledged writes prove that a session is alive
-//!    marks      how to recognise a node that no attempt knows of
-//!    lasting    which children are no contenders although their names end with a number
-//!    name       the names of the children of a lock's node, and their order
-//!    protocol   the language between a machine and its driver
-//!    lib        moments in time
-//! ```
-//!
 //! It is a crate of its own, so that the compiler keeps everything else out, and so that it can be checked from
 //! outside in the form in which it ships. It serves only `zklock-core`, and promises no stable API.
+
+// The layers: a module imports from lower lines, or from its own, and never in a circle. `tests/layers.py` checks that.
+//
+// ```text
+// .  callers    the callers of one process that want the same lock
+//    contender  one attempt to hold a lock that has a queue, from the creation of its node to its deletion
+//    single     one attempt to hold a lock that is one node
+//    member     one member of a double barrier
+//    drive      the interface of every machine, so that one loop can run them all
+//    queue      who holds, and which node to watch: a pure function of the children
+//    claim      what an attempt wants: the places in which it queues, and how
+//    barrier    who may go on at a double barrier, and who waits for whom
+//    readiness  whether a grant may be delivered
+//    retry      what to do about unknown outcomes
+//    keeper     the holds of a session: when each must be proven, and when it is lost
+//    status     the states of a hold, and why it is lost
+//    turns      who may next take a node that is passed on within a process, and when it is given up
+//    memory     remembers that a lock was busy, for callers that try again
+//    lease      how long acknowledged writes prove that a session is alive
+//    marks      how to recognise a node that no attempt knows of
+//    lasting    which children are no contenders although their names end with a number
+//    name       the names of the children of a lock's node, and their order
+//    protocol   the language between a machine and its driver
+//    lib        moments in time
+// ```
 
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::disallowed_macros)]

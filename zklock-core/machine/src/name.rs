@@ -167,6 +167,13 @@ impl fmt::Debug for Uuid {
 
 crate::listed! {
     /// A naming scheme that libraries share.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_machine::name::Dialect;
+    /// assert_eq!(Dialect::default().to_string(), "curator");
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     #[non_exhaustive]
     pub enum Dialect {
@@ -192,6 +199,13 @@ impl fmt::Display for Dialect {
 
 crate::listed! {
     /// How a contender wants to hold the lock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_machine::name::Role;
+    /// assert_eq!(Role::Exclusive.to_string(), "exclusive");
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     #[non_exhaustive]
     pub enum Role {
@@ -215,7 +229,9 @@ impl fmt::Display for Role {
 }
 
 impl Role {
-    /// Whether two contenders with these roles cannot hold at the same time.
+    /// Whether two contenders with these roles cannot hold at the same time. It is hidden, because only the machine and its
+    /// tests ask.
+    #[doc(hidden)]
     pub const fn excludes(self, other: Self) -> bool {
         !matches!((self, other), (Self::Read, Self::Read))
     }

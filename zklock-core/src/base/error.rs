@@ -74,6 +74,17 @@ pub struct Error {
 }
 
 /// The guarded write that was refused. See [`Error::conflict`].
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(hold: &zklock_core::Hold) {
+/// let writes = hold.guarded().set_data("/report/sum", b"7", Some(3)).set_data("/report/count", b"2", Some(3));
+/// if let Some(conflict) = writes.commit().await.err().as_ref().and_then(|error| error.conflict()) {
+///     println!("write {} was refused: read {} again", conflict.index, conflict.path);
+/// }
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Conflict {
@@ -85,6 +96,23 @@ pub struct Conflict {
 
 impl Error {
     /// Returns the kind of the error, which tells what the caller can do about it.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::ErrorKind;
+    ///
+    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// match lock.acquire_timeout(Duration::from_secs(5)).await.map_err(|error| error.kind()) {
+    ///     Ok(hold) => hold.release().await?,
+    ///     Err(ErrorKind::Timeout) => println!("others have the lock"),
+    ///     Err(ErrorKind::Unreachable) => println!("nobody knows who has the lock"),
+    ///     Err(kind) => println!("correct the program, or the setup: {kind:?}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

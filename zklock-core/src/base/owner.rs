@@ -29,6 +29,16 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Owner {
     /// Returns the calling tokio task as an owner, or the calling thread if there is no task.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::Owner;
+    ///
+    /// let here = Owner::current();
+    /// let elsewhere = std::thread::spawn(Owner::current).join().unwrap();
+    /// assert_ne!(here, elsewhere);
+    /// ```
     pub fn current() -> Self {
         thread_local! {
             /// The number of this thread, which no later thread gets. It has no destructor, so it exists to the very
@@ -47,12 +57,32 @@ impl Owner {
     }
 
     /// Makes a new owner, distinct from every other: for the task of another event loop, for example.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::Owner;
+    ///
+    /// // Two coroutines that share a thread, but no locks.
+    /// let (one, other) = (Owner::unique(), Owner::unique());
+    /// assert!(one != other && one != Owner::current());
+    /// ```
     pub fn unique() -> Self {
         Self(Kind::Named(next()))
     }
 
     /// Makes an owner that acquires once and holds nothing else, so that anybody may release its hold. It is for calls
     /// made on an event loop, whose thread is shared by many others.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::Owner;
+    ///
+    /// // Two waits that one event loop begins.
+    /// let (first, second) = (Owner::ticket(), Owner::ticket());
+    /// assert!(first != second && first != Owner::current());
+    /// ```
     pub fn ticket() -> Self {
         Self(Kind::Ticket(next()))
     }

@@ -39,6 +39,18 @@ pub enum Wait {
 }
 
 /// When a wait ends. It is computed once, from the timeout that the caller gave.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use zklock_core::Wait;
+///
+/// // Two calls that together take no longer than this.
+/// let wait = Wait::from(Duration::from_secs(5));
+/// let (first, second) = (wait, wait);
+/// assert!(matches!((first, second), (Wait::Until(first), Wait::Until(second)) if first == second));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Deadline {
     at: Instant,
@@ -48,6 +60,17 @@ pub struct Deadline {
 
 impl Wait {
     /// Waits for this long, counted from now, or for ever without a timeout. Zero ends at once, without a try.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use zklock_core::Wait;
+    ///
+    /// assert_eq!(Wait::at_most(None), Wait::Forever);
+    /// // `Wait::from` would make a single try of zero.
+    /// assert!(matches!(Wait::at_most(Some(Duration::ZERO)), Wait::Until(_)));
+    /// ```
     pub fn at_most(timeout: Option<Duration>) -> Self {
         let deadline = |timeout| Some(Deadline { at: Instant::now().checked_add(timeout)?, timeout });
         // A timeout that goes beyond the clock's range is not a deadline.

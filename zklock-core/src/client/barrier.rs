@@ -50,6 +50,18 @@ impl Barrier {
     }
 
     /// Returns the path of the barrier.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(barriers: &[zklock_core::Barrier]) -> Result<(), zklock_core::Error> {
+    /// for barrier in barriers {
+    ///     println!("waiting at {}", barrier.path());
+    ///     barrier.wait().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -191,7 +203,8 @@ impl Barrier {
         self.wait_within(timeout.into()).await
     }
 
-    /// Like [`wait`](Self::wait) or [`wait_timeout`](Self::wait_timeout).
+    /// Like [`wait`](Self::wait) or [`wait_timeout`](Self::wait_timeout). It is hidden, because only the layers for threads and for
+    /// other languages have a [`Wait`] in place of a timeout.
     #[doc(hidden)]
     pub async fn wait_within(&self, wait: Wait) -> Result<(), Error> {
         let path = &self.path;

@@ -69,6 +69,23 @@ impl Client {
     /// # Cancel safety
     ///
     /// Dropping the future gives up. A session that is already open is closed in the background.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::{Client, ClientOptions, ErrorKind};
+    ///
+    /// # async fn example() -> Result<(), zklock_core::Error> {
+    /// let options = ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")?.connect_timeout(Duration::from_secs(3));
+    /// match Client::connect(options).await {
+    ///     Ok(client) => println!("session {:#x}", client.session_id().unwrap_or_default()),
+    ///     Err(error) if error.kind() == ErrorKind::Unreachable => println!("later, perhaps: {error}"),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn connect(options: ClientOptions) -> Result<Self, Error> {
         let Ok(runtime) = runtime::Handle::try_current() else {
             let message =
@@ -107,6 +124,17 @@ impl Client {
     }
 
     /// Returns the counters of this client: what it has done, and what it still has to clean up.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: &zklock_core::Client) {
+    /// let before = client.stats();
+    /// // ... an hour of work ...
+    /// let now = client.stats();
+    /// println!("{} grants and {} losses", now.grants - before.grants, now.losses - before.losses);
+    /// # }
+    /// ```
     pub fn stats(&self) -> Stats {
         self.handle.counters.read()
     }
@@ -114,6 +142,17 @@ impl Client {
     /// Returns the session timeout that the servers granted; `None` while there is no session.
     ///
     /// It shrinks when the session moves to a server that grants less. It never grows again.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: &zklock_core::Client) {
+    /// match client.session_timeout() {
+    ///     Some(timeout) => println!("if this process dies, its locks are free about {timeout:?} later"),
+    ///     None => println!("there is no session"),
+    /// }
+    /// # }
+    /// ```
     pub fn session_timeout(&self) -> Option<Duration> {
         self.handle.pool.slot().current().map(|session| session.timeout())
     }
@@ -143,6 +182,18 @@ impl Client {
     /// # Cancel safety
     ///
     /// Dropping the future changes nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::{io::Write, process::ChildStdin};
+    ///
+    /// # async fn example(client: &zklock_core::Client, mut pipe: ChildStdin) -> Result<(), Box<dyn std::error::Error>> {
+    /// // To a process that waits for the end of this one, and then ends the session.
+    /// pipe.write_all(&client.session_key().await?.to_bytes())?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn session_key(&self) -> Result<SessionKey, Error> {
         let Some(session) = self.handle.pool.slot().current() else {
             return Err(Error::new(
@@ -199,6 +250,17 @@ impl Client {
     }
 
     /// Returns how the client is connected now. It costs no request.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::ConnectionState;
+    ///
+    /// # fn example(client: &zklock_core::Client) -> &'static str {
+    /// // The answer to a health check.
+    /// if client.connection_state() == ConnectionState::Connected { "ready" } else { "not connected" }
+    /// # }
+    /// ```
     pub fn connection_state(&self) -> ConnectionState {
         // A client of this API has been connected.
         self.state_since_opened().unwrap_or(ConnectionState::Closed)
@@ -237,14 +299,26 @@ impl Client {
     /// # Cancel safety
     ///
     /// The client is closed from the first poll on. Dropping the future only stops the waiting.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::LossReason;
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let hold = client.mutex("/locks/report")?.acquire().await?;
+    /// client.close().await;
+    /// assert_eq!(hold.lost().await, Some(LossReason::ClientClosed));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn close(&self) {
         // It cannot fail.
         let _ = self.begin_close().await;
     }
 
     /// Closes the session, and returns a future that waits until it is closed.
-    #[doc(hidden)]
-    pub fn begin_close(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
+    pub(crate) fn begin_close(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         self.handle.pool.close();
         let shared = self.handle.shared().clone();
         async move {
@@ -263,6 +337,18 @@ impl Client {
     ///
     /// [`ErrorKind::InvalidInput`] if a lock of this kind does not support these options, or wants more permits
     /// than fit into one request.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::LockSpec;
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.reentrant(true))?;
+    /// let hold = lock.acquire().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
         let wanted = (spec.claims_of(self.pool().options(), self.pool().identity())?, spec.passing);
         if let Some(members) = spec.alternatives() {
@@ -493,6 +579,17 @@ impl Client {
     /// # Errors
     ///
     /// Fails like [`all`](Self::all) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let tables = [client.write("/locks/orders")?, client.read("/locks/prices")?];
+    /// let both = client.lock(&client.all_of(&tables)?.reentrant(true))?;
+    /// let hold = both.acquire().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn all_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
         let specs: Vec<_> = locks.iter().map(|lock| lock.spec().clone()).collect();
         if !locks.iter().all(|lock| self.has_made(lock)) {

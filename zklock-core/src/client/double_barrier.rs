@@ -60,11 +60,33 @@ impl DoubleBarrier {
     }
 
     /// Returns the path of the barrier.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(rounds: &[zklock_core::DoubleBarrier]) -> Result<(), zklock_core::Error> {
+    /// for barrier in rounds {
+    ///     println!("waiting at {}", barrier.path());
+    ///     let member = barrier.enter().await?;
+    ///     // ... do this round together with the others ...
+    ///     member.leave().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn path(&self) -> &str {
         &self.path
     }
 
     /// Returns how many members it takes to open the barrier.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(barrier: &zklock_core::DoubleBarrier, files: u32) {
+    /// println!("each member works on {} files", files.div_ceil(barrier.members()));
+    /// # }
+    /// ```
     pub fn members(&self) -> u32 {
         self.members
     }
@@ -124,8 +146,7 @@ impl DoubleBarrier {
     }
 
     /// Like [`enter`](Self::enter) or [`enter_timeout`](Self::enter_timeout).
-    #[doc(hidden)]
-    pub async fn enter_within(&self, wait: Wait) -> Result<Member, Error> {
+    pub(crate) async fn enter_within(&self, wait: Wait) -> Result<Member, Error> {
         let path = &self.path;
         let mut entering = self.begin_to_enter(wait.patience())?;
         let failed = match answered(&self.client.pool, wait, &mut entering).await {

@@ -66,11 +66,33 @@ impl Lock {
 
     /// Returns the path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a
     /// choice, the same in the order in which its locks were named.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// if lock.try_acquire().await?.is_none() {
+    ///     println!("{} is busy", lock.path());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn path(&self) -> &str {
         self.spec.path()
     }
 
     /// Returns the description that the lock was made from.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(lock: &zklock_core::Lock, other: &zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// // The same lock, for another client.
+    /// let same = other.lock(lock.spec())?;
+    /// assert_eq!(same.path(), lock.path());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn spec(&self) -> &LockSpec {
         &self.spec
     }
@@ -109,6 +131,17 @@ impl Lock {
     /// # Cancel safety
     ///
     /// Dropping the future leaves the queue. If a node or a grant already exists, it is removed in the background.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let hold = client.mutex("/locks/report")?.acquire().await?;
+    /// // ... nobody else writes the report ...
+    /// hold.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn acquire(&self) -> Result<Hold, Error> {
         self.acquire_as(Owner::current(), Wait::Forever).await
     }
@@ -134,6 +167,23 @@ impl Lock {
     /// # Cancel safety
     ///
     /// Dropping the future leaves the queue, as with [`acquire`](Self::acquire).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::ErrorKind;
+    ///
+    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// match lock.acquire_timeout(Duration::from_secs(5)).await {
+    ///     Ok(hold) => hold.release().await?,
+    ///     // The message names the holder.
+    ///     Err(error) if error.kind() == ErrorKind::Timeout => println!("{error}"),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn acquire_timeout(&self, timeout: Duration) -> Result<Hold, Error> {
         self.acquire_as(Owner::current(), timeout.into()).await
     }
@@ -157,6 +207,21 @@ impl Lock {
     /// # Cancel safety
     ///
     /// Dropping the future leaves the queue, as with [`acquire`](Self::acquire).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// match lock.try_acquire().await? {
+    ///     Some(hold) => {
+    ///         // ... do the job ...
+    ///         hold.release().await?;
+    ///     }
+    ///     None => println!("somebody else does the job"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn try_acquire(&self) -> Result<Option<Hold>, Error> {
         self.try_acquire_as(Owner::current()).await
     }
@@ -169,7 +234,7 @@ impl Lock {
     }
 
     /// Like [`acquire`](Self::acquire), [`acquire_timeout`](Self::acquire_timeout) or [`try_acquire`](Self::try_acquire), for
-    /// the given owner.
+    /// the given owner. It is hidden, because only the command `zklock` has a [`Wait`] in place of a timeout.
     #[doc(hidden)]
     pub async fn acquire_as(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
         match self.acquire_at_once(owner)? {

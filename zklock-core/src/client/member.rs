@@ -17,6 +17,20 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// A member inside a [`DoubleBarrier`](crate::DoubleBarrier). Dropping it leaves in the background, without waiting for the others.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// let member = client.double_barrier("/barriers/round", 3)?.enter().await?;
+/// tokio::select! {
+///     () = do_our_share() => member.leave().await?,
+///     reason = member.lost() => println!("the others go on without us: {reason}"),
+/// }
+/// # Ok(())
+/// # }
+/// # async fn do_our_share() {}
+/// ```
 #[must_use = "a member is within the barrier only as long as it is kept: dropping it leaves"]
 pub struct Member {
     pub(super) client: Handle,
@@ -30,11 +44,30 @@ pub struct Member {
 
 impl Member {
     /// Returns the path of the barrier.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(member: zklock_core::Member) -> Result<(), zklock_core::Error> {
+    /// member.leave().await?;
+    /// println!("all are done at {}", member.path());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn path(&self) -> &str {
         &self.path
     }
 
     /// Returns the path of the node that represents this member.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(member: &zklock_core::Member) {
+    /// // An operator who must take this member out of the barrier deletes that node.
+    /// println!("in the barrier {} as {}", member.path(), member.node());
+    /// # }
+    /// ```
     pub fn node(&self) -> &str {
         &self.node
     }
@@ -134,7 +167,8 @@ impl Member {
         self.begin_to_leave(timeout.into())?.await
     }
 
-    /// Leaves, and returns a future that waits for the others.
+    /// Leaves, and returns a future that waits for the others. It is hidden, because only the layers for other languages leave
+    /// in one call and wait in another.
     #[doc(hidden)]
     pub fn begin_to_leave(
         &self,

@@ -104,6 +104,16 @@ impl LockSpec {
     ///
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if `path` cannot be the path of
     /// a lock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::LockSpec;
+    ///
+    /// // A path from a configuration file, checked before there is a client.
+    /// assert!(LockSpec::mutex("/locks/report").is_ok());
+    /// assert!(LockSpec::mutex("locks/report").is_err());
+    /// ```
     pub fn mutex(path: &str) -> Result<Self, Error> {
         Self::at(path, Kind::Mutex)
     }
@@ -113,6 +123,19 @@ impl LockSpec {
     /// # Errors
     ///
     /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::{Dialect, LockSpec};
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// // In one queue with kazoo's `ReadLock` and `WriteLock`.
+    /// let readers = client.lock(&LockSpec::read("/locks/table")?.dialect(Dialect::Kazoo))?;
+    /// let hold = readers.acquire().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn read(path: &str) -> Result<Self, Error> {
         Self::at(path, Kind::Read)
     }
@@ -122,6 +145,20 @@ impl LockSpec {
     /// # Errors
     ///
     /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::LockSpec;
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// // Reentrant, so that its holder may go on as a reader.
+    /// let write = client.lock(&LockSpec::write("/locks/table")?.reentrant(true))?.acquire().await?;
+    /// let read = client.read("/locks/table")?.acquire().await?;
+    /// write.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn write(path: &str) -> Result<Self, Error> {
         Self::at(path, Kind::Write)
     }
@@ -147,6 +184,17 @@ impl LockSpec {
     }
 
     /// Sets how many permits of a semaphore to acquire at once. Default: 1.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::LockSpec;
+    ///
+    /// // For a job that needs two of the five licences.
+    /// let spec = LockSpec::semaphore("/locks/licences", 5)?.permits(2);
+    /// assert_eq!(spec.kind(), "2 of semaphore of 5");
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     #[must_use]
     pub fn permits(mut self, permits: u32) -> Self {
         self.permits = permits;
@@ -157,6 +205,20 @@ impl LockSpec {
     /// exist, the limit given to [`semaphore`](Self::semaphore) applies. Default: no such node.
     ///
     /// Every waiter notices when the number changes. [`Client::set_limit`](crate::Client::set_limit) writes it.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::LockSpec;
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let spec = LockSpec::semaphore("/locks/licences", 5)?.limit_at("/limits/licences");
+    /// let permit = client.lock(&spec)?.acquire().await?;
+    /// // From now on there are seven, for everybody who names that node.
+    /// client.set_limit("/limits/licences", 7).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn limit_at(mut self, path: &str) -> Self {
         self.limit_at = Some(path.to_owned());
@@ -168,6 +230,17 @@ impl LockSpec {
     /// # Errors
     ///
     /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::LockSpec;
+    ///
+    /// // For a process that leads either of two elections.
+    /// let either = [LockSpec::election("/election/scheduler")?, LockSpec::election("/election/janitor")?];
+    /// assert_eq!(LockSpec::any(either)?.path(), "/election/scheduler, /election/janitor");
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn election(path: &str) -> Result<Self, Error> {
         Self::at(path, Kind::Election)
     }
@@ -177,6 +250,19 @@ impl LockSpec {
     /// # Errors
     ///
     /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use zklock_core::LockSpec;
+    ///
+    /// let spec = LockSpec::exclusive("/jobs/nightly")?;
+    /// assert!(spec.check().is_ok());
+    /// // It has no queue, so it has no such option.
+    /// assert!(spec.linger(Duration::from_secs(10)).check().is_err());
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn exclusive(path: &str) -> Result<Self, Error> {
         Self::at(path, Kind::Exclusive)
     }
@@ -208,8 +294,7 @@ impl LockSpec {
     }
 
     /// Returns the error for a set of locks that do not all belong to the client that makes it.
-    #[doc(hidden)]
-    pub fn of_another_client(specs: &[Self]) -> Error {
+    pub(crate) fn of_another_client(specs: &[Self]) -> Error {
         let path = all::joined(&specs.iter().map(Self::path).collect::<Vec<_>>());
         all::invalid(&path, "all of them must come from the client that makes the set")
     }
@@ -242,8 +327,7 @@ impl LockSpec {
     }
 
     /// Returns the error for a choice of locks that do not all belong to the client that makes it.
-    #[doc(hidden)]
-    pub fn choice_of_another_client(specs: &[Self]) -> Error {
+    pub(crate) fn choice_of_another_client(specs: &[Self]) -> Error {
         let paths: Vec<_> = specs.iter().map(Self::path).collect();
         any::invalid(&paths.join(", "), "all of them must come from the client that makes the choice")
     }
@@ -282,6 +366,19 @@ impl LockSpec {
     ///
     /// A mutex can use any dialect, a read/write lock Curator's or kazoo's, and all other kinds only Curator's. A lock
     /// recognises the contenders of every dialect, whatever its own is.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::{Dialect, LockSpec};
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// // Programs in Python use kazoo's `Lock` at the same path.
+    /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.dialect(Dialect::Kazoo))?;
+    /// let hold = lock.acquire().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
@@ -290,6 +387,19 @@ impl LockSpec {
 
     /// Sets what to do about a contender that cannot see ours. Default: fail with
     /// [`ForeignContender`](ErrorKind::ForeignContender). It has no effect on an exclusive lock, which has no queue.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::{Foreign, LockSpec};
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// // Programs with kazoo use this lock too, and their `extra_lock_patterns` let them see our nodes.
+    /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.foreign(Foreign::GoAhead))?;
+    /// let hold = lock.acquire().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn foreign(mut self, foreign: Foreign) -> Self {
         self.foreign = foreign;
@@ -298,6 +408,18 @@ impl LockSpec {
 
     /// Sets what to watch while others are ahead. Default: only the one node that matters. It has no effect on an exclusive
     /// lock, which has no queue.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::{LockSpec, Watching};
+    ///
+    /// # fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// // For a comparison: every release wakes all waiters.
+    /// let herd = client.lock(&LockSpec::mutex("/locks/report")?.watching(Watching::Children))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn watching(mut self, watching: Watching) -> Self {
         self.watching = watching;
@@ -366,16 +488,38 @@ impl LockSpec {
 
     /// Returns the path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a
     /// choice, the same in the order in which its locks were named.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::LockSpec;
+    ///
+    /// let accounts = [LockSpec::mutex("/accounts/2")?, LockSpec::mutex("/accounts/1")?];
+    /// assert_eq!(LockSpec::all(accounts)?.path(), "/accounts/1, /accounts/2");
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn path(&self) -> &str {
         &self.path
     }
 
     /// Returns whether an owner that holds the lock may acquire it again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::LockSpec;
+    ///
+    /// let spec = LockSpec::mutex("/locks/report")?;
+    /// assert!(!spec.is_reentrant());
+    /// assert!(spec.reentrant(true).is_reentrant());
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn is_reentrant(&self) -> bool {
         self.reentrant
     }
 
-    /// Returns whether holds of this client may follow one another on one node.
+    /// Returns whether holds of this client may follow one another on one node. It is hidden, because only the Python layer
+    /// and the simulation ask.
     #[doc(hidden)]
     pub fn is_passed_on(&self) -> bool {
         self.passing.is_on()
@@ -409,7 +553,8 @@ impl LockSpec {
     }
 
     /// Returns a text that is equal for locks whose holds are interchangeable, so that one may be released in place of
-    /// another. Options make no difference, but the number of permits does.
+    /// another. Options make no difference, but the number of permits does. It is hidden, because only the Python layer keeps
+    /// holds by it, and the text may change.
     #[doc(hidden)]
     pub fn key(&self) -> String {
         let path = &self.path;
@@ -448,7 +593,7 @@ impl LockSpec {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidInput`] for a set or a choice of locks, and for a semaphore.
-    pub fn check_observable(&self) -> Result<(), Error> {
+    pub(crate) fn check_observable(&self) -> Result<(), Error> {
         match self.kind {
             Kind::Semaphore { .. } | Kind::All(_) | Kind::Any(_) => {
                 let message = format!(
@@ -563,11 +708,13 @@ impl LockSpec {
     }
 }
 
-/// Checks a value for [`LockSpec::local_turns`].
+/// Checks a value for [`LockSpec::local_turns`]. It is hidden, because only the C layer checks each option by itself: in Rust,
+/// [`LockSpec::check`] checks them all.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::InvalidInput`] if it is 0.
+#[doc(hidden)]
 pub fn check_local_turns(turns: u32) -> Result<(), Error> {
     if turns == 0 {
         let message = "local_turns is 0: the holder itself has one, so the least is 1";

@@ -48,11 +48,35 @@ pub enum Access {
 }
 
 /// The entries of an [`Access::List`].
+///
+/// # Examples
+///
+/// ```
+/// use zklock_core::{Access, Rights};
+///
+/// // A list from a configuration file should not let everybody change something.
+/// let Access::List(list) = "sasl:billing:cdrwa,world:anyone:r".parse()? else { panic!("it is a list") };
+/// let mut of_all = list.entries().iter().filter(|entry| entry.scheme() == "world");
+/// assert!(of_all.all(|entry| entry.rights() == Rights::READ));
+/// # Ok::<(), zklock_core::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AccessList(Arc<[AccessEntry]>);
 
 impl AccessList {
     /// Returns the entries, in their order.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::Access;
+    ///
+    /// if let Access::List(list) = "sasl:billing:cdrwa,sasl:reports:r".parse()? {
+    ///     let names: Vec<_> = list.entries().iter().map(|entry| entry.id()).collect();
+    ///     assert_eq!(names, ["billing", "reports"]);
+    /// }
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn entries(&self) -> &[AccessEntry] {
         &self.0
     }
@@ -60,8 +84,7 @@ impl AccessList {
 
 impl Access {
     /// The values that have a name.
-    #[doc(hidden)]
-    pub const NAMED: [Self; 3] = [Self::Open, Self::CreatorAll, Self::ReadOpen];
+    const NAMED: [Self; 3] = [Self::Open, Self::CreatorAll, Self::ReadOpen];
 
     /// Makes a list of exactly these entries. Nothing is added: a client that they do not name is locked out of what it
     /// creates.
@@ -94,7 +117,8 @@ impl Access {
         Ok(list)
     }
 
-    /// Makes a list of exactly these entries, each parsed as an [`AccessEntry`].
+    /// Makes a list of exactly these entries, each parsed as an [`AccessEntry`]. It is hidden, because only the Python layer has
+    /// lists of texts: in Rust, a text is parsed as a whole list.
     #[doc(hidden)]
     pub fn of_texts(texts: impl IntoIterator<Item: AsRef<str>>) -> Result<Self, Error> {
         let entries = texts.into_iter().enumerate().map(|(at, text)| {

@@ -75,6 +75,15 @@ impl ClientOptions {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidInput`] if `hosts` cannot be parsed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::ClientOptions;
+    ///
+    /// assert!(ClientOptions::new("zk1:2181,zk2:2181,[2001:db8::7]:2181/apps/billing").is_ok());
+    /// assert!(ClientOptions::new("http://zk1:2181").is_err());
+    /// ```
     pub fn new(hosts: &str) -> Result<Self, Error> {
         Ok(Self {
             hosts: Hosts::parse(hosts)?,
@@ -98,6 +107,17 @@ impl ClientOptions {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidInput`] if `hosts` cannot be parsed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::ClientOptions;
+    ///
+    /// // What all environments share, and the hosts of one of them.
+    /// let common = ClientOptions::new("localhost:2181")?.chroot("/apps/billing")?;
+    /// let production = common.hosts("zk1:2181,zk2:2181,zk3:2181")?;
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn hosts(mut self, hosts: &str) -> Result<Self, Error> {
         self.hosts = Hosts::parse(hosts)?;
         if let Some(chroot) = &self.chroot {
@@ -114,6 +134,17 @@ impl ClientOptions {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidInput`] if it is less than 100 ms or more than 24 days.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use zklock_core::ClientOptions;
+    ///
+    /// // The locks of a process that crashes are free after 4 s. An outage of 4 s loses them, too.
+    /// let options = ClientOptions::new("zk1:2181")?.session_timeout(Duration::from_secs(4))?;
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn session_timeout(mut self, timeout: Duration) -> Result<Self, Error> {
         if !(SHORTEST_SESSION_TIMEOUT..=LONGEST_SESSION_TIMEOUT).contains(&timeout) {
             let message =
@@ -126,6 +157,17 @@ impl ClientOptions {
 
     /// Sets how long to try to reach a server before [`connect`](crate::Client::connect), or a question like
     /// [`contenders`](crate::Lock::contenders), fails. Default: 10 s. [`check`](Self::check) refuses zero.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use zklock_core::ClientOptions;
+    ///
+    /// // A command that somebody waits for should fail soon.
+    /// let options = ClientOptions::new("zk1:2181,zk2:2181")?.connect_timeout(Duration::from_secs(2));
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -169,6 +211,16 @@ impl ClientOptions {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidInput`] if it is not a path.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::ClientOptions;
+    ///
+    /// // The mutex "/locks/report" is at /apps/billing/locks/report.
+    /// let options = ClientOptions::new("zk1:2181,zk2:2181")?.chroot("/apps/billing")?;
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn chroot(mut self, path: &str) -> Result<Self, Error> {
         check_path(path).map_err(|error| error.within("the chroot"))?;
         path.trim_end_matches('/').clone_into(&mut self.hosts.chroot);
@@ -182,6 +234,17 @@ impl ClientOptions {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidInput`] if it is longer than 1 KiB.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::ClientOptions;
+    ///
+    /// // What a timeout and `zklock ls` say about who holds a lock.
+    /// let name = format!("billing/worker-7 ({})", std::process::id());
+    /// let options = ClientOptions::new("zk1:2181")?.identity(&name)?;
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn identity(mut self, identity: &str) -> Result<Self, Error> {
         if identity.len() > LONGEST_IDENTITY {
             let message =
@@ -364,8 +427,7 @@ impl ClientOptions {
 
     /// Returns everything that another process needs to reach the servers, passwords included. Give it to processes of the
     /// same user only.
-    #[doc(hidden)]
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut parts = Parts::default();
         parts.text(HOSTS, self.hosts.connect_string().as_bytes());
         match self.server_level {
@@ -383,7 +445,8 @@ impl ClientOptions {
         parts.into_bytes()
     }
 
-    /// Reads the options that [`to_bytes`](Self::to_bytes) returned. Files are read, and what is in them is checked.
+    /// Reads the options that [`to_bytes`](Self::to_bytes) returned. Files are read, and what is in them is checked. It is
+    /// hidden, because only the guardian of the same version can read them.
     ///
     /// # Errors
     ///

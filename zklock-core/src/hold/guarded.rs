@@ -34,6 +34,17 @@ pub struct Committed {
 impl Committed {
     /// Returns the version of each node after its write, in the order of the writes: 0 if it was created, `None`
     /// if it was deleted. A node that is written twice appears twice.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// let begun = hold.guarded().set_data("/report/state", b"begun", None).commit().await?;
+    /// // Refused if anybody has written to the node since.
+    /// hold.guarded().set_data("/report/state", b"done", begun.versions()[0]).commit().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn versions(&self) -> &[Option<i32>] {
         &self.versions
     }
@@ -51,6 +62,16 @@ impl CheckedWrites {
 }
 
 /// Writes that are done together, and only if the lock is held. See [`Hold::guarded`](crate::Hold::guarded).
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+/// let writes = hold.guarded().create("/report/2", b"the text").set_data("/report/last", b"2", None);
+/// writes.delete("/report/1", None).commit().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing is written before commit()"]
 pub struct Guarded<'a> {
     grant: &'a Grant,
@@ -67,16 +88,47 @@ impl<'a> Guarded<'a> {
     }
 
     /// Adds the creation of a persistent node.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// // Both nodes or none.
+    /// hold.guarded().create("/report", b"").create("/report/state", b"begun").commit().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn create(self, path: &str, data: &[u8]) -> Self {
         self.add(path, data, |path, data| Write::Create { path, data })
     }
 
     /// Adds a write of a node's data. It requires that the node has this version; `None` accepts any.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// if let Some(count) = hold.read("/report/count").await? {
+    ///     hold.guarded().set_data("/report/count", b"8", Some(count.version)).commit().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_data(self, path: &str, data: &[u8], version: Option<i32>) -> Self {
         self.add(path, data, |path, data| Write::SetData { path, data, version })
     }
 
     /// Adds the deletion of a node. It requires that the node has this version; `None` accepts any.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// // The job is taken out of the list when its result is there, and not before.
+    /// hold.guarded().set_data("/results/7", b"done", None).delete("/jobs/7", None).commit().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn delete(self, path: &str, version: Option<i32>) -> Self {
         self.add(path, &[], |path, _| Write::Delete { path, version })
     }
@@ -109,12 +161,27 @@ impl<'a> Guarded<'a> {
     /// # Cancel safety
     ///
     /// If the future is dropped, the writes may or may not be done.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::ErrorKind;
+    ///
+    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// match hold.guarded().create("/report/state", b"begun").commit().await {
+    ///     Err(error) if error.kind() == ErrorKind::Conflict => println!("it has begun before"),
+    ///     committed => drop(committed?),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn commit(self) -> Result<Committed, Error> {
         let (grant, loss) = (self.grant, self.loss.clone());
         self.checked()?.commit(grant, loss).await
     }
 
-    /// Returns the checked writes without the hold, for [`commit_checked`](crate::Hold::commit_checked).
+    /// Returns the checked writes without the hold, for [`commit_checked`](crate::Hold::commit_checked). It is hidden, because
+    /// only the C layer needs it, where a call goes on when the function that began it has returned.
     #[doc(hidden)]
     pub fn checked(self) -> Result<CheckedWrites, Error> {
         let bytes = self.bytes;

@@ -57,7 +57,19 @@ listed! {
 
 /// The proof that a lock is held. Dropping it releases the lock in the background.
 ///
-/// See [`Lock`](crate::Lock) for an example.
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+/// let hold = lock.acquire().await?;
+/// tokio::select! {
+///     () = write_the_report(hold.token()) => hold.release().await?,
+///     reason = hold.lost() => println!("stop: {reason:?}"),
+/// }
+/// # Ok(())
+/// # }
+/// # async fn write_the_report(_: zklock_core::Token) {}
+/// ```
 #[must_use = "a lock is held only as long as its hold is kept: dropping it releases the lock"]
 pub struct Hold {
     grant: Arc<Grant>,
@@ -71,27 +83,80 @@ impl Hold {
     }
 
     /// Returns the fencing token of this grant.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(hold: &zklock_core::Hold) {
+    /// // The storage refuses a token that is smaller than the largest it has seen.
+    /// store("report.csv", hold.token()).await;
+    /// # }
+    /// # async fn store(_: &str, _: zklock_core::Token) {}
+    /// ```
     pub fn token(&self) -> Token {
         self.grant.token()
     }
 
     /// Returns the path of the lock; see [`Lock::path`](crate::Lock::path).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let either = client.any(&[client.mutex("/jobs/1")?, client.mutex("/jobs/2")?])?;
+    /// let hold = either.acquire().await?;
+    /// println!("do what {} stands for", hold.path());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn path(&self) -> &str {
         self.grant.path()
     }
 
     /// Returns the path of the node that represents this hold. For a set of locks, and for several permits, it is the
     /// first.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::Hold) {
+    /// // An operator finds that node with `zklock ls`.
+    /// println!("{} is held as {}", hold.path(), hold.node());
+    /// # }
+    /// ```
     pub fn node(&self) -> &str {
         self.grant.holding().node()
     }
 
     /// Returns the paths of all nodes that represent this hold. If one of them is deleted, the hold is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let accounts = [client.mutex("/accounts/1")?, client.mutex("/accounts/2")?];
+    /// let hold = client.all(&accounts)?.acquire().await?;
+    /// assert_eq!(hold.nodes().count(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
         self.grant.holding().nodes.iter().map(|node| &**node)
     }
 
     /// Returns the state of the hold.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::HoldState;
+    ///
+    /// # fn example(hold: &zklock_core::Hold) {
+    /// if hold.state() == HoldState::AtRisk {
+    ///     println!("begin nothing new: the lock is certain for {:?} only", hold.valid_for());
+    /// }
+    /// # }
+    /// ```
     pub fn state(&self) -> HoldState {
         match self.grant.holding().status() {
             _ if *self.released.borrow() == Released::Before => HoldState::Released,
@@ -109,6 +174,23 @@ impl Hold {
     /// network and the servers do, unless the hold is released or an operator ends it. But if the process is paused
     /// before it does the guarded work, that end may be over by then. The [`token`](Self::token)
     /// and [`guarded`](Self::guarded) writes protect against that.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # fn example(hold: &zklock_core::Hold, pieces: &[u32]) {
+    /// for piece in pieces {
+    ///     // A piece takes less than a second.
+    ///     if hold.valid_for() < Duration::from_secs(1) {
+    ///         break;
+    ///     }
+    ///     work_on(*piece);
+    /// }
+    /// # }
+    /// # fn work_on(_: u32) {}
+    /// ```
     pub fn valid_for(&self) -> Duration {
         let valid_for = self.grant.session().valid_for(self.grant.holding());
         // Checked last: the node may have been passed on, and the lease would then be the next holder's.
@@ -121,6 +203,19 @@ impl Hold {
     /// # Cancel safety
     ///
     /// The future may be dropped and the method called again.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// tokio::select! {
+    ///     () = write_the_report() => hold.release().await?,
+    ///     Some(reason) = hold.lost() => println!("stopped, others may write it: {reason}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # async fn write_the_report() {}
+    /// ```
     pub async fn lost(&self) -> Option<LossReason> {
         self.loss().come().await
     }
@@ -211,6 +306,17 @@ impl Hold {
     /// # Cancel safety
     ///
     /// Dropping the future changes nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// // Before a step that cannot be undone.
+    /// let valid_for = hold.confirm().await?;
+    /// println!("nobody else holds the lock for the next {valid_for:?}");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn confirm(&self) -> Result<Duration, Error> {
         self.refuse_released()?;
         let patience = self.valid_for().max(Duration::from_secs(1));
@@ -259,7 +365,7 @@ impl Hold {
     }
 
     /// Does writes that were [checked](Guarded::checked) before. It is for calls that outlive the `Guarded` they
-    /// were made from.
+    /// were made from. It is hidden, because only the C layer has such calls.
     #[doc(hidden)]
     pub async fn commit_checked(&self, writes: CheckedWrites) -> Result<Committed, Error> {
         writes.commit(&self.grant, self.loss()).await
@@ -363,6 +469,20 @@ impl Hold {
     /// # Cancel safety
     ///
     /// The release begins with the first poll. Dropping the future only stops the waiting.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::ErrorKind;
+    ///
+    /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// match hold.release().await {
+    ///     Err(error) if matches!(error.kind(), ErrorKind::Lost(_)) => println!("check the report: {error}"),
+    ///     released => released?,
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn release(&self) -> Result<(), Error> {
         match self.begin_release(Owner::current())? {
             Some(rest) => rest.await,
@@ -371,7 +491,8 @@ impl Hold {
     }
 
     /// Releases the lock, and returns a future that waits for the release; `None` if there is nothing to wait for,
-    /// because the owner has other holds.
+    /// because the owner has other holds. It is hidden, because only the layers for threads and for other languages release in
+    /// one call and wait in another.
     #[doc(hidden)]
     pub fn begin_release(
         &self,

@@ -37,6 +37,16 @@ impl Token {
     }
 
     /// Returns the token as a number.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::Hold) {
+    /// // The database refuses what an earlier holder writes too late.
+    /// let token = hold.token().value();
+    /// println!("UPDATE report SET text = $1, token = {token} WHERE token <= {token}");
+    /// # }
+    /// ```
     pub fn value(self) -> u64 {
         self.0
     }

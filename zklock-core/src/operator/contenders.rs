@@ -17,6 +17,20 @@ use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 /// A contender in the queue of a lock. See [`Lock::contenders`].
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::time::SystemTime;
+///
+/// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+/// for contender in lock.contenders().await?.iter().filter(|contender| contender.holds) {
+///     let age = SystemTime::now().duration_since(contender.since).unwrap_or_default();
+///     println!("{} has been there for {age:?}, in session {:#x}", contender.identity, contender.session);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct QueuedContender {

@@ -14,6 +14,17 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Reports who holds a lock, and each new holder. See [`Lock::observe`].
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// let mut observer = client.election("/election/scheduler")?.observe()?;
+/// let leader = observer.next().await?;
+/// println!("{} leads", leader.map_or("nobody".to_owned(), |leader| leader.identity));
+/// # Ok(())
+/// # }
+/// ```
 pub struct Observer {
     lock: Lock,
     watch: Option<HolderWatch>,
@@ -74,7 +85,17 @@ impl Observer {
     ///
     /// # Examples
     ///
-    /// See [`Lock::observe`].
+    /// ```no_run
+    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// let mut observer = lock.observe()?;
+    /// // At once, and then each time that another one holds the lock.
+    /// while let Some(holder) = observer.next().await? {
+    ///     println!("{} holds it", holder.identity);
+    /// }
+    /// println!("it is free");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn next(&mut self) -> Result<Option<QueuedContender>, Error> {
         loop {
             if let Some(watch) = &mut self.watch {

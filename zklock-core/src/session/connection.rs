@@ -51,6 +51,21 @@ impl fmt::Display for ConnectionState {
 /// Reports the state of a client's connection, and each change. See [`Client::connection`](crate::Client::connection).
 ///
 /// It keeps neither the client nor its session open.
+///
+/// # Examples
+///
+/// ```no_run
+/// use zklock_core::ConnectionState;
+///
+/// # async fn example(client: &zklock_core::Client) {
+/// let mut connection = client.connection();
+/// while let Some(state) = connection.next().await {
+///     if state == ConnectionState::SessionLost {
+///         println!("all holds are lost");
+///     }
+/// }
+/// # }
+/// ```
 pub struct Connection {
     slot: watch::Receiver<SlotState>,
     /// The link of the session that was reported last, until its end has been reported.
@@ -74,6 +89,16 @@ impl Connection {
     /// # Cancel safety
     ///
     /// The future may be dropped and the method called again.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: &zklock_core::Client) {
+    /// let mut connection = client.connection();
+    /// println!("now {:?}", connection.next().await);
+    /// println!("then {:?}", connection.next().await);
+    /// # }
+    /// ```
     pub async fn next(&mut self) -> Option<ConnectionState> {
         while self.reported != Some(ConnectionState::Closed) {
             if let Some(state) = self.due() {

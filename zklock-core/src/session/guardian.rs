@@ -64,6 +64,19 @@ const WORD: &str = "guardian";
 /// A process that ends the sessions of a client when this process is dead. See [`Client::guard`](crate::Client::guard).
 ///
 /// Dropping it dismisses the guardian, as closing the client does.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// let mut command = std::process::Command::new("zklock");
+/// command.arg("guardian");
+/// let guardian = client.guard(command).await?;
+/// // ... whatever is locked now is free at once if this process is killed ...
+/// guardian.dismiss().await;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "the client is guarded only as long as this is kept"]
 pub struct Guardian {
     /// Dropped: it is dismissed. Used: it stays until the client is closed.
@@ -111,6 +124,16 @@ impl Guardian {
     }
 
     /// Dismisses the guardian, and waits until it has ended. From then on nothing ends the session when this process dies.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client, guardian: zklock_core::Guardian) {
+    /// client.close().await;
+    /// // No process of ours is left when this returns.
+    /// guardian.dismiss().await;
+    /// # }
+    /// ```
     pub async fn dismiss(self) {
         drop(self.stop);
         // If it fails, its runtime is gone.
@@ -118,6 +141,15 @@ impl Guardian {
     }
 
     /// Keeps the guardian until the client is closed, or the last of its clones, locks and holds is dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client, command: std::process::Command) -> Result<(), zklock_core::Error> {
+    /// client.guard(command).await?.keep();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn keep(self) {
         // If it fails, the guardian has ended.
         let _ = self.stop.send(());

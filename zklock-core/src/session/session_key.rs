@@ -57,6 +57,21 @@ pub struct SessionKey {
 }
 
 /// How a session ended. See [`SessionKey::end_session`].
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use zklock_core::{ClientOptions, SessionEnd, SessionKey};
+///
+/// # async fn example(key: SessionKey, options: ClientOptions) -> Result<(), zklock_core::Error> {
+/// match key.end_session(&options, Duration::from_secs(5)).await? {
+///     SessionEnd::Ended => println!("its locks are free from now on"),
+///     end => println!("nothing was left to end: {end:?}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum SessionEnd {
@@ -73,16 +88,47 @@ impl SessionKey {
     }
 
     /// Returns the number of the session.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(key: &zklock_core::SessionKey) {
+    /// // The key itself has no business in a log.
+    /// println!("waiting for the end of the process with session {:#x}", key.session_id());
+    /// # }
+    /// ```
     pub fn session_id(&self) -> i64 {
         self.session
     }
 
     /// Returns the timeout that the session had when the key was made. It may have become shorter since.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(key: &zklock_core::SessionKey, options: &zklock_core::ClientOptions) -> Result<(), zklock_core::Error> {
+    /// // After that time the servers have ended the session anyway.
+    /// key.end_session(options, key.session_timeout()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn session_timeout(&self) -> Duration {
         Duration::from_millis(self.timeout.unsigned_abs().into())
     }
 
     /// Returns the whole key, including the password, for a pipe or a socket to a process of the same user.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::SessionKey;
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let key = client.session_key().await?;
+    /// assert_eq!(SessionKey::from_bytes(&key.to_bytes())?, key);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
         [&self.session.to_be_bytes()[..], &self.timeout.to_be_bytes(), &self.password].concat()
     }
@@ -134,6 +180,19 @@ impl SessionKey {
     /// * [`ErrorKind::InvalidInput`] if the options [contradict each other](ClientOptions::check).
     ///
     /// After an error, the session lasts until its timeout, unless a server has ended it and its answer was lost.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::{ClientOptions, SessionKey};
+    ///
+    /// # async fn example(mut worker: std::process::Child, key: SessionKey) -> Result<(), Box<dyn std::error::Error>> {
+    /// worker.wait()?;
+    /// key.end_session(&ClientOptions::new("zk1:2181,zk2:2181")?, Duration::from_secs(5)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn end_session(&self, options: &ClientOptions, within: Duration) -> Result<SessionEnd, Error> {
         self.end_session_after(Duration::ZERO, options, within).await
     }
@@ -143,6 +202,8 @@ impl SessionKey {
     /// If the future is dropped while it keeps the session, the session is ended.
     ///
     /// **The process that had the session must be dead.**
+    ///
+    /// It is hidden, because only the command's own guardian needs it, for `zklock run --at-least`.
     ///
     /// # Errors
     ///

@@ -23,16 +23,70 @@ pub struct Rights(u8);
 
 impl Rights {
     /// Read its data and list its children.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::{AccessEntry, Rights};
+    /// // Everybody may see who holds and who waits.
+    /// assert_eq!(AccessEntry::world(Rights::READ).to_string(), "world:anyone:r");
+    /// ```
     pub const READ: Self = Self(1);
     /// Set its data.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::{AccessEntry, Rights};
+    /// // Operators may list the holders, and ask them to let go.
+    /// let operators = AccessEntry::sasl("operators", Rights::READ | Rights::WRITE)?;
+    /// assert_eq!(operators.to_string(), "sasl:operators:rw");
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub const WRITE: Self = Self(2);
     /// Create children.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::Rights;
+    /// // Operators with these rights cannot queue.
+    /// let rights = Rights::READ | Rights::DELETE;
+    /// assert!(!rights.contains(Rights::CREATE));
+    /// ```
     pub const CREATE: Self = Self(4);
     /// Delete children.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::{AccessEntry, Rights};
+    /// // Operators may take the lock away from its holders.
+    /// let operators = AccessEntry::sasl("operators", Rights::READ | Rights::DELETE)?;
+    /// assert_eq!(operators.to_string(), "sasl:operators:dr");
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub const DELETE: Self = Self(8);
     /// Set its access list.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::Rights;
+    /// // What a client needs to use a lock is everything else.
+    /// let all_but_admin = Rights::READ | Rights::WRITE | Rights::CREATE | Rights::DELETE;
+    /// assert_eq!(all_but_admin | Rights::ADMIN, Rights::ALL);
+    /// ```
     pub const ADMIN: Self = Self(16);
     /// All of these.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::{AccessEntry, Rights};
+    /// assert_eq!(AccessEntry::sasl("billing", Rights::ALL)?.to_string(), "sasl:billing:cdrwa");
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub const ALL: Self = Self(31);
 
     /// In the order in which they are written.
@@ -40,6 +94,15 @@ impl Rights {
         [('c', Self::CREATE), ('d', Self::DELETE), ('r', Self::READ), ('w', Self::WRITE), ('a', Self::ADMIN)];
 
     /// Returns whether all the rights of `others` are among these.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::Rights;
+    /// let rights = Rights::READ | Rights::WRITE;
+    /// assert!(rights.contains(Rights::READ));
+    /// assert!(!rights.contains(Rights::READ | Rights::CREATE));
+    /// ```
     pub fn contains(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
@@ -95,11 +158,33 @@ pub struct AccessEntry {
 
 impl AccessEntry {
     /// Makes an entry for everybody.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::{Access, AccessEntry, Rights};
+    ///
+    /// // The team uses the locks, and everybody may look.
+    /// let entries = [AccessEntry::sasl("billing", Rights::ALL)?, AccessEntry::world(Rights::READ)];
+    /// assert_eq!(Access::list(entries)?.to_string(), "sasl:billing:cdrwa,world:anyone:r");
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn world(rights: Rights) -> Self {
         Self { scheme: "world".into(), id: "anyone".into(), rights }
     }
 
     /// Makes an entry for every identity that the client has when it creates the node.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::{Access, AccessEntry, Rights};
+    ///
+    /// // Like `Access::ReadOpen`, but only for readers in the own network.
+    /// let entries = [AccessEntry::creator(Rights::ALL), AccessEntry::ip("10.0.0.0/8", Rights::READ)?];
+    /// assert_eq!(Access::list(entries)?.to_string(), "auth::cdrwa,ip:10.0.0.0/8:r");
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn creator(rights: Rights) -> Self {
         Self { scheme: "auth".into(), id: "".into(), rights }
     }
@@ -129,6 +214,16 @@ impl AccessEntry {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidInput`] if the name is empty.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::{AccessEntry, Rights};
+    /// let by_password = AccessEntry::sasl("billing", Rights::ALL)?;
+    /// let by_kerberos = AccessEntry::sasl("billing@EXAMPLE.COM", Rights::ALL)?;
+    /// assert_ne!(by_password, by_kerberos);
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn sasl(user: &str, rights: Rights) -> Result<Self, Error> {
         Self::new("sasl", user, rights)
     }
@@ -139,6 +234,14 @@ impl AccessEntry {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidInput`] if it is neither.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::{AccessEntry, Rights};
+    /// assert!(AccessEntry::ip("10.0.0.0/8", Rights::ALL).is_ok());
+    /// assert!(AccessEntry::ip("db7.example.com", Rights::ALL).is_err());
+    /// ```
     pub fn ip(address: &str, rights: Rights) -> Result<Self, Error> {
         Self::new("ip", address, rights)
     }
@@ -149,6 +252,15 @@ impl AccessEntry {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidInput`] if the name is empty.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::{AccessEntry, Rights};
+    /// let entry = AccessEntry::x509("CN=billing,O=Shop", Rights::ALL)?;
+    /// assert_eq!(entry.to_string(), "x509:CN=billing,O=Shop:cdrwa");
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn x509(name: &str, rights: Rights) -> Result<Self, Error> {
         Self::new("x509", name, rights)
     }
@@ -159,6 +271,16 @@ impl AccessEntry {
     ///
     /// [`ErrorKind::InvalidInput`] if the id does not fit the scheme, or the scheme contains
     /// anything but lowercase letters, digits and hyphens.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::{AccessEntry, Rights};
+    /// // The servers have a provider for groups of a directory service.
+    /// let entry = AccessEntry::new("ldap", "billing", Rights::ALL)?;
+    /// assert_eq!(entry.to_string(), "ldap:billing:cdrwa");
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn new(scheme: &str, id: &str, rights: Rights) -> Result<Self, Error> {
         let entry = Self { scheme: scheme.into(), id: id.into(), rights };
         match entry.problem() {
@@ -168,16 +290,43 @@ impl AccessEntry {
     }
 
     /// Returns the scheme, for example `sasl`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::AccessEntry;
+    /// let entry: AccessEntry = "digest:ann:kYo25pPOT0HKGgdUmL8MxA259qk=:cdrwa".parse()?;
+    /// assert_eq!(entry.scheme(), "digest");
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
 
     /// Returns the id, which names somebody within the scheme.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::AccessEntry;
+    /// let entry: AccessEntry = "sasl:billing@EXAMPLE.COM:cdrwa".parse()?;
+    /// assert_eq!(entry.id(), "billing@EXAMPLE.COM");
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn id(&self) -> &str {
         &self.id
     }
 
     /// Returns the rights that it gives.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::{AccessEntry, Rights};
+    /// let entry: AccessEntry = "sasl:reports:cdr".parse()?;
+    /// assert!(!entry.rights().contains(Rights::WRITE));
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
     pub fn rights(&self) -> Rights {
         self.rights
     }
