@@ -97,7 +97,7 @@ impl Home {
                 Ok(client) => client,
                 Err(error) => return Ok(Begun::Over(Err(error))),
             };
-            if client.get()?.has_opened() {
+            if client.fixed().has_opened() {
                 return Ok(begin(client));
             }
             if let Err(error) = check_resources() {

@@ -59,7 +59,8 @@ impl Interrupt {
     /// Raises the signal when triggered. Returns how many times it had been triggered before.
     pub(super) fn register(&self, signal: &Arc<Signal>) -> u64 {
         let mut state = lock_ignoring_poison(&self.state);
-        state.waiting.retain(|other| other.strong_count() > 0);
+        // A thread has the same signal again in its next wait.
+        state.waiting.retain(|other| other.strong_count() > 0 && other.as_ptr() != Arc::as_ptr(signal));
         state.waiting.push(Arc::downgrade(signal));
         state.times
     }

@@ -1,12 +1,13 @@
 //! Waiting for a future on a thread that has no runtime.
 
-use super::descriptors::OnClosed;
+use super::descriptors::{OnClosed, Opened};
 use super::interrupt::Interrupt;
 use super::io::Io;
 use super::park::{Parked, Signal};
 use super::thread::{not_started, refuse_to_block, without_signals};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::wait::{Wait, cut_short, polled, too_late};
+use std::cell::Cell;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
@@ -35,8 +36,7 @@ pub(crate) fn wait<T: Send>(
 type Waited<'a> = Pin<Box<dyn std::future::Future<Output = ()> + Send + 'a>>;
 
 fn wait_for(io: &Io, future: Waited<'_>, wait: Wait, interrupt: Option<&Interrupt>) -> Result<(), Error> {
-    // The caller has just asked the system.
-    io.opened().check()?;
+    io.check()?;
     refuse_to_block()?;
     match Handle::try_current() {
         // The thread is ending (in a handler of `atexit`, or a destructor of a static), and the data
@@ -53,13 +53,24 @@ fn wait_for(io: &Io, future: Waited<'_>, wait: Wait, interrupt: Option<&Interrup
 }
 
 fn poll(io: &Io, future: Waited<'_>, wait: Wait, interrupt: Option<&Interrupt>) -> Result<(), Error> {
+    let own = OwnSignal::take(io);
+    let polled = poll_by(&own.signal, io, future, wait, interrupt);
+    own.keep();
+    polled
+}
+
+fn poll_by(
+    signal: &Arc<Signal>,
+    io: &Io,
+    future: Waited<'_>,
+    wait: Wait,
+    interrupt: Option<&Interrupt>,
+) -> Result<(), Error> {
     // The future's timers belong to the I/O thread.
     let _runtime = io.enter();
     // Moved here, so that it is dropped inside the runtime.
     let mut future = future;
-    let signal = Signal::of_this_thread();
-    io.tell(Arc::downgrade(&signal) as Weak<dyn OnClosed>);
-    let interrupt = interrupt.map(|interrupt| (interrupt, interrupt.register(&signal)));
+    let interrupt = interrupt.map(|interrupt| (interrupt, interrupt.register(signal)));
     let waker = Waker::from(signal.clone());
     let mut context = Context::from_waker(&waker);
     let interrupted = || interrupt.is_some_and(|(interrupt, registered)| interrupt.has_ended(registered));
@@ -91,6 +102,36 @@ fn poll(io: &Io, future: Waited<'_>, wait: Wait, interrupt: Option<&Interrupt>) 
         (now, wakes_at) = if is_interrupted && first { cut_short(polls) } else { polled(polls) };
     }
     if is_interrupted { Err(interruption()) } else { Ok(()) }
+}
+
+/// What wakes this thread. It is kept for the next wait of the thread, because each wait would otherwise have to make its own
+/// known to all.
+struct OwnSignal {
+    of: Opened,
+    signal: Arc<Signal>,
+}
+
+thread_local! {
+    static OWN: Cell<Option<OwnSignal>> = const { Cell::new(None) };
+}
+
+impl OwnSignal {
+    fn take(io: &Io) -> Self {
+        // A thread that is ending has none.
+        let kept = OWN.try_with(Cell::take).ok().flatten();
+        // A wait that is over may still be woken. If a signal handler waits while its thread does, it has one of its own.
+        let is_free = |own: &Self| own.of == io.opened() && Arc::strong_count(&own.signal) == 1;
+        kept.filter(is_free).unwrap_or_else(|| {
+            let signal = Signal::of_this_thread();
+            io.tell(Arc::downgrade(&signal) as Weak<dyn OnClosed>);
+            Self { of: io.opened(), signal }
+        })
+    }
+
+    fn keep(self) {
+        // A thread that is ending keeps nothing.
+        let _ = OWN.try_with(|own| own.set(Some(self)));
+    }
 }
 
 fn interruption() -> Error {
