@@ -42,6 +42,18 @@ impl Barrier {
     }
 
     /// Returns the path of the barrier.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(barriers: &[zklock_core::blocking::Barrier]) -> Result<(), zklock_core::Error> {
+    /// for barrier in barriers {
+    ///     println!("waiting at {}", barrier.path());
+    ///     barrier.wait()?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -54,6 +66,17 @@ impl Barrier {
     /// Fails like [`Barrier::set`](crate::Barrier::set) does, and as [the module](super#errors) says. A
     /// client that has not connected yet also fails like [`Client::connect`](super::Client::connect)
     /// does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(barrier: &zklock_core::blocking::Barrier) -> Result<(), zklock_core::Error> {
+    /// if !barrier.set()? {
+    ///     println!("somebody was before us");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set(&self) -> Result<bool, Error> {
         self.core.call(Wait::Forever, |barrier| async move { barrier.set().await }).wait(None)
     }
@@ -64,6 +87,17 @@ impl Barrier {
     /// # Errors
     ///
     /// Fails like [`set`](Self::set) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(barrier: &zklock_core::blocking::Barrier) -> Result<(), zklock_core::Error> {
+    /// barrier.set()?;
+    /// // ... migrate; meanwhile all others are in barrier.wait() ...
+    /// barrier.remove()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn remove(&self) -> Result<bool, Error> {
         self.core.call(Wait::Forever, |barrier| async move { barrier.remove().await }).wait(None)
     }
@@ -73,6 +107,15 @@ impl Barrier {
     /// # Errors
     ///
     /// Fails like [`set`](Self::set) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(barrier: &zklock_core::blocking::Barrier) -> Result<(), zklock_core::Error> {
+    /// println!("{} is set: {}", barrier.path(), barrier.is_set()?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_set(&self) -> Result<bool, Error> {
         self.core.call(Wait::Forever, |barrier| async move { barrier.is_set().await }).wait(None)
     }
@@ -85,6 +128,16 @@ impl Barrier {
     /// Fails like [`Barrier::wait`](crate::Barrier::wait) does, and as [the module](super#errors) says.
     /// A client that has not connected yet also fails like [`Client::connect`](super::Client::connect)
     /// does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(barrier: &zklock_core::blocking::Barrier) -> Result<(), zklock_core::Error> {
+    /// barrier.wait()?;
+    /// println!("go on");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait(&self) -> Result<(), Error> {
         self.wait_within(Wait::Forever, None)
     }
@@ -97,6 +150,17 @@ impl Barrier {
     /// Fails like [`wait`](Self::wait) does. When the time is up it fails with
     /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if the barrier is still set, and with
     /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # fn example(barrier: &zklock_core::blocking::Barrier) -> Result<(), zklock_core::Error> {
+    /// barrier.wait_timeout(Duration::from_secs(60))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait_timeout(&self, timeout: Duration) -> Result<(), Error> {
         self.wait_within(timeout, None)
     }
@@ -108,6 +172,19 @@ impl Barrier {
     ///
     /// Fails like [`wait_timeout`](Self::wait_timeout) does; and with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered first.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::Wait;
+    ///
+    /// # use zklock_core::blocking::{Barrier, Interrupt};
+    /// # fn example(barrier: &Barrier, interrupt: &Interrupt) -> Result<(), zklock_core::Error> {
+    /// // Until the barrier is removed, or another thread triggers the interrupt.
+    /// barrier.wait_within(Wait::Forever, Some(interrupt))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait_within(&self, wait: impl Into<Wait>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
         self.wait_call(wait).wait(interrupt)
     }

@@ -20,6 +20,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A [`Client`](crate::Client) whose calls block the calling thread.
+///
+/// # Examples
+///
+/// ```no_run
+/// use zklock_core::{ClientOptions, blocking::Client};
+///
+/// # fn example() -> Result<(), zklock_core::Error> {
+/// let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")?)?;
+/// let hold = client.mutex("/locks/report")?.acquire()?;
+/// // ... nobody else writes the report ...
+/// hold.release()?;
+/// client.close()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Client {
     home: Home,
@@ -35,6 +50,21 @@ impl Client {
     /// * [`ErrorKind::Refused`] if the system has no more threads or file descriptors;
     /// * [`ErrorKind::Deadlock`] in a callback;
     /// * [`ErrorKind::Forked`] in a child process that cannot connect any more.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::{ClientOptions, ErrorKind, blocking::Client};
+    ///
+    /// # fn example(options: ClientOptions) -> Result<(), zklock_core::Error> {
+    /// match Client::connect(options) {
+    ///     Ok(client) => println!("session {:#x}", client.session_id().unwrap_or_default()),
+    ///     Err(error) if error.kind() == ErrorKind::Unreachable => println!("later, perhaps: {error}"),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn connect(options: ClientOptions) -> Result<Self, Error> {
         let client = Self::lazy(options);
         client.connect_within(Wait::Forever)?;
@@ -118,23 +148,63 @@ impl Client {
     }
 
     /// Returns the counters of this client, all zero before it has connected. See [`Client::stats`](crate::Client::stats).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: &zklock_core::blocking::Client) {
+    /// let stats = client.stats();
+    /// println!("{} grants and {} losses", stats.grants, stats.losses);
+    /// # }
+    /// ```
     pub fn stats(&self) -> Stats {
         self.home.stats()
     }
 
     /// Returns the session's number; `None` while there is no session, in particular before the client has connected.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: &zklock_core::blocking::Client) {
+    /// if let Some(session) = client.session_id() {
+    ///     println!("session {session:#x}");
+    /// }
+    /// # }
+    /// ```
     pub fn session_id(&self) -> Option<i64> {
         self.home.connected()?.fixed().session_id()
     }
 
     /// Returns the session timeout that the servers granted; `None` while there is no session, in particular before the
     /// client has connected.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: &zklock_core::blocking::Client) {
+    /// if let Some(timeout) = client.session_timeout() {
+    ///     println!("if this process dies, its locks are free about {timeout:?} later");
+    /// }
+    /// # }
+    /// ```
     pub fn session_timeout(&self) -> Option<Duration> {
         self.home.connected()?.fixed().session_timeout()
     }
 
     /// Returns how the client is connected now; `None` if it has not connected yet, or belongs to another process. It costs
     /// no request.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::ConnectionState;
+    ///
+    /// # fn example(client: &zklock_core::blocking::Client) {
+    /// // The answer to a health check.
+    /// let is_ready = client.connection_state() == Some(ConnectionState::Connected);
+    /// # }
+    /// ```
     pub fn connection_state(&self) -> Option<ConnectionState> {
         self.home.connection_state()
     }
@@ -171,6 +241,19 @@ impl Client {
     /// # Errors
     ///
     /// [`ErrorKind::Forked`] if the client belongs to the parent process; [`ErrorKind::Deadlock`] in a callback.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::LossReason;
+    ///
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let hold = client.mutex("/locks/report")?.acquire()?;
+    /// client.close()?;
+    /// assert_eq!(hold.loss().wait(None, None)?, Some(LossReason::ClientClosed));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn close(&self) -> Result<(), Error> {
         self.close_call().wait(None)
     }
@@ -219,6 +302,18 @@ impl Client {
     ///
     /// Fails like [`Client::lock`](crate::Client::lock) does; and with [`ErrorKind::Forked`] if the client belongs to the
     /// parent process.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::LockSpec;
+    ///
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.reentrant(true))?;
+    /// let hold = lock.acquire()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
         Lock::new(&self.home, spec)
     }
@@ -228,6 +323,15 @@ impl Client {
     /// # Errors
     ///
     /// Fails like [`lock`](Self::lock) does; and with [`ErrorKind::InvalidInput`] if `path` cannot be the path of a lock.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let hold = client.mutex("/locks/report")?.acquire()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn mutex(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::mutex(path)?)
     }
@@ -237,6 +341,15 @@ impl Client {
     /// # Errors
     ///
     /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let hold = client.read("/locks/table")?.acquire()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn read(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::read(path)?)
     }
@@ -247,6 +360,17 @@ impl Client {
     /// # Errors
     ///
     /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let hold = client.write("/locks/table")?.acquire()?;
+    /// // ... change the table; nobody reads it now ...
+    /// hold.release()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn write(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::write(path)?)
     }
@@ -257,6 +381,18 @@ impl Client {
     /// # Errors
     ///
     /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let lead = client.election("/election/scheduler")?.acquire()?;
+    /// while !lead.valid_for().is_zero() {
+    ///     // ... lead ...
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn election(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::election(path)?)
     }
@@ -266,6 +402,18 @@ impl Client {
     /// # Errors
     ///
     /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// if let Some(hold) = client.exclusive("/jobs/nightly")?.try_acquire()? {
+    ///     // ... nobody else does the job ...
+    ///     hold.release()?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn exclusive(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::exclusive(path)?)
     }
@@ -276,6 +424,15 @@ impl Client {
     /// # Errors
     ///
     /// Fails like [`mutex`](Self::mutex) does; and with [`ErrorKind::InvalidInput`] for a limit of zero.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let permit = client.semaphore("/locks/licences", 5)?.acquire()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn semaphore(&self, path: &str, limit: u32) -> Result<Lock, Error> {
         self.lock(&LockSpec::semaphore(path, limit)?)
     }
@@ -287,6 +444,16 @@ impl Client {
     ///
     /// Fails like [`Client::all`](crate::Client::all) does; and with [`ErrorKind::Forked`] if the client belongs to the
     /// parent process.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let (from, to) = (client.mutex("/accounts/1")?, client.mutex("/accounts/2")?);
+    /// let both = client.all(&[from, to])?.acquire()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn all(&self, locks: &[Lock]) -> Result<Lock, Error> {
         self.lock(&self.all_of(locks)?)
     }
@@ -297,6 +464,17 @@ impl Client {
     /// # Errors
     ///
     /// Fails like [`all`](Self::all) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let tables = [client.write("/locks/orders")?, client.read("/locks/prices")?];
+    /// let both = client.lock(&client.all_of(&tables)?.reentrant(true))?;
+    /// let hold = both.acquire()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn all_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
         let specs = self.specs_of(locks)?;
         specs.map_or_else(|others| Err(LockSpec::of_another_client(&others)), LockSpec::all)
@@ -308,6 +486,17 @@ impl Client {
     ///
     /// Fails like [`Client::any`](crate::Client::any) does; and with [`ErrorKind::Forked`] if the client belongs to the
     /// parent process.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let jobs = [client.mutex("/jobs/1")?, client.mutex("/jobs/2")?];
+    /// let hold = client.any(&jobs)?.acquire()?;
+    /// println!("do what {} stands for", hold.path());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn any(&self, locks: &[Lock]) -> Result<Lock, Error> {
         self.lock(&self.any_of(locks)?)
     }
@@ -332,6 +521,15 @@ impl Client {
     /// # Errors
     ///
     /// Fails like [`mutex`](Self::mutex) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// client.barrier("/barriers/migration")?.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn barrier(&self, path: &str) -> Result<Barrier, Error> {
         Barrier::new(&self.home, path)
     }
@@ -342,6 +540,15 @@ impl Client {
     /// # Errors
     ///
     /// Fails like [`mutex`](Self::mutex) does; and with [`ErrorKind::InvalidInput`] for zero members.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let member = client.double_barrier("/barriers/round", 3)?.enter()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn double_barrier(&self, path: &str, members: u32) -> Result<DoubleBarrier, Error> {
         DoubleBarrier::new(&self.home, path, members)
     }
@@ -353,6 +560,15 @@ impl Client {
     ///
     /// Fails like [`Client::set_limit`](crate::Client::set_limit) does, and as [this module](crate::blocking#errors) says. A client
     /// that has not connected yet also fails like [`connect`](Self::connect) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// client.set_limit("/limits/licences", 7)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_limit(&self, path: &str, limit: u32) -> Result<(), Error> {
         self.set_limit_call(path.to_owned(), limit).wait(None)
     }

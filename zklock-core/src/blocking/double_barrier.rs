@@ -45,11 +45,29 @@ impl DoubleBarrier {
     }
 
     /// Returns the path of the barrier.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(barrier: &zklock_core::blocking::DoubleBarrier) -> Result<(), zklock_core::Error> {
+    /// println!("waiting at {}", barrier.path());
+    /// let member = barrier.enter()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn path(&self) -> &str {
         &self.path
     }
 
     /// Returns how many members it takes to open the barrier.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(barrier: &zklock_core::blocking::DoubleBarrier, files: u32) {
+    /// println!("each member works on {} files", files.div_ceil(barrier.members()));
+    /// # }
+    /// ```
     pub fn members(&self) -> u32 {
         self.members
     }
@@ -62,6 +80,17 @@ impl DoubleBarrier {
     /// Fails like [`DoubleBarrier::enter`](crate::DoubleBarrier::enter) does, and as [the
     /// module](super#errors) says. A client that has not connected yet also fails like
     /// [`Client::connect`](super::Client::connect) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(barrier: &zklock_core::blocking::DoubleBarrier) -> Result<(), zklock_core::Error> {
+    /// let member = barrier.enter()?;
+    /// // ... all others have come ...
+    /// member.leave()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn enter(&self) -> Result<Member, Error> {
         self.enter_within(Wait::Forever, None)
     }
@@ -76,6 +105,17 @@ impl DoubleBarrier {
     /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if the barrier has not opened, and with
     /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer. The
     /// member has left by then, or leaves in the background if the servers take longer than 30 ms.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # fn example(barrier: &zklock_core::blocking::DoubleBarrier) -> Result<(), zklock_core::Error> {
+    /// let member = barrier.enter_timeout(Duration::from_secs(60))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn enter_timeout(&self, timeout: Duration) -> Result<Member, Error> {
         self.enter_within(timeout, None)
     }
@@ -87,6 +127,19 @@ impl DoubleBarrier {
     ///
     /// Fails like [`enter_timeout`](Self::enter_timeout) does; and with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered first.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::Wait;
+    ///
+    /// # use zklock_core::blocking::{DoubleBarrier, Interrupt};
+    /// # fn example(barrier: &DoubleBarrier, interrupt: &Interrupt) -> Result<(), zklock_core::Error> {
+    /// // Until the barrier opens, or another thread triggers the interrupt.
+    /// let member = barrier.enter_within(Wait::Forever, Some(interrupt))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn enter_within(
         &self,
         wait: impl Into<Wait>,

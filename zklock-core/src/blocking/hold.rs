@@ -19,6 +19,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A [`Hold`](crate::Hold) whose calls block the calling thread. Dropping it releases the lock in the background.
+///
+/// # Examples
+///
+/// ```no_run
+/// # fn example(lock: zklock_core::blocking::Lock) -> Result<(), zklock_core::Error> {
+/// let hold = lock.acquire()?;
+/// println!("held with token {} for {:?} at least", hold.token(), hold.valid_for());
+/// hold.release()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "a lock is held only as long as its hold is kept: dropping it releases the lock"]
 pub struct Hold {
@@ -37,39 +48,94 @@ impl Hold {
     }
 
     /// Returns the fencing token of this grant.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::blocking::Hold) {
+    /// // The storage refuses a token that is smaller than the largest it has seen.
+    /// store("report.csv", hold.token());
+    /// # }
+    /// # fn store(_: &str, _: zklock_core::Token) {}
+    /// ```
     pub fn token(&self) -> Token {
         self.core.fixed().token()
     }
 
     /// Returns the path of the lock; see [`Lock::path`](crate::Lock::path).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::blocking::Hold) {
+    /// println!("do what {} stands for", hold.path());
+    /// # }
+    /// ```
     pub fn path(&self) -> &str {
         self.core.fixed().path()
     }
 
     /// Returns the path of the node that represents this hold. For a set of locks, and for several permits, it is the
     /// first.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::blocking::Hold) {
+    /// // An operator finds that node with `zklock ls`.
+    /// println!("{} is held as {}", hold.path(), hold.node());
+    /// # }
+    /// ```
     pub fn node(&self) -> &str {
         self.core.fixed().node()
     }
 
     /// Returns the state of the hold. In a forked child it is [lost](LossReason::Forked), and so it is [after the program has
     /// closed descriptors of zklock](super#descriptors).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::HoldState;
+    ///
+    /// # fn example(hold: &zklock_core::blocking::Hold) {
+    /// if let HoldState::Lost(reason) = hold.state() {
+    ///     println!("stop: {reason}");
+    /// }
+    /// # }
+    /// ```
     pub fn state(&self) -> HoldState {
         self.core.look(HoldState::Lost(self.core.io().opened().loss()), crate::Hold::state)
     }
 
     /// Returns how long the lock is certain to be held, even if the ensemble is not heard from again. Zero means that
     /// others may hold it. It costs no request. See [`Hold::valid_for`](crate::Hold::valid_for).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # fn example(hold: &zklock_core::blocking::Hold) {
+    /// // The next piece takes less than a second.
+    /// if hold.valid_for() > Duration::from_secs(1) {
+    ///     // ... nobody else has the lock before it is done ...
+    /// }
+    /// # }
+    /// ```
     pub fn valid_for(&self) -> Duration {
         self.core.look(Duration::ZERO, crate::Hold::valid_for)
     }
 
-    /// Returns the process that it belongs to.
+    /// Returns the process that it belongs to. It is hidden, because only the Python layer asks for it.
+    #[doc(hidden)]
     pub fn process(&self) -> Process {
         self.core.io().process()
     }
 
-    /// Returns whether this hold was released, even if it was lost before.
+    /// Returns whether this hold was released, even if it was lost before. It is hidden, because only the Python layer must
+    /// tell these two apart.
+    #[doc(hidden)]
     pub fn is_released(&self) -> bool {
         self.core.look(false, crate::Hold::is_released)
     }
@@ -129,6 +195,21 @@ impl Hold {
 
     /// Returns whether others are known to want what this hold has. It does not wait. See
     /// [`Hold::is_wanted`](crate::Hold::is_wanted).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(hold: zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+    /// for piece in 0..1_000 {
+    ///     // ... work on this piece ...
+    ///     if hold.is_wanted() {
+    ///         break;
+    ///     }
+    /// }
+    /// hold.release()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_wanted(&self) -> bool {
         self.core.look(false, crate::Hold::is_wanted)
     }
@@ -142,6 +223,18 @@ impl Hold {
     /// * [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered;
     /// * [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the hold belongs to the parent process;
     /// * [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(hold: zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+    /// // Keep the lock until somebody else needs it.
+    /// if hold.wait_wanted(None, None)? {
+    ///     hold.release()?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait_wanted(
         &self,
         timeout: Option<Duration>,
@@ -154,6 +247,19 @@ impl Hold {
 
     /// Returns a value that tells whether others want what this hold has, to be polled or waited for. From now on the
     /// hold looks out for them; see [`Hold::wanted`](crate::Hold::wanted) for what that costs.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::blocking::{Hold, Wanted};
+    ///
+    /// # fn example(hold: &Hold) -> Result<(), zklock_core::Error> {
+    /// // The work ends early if others wait. It cannot release the lock.
+    /// work(&hold.wanted());
+    /// hold.release()
+    /// # }
+    /// # fn work(_: &Wanted) {}
+    /// ```
     pub fn wanted(&self) -> Wanted {
         // Not in a forked child, where its mutexes may be locked for ever.
         if let Ok(hold) = self.core.get() {
@@ -163,6 +269,19 @@ impl Hold {
     }
 
     /// Returns the loss of this hold as a value that can be waited for, by another thread for example.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::blocking::Hold) {
+    /// let loss = hold.loss();
+    /// std::thread::spawn(move || {
+    ///     if let Ok(Some(reason)) = loss.wait(None, None) {
+    ///         println!("stop: {reason}");
+    ///     }
+    /// });
+    /// # }
+    /// ```
     pub fn loss(&self) -> Loss {
         Loss { core: self.core.adopt(self.core.fixed().loss()) }
     }
@@ -174,6 +293,17 @@ impl Hold {
     /// # Errors
     ///
     /// Fails like [`Hold::confirm`](crate::Hold::confirm) does, and as [the module](super#errors) says.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+    /// // Before a step that cannot be undone.
+    /// let valid_for = hold.confirm()?;
+    /// println!("nobody else holds the lock for the next {valid_for:?}");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn confirm(&self) -> Result<Duration, Error> {
         self.core.call(|hold| async move { hold.confirm().await }).wait(None)
     }
@@ -236,6 +366,20 @@ impl Hold {
     /// Fails like [`Hold::release`](crate::Hold::release) does; with [`ErrorKind::Forked`](crate::ErrorKind::Forked) if
     /// the hold belongs to the parent process, and with [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a
     /// callback. In these two cases nothing changes.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::ErrorKind;
+    ///
+    /// # fn example(hold: zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+    /// match hold.release() {
+    ///     Err(error) if matches!(error.kind(), ErrorKind::Lost(_)) => println!("check the report: {error}"),
+    ///     released => released?,
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn release(&self) -> Result<(), Error> {
         self.release_call(Owner::current()).wait(None)
     }
@@ -251,7 +395,8 @@ impl Hold {
     }
 
     /// Releases the lock in the background, like dropping the hold does, but without checking the owner, and even while
-    /// other code still has the hold.
+    /// other code still has the hold. It is hidden, because only the C and Python layers share holds with such code.
+    #[doc(hidden)]
     pub fn let_go(&self) {
         if let Ok(hold) = self.core.get() {
             hold.let_go();

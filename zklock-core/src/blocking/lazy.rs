@@ -10,6 +10,9 @@ use std::sync::{Arc, OnceLock};
 
 /// A value of a client, such as a lock, which is made when the client is first needed. Every call connects the client first, in
 /// the time that the caller is willing to wait. So callers need not know whether the client has connected yet.
+///
+/// It is hidden, because only the C and Python layers make calls of the core by themselves.
+#[doc(hidden)]
 pub struct Lazy<T>(Arc<Made<T>>);
 
 struct Made<T> {

@@ -17,6 +17,20 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 
 /// A [`Lock`](crate::Lock) whose calls block the calling thread. The owner of a hold is that thread.
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+/// let lock = client.mutex("/locks/report")?;
+/// let hold = lock.acquire_timeout(Duration::from_secs(5))?;
+/// // ... nobody else writes the report ...
+/// hold.release()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Lock {
     pub(super) core: Lazy<crate::Lock>,
@@ -39,11 +53,34 @@ impl Lock {
     }
 
     /// Returns the path of the lock. See [`Lock::path`](crate::Lock::path).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(lock: zklock_core::blocking::Lock) -> Result<(), zklock_core::Error> {
+    /// if lock.try_acquire()?.is_none() {
+    ///     println!("{} is busy", lock.path());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn path(&self) -> &str {
         self.spec.path()
     }
 
     /// Returns the description that the lock was made from.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use zklock_core::blocking::{Client, Lock};
+    /// # fn example(lock: &Lock, other: &Client) -> Result<(), zklock_core::Error> {
+    /// // The same lock, for another client.
+    /// let same = other.lock(lock.spec())?;
+    /// assert_eq!(same.path(), lock.path());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn spec(&self) -> &LockSpec {
         &self.spec
     }
@@ -54,6 +91,17 @@ impl Lock {
     ///
     /// Fails like [`Lock::acquire`](crate::Lock::acquire) does, and as [the module](super#errors) says. A client that has
     /// not connected yet also fails like [`Client::connect`](super::Client::connect) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(lock: zklock_core::blocking::Lock) -> Result<(), zklock_core::Error> {
+    /// let hold = lock.acquire()?;
+    /// // ... nobody else has the lock ...
+    /// hold.release()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn acquire(&self) -> Result<Hold, Error> {
         self.acquire_within(Wait::Forever, None)
     }
@@ -66,6 +114,22 @@ impl Lock {
     /// Fails like [`acquire`](Self::acquire) does. When the time is up it fails with
     /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if others had the lock, and with
     /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble did not answer.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::ErrorKind;
+    ///
+    /// # fn example(lock: zklock_core::blocking::Lock) -> Result<(), zklock_core::Error> {
+    /// match lock.acquire_timeout(Duration::from_secs(5)) {
+    ///     // The message names the holder.
+    ///     Err(error) if error.kind() == ErrorKind::Timeout => println!("{error}"),
+    ///     hold => hold?.release()?,
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn acquire_timeout(&self, timeout: Duration) -> Result<Hold, Error> {
         self.acquire_within(timeout, None)
     }
@@ -77,6 +141,19 @@ impl Lock {
     ///
     /// Fails like [`acquire_timeout`](Self::acquire_timeout) does; and with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered first.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::Wait;
+    ///
+    /// # use zklock_core::blocking::{Interrupt, Lock};
+    /// # fn example(lock: &Lock, interrupt: &Interrupt) -> Result<(), zklock_core::Error> {
+    /// // Until the lock is held, or another thread triggers the interrupt.
+    /// let hold = lock.acquire_within(Wait::Forever, Some(interrupt))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn acquire_within(
         &self,
         wait: impl Into<Wait>,
@@ -93,6 +170,18 @@ impl Lock {
     ///
     /// Fails like [`Lock::try_acquire`](crate::Lock::try_acquire) does, and as [the module](super#errors) says. A client
     /// that has not connected yet also fails like [`Client::connect`](super::Client::connect) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(lock: zklock_core::blocking::Lock) -> Result<(), zklock_core::Error> {
+    /// match lock.try_acquire()? {
+    ///     Some(hold) => hold.release()?,
+    ///     None => println!("somebody else does the job"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn try_acquire(&self) -> Result<Option<Hold>, Error> {
         let owner = Owner::current();
         let call = self.core.begin(Wait::Forever, move |lock| {
@@ -150,6 +239,17 @@ impl Lock {
     ///
     /// Fails like [`Lock::contenders`](crate::Lock::contenders) does, and as [the module](super#errors) says. A client
     /// that has not connected yet also fails like [`Client::connect`](super::Client::connect) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(lock: zklock_core::blocking::Lock) -> Result<(), zklock_core::Error> {
+    /// for contender in lock.contenders()? {
+    ///     println!("{} {}", contender.identity, if contender.holds { "holds" } else { "waits" });
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
         self.core.call(Wait::Forever, |lock| async move { lock.contenders().await }).wait(None)
     }
@@ -162,6 +262,17 @@ impl Lock {
     ///
     /// Fails like [`contenders`](Self::contenders) does; and with
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if `node` is not a contender of this lock.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(lock: zklock_core::blocking::Lock) -> Result<(), zklock_core::Error> {
+    /// for contender in lock.contenders()?.iter().filter(|contender| contender.identity == "db7/4711") {
+    ///     lock.evict(&contender.node)?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn evict(&self, node: &str) -> Result<bool, Error> {
         let node = node.to_owned();
         self.core.call(Wait::Forever, |lock| async move { lock.evict(&node).await }).wait(None)
@@ -173,6 +284,17 @@ impl Lock {
     /// # Errors
     ///
     /// Fails like [`contenders`](Self::contenders) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(lock: zklock_core::blocking::Lock) -> Result<(), zklock_core::Error> {
+    /// for holder in lock.break_lock()? {
+    ///     println!("{} held it", holder.identity);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn break_lock(&self) -> Result<Vec<QueuedContender>, Error> {
         self.core.call(Wait::Forever, |lock| async move { lock.break_lock().await }).wait(None)
     }
@@ -183,6 +305,17 @@ impl Lock {
     /// # Errors
     ///
     /// Fails like [`Lock::revoke`](crate::Lock::revoke) does, and as [the module](super#errors) says.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(lock: zklock_core::blocking::Lock) -> Result<(), zklock_core::Error> {
+    /// for holder in lock.revoke()? {
+    ///     println!("{} is asked to let it go", holder.identity);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn revoke(&self) -> Result<Vec<QueuedContender>, Error> {
         self.core.call(Wait::Forever, |lock| async move { lock.revoke().await }).wait(None)
     }
@@ -194,6 +327,16 @@ impl Lock {
     ///
     /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a set or a choice of locks and for a semaphore;
     /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the client belongs to the parent process.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let observer = client.election("/election/scheduler")?.observe()?;
+    /// let leader = observer.next(None)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn observe(&self) -> Result<Observer, Error> {
         self.spec.check_observable()?;
         let lock = self.core.clone();

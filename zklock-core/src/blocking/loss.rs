@@ -31,6 +31,16 @@ impl Loss {
     }
 
     /// Returns why the hold was lost; `None` if it is not. It does not wait.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(loss: &zklock_core::blocking::Loss) {
+    /// if let Some(reason) = loss.reason() {
+    ///     println!("stop: {reason}");
+    /// }
+    /// # }
+    /// ```
     pub fn reason(&self) -> Option<LossReason> {
         self.core.look(Some(self.core.io().opened().loss()), crate::hold::loss::Loss::now)
     }
@@ -44,6 +54,18 @@ impl Loss {
     /// * [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered;
     /// * [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the hold belongs to the parent process;
     /// * [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(loss: &zklock_core::blocking::Loss) -> Result<(), zklock_core::Error> {
+    /// match loss.wait(None, None)? {
+    ///     Some(reason) => println!("others may hold the lock: {reason}"),
+    ///     None => println!("released"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait(
         &self,
         timeout: Option<Duration>,

@@ -10,6 +10,18 @@ use std::time::Duration;
 
 /// A [`Member`](crate::Member) whose calls block the calling thread. Dropping it leaves in the
 /// background, without waiting for the others.
+///
+/// # Examples
+///
+/// ```no_run
+/// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+/// let member = client.double_barrier("/barriers/round", 3)?.enter()?;
+/// // ... do our share of the work ...
+/// member.leave()?;
+/// // ... all others have done theirs ...
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "a member is within the barrier only as long as it is kept: dropping it leaves"]
 pub struct Member {
@@ -28,17 +40,46 @@ impl Member {
     }
 
     /// Returns the path of the barrier.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(member: &zklock_core::blocking::Member) -> Result<(), zklock_core::Error> {
+    /// member.leave()?;
+    /// println!("all are done at {}", member.path());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn path(&self) -> &str {
         self.core.fixed().path()
     }
 
     /// Returns the path of the node that represents this member.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(member: &zklock_core::blocking::Member) {
+    /// // An operator who must take this member out of the barrier deletes that node.
+    /// println!("in the barrier {} as {}", member.path(), member.node());
+    /// # }
+    /// ```
     pub fn node(&self) -> &str {
         self.core.fixed().node()
     }
 
     /// Returns why the member is lost; `None` if it is not. It does not wait. See
     /// [`Member::loss`](crate::Member::loss).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(member: &zklock_core::blocking::Member) {
+    /// if let Some(reason) = member.loss() {
+    ///     println!("the others do not wait for us any more: {reason}");
+    /// }
+    /// # }
+    /// ```
     pub fn loss(&self) -> Option<LossReason> {
         self.core.look(Some(self.core.io().opened().loss()), crate::Member::loss)
     }
@@ -52,6 +93,15 @@ impl Member {
     /// * [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered;
     /// * [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the member belongs to the parent process;
     /// * [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(member: &zklock_core::blocking::Member) -> Result<(), zklock_core::Error> {
+    /// println!("stop: {}", member.lost(None, None)?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn lost(
         &self,
         timeout: Option<Duration>,
@@ -71,6 +121,15 @@ impl Member {
     /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the member belongs to the parent process, and
     /// with [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback. In these two cases
     /// nothing changes.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(member: &zklock_core::blocking::Member) -> Result<(), zklock_core::Error> {
+    /// member.leave()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn leave(&self) -> Result<(), Error> {
         self.leave_within(Wait::Forever, None)
     }
@@ -84,6 +143,17 @@ impl Member {
     /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if others are still inside, and with
     /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer. The
     /// member has left all the same, or leaves in the background.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # fn example(member: &zklock_core::blocking::Member) -> Result<(), zklock_core::Error> {
+    /// member.leave_timeout(Duration::from_secs(60))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn leave_timeout(&self, timeout: Duration) -> Result<(), Error> {
         self.leave_within(timeout, None)
     }
@@ -96,6 +166,19 @@ impl Member {
     /// Fails like [`leave_timeout`](Self::leave_timeout) does; and with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered first.
     /// The member leaves all the same.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::Wait;
+    ///
+    /// # use zklock_core::blocking::{Interrupt, Member};
+    /// # fn example(member: &Member, interrupt: &Interrupt) -> Result<(), zklock_core::Error> {
+    /// // Until the others have left, or another thread triggers the interrupt.
+    /// member.leave_within(Wait::Forever, Some(interrupt))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn leave_within(&self, wait: impl Into<Wait>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
         self.leave_call(wait).wait(interrupt)
     }

@@ -10,6 +10,19 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 
 /// An [`Observer`](crate::Observer) whose calls block the calling thread.
+///
+/// # Examples
+///
+/// ```no_run
+/// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+/// let observer = client.election("/election/scheduler")?.observe()?;
+/// match observer.next(None)? {
+///     Some(leader) => println!("{} leads", leader.identity),
+///     None => println!("nobody leads"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Observer {
     pub(super) core: Lazy<Mutex<crate::Observer>>,

@@ -42,6 +42,16 @@ impl Wanted {
     }
 
     /// Returns whether others are known to wait; `false` once the hold has ended.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(wanted: &zklock_core::blocking::Wanted) {
+    /// if wanted.is_set() {
+    ///     println!("others wait: finish early");
+    /// }
+    /// # }
+    /// ```
     pub fn is_set(&self) -> bool {
         self.core.look(false, crate::hold::wanted::Wanted::now)
     }
@@ -52,6 +62,19 @@ impl Wanted {
     /// # Errors
     ///
     /// Fails like [`Hold::wait_wanted`](super::Hold::wait_wanted) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # fn example(wanted: &zklock_core::blocking::Wanted) -> Result<(), zklock_core::Error> {
+    /// if wanted.wait(Some(Duration::from_secs(60)), None)? {
+    ///     println!("others wait: finish early");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait(&self, timeout: Option<Duration>, interrupt: Option<&Interrupt>) -> Result<bool, Error> {
         let wait = Wait::at_most(timeout);
         let come =

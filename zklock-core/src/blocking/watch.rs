@@ -8,6 +8,17 @@ use tokio::task::AbortHandle;
 
 /// Keeps a callback registered. Dropping it ends that. See [`Hold::on_lost`](super::Hold::on_lost) and
 /// [`Client::on_connection`](super::Client::on_connection).
+///
+/// # Examples
+///
+/// ```no_run
+/// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+/// let watch = hold.on_lost(|reason| eprintln!("stop: {reason}"))?;
+/// // ... work ...
+/// drop(watch);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "dropping it ends the watch"]
 pub struct Watch {
     task: AbortHandle,

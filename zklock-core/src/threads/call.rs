@@ -85,6 +85,22 @@ impl<T: Send + 'static> Call<T> {
     }
 
     /// Begins the call, and returns its result if there is nothing to wait for. It neither blocks nor takes long.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::{Owner, Wait};
+    ///
+    /// # fn example(lock: zklock_core::blocking::Lock) -> Result<(), zklock_core::Error> {
+    /// let mut call = lock.acquire_call(Owner::current(), Wait::Forever);
+    /// // A reentrant lock that this thread already has is granted without a wait.
+    /// let hold = match call.at_once() {
+    ///     Some(result) => result?,
+    ///     None => call.wait(None)?,
+    /// };
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn at_once(&mut self) -> Option<Result<T, Error>> {
         self.begin();
         match std::mem::replace(&mut self.stage, Stage::Taken) {
@@ -105,6 +121,20 @@ impl<T: Send + 'static> Call<T> {
     /// Fails like the call does; and with [`Timeout`](crate::ErrorKind::Timeout) at the deadline, with
     /// [`Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered, with
     /// [`Deadlock`](crate::ErrorKind::Deadlock) in a callback, and with [`Forked`](crate::ErrorKind::Forked) in a child.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::Owner;
+    ///
+    /// # use zklock_core::blocking::{Interrupt, Lock};
+    /// # fn example(lock: &Lock, interrupt: &Interrupt) -> Result<(), zklock_core::Error> {
+    /// let call = lock.acquire_call(Owner::current(), Duration::from_secs(5));
+    /// let hold = call.wait(Some(interrupt))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait(mut self, interrupt: Option<&Interrupt>) -> Result<T, Error> {
         // A thread that must not wait must not begin anything.
         refuse_to_block()?;
@@ -130,6 +160,20 @@ impl<T: Send + 'static> Call<T> {
     ///
     /// [`Forked`](crate::ErrorKind::Forked) in a child, and [`Closed`](crate::ErrorKind::Closed) if the program has closed our
     /// descriptors. All other errors come with the result.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::{Owner, Wait};
+    ///
+    /// # use zklock_core::blocking::Lock;
+    /// # fn example(lock: Lock, wake: std::sync::mpsc::Sender<()>) -> Result<(), zklock_core::Error> {
+    /// let call = lock.acquire_call(Owner::ticket(), Wait::Forever);
+    /// // The event loop fetches the result when it is woken.
+    /// let acquiring = call.detach(move || drop(wake.send(())))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn detach(mut self, ready: impl FnOnce() + Send + 'static) -> Result<Started<T>, Error> {
         self.begin();
         match std::mem::replace(&mut self.stage, Stage::Taken) {

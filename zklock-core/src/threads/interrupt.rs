@@ -32,11 +32,38 @@ struct InterruptState {
 
 impl Interrupt {
     /// Makes an interrupt that is not triggered.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::{Wait, blocking::Interrupt};
+    ///
+    /// # fn example(lock: &zklock_core::blocking::Lock) -> Result<(), zklock_core::Error> {
+    /// let interrupt = Interrupt::new();
+    /// // ... give a clone to the thread that handles signals ...
+    /// let hold = lock.acquire_within(Wait::Forever, Some(&interrupt))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Ends all waits with this interrupt, current and future ones.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::{Wait, blocking::Interrupt};
+    ///
+    /// # fn example(lock: zklock_core::blocking::Lock) {
+    /// let interrupt = Interrupt::new();
+    /// let for_waiter = interrupt.clone();
+    /// let waiter = std::thread::spawn(move || lock.acquire_within(Wait::Forever, Some(&for_waiter)));
+    /// interrupt.trigger();
+    /// // The waiter gets an error of the kind `Interrupted`, unless it was granted the lock before.
+    /// # }
+    /// ```
     pub fn trigger(&self) {
         let mut state = lock_ignoring_poison(&self.state);
         state.triggered = true;
@@ -47,11 +74,30 @@ impl Interrupt {
     }
 
     /// Lets future waits go on. Waits that it had already ended stay ended.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let interrupt = zklock_core::blocking::Interrupt::new();
+    /// interrupt.trigger();
+    /// // ... all waits have ended ...
+    /// interrupt.reset();
+    /// assert!(!interrupt.is_triggered());
+    /// ```
     pub fn reset(&self) {
         lock_ignoring_poison(&self.state).triggered = false;
     }
 
     /// Returns whether it is triggered.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let interrupt = zklock_core::blocking::Interrupt::new();
+    /// assert!(!interrupt.is_triggered());
+    /// interrupt.trigger();
+    /// assert!(interrupt.is_triggered());
+    /// ```
     pub fn is_triggered(&self) -> bool {
         lock_ignoring_poison(&self.state).triggered
     }

@@ -18,6 +18,21 @@ use tokio::task::AbortHandle;
 ///
 /// Dropping it ends the wait for its result. For an acquire, that is to leave the queue; a lock that was granted and not
 /// fetched is released.
+///
+/// # Examples
+///
+/// ```no_run
+/// use zklock_core::{Owner, Wait, blocking::Lock};
+///
+/// # fn example(lock: &Lock) -> Result<(), zklock_core::Error> {
+/// let (sender, ready) = std::sync::mpsc::channel();
+/// let acquiring = lock.acquire_call(Owner::ticket(), Wait::Forever).detach(move || drop(sender.send(())))?;
+/// // ... do something else, or drop it to leave the queue ...
+/// ready.recv().expect("it is called when there is a result");
+/// let hold = acquiring.fetch().expect("there is a result")?;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "dropping it ends the call"]
 pub struct Started<T> {
     state: Arc<Mutex<State<T>>>,
@@ -92,6 +107,19 @@ impl<T> Started<T> {
     /// * [`ErrorKind::NotHeld`] if the result was already fetched;
     /// * [`ErrorKind::Forked`] if the call belongs to the parent process; [`ErrorKind::Closed`] if the program has closed our
     ///   descriptors.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use zklock_core::blocking::{Hold, Started};
+    /// # fn example(acquiring: Started<Hold>) -> Result<(), zklock_core::Error> {
+    /// match acquiring.fetch() {
+    ///     Some(hold) => hold?.release()?,
+    ///     None => println!("still in the queue"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn fetch(&self) -> Option<Result<T, Error>> {
         if let Err(lost) = self.opened.check() {
             return Some(Err(lost));
@@ -114,6 +142,17 @@ impl<T> Started<T> {
     ///
     /// The I/O thread keeps the deadline too, but it may be busy. A fetch at the deadline does its work, and one a little
     /// later ends the call if that is not done by then. So ask for this time again after each fetch that gave no result.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Instant;
+    ///
+    /// # fn example(acquiring: zklock_core::blocking::Started<zklock_core::blocking::Hold>) {
+    /// // The event loop sleeps no longer than this, and then fetches.
+    /// let longest = acquiring.due().map(|due| due.saturating_duration_since(Instant::now()));
+    /// # }
+    /// ```
     pub fn due(&self) -> Option<Instant> {
         self.wait.due()
     }
@@ -138,6 +177,20 @@ impl<T> Started<T> {
 
     /// Ends the wait. From now on [`fetch`](Self::fetch) gives [`ErrorKind::Interrupted`], unless
     /// there was a result already. The function `ready` is not called any more.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use zklock_core::blocking::{Hold, Started};
+    /// # fn example(acquiring: Started<Hold>) -> Result<(), zklock_core::Error> {
+    /// acquiring.cancel();
+    /// if let Some(Ok(hold)) = acquiring.fetch() {
+    ///     // It was granted before.
+    ///     hold.release()?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn cancel(&self) {
         check_descriptors();
         if !self.opened.are_ours() {
