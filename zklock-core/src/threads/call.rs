@@ -102,12 +102,11 @@ impl<T: Send + 'static> Call<T> {
     /// # }
     /// ```
     pub fn at_once(&mut self) -> Option<Result<T, Error>> {
-        self.begin();
-        match std::mem::replace(&mut self.stage, Stage::Taken) {
+        match self.begin() {
             Stage::Over(result) => Some(result),
             Stage::Refused(error) => Some(Err(error)),
-            other => {
-                self.stage = other;
+            goes_on => {
+                self.stage = goes_on;
                 None
             }
         }
@@ -138,14 +137,10 @@ impl<T: Send + 'static> Call<T> {
     pub fn wait(mut self, interrupt: Option<&Interrupt>) -> Result<T, Error> {
         // A thread that must not wait must not begin anything.
         refuse_to_block()?;
-        self.begin();
-        match std::mem::replace(&mut self.stage, Stage::Taken) {
+        match self.begin() {
             Stage::Over(result) => result,
             Stage::Refused(error) => Err(error),
-            Stage::Pending(mut pending) => {
-                let future = pending.future.take().ok_or_else(taken)?;
-                wait(&pending.io, future, self.wait, interrupt)
-            }
+            Stage::Pending(mut pending) => wait(&pending.io.clone(), pending.take()?, self.wait, interrupt),
             Stage::New(_) | Stage::Taken => Err(taken()),
         }
     }
@@ -175,30 +170,29 @@ impl<T: Send + 'static> Call<T> {
     /// # }
     /// ```
     pub fn detach(mut self, ready: impl FnOnce() + Send + 'static) -> Result<Started<T>, Error> {
-        self.begin();
-        match std::mem::replace(&mut self.stage, Stage::Taken) {
+        match self.begin() {
             Stage::Over(result) => {
                 ready();
                 Ok(Started::over(result))
             }
             Stage::Refused(error) => Err(error),
             Stage::Pending(mut pending) => {
-                let future = pending.future.take().ok_or_else(taken)?;
-                Started::start(&pending.io, future, self.wait, self.accept, ready)
+                Started::start(&pending.io.clone(), pending.take()?, self.wait, self.accept, ready)
             }
             Stage::New(_) | Stage::Taken => Err(taken()),
         }
     }
 
-    fn begin(&mut self) {
-        self.stage = match std::mem::replace(&mut self.stage, Stage::Taken) {
+    /// Takes the call, which has begun from now on.
+    fn begin(&mut self) -> Stage<T> {
+        match std::mem::replace(&mut self.stage, Stage::Taken) {
             Stage::New(begin) => match begin() {
                 Ok(Begun::GoesOn(pending)) => Stage::Pending(pending),
                 Ok(Begun::Over(result)) => Stage::Over(result),
                 Err(error) => Stage::Refused(error),
             },
             begun => begun,
-        };
+        }
     }
 }
 
@@ -209,10 +203,11 @@ fn taken() -> Error {
 impl<T> Pending<T> {
     /// Goes on as a part of another call of the same process.
     pub(crate) async fn run(mut self) -> Result<T, Error> {
-        match self.future.take() {
-            Some(future) => future.await,
-            None => Err(taken()),
-        }
+        self.take()?.await
+    }
+
+    fn take(&mut self) -> Result<Future<T>, Error> {
+        self.future.take().ok_or_else(taken)
     }
 }
 
