@@ -105,7 +105,7 @@ impl Hold {
     /// # }
     /// ```
     pub fn state(&self) -> HoldState {
-        self.core.look(HoldState::Lost(self.core.io().opened().loss()), crate::Hold::state)
+        self.core.look(|| HoldState::Lost(self.core.io().opened().loss()), crate::Hold::state)
     }
 
     /// Returns how long the lock is certain to be held, even if the ensemble is not heard from again. Zero means that
@@ -124,7 +124,7 @@ impl Hold {
     /// # }
     /// ```
     pub fn valid_for(&self) -> Duration {
-        self.core.look(Duration::ZERO, crate::Hold::valid_for)
+        self.core.look(|| Duration::ZERO, crate::Hold::valid_for)
     }
 
     /// Returns the process that it belongs to. It is hidden, because only the Python layer asks for it.
@@ -137,7 +137,7 @@ impl Hold {
     /// tell these two apart.
     #[doc(hidden)]
     pub fn is_released(&self) -> bool {
-        self.core.look(false, crate::Hold::is_released)
+        self.core.look(|| false, crate::Hold::is_released)
     }
 
     /// Calls `callback` when the hold is lost. It is not called if the hold is released, or the [`Watch`] dropped,
@@ -211,7 +211,7 @@ impl Hold {
     /// # }
     /// ```
     pub fn is_wanted(&self) -> bool {
-        self.core.look(false, crate::Hold::is_wanted)
+        self.core.look(|| false, crate::Hold::is_wanted)
     }
 
     /// Blocks until others want what this hold has, but no longer than `timeout`. Returns `false` if the hold ends

@@ -12,6 +12,7 @@ use crate::threads::fork_safe::ForkSafe;
 use crate::threads::io::{Io, check_descriptors, check_resources};
 use once_cell::race::OnceBox;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 /// A client of the core.
@@ -20,7 +21,10 @@ pub(super) type CoreClient = ForkSafe<crate::Client>;
 /// The process in which a client is first needed. There, and only there, it makes a client of the core. So nothing that it has
 /// in a parent process is touched in a child, and a client that no process has needed yet can be used in any.
 #[derive(Clone)]
-pub(super) struct Home(Arc<Shared>);
+pub(super) struct Home(Arc<OfHere>);
+
+/// Its last owner drops the client, unless that must be left alone.
+struct OfHere(Arc<Shared>);
 
 struct Shared {
     options: ClientOptions,
@@ -41,7 +45,8 @@ pub(super) type StateListener = Arc<dyn Fn(ConnectionState) + Send + Sync>;
 
 impl Home {
     pub(super) fn new(options: ClientOptions, listener: Option<StateListener>) -> Self {
-        Self(Arc::new(Shared { options, listener, opened: OnceBox::new(), client: OnceLock::new() }))
+        let shared = Shared { options, listener, opened: OnceBox::new(), client: OnceLock::new() };
+        Self(Arc::new(OfHere(Arc::new(shared))))
     }
 
     /// Makes the same with a listener. Call it before anybody has used this.
@@ -66,6 +71,10 @@ impl Home {
     /// Returns the client of the core, which is made now if there is none.
     pub(super) fn client(&self) -> Result<&CoreClient, Error> {
         self.settle()?;
+        self.made()
+    }
+
+    fn made(&self) -> Result<&CoreClient, Error> {
         let made = match self.0.client.get() {
             Some(made) => made,
             None => {
@@ -92,8 +101,8 @@ impl Home {
     ) -> Call<R> {
         let home = self.clone();
         let begin = move || {
-            home.refuse_forked()?;
-            let client = match home.client() {
+            home.settle()?;
+            let client = match home.made() {
                 Ok(client) => client,
                 Err(error) => return Ok(Begun::Over(Err(error))),
             };
@@ -152,7 +161,7 @@ impl Home {
                 Listener::call(&listener, ConnectionState::Closed);
             }));
         }
-        Ok(follow(self.client()?, listener))
+        Ok(follow(self.made()?, listener))
     }
 
     /// Returns how the client is connected; `None` if it has not connected yet, or belongs to another process.
@@ -175,7 +184,7 @@ impl Home {
     /// Returns the client, if it has connected and was not closed since.
     pub(super) fn connected(&self) -> Option<&CoreClient> {
         let client = &self.here()?.as_ref()?.client;
-        client.look(None, |core| (core.has_opened() && !core.is_closed()).then_some(client))
+        client.look(|| None, |core| (core.has_opened() && !core.is_closed()).then_some(client))
     }
 
     /// `None` in a process that has not used it.
@@ -199,15 +208,21 @@ fn follow(client: &CoreClient, listener: impl FnMut(ConnectionState) + Send + 's
     })
 }
 
-impl Drop for Home {
+impl Drop for OfHere {
     fn drop(&mut self) {
-        if Arc::strong_count(&self.0) == 1 {
-            check_descriptors();
-        }
-        if self.refuse_forked().is_err() {
+        check_descriptors();
+        if self.opened.get().is_some_and(|opened| opened.check().is_err()) {
             // The parent owns it, and another of its threads may have been changing it. Or it would wake the I/O thread.
             std::mem::forget(self.0.clone());
         }
+    }
+}
+
+impl Deref for OfHere {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
     }
 }
 

@@ -42,7 +42,7 @@ impl Loss {
     /// # }
     /// ```
     pub fn reason(&self) -> Option<LossReason> {
-        self.core.look(Some(self.core.io().opened().loss()), crate::hold::loss::Loss::now)
+        self.core.look(|| Some(self.core.io().opened().loss()), crate::hold::loss::Loss::now)
     }
 
     /// Blocks until the hold is lost, but no longer than `timeout`, and returns the reason; `None` if the hold is

@@ -81,7 +81,7 @@ impl Member {
     /// # }
     /// ```
     pub fn loss(&self) -> Option<LossReason> {
-        self.core.look(Some(self.core.io().opened().loss()), crate::Member::loss)
+        self.core.look(|| Some(self.core.io().opened().loss()), crate::Member::loss)
     }
 
     /// Blocks until the member is lost, but no longer than `timeout`, and returns the reason. Without a

@@ -53,7 +53,7 @@ impl Wanted {
     /// # }
     /// ```
     pub fn is_set(&self) -> bool {
-        self.core.look(false, crate::hold::wanted::Wanted::now)
+        self.core.look(|| false, crate::hold::wanted::Wanted::now)
     }
 
     /// Blocks until others wait for the lock, but no longer than `timeout`. Returns `false` if the

@@ -59,8 +59,11 @@ impl Opened {
     }
 
     pub(crate) fn check(self) -> Result<(), Error> {
+        if self.are_ours() {
+            return Ok(());
+        }
         self.process.refuse_forked()?;
-        if self.are_ours() { Ok(()) } else { Err(closed()) }
+        Err(closed())
     }
 
     /// The program has closed them. Returns whether that is news.
@@ -113,9 +116,11 @@ impl Descriptors {
 
     /// Fails in a forked child, and if the program has closed them.
     pub(super) fn check(&self) -> Result<(), Error> {
-        if self.opened.are_ours() && !self.are_ours() {
-            self.end();
+        self.opened.check()?;
+        if self.are_ours() {
+            return Ok(());
         }
+        self.end();
         self.opened.check()
     }
 

@@ -8,23 +8,26 @@ use std::sync::Arc;
 
 /// A value of the asynchronous core, for example a [`Hold`](crate::Hold), used by threads: its calls are waited for here,
 /// or go on in the background. A forked child has a copy, which it does not touch.
-pub struct ForkSafe<T> {
+pub struct ForkSafe<T>(Arc<OfHere<T>>);
+
+/// Its last owner drops the value, unless it must be left alone.
+struct OfHere<T> {
     value: Arc<T>,
     io: Io,
 }
 
 impl<T> ForkSafe<T> {
     pub(crate) fn new(value: T, io: Io) -> Self {
-        Self { value: Arc::new(value), io }
+        Self(Arc::new(OfHere { value: Arc::new(value), io }))
     }
 
     /// Wraps a value that came from this one.
     pub(crate) fn adopt<U>(&self, value: U) -> ForkSafe<U> {
-        ForkSafe::new(value, self.io.clone())
+        ForkSafe::new(value, self.0.io.clone())
     }
 
     pub(crate) fn io(&self) -> &Io {
-        &self.io
+        &self.0.io
     }
 
     /// Returns the value, or an error in a child of the process that made it.
@@ -34,23 +37,23 @@ impl<T> ForkSafe<T> {
     /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a child; [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the
     /// program has closed our descriptors.
     pub fn get(&self) -> Result<&T, Error> {
-        self.io.check()?;
-        Ok(&self.value)
+        self.0.io.check()?;
+        Ok(&self.0.value)
     }
 
     /// Returns the value, for parts that do not change and need no mutex, so that even a child may read them.
     pub(crate) fn fixed(&self) -> &T {
-        &self.value
+        &self.0.value
     }
 
     /// Shares the value. Use it only if [`get`](Self::get) succeeds.
     pub(crate) fn value(&self) -> Arc<T> {
-        self.value.clone()
+        self.0.value.clone()
     }
 
     /// Asks the value for something; returns `otherwise` if it must be left alone, as in a child.
-    pub(crate) fn look<R>(&self, otherwise: R, look: impl FnOnce(&T) -> R) -> R {
-        if self.io.is_lost() { otherwise } else { look(&self.value) }
+    pub(crate) fn look<R>(&self, otherwise: impl FnOnce() -> R, look: impl FnOnce(&T) -> R) -> R {
+        if self.0.io.is_lost() { otherwise() } else { look(&self.0.value) }
     }
 }
 
@@ -70,7 +73,7 @@ impl<T: Send + Sync + 'static> ForkSafe<T> {
         R: Send + 'static,
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
-        self.begin(|value| Begun::goes_on(&value.io, call(value.value())))
+        self.begin(|value| Begun::goes_on(value.io(), call(value.value())))
     }
 
     /// Makes a call that may be over at once, or must begin before it can be waited for.
@@ -88,14 +91,13 @@ impl<T: Send + Sync + 'static> ForkSafe<T> {
 
 impl<T> Clone for ForkSafe<T> {
     fn clone(&self) -> Self {
-        Self { value: self.value.clone(), io: self.io.clone() }
+        Self(self.0.clone())
     }
 }
 
-impl<T> Drop for ForkSafe<T> {
+impl<T> Drop for OfHere<T> {
     fn drop(&mut self) {
-        let is_last = Arc::strong_count(&self.value) == 1;
-        if self.io.is_lost() || (is_last && self.io.check().is_err()) {
+        if self.io.check().is_err() {
             // The parent owns it, and its mutexes may be locked for ever. Or it would wake the I/O thread.
             std::mem::forget(self.value.clone());
         }
@@ -104,6 +106,6 @@ impl<T> Drop for ForkSafe<T> {
 
 impl<T: fmt::Debug> fmt::Debug for ForkSafe<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.io.is_lost() { f.write_str("(of the parent)") } else { self.value.fmt(f) }
+        if self.0.io.is_lost() { f.write_str("(of the parent)") } else { self.0.value.fmt(f) }
     }
 }
