@@ -68,12 +68,7 @@ impl Home {
         self.0.opened.get().map_or(Ok(()), |opened| opened.check())
     }
 
-    /// Returns the client of the core, which is made now if there is none.
-    pub(super) fn client(&self) -> Result<&CoreClient, Error> {
-        self.settle()?;
-        self.made()
-    }
-
+    /// Returns the client of the core, which is made now if there is none. Only for a home that is [settled](Self::settle).
     fn made(&self) -> Result<&CoreClient, Error> {
         let made = match self.0.client.get() {
             Some(made) => made,
