@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use zklock_testkit::replicas::Replicas;
-
 use crate::actors::{Stage, is_contender};
 use crate::network::{Shared, open_all};
 use crate::plan::{Kind, SERVERS, SESSION, Stroke, TICK};
+use crate::replicas::Replicas;
 
 type Mend = Box<dyn FnOnce(&Stage)>;
 

@@ -6,6 +6,7 @@ mod faults;
 mod network;
 mod plan;
 mod player;
+mod replicas;
 mod run;
 mod writes;
 

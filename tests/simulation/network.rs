@@ -15,9 +15,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
-use zklock_testkit::replicas::Replicas;
 
 use crate::plan::SERVERS;
+use crate::replicas::Replicas;
 
 const PORT: u16 = 2181;
 /// How long to wait if nothing is due.

@@ -8,13 +8,13 @@ use ground::Dice;
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::{sleep, timeout};
 use zklock_core::Client;
-use zklock_testkit::replicas::{Replicas, Timing};
 
 use crate::actors::{Stage, act, is_of_lock, options};
 use crate::claims::Claims;
 use crate::faults::Faults;
 use crate::network::{Network, open_all};
 use crate::plan::{Kind, Plan, SERVERS, TICK};
+use crate::replicas::{Replicas, Timing};
 use crate::writes::{STATE, Writes};
 
 /// Tasks of each client.

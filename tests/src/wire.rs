@@ -5,7 +5,8 @@
 //! message where a test could only panic anyway.
 
 mod admin;
-pub(crate) mod codec;
+#[allow(missing_docs, reason = "the names are ZooKeeper's own")]
+pub mod codec;
 
 pub use admin::Admin;
 

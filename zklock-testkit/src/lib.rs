@@ -24,7 +24,7 @@
 // The layers: a module imports from lower lines, or from its own, and never in a circle. `tests/layers.py` checks that.
 //
 // ```text
-// .      console fuzzing replicas     for the program, for fuzzing, and for simulations
+// .      console replica              for the program; for simulations and fuzzing
 //        server                       the API
 //        net                          sockets and threads
 //        hub                          one lock; where faults strike
@@ -50,12 +50,10 @@ struct Readme;
 mod clock;
 pub mod console;
 mod fault;
-#[doc(hidden)]
-pub mod fuzzing;
 mod hub;
 mod net;
 #[doc(hidden)]
-pub mod replicas;
+pub mod replica;
 mod server;
 mod state;
 mod wire;

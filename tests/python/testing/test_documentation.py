@@ -10,7 +10,6 @@ import pytest
 
 import zklock
 import zklock.pytest_plugin
-import zklock.quickstart
 import zklock.testing
 from zklock.testing import Server
 

@@ -1,11 +1,9 @@
 //! `zklock bench`: how long a lock takes on this ensemble.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use hdrhistogram::Histogram;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use zklock_core::{Client, Lock};
 
@@ -14,9 +12,9 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{columns, print, print_json};
 
-/// Times are kept in microseconds, with three digits.
-const DIGITS: u8 = 3;
 const WIDTH: usize = 40;
+/// The first step of the distribution that is drawn. Each further one is twice as long.
+const STEP: Duration = Duration::from_micros(64);
 
 /// Measure how long a free lock takes on this ensemble, and a hand-over
 ///
@@ -41,7 +39,7 @@ pub(crate) struct Bench {
 #[derive(Debug, Serialize)]
 struct Figures {
     what: &'static str,
-    count: u64,
+    count: usize,
     min: u64,
     p50: u64,
     p90: u64,
@@ -57,44 +55,34 @@ impl Bench {
         other.close().await;
         let measured = measured?;
         if self.json {
-            let figures: Vec<_> = measured.iter().map(|(what, times)| Figures::of(what, times)).collect();
+            let figures: Vec<_> = measured.iter().map(|(what, times)| times.figures(what)).collect();
             return print_json(&figures);
         }
-        let texts: Vec<_> = measured.iter().map(|(what, times)| text(what, times)).collect();
+        let texts: Vec<_> = measured.iter().map(|(what, times)| times.text(what)).collect();
         print(&texts.join("\n"))
     }
 
-    async fn measure(
-        &self,
-        one: &Client,
-        other: &Client,
-    ) -> Result<Vec<(&'static str, Histogram<u64>)>, Failure> {
+    async fn measure(&self, one: &Client, other: &Client) -> Result<[(&'static str, Times); 2], Failure> {
         let (one, other) = (one.mutex(&self.path)?, other.mutex(&self.path)?);
-        let progress = self.progress();
-        let free = self.free(&one, &progress).await?;
-        let hand_over = self.hand_over(&one, &other, &progress).await?;
-        progress.finish_and_clear();
-        Ok(vec![("free lock (acquire and release)", free), ("hand-over (release to grant)", hand_over)])
+        let mut progress = Progress::new(u64::from(self.count) * 2);
+        let free = self.free(&one, &mut progress).await?;
+        let hand_over = self.hand_over(&one, &other, &mut progress).await?;
+        Ok([("free lock (acquire and release)", free), ("hand-over (release to grant)", hand_over)])
     }
 
-    async fn free(&self, lock: &Lock, progress: &ProgressBar) -> Result<Histogram<u64>, Failure> {
-        let mut times = histogram()?;
+    async fn free(&self, lock: &Lock, progress: &mut Progress) -> Result<Times, Failure> {
+        let mut times = Vec::new();
         for _ in 0..self.count {
             let begun = Instant::now();
             lock.acquire().await?.release().await?;
-            record(&mut times, begun.elapsed());
-            progress.inc(1);
+            times.push(begun.elapsed());
+            progress.step();
         }
-        Ok(times)
+        Ok(Times::new(times))
     }
 
-    async fn hand_over(
-        &self,
-        one: &Lock,
-        other: &Lock,
-        progress: &ProgressBar,
-    ) -> Result<Histogram<u64>, Failure> {
-        let mut times = histogram()?;
+    async fn hand_over(&self, one: &Lock, other: &Lock, progress: &mut Progress) -> Result<Times, Failure> {
+        let mut times = Vec::new();
         let (mut holder, mut waiter) = (one, other);
         let mut hold = holder.acquire().await?;
         for _ in 0..self.count {
@@ -111,75 +99,97 @@ impl Bench {
             let granted = next.await.map_err(|error| Failure::new(Exit::Other, error.to_string()))?;
             released?;
             let (next, at) = granted?;
-            record(&mut times, at.duration_since(begun));
+            times.push(at.duration_since(begun));
             hold = next;
             std::mem::swap(&mut holder, &mut waiter);
-            progress.inc(1);
+            progress.step();
         }
         hold.release().await?;
-        Ok(times)
-    }
-
-    /// Shows the progress on stderr, if somebody looks there.
-    fn progress(&self) -> ProgressBar {
-        let is_shown = std::io::stderr().is_terminal();
-        let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(u64::from(self.count) * 2), target);
-        let style = ProgressStyle::with_template("{bar:40} {pos}/{len}, {eta} left");
-        style.map_or(bar.clone(), |style| bar.with_style(style))
+        Ok(Times::new(times))
     }
 }
 
-fn histogram() -> Result<Histogram<u64>, Failure> {
-    Histogram::new(DIGITS).map_err(|error| Failure::new(Exit::Other, error.to_string()))
+/// The times of one measurement, in order.
+struct Times(Vec<Duration>);
+
+impl Times {
+    fn new(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        Self(times)
+    }
+
+    /// The least, the median, 90 %, 99 %, and the greatest; by the definition of the repository's benchmarks.
+    fn percentiles(&self) -> [Duration; 5] {
+        let last = self.0.len().saturating_sub(1);
+        let at = |percent: usize| self.0.get((self.0.len() * percent / 100).min(last));
+        [0, 50, 90, 99, 100].map(|percent| at(percent).copied().unwrap_or_default())
+    }
+
+    /// How many took less than a limit, and not less than the limit before, from the first time to the last.
+    fn steps(&self) -> Vec<(Duration, usize)> {
+        let (mut steps, mut rest, mut limit) = (Vec::new(), &self.0[..], STEP);
+        while !rest.is_empty() {
+            let count = rest.partition_point(|time| *time < limit);
+            if count > 0 || !steps.is_empty() {
+                steps.push((limit, count));
+            }
+            rest = &rest[count..];
+            limit *= 2;
+        }
+        steps
+    }
+
+    fn figures(&self, what: &'static str) -> Figures {
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let [min, p50, p90, p99, max] = self.percentiles().map(micros);
+        Figures { what, count: self.0.len(), min, p50, p90, p99, max }
+    }
+
+    /// Writes the percentiles, and below them how many took how long.
+    fn text(&self, what: &str) -> String {
+        let written = |time: Duration| format!("{time:.1?}");
+        let ([min, p50, p90, p99, max], count) = (self.percentiles().map(written), self.0.len());
+        let head = format!("{what}, {count} times: median {p50}, 90 % {p90}, 99 % {p99}; {min} to {max}\n");
+        let steps = self.steps();
+        let most = steps.iter().map(|(_, count)| *count).max().unwrap_or(1);
+        let row = |(limit, count): (Duration, usize)| {
+            let bar = "#".repeat(count * WIDTH / most);
+            vec![format!("  up to {}", written(limit)), format!("{count:>6}"), bar]
+        };
+        head + &columns(&steps.into_iter().map(row).collect::<Vec<_>>())
+    }
 }
 
-fn record(times: &mut Histogram<u64>, time: Duration) {
-    // It grows with the values that it is given, so it refuses none.
-    let _ = times.record(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+/// Shows on stderr how far it is, if somebody looks there.
+struct Progress {
+    is_shown: bool,
+    done: u64,
+    all: u64,
 }
 
-impl Figures {
-    fn of(what: &'static str, times: &Histogram<u64>) -> Self {
-        Self {
-            what,
-            count: times.len(),
-            min: times.min(),
-            p50: times.value_at_quantile(0.5),
-            p90: times.value_at_quantile(0.9),
-            p99: times.value_at_quantile(0.99),
-            max: times.max(),
+impl Progress {
+    fn new(all: u64) -> Self {
+        Self { is_shown: std::io::stderr().is_terminal(), done: 0, all }
+    }
+
+    fn step(&mut self) {
+        self.done += 1;
+        if self.done % (self.all / 100).max(1) == 0 {
+            self.show(&format!("{} of {}", self.done, self.all));
+        }
+    }
+
+    fn show(&self, text: &str) {
+        if self.is_shown {
+            let _ = write!(std::io::stderr(), "\r{text:25}\r");
         }
     }
 }
 
-/// Writes the percentiles, and below them how many took how long.
-fn text(what: &'static str, times: &Histogram<u64>) -> String {
-    let Figures { count, min, p50, p90, p99, max, .. } = Figures::of(what, times);
-    let [min, p50, p90, p99, max] = [min, p50, p90, p99, max].map(written);
-    let head = format!("{what}, {count} times: median {p50}, 90 % {p90}, 99 % {p99}; {min} to {max}\n");
-    let mut buckets: Vec<_> = times
-        .iter_log(64, 2.0)
-        .map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
-        .collect();
-    // Empty buckets at both ends say nothing.
-    while buckets.last().is_some_and(|(_, count)| *count == 0) {
-        buckets.pop();
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.show("");
     }
-    let most = buckets.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
-    let rows: Vec<_> = buckets
-        .into_iter()
-        .skip_while(|(_, count)| *count == 0)
-        .map(|(limit, count)| {
-            let length = usize::try_from(count).unwrap_or(WIDTH) * WIDTH / usize::try_from(most).unwrap_or(1);
-            vec![format!("  up to {}", written(limit + 1)), format!("{count:>6}"), "#".repeat(length)]
-        })
-        .collect();
-    head + &columns(&rows)
-}
-
-fn written(micros: u64) -> String {
-    format!("{:.1?}", Duration::from_micros(micros))
 }
 
 #[cfg(test)]
@@ -188,11 +198,8 @@ mod tests {
 
     #[test]
     fn a_histogram_is_drawn_from_the_first_time_to_the_last() {
-        let mut times = histogram().unwrap_or_else(|failure| panic!("{failure}"));
-        for micros in [900, 1000, 1000, 5000] {
-            record(&mut times, Duration::from_micros(micros));
-        }
-        let text = text("free lock", &times);
+        let times = [5000, 1000, 900, 1000].map(Duration::from_micros);
+        let text = Times::new(times.to_vec()).text("free lock");
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[0], "free lock, 4 times: median 1.0ms, 90 % 5.0ms, 99 % 5.0ms; 900.0µs to 5.0ms");
         assert!(lines[1].starts_with("  up to 1.0ms") && lines[1].ends_with(&"#".repeat(WIDTH)), "{text}");

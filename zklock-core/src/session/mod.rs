@@ -5,6 +5,7 @@ pub(crate) mod connection;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 pub(crate) mod diagnose;
 #[cfg(test)]
+#[path = "../../tests/support/fake.rs"]
 pub(crate) mod fake;
 pub(crate) mod guardian;
 pub(crate) mod heartbeat;

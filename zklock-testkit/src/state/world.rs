@@ -3,8 +3,6 @@
 //! It has no clock, no threads and no sockets: time is a parameter, and it returns what should be sent. So it knows
 //! nothing of faults, which strike between it and the sockets, and any input can be fed to it.
 
-pub(crate) mod replica;
-
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
@@ -50,21 +48,14 @@ impl Effect {
             Self::Send { connection, .. } | Self::Close { connection } => *connection,
         }
     }
-
-    pub(crate) fn length(&self) -> usize {
-        match self {
-            Self::Send { frame, .. } => frame.len(),
-            Self::Close { .. } => 0,
-        }
-    }
 }
 
 #[derive(Debug)]
 pub(crate) struct Session {
-    password: Vec<u8>,
+    pub(crate) password: Vec<u8>,
     pub(crate) timeout: Duration,
     /// When it ends unless the server hears from it.
-    expires: Duration,
+    pub(crate) expires: Duration,
     pub(crate) connection: Option<u64>,
 }
 
@@ -85,7 +76,7 @@ pub(crate) struct World {
     /// The secret for the passwords of sessions.
     secret: RandomState,
     next_reaping: Duration,
-    effects: Vec<Effect>,
+    pub(crate) effects: Vec<Effect>,
 }
 
 impl World {
@@ -287,7 +278,7 @@ impl World {
     }
 
     /// Closes a connection. Its session lives on for a while.
-    fn close(&mut self, connection: u64) {
+    pub(crate) fn close(&mut self, connection: u64) {
         self.effects.push(Effect::Close { connection });
         self.disconnect(connection);
     }
@@ -311,7 +302,7 @@ impl World {
         }
     }
 
-    fn send(&mut self, connection: u64, kind: Kind, path: Option<String>, frame: Writer) {
+    pub(crate) fn send(&mut self, connection: u64, kind: Kind, path: Option<String>, frame: Writer) {
         self.sent += 1;
         if let Some(to) = self.connections.get_mut(&connection) {
             to.sent += 1;

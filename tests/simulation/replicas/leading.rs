@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::server::Role;
-use super::{Answer, Asked, Entry, Event, Replicas, moment};
-use crate::wire::code::opcode;
+use ground::wire::codec::{code, opcode};
 
-/// The error codes for "the session is over".
-const SESSION_EXPIRED: i32 = -112;
+use super::server::Role;
+use super::{Answer, Asked, Entry, Event, Replicas};
 
 /// The state of a server that believes that it leads.
 pub(super) struct Leadership {
@@ -99,7 +97,7 @@ impl Replicas {
             all.send_to_server(server, |generation| Event::Answer { server, generation, connection, answer });
         };
         let Some(tracked) = self.tracked(leader, session) else {
-            return answer(self, Answer::Refused { xid, code: SESSION_EXPIRED });
+            return answer(self, Answer::Refused { xid, code: code::SESSION_EXPIRED });
         };
         let (timeout, owner) = (tracked.timeout, tracked.owner);
         let closes = frame.get(4..8) == Some(&opcode::CLOSE_SESSION.to_be_bytes());
@@ -249,7 +247,7 @@ impl Replicas {
         over.into_iter().for_each(|session| self.expire_at(leader, session));
         if reaps {
             self.leading(leader).into_iter().for_each(|leading| leading.reaped = now);
-            for path in self.servers[leader].world.tree.to_reap(moment(now).wall) {
+            for path in self.servers[leader].replica.to_reap(now) {
                 self.propose(leader, Entry::Remove { path });
             }
         }

@@ -1,12 +1,11 @@
+use ground::wire::codec::{Reader, Writer, code, opcode};
+
 use super::*;
-use crate::wire::code::opcode;
-use crate::wire::jute::{Reader, Writer};
 
 const TICK: Duration = Duration::from_millis(400);
 const SESSION: Duration = Duration::from_secs(2);
 /// Longer than anything takes without faults.
 const MOMENT: Duration = Duration::from_millis(300);
-const NO_NODE: i32 = -101;
 
 /// Servers that tolerate the silence of other servers for two sessions, and a leader among them.
 struct Servers {
@@ -53,12 +52,12 @@ impl Servers {
     fn greet(&mut self, server: usize, connection: u64, session: i64) -> Option<i64> {
         assert!(self.all.connect(server, connection));
         let millis = i32::try_from(SESSION.as_millis()).unwrap();
-        let greeting = Writer::default().int(0).long(0).int(millis).long(session).buffer(Some(&[0; 16]));
+        let greeting = Writer::default().int(0).long(0).int(millis).long(session).buffer(&[0; 16]);
         self.send(connection, greeting);
         let reply = self.reply(connection)?;
         let mut reader = Reader(&reply);
         let _ = (reader.int(), reader.int());
-        reader.long().ok()
+        reader.long()
     }
 
     fn send(&mut self, connection: u64, message: Writer) {
@@ -79,23 +78,24 @@ impl Servers {
         let reply = self.reply(connection)?;
         let mut reader = Reader(&reply);
         let _ = (reader.int(), reader.long());
-        reader.int().ok()
+        reader.int()
     }
 
     fn create(&mut self, connection: u64, path: &str) -> Option<i32> {
         let ephemeral = 1;
         let body = |head: Writer| {
-            head.text(path).buffer(None).int(1).int(31).text("world").text("anyone").int(ephemeral)
+            let head = head.buffer(path.as_bytes()).buffer(b"").int(1).int(31);
+            head.buffer(b"world").buffer(b"anyone").int(ephemeral)
         };
         self.ask(connection, opcode::CREATE, body)
     }
 
     fn delete(&mut self, connection: u64, path: &str) -> Option<i32> {
-        self.ask(connection, opcode::DELETE, |head| head.text(path).int(-1))
+        self.ask(connection, opcode::DELETE, |head| head.buffer(path.as_bytes()).int(-1))
     }
 
     fn exists(&mut self, connection: u64, path: &str) -> bool {
-        self.ask(connection, opcode::EXISTS, |head| head.text(path).boolean(false)) == Some(0)
+        self.ask(connection, opcode::EXISTS, |head| head.buffer(path.as_bytes()).boolean(false)) == Some(0)
     }
 
     fn is_there(&self, path: &str) -> bool {
@@ -179,7 +179,7 @@ fn a_server_that_lost_a_deletion_shows_the_node_while_the_others_decide() {
     assert!(servers.all.lose_deletions(follower, 1) && !servers.all.lose_deletions(leader, 1));
     assert_eq!(servers.delete(1, "/a/gone"), Some(0));
     assert!(servers.exists(2, "/a/gone") && !servers.exists(1, "/a/gone") && !servers.is_there("/a/gone"));
-    assert_eq!(servers.delete(2, "/a/gone"), Some(NO_NODE));
+    assert_eq!(servers.delete(2, "/a/gone"), Some(code::NO_NODE));
     assert!(servers.exists(2, "/a/gone"));
     // The next is not lost.
     assert_eq!((servers.create(1, "/a/other"), servers.delete(1, "/a/other")), (Some(0), Some(0)));

@@ -3,10 +3,11 @@
 //! Such a server answers reads from what it has, while the leader decides on writes. So the nodes that it shows in error
 //! are put aside while it applies the log.
 
+use ground::wire::codec::opcode;
+use zklock_testkit::replica::Replica;
+
 use super::Replicas;
 use super::server::Server;
-use crate::state::world::World;
-use crate::wire::code::opcode;
 
 /// The losses of one server.
 #[derive(Debug, Default)]
@@ -41,21 +42,20 @@ impl Ghosts {
 impl Server {
     /// Applies a request as all servers do, from the same state. If it `is_lost`, no client is told, and deleted nodes
     /// are still shown.
-    pub(super) fn as_the_others(&mut self, is_lost: bool, work: impl FnOnce(&mut World)) {
+    pub(super) fn as_the_others(&mut self, is_lost: bool, work: impl FnOnce(&mut Replica)) {
         self.hide_ghosts();
-        let deleted = self.world.tree.deleted();
-        work(&mut self.world);
+        let deleted = self.replica.deleted();
+        work(&mut self.replica);
         if is_lost {
-            drop(self.world.effects());
-            self.ghosts.paths.extend(self.world.tree.deleted_since(deleted));
+            drop(self.replica.effects());
+            self.ghosts.paths.extend(self.replica.deleted_since(deleted));
         }
-        let tree = &mut self.world.tree;
-        self.ghosts.paths.retain(|path| tree.bring_back(path, |_| true));
+        self.ghosts.paths.retain(|path| self.replica.bring_back(path));
     }
 
     fn hide_ghosts(&mut self) {
         for path in &self.ghosts.paths {
-            self.world.tree.hide(path);
+            self.replica.hide(path);
         }
     }
 
@@ -75,7 +75,7 @@ impl Replicas {
     ///
     /// Only one server at a time: `false` if another has lost some. (If a majority loses what it has confirmed, nothing
     /// can be relied on.)
-    pub fn lose_deletions(&mut self, server: usize, count: usize) -> bool {
+    pub(crate) fn lose_deletions(&mut self, server: usize, count: usize) -> bool {
         let is_whole = |other: &Server| other.ghosts.paths.is_empty() && other.ghosts.to_lose == 0;
         let may = (0..self.servers.len()).all(|other| other == server || is_whole(&self.servers[other]));
         if may {

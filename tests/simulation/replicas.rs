@@ -1,6 +1,6 @@
-//! An ensemble of servers without sockets and clocks, for simulations. Not part of the API.
+//! An ensemble of servers without sockets and clocks.
 //!
-//! The commits of the quorum form a single log. Each server applies it to its own `World`, as late as its network and
+//! The commits of the quorum form a single log. Each server applies it to its own `Replica`, as late as its network and
 //! its pauses make it, and answers reads from that. Requests that change anything go to the leader. Everything that
 //! ZooKeeper leaves to chance is random here too: how long a message takes, which proposals of a failed leader survive,
 //! how long an election lasts. A leader that is cut off keeps answering its clients until it finds out, and so does a
@@ -15,29 +15,28 @@ mod server;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::server::Server as Embedded;
-use crate::state::settings::Settings;
-use crate::state::world::Moment;
-use crate::wire::access;
+use zklock_testkit::Server as Embedded;
+use zklock_testkit::replica::{Effect, Replica};
+
 use leading::Leadership;
 use server::{Role, Server};
 
 /// A random number below the given one.
-pub type Dice = Box<dyn FnMut(u64) -> u64>;
+pub(crate) type Dice = Box<dyn FnMut(u64) -> u64>;
 
 /// The settings of the servers.
 #[derive(Debug, Clone, Copy)]
-pub struct Timing {
+pub(crate) struct Timing {
     /// ZooKeeper's unit of time.
-    pub tick: Duration,
+    pub(crate) tick: Duration,
     /// The number of ticks of silence after which servers give each other up.
-    pub limit: u32,
+    pub(crate) limit: u32,
     /// The shortest and the longest session timeout.
-    pub sessions: (Duration, Duration),
+    pub(crate) sessions: (Duration, Duration),
     /// How often empty containers are deleted.
-    pub reaping: Duration,
+    pub(crate) reaping: Duration,
     /// How many milliseconds a session with a timeout of one second lives: fewer if the servers' clocks are fast.
-    pub second: u32,
+    pub(crate) second: u32,
 }
 
 /// An entry of the log.
@@ -129,11 +128,8 @@ enum Answer {
     Moved,
 }
 
-/// An action on a connection: something to send, or its end.
-pub type Effect = (u64, Option<Vec<u8>>);
-
 /// The ensemble.
-pub struct Replicas {
+pub(crate) struct Replicas {
     timing: Timing,
     dice: Dice,
     now: Duration,
@@ -156,20 +152,12 @@ pub struct Replicas {
     effects: Vec<Effect>,
 }
 
-impl std::fmt::Debug for Replicas {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Replicas").field("now", &self.now).finish_non_exhaustive()
-    }
-}
-
 impl Replicas {
     /// Servers that have just been started.
-    pub fn new(count: usize, timing: Timing, dice: Dice) -> Self {
-        let settings = Embedded::builder().tick(timing.tick).into_settings();
+    pub(crate) fn new(count: usize, timing: Timing, dice: Dice) -> Self {
         let (shortest, longest) = timing.sessions;
-        let settings = Settings { session_timeouts: (shortest, longest), ..settings };
-        let moment = moment(Duration::ZERO);
-        let servers = (0..count).map(|_| Server::new(settings.clone(), moment)).collect();
+        let settings = Embedded::builder().tick(timing.tick).session_timeouts(shortest, longest);
+        let servers = (0..count).map(|_| Server::new(Replica::new(settings.clone()))).collect();
         let mut all = Self {
             timing,
             dice,
@@ -197,22 +185,17 @@ impl Replicas {
     }
 
     /// Creates a node on all servers before anything begins.
-    pub fn place(&mut self, path: &str) {
-        for server in &mut self.servers {
-            let access = [access::Entry::anyone(access::right::ALL)].into();
-            server
-                .world
-                .transaction(moment(Duration::ZERO), 0, |transaction| transaction.place(path, access));
-        }
+    pub(crate) fn place(&mut self, path: &str) {
+        self.servers.iter_mut().for_each(|server| server.replica.place(path));
     }
 
     /// The latest time at which [`advance`](Self::advance) must be called next.
-    pub fn next(&self) -> Duration {
+    pub(crate) fn next(&self) -> Duration {
         self.events.keys().next().map_or(Duration::MAX, |(time, _)| *time)
     }
 
     /// Time has passed.
-    pub fn advance(&mut self, to: Duration) {
+    pub(crate) fn advance(&mut self, to: Duration) {
         while let Some(entry) = self.events.first_entry().filter(|entry| entry.key().0 <= to) {
             self.now = self.now.max(entry.key().0);
             let event = entry.remove();
@@ -226,15 +209,15 @@ impl Replicas {
     }
 
     /// The actions that are due, in order.
-    pub fn effects(&mut self) -> Vec<Effect> {
+    pub(crate) fn effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
 
     /// A client connects to a server; `false` if that does not listen.
-    pub fn connect(&mut self, server: usize, connection: u64) -> bool {
+    pub(crate) fn connect(&mut self, server: usize, connection: u64) -> bool {
         let one = &mut self.servers[server];
         if one.is_up {
-            one.world.connect(moment(self.now), connection, ([127, 0, 0, 1], 0).into());
+            one.replica.connect(self.now, connection);
             one.queues.insert(connection, server::Queue::default());
             self.homes.insert(connection, server);
         }
@@ -242,31 +225,31 @@ impl Replicas {
     }
 
     /// The connection has ended.
-    pub fn disconnect(&mut self, connection: u64) {
+    pub(crate) fn disconnect(&mut self, connection: u64) {
         if let Some(server) = self.homes.remove(&connection) {
             self.servers[server].queues.remove(&connection);
-            self.servers[server].world.disconnect(connection);
+            self.servers[server].replica.disconnect(connection);
         }
     }
 
     /// A message has come, without its length.
-    pub fn receive(&mut self, connection: u64, frame: Vec<u8>) {
+    pub(crate) fn receive(&mut self, connection: u64, frame: Vec<u8>) {
         self.schedule(Duration::ZERO, Event::Receive { connection, frame });
     }
 
     /// Stops the process of a server.
-    pub fn pause(&mut self, server: usize) {
+    pub(crate) fn pause(&mut self, server: usize) {
         self.servers[server].is_paused = true;
     }
 
     /// Lets it go on, with everything that has arrived meanwhile.
-    pub fn resume(&mut self, server: usize) {
+    pub(crate) fn resume(&mut self, server: usize) {
         self.servers[server].is_paused = false;
         self.release_held();
     }
 
     /// Ends the process of a server.
-    pub fn kill(&mut self, server: usize) {
+    pub(crate) fn kill(&mut self, server: usize) {
         self.servers[server].is_up = false;
         self.servers[server].is_paused = false;
         self.step_down(server);
@@ -274,72 +257,70 @@ impl Replicas {
     }
 
     /// Starts it again.
-    pub fn start(&mut self, server: usize) {
+    pub(crate) fn start(&mut self, server: usize) {
         self.servers[server].is_up = true;
         self.servers[server].forget_ghosts();
         self.consider_election();
     }
 
     /// Nothing passes between these two servers from now on.
-    pub fn cut(&mut self, one: usize, other: usize) {
+    pub(crate) fn cut(&mut self, one: usize, other: usize) {
         self.cuts.insert((one.min(other), one.max(other)));
     }
 
     /// All servers can reach each other again.
-    pub fn heal(&mut self) {
+    pub(crate) fn heal(&mut self) {
         self.cuts.clear();
         self.release_held();
         self.consider_election();
     }
 
     /// Sets the range of session timeouts that this server grants from now on.
-    pub fn limit(&mut self, server: usize, shortest: Duration, longest: Duration) {
-        self.servers[server].world.settings.session_timeouts = (shortest, longest);
+    pub(crate) fn limit(&mut self, server: usize, shortest: Duration, longest: Duration) {
+        self.servers[server].replica.limit(shortest, longest);
     }
 
     /// The leader, according to all servers that can reach each other.
-    pub fn leader(&self) -> Option<usize> {
+    pub(crate) fn leader(&self) -> Option<usize> {
         let leads =
             |server: &Server| matches!(&server.role, Role::Leading(leading) if leading.epoch == self.epoch);
         self.servers.iter().position(|server| server.is_up && leads(server))
     }
 
     /// An operator ends a session; `false` if there is no leader.
-    pub fn expire(&mut self, session: i64) -> bool {
+    pub(crate) fn expire(&mut self, session: i64) -> bool {
         let Some(leader) = self.leader() else { return false };
         self.expire_at(leader, session);
         true
     }
 
     /// An operator deletes a node; `false` if there is no leader.
-    pub fn delete(&mut self, path: &str) -> bool {
+    pub(crate) fn delete(&mut self, path: &str) -> bool {
         let Some(leader) = self.leader() else { return false };
         self.propose(leader, Entry::Remove { path: path.to_owned() });
         true
     }
 
     /// The paths of all nodes that the quorum has committed, except the servers' own.
-    pub fn nodes(&self) -> Vec<String> {
+    pub(crate) fn nodes(&self) -> Vec<String> {
         let Some(most) = self.servers.iter().max_by_key(|server| server.applied) else { return Vec::new() };
-        let paths = crate::state::tree::listing(&most.world.tree, "/").into_keys();
-        paths.filter(|path| !most.ghosts.has(path)).collect()
+        most.replica.paths().filter(|path| !most.ghosts.has(path)).collect()
     }
 
     /// The transaction that created a node, if the quorum has committed it and the node exists.
-    pub fn created(&self, path: &str) -> Option<i64> {
+    pub(crate) fn created(&self, path: &str) -> Option<i64> {
         let most = self.servers.iter().max_by_key(|server| server.applied)?;
-        let node = most.world.tree.node(path).filter(|_| !most.ghosts.has(path))?;
-        Some(node.czxid)
+        most.replica.created(path).filter(|_| !most.ghosts.has(path))
     }
 
     /// The sessions that the quorum knows.
-    pub fn sessions(&self) -> Vec<i64> {
+    pub(crate) fn sessions(&self) -> Vec<i64> {
         self.sessions.keys().copied().collect()
     }
 
     /// The number of watches on all servers.
-    pub fn watches(&self) -> usize {
-        self.servers.iter().map(|server| server.world.watches.count()).sum()
+    pub(crate) fn watches(&self) -> usize {
+        self.servers.iter().map(|server| server.replica.watches()).sum()
     }
 
     fn millis(&mut self, least: u64, most: u64) -> Duration {
@@ -418,11 +399,6 @@ impl Replicas {
             _ => {}
         }
     }
-}
-
-fn moment(elapsed: Duration) -> Moment {
-    let millis = i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
-    Moment { elapsed, wall: 1_700_000_000_000 + millis }
 }
 
 #[cfg(test)]

@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use ground::wire::codec::opcode;
+use zklock_testkit::replica::{Replica, is_write};
+
 use super::ghosts::Ghosts;
-use super::{Answer, Asked, Entry, Event, Leadership, Replicas, moment};
-use crate::state::settings::Settings;
-use crate::state::world::replica::Greeting;
-use crate::state::world::{Effect, Moment, World};
-use crate::wire::code::opcode;
-use crate::wire::request::is_write;
+use super::{Answer, Asked, Entry, Event, Leadership, Replicas};
 
 pub(super) enum Role {
     Leading(Leadership),
@@ -23,7 +21,7 @@ pub(super) enum Role {
 }
 
 pub(super) struct Server {
-    pub(super) world: World,
+    pub(super) replica: Replica,
     pub(super) role: Role,
     /// It changes with each loss of a leader.
     pub(super) generation: u64,
@@ -77,9 +75,9 @@ impl Waiting {
 }
 
 impl Server {
-    pub(super) fn new(settings: Settings, moment: Moment) -> Self {
+    pub(super) fn new(replica: Replica) -> Self {
         Self {
-            world: World::new(settings, moment),
+            replica,
             role: Role::Looking,
             generation: 0,
             applied: 0,
@@ -138,11 +136,8 @@ impl Replicas {
     }
 
     fn greet(&mut self, home: usize, connection: u64, frame: &[u8]) {
-        let world = &self.servers[home].world;
-        let greeting = Greeting::read(frame).ok().filter(|greeting| greeting.seen <= world.zxid);
-        // The client has seen more than this server has, or the message makes no sense.
-        let Some(Greeting { session, wanted, .. }) = greeting else { return self.close(connection) };
-        let timeout = world.granted(wanted);
+        let greeting = self.servers[home].replica.greeting(frame);
+        let Some((session, timeout)) = greeting else { return self.close(connection) };
         self.send_to_leader(
             home,
             match session {
@@ -188,12 +183,12 @@ impl Replicas {
         match answer {
             Answer::Resumed { session, timeout, is_there: true } => {
                 queue.session = Some((session, timeout));
-                one.world.attach(connection, session, timeout);
+                one.replica.attach(connection, session, timeout);
                 self.drain(server);
                 self.hear_again(server, connection);
             }
             Answer::Resumed { .. } => {
-                one.world.turn_away(connection);
+                one.replica.turn_away(connection);
                 self.drain(server);
             }
             Answer::Synced { xid } => mark(xid, State::Ready),
@@ -214,7 +209,7 @@ impl Replicas {
 
     /// Answers everything up to the first request that has to wait.
     fn pump(&mut self, server: usize, connection: u64) {
-        let moment = moment(self.now);
+        let now = self.now;
         loop {
             let one = &mut self.servers[server];
             let Some(queue) = one.queues.get_mut(&connection) else { return };
@@ -224,8 +219,8 @@ impl Replicas {
             }
             let Some(next) = queue.waiting.pop_front() else { return };
             match next.state {
-                State::Refused(code) => one.world.refuse(connection, next.xid(), code),
-                State::Ready | State::Away => one.world.receive(moment, connection, &next.frame),
+                State::Refused(code) => one.replica.refuse(connection, next.xid(), code),
+                State::Ready | State::Away => one.replica.receive(now, connection, &next.frame),
             }
             self.drain(server);
         }
@@ -233,7 +228,7 @@ impl Replicas {
 
     /// Applies the log up to this point.
     pub(super) fn apply(&mut self, server: usize, upto: usize) {
-        let moment = moment(self.now);
+        let now = self.now;
         while self.servers[server].applied < upto.min(self.log.len()) {
             let one = &mut self.servers[server];
             let entry = self.log[one.applied].clone();
@@ -242,11 +237,10 @@ impl Replicas {
             match entry {
                 Entry::Open { session, timeout, origin } => {
                     let is_here = is_here(origin);
-                    one.world.next_zxid();
-                    one.world.know(session, timeout);
+                    one.replica.open(session, timeout);
                     if let Some(queue) = one.queues.get_mut(&origin.1).filter(|_| is_here) {
                         queue.session = Some((session, timeout));
-                        one.world.attach(origin.1, session, timeout);
+                        one.replica.attach(origin.1, session, timeout);
                         self.drain(server);
                         self.hear_again(server, origin.1);
                     }
@@ -254,23 +248,21 @@ impl Replicas {
                 Entry::Request { frame, origin, .. } if is_here(origin) => {
                     let queue = one.queues.get_mut(&origin.1);
                     queue.and_then(|queue| queue.waiting.pop_front());
-                    one.as_the_others(false, |world| world.receive(moment, origin.1, &frame));
+                    one.as_the_others(false, |replica| replica.receive(now, origin.1, &frame));
                     self.drain(server);
                     self.pump(server, origin.1);
                 }
                 Entry::Request { session, frame, .. } => {
                     let is_lost = one.ghosts.takes_request(&frame);
-                    one.as_the_others(is_lost, |world| world.follow(moment, session, &frame));
+                    one.as_the_others(is_lost, |replica| replica.follow(now, session, &frame));
                 }
                 Entry::Expire { session } => {
-                    let is_here = one.world.is_connected(session);
+                    let is_here = one.replica.is_connected(session);
                     let is_lost = !is_here && one.ghosts.takes_one();
-                    one.as_the_others(is_lost, |world| {
-                        world.expire(moment, session);
-                    });
+                    one.as_the_others(is_lost, |replica| replica.expire(now, session));
                 }
-                Entry::Remove { path } => one.as_the_others(false, |world| world.remove(moment, &path)),
-                Entry::Epoch(epoch) => one.world.begin_epoch(epoch),
+                Entry::Remove { path } => one.as_the_others(false, |replica| replica.remove(now, &path)),
+                Entry::Epoch(epoch) => one.replica.begin_epoch(epoch),
             }
             self.drain(server);
         }
@@ -278,13 +270,11 @@ impl Replicas {
 
     /// Carries out the actions of a world.
     fn drain(&mut self, server: usize) {
-        for effect in self.servers[server].world.effects() {
-            match effect {
-                Effect::Send { connection, frame, .. } => self.effects.push((connection, Some(frame))),
-                Effect::Close { connection } => {
-                    self.effects.push((connection, None));
-                    self.disconnect(connection);
-                }
+        for (connection, frame) in self.servers[server].replica.effects() {
+            let is_closed = frame.is_none();
+            self.effects.push((connection, frame));
+            if is_closed {
+                self.disconnect(connection);
             }
         }
     }
