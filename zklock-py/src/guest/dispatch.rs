@@ -225,7 +225,7 @@ impl Hand {
         }
         let state = lock_ignoring_poison(&self.queue.state);
         if let Some(bell) = &state.bell {
-            bell.hush();
+            bell.clear();
         }
         state.is_for_greenlets
     }
@@ -302,7 +302,7 @@ fn sleep_until_it_rings(bell: &Doorbell) {
     let slice = Timespec { tv_sec: SLICE.as_secs() as i64, tv_nsec: 0 };
     // In each slice it looks whether the program has closed the bell.
     while bell.listen(Some(&slice)).is_some_and(|heard| heard.unwrap_or(0) == 0) {}
-    bell.hush();
+    bell.clear();
     while is_over() {
         // It must not enter the interpreter again.
         std::thread::park();
