@@ -76,17 +76,18 @@ mod tests {
     use super::super::wait::wait;
     use super::*;
     use crate::base::error::{Error, ErrorKind};
-    use std::time::{Duration, Instant};
+    use crate::base::wait::Wait;
+    use std::time::Duration;
 
-    fn waited(deadline: Option<Instant>, interrupt: &Interrupt) -> Result<(), Error> {
-        wait(&Io::start().unwrap(), std::future::pending(), deadline, Some(interrupt))
+    fn waited(until: Wait, interrupt: &Interrupt) -> Result<(), Error> {
+        wait(&Io::start().unwrap(), Box::pin(std::future::pending()), until, Some(interrupt))
     }
 
     #[test]
     fn an_interrupt_ends_waits_under_way_and_to_come() {
         let interrupt = Interrupt::new();
         let elsewhere = interrupt.clone();
-        let waiter = std::thread::spawn(move || waited(None, &elsewhere));
+        let waiter = std::thread::spawn(move || waited(Wait::Forever, &elsewhere));
         let registered = || lock_ignoring_poison(&interrupt.state).waiting.len() == 1;
         while !registered() {
             std::thread::yield_now();
@@ -95,16 +96,19 @@ mod tests {
         interrupt.reset();
         assert_eq!(waiter.join().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
         interrupt.trigger();
-        assert_eq!(waited(None, &interrupt).unwrap_err().kind(), ErrorKind::Interrupted);
+        assert_eq!(waited(Wait::Forever, &interrupt).unwrap_err().kind(), ErrorKind::Interrupted);
         interrupt.reset();
-        let soon = Some(Instant::now() + Duration::from_millis(5));
+        let soon = Wait::at_most(Some(Duration::from_millis(5)));
         assert_eq!(waited(soon, &interrupt).unwrap_err().kind(), ErrorKind::Timeout);
     }
 
     #[test]
     fn the_io_thread_drives_timers_of_other_threads() {
-        let sleep = async { tokio::time::sleep(Duration::from_millis(5)).await };
-        wait(&Io::start().unwrap(), sleep, None, None).unwrap();
+        let sleep = Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            Ok(())
+        });
+        wait(&Io::start().unwrap(), sleep, Wait::Forever, None).unwrap();
     }
 }
 
