@@ -58,6 +58,9 @@ use zklock_core::{Error, ErrorKind, Wait, blocking};
 /// ``"sasl:billing:cdrwa,world:anyone:r"``, or a list of such entries, one string each. Then only those that it names
 /// have access.
 ///
+/// For asyncio, use ``async with`` or ``aio``. In a thread whose event loop is running, all calls that wait raise
+/// ``Deadlock``, because they would stop the loop. ``close`` and the ``release`` of a lock then go on in the background.
+///
 /// When the program ends, clients are closed, which frees their locks. A client is not closed if a daemon thread may
 /// still be using its locks. These locks are free once the session has timed out.
 #[pyclass(frozen, extends = BaseClient, module = "zklock")]

@@ -338,7 +338,9 @@ impl Hold {
 
     /// Releases the lock, and waits until the servers have confirmed it.
     ///
-    /// Raises ``LockLost`` if the hold was lost before; ``NotHeld`` if this hold was already released; ``NotOwner`` if the
+    /// Raises ``Deadlock`` if an asyncio event loop runs in this thread and there is something to wait for, in which case
+    /// the release goes on in the background; ``LockLost`` if the hold was lost before; ``NotHeld`` if this hold was already
+    /// released; ``NotOwner`` if the
     /// lock is reentrant and belongs to another thread, in which case nothing changes; ``Timeout`` if the servers do not
     /// answer within a session timeout, in which case the release goes on in the background; ``Unreachable`` if the client
     /// can no longer connect to its session, for example after a change of passwords, in which case the lock is free once

@@ -278,8 +278,9 @@ impl BaseClient {
     /// '/locks/doc, /locks/doc-too'
     ///
     /// A single transaction queues for all of them, so two sets cannot deadlock, whatever the order of arrival. You can mix
-    /// mutexes, read and write sides, semaphores and elections of this client, but no two locks may have the same path.
-    /// Each lock keeps its own options, except that ``timeout`` and ``reentrant`` are those of the set.
+    /// mutexes, read and write sides, semaphores and elections of this client. A lock that is named twice is in the set once,
+    /// but no two different locks may have the same path. Each lock keeps its own options, except that ``timeout`` and
+    /// ``reentrant`` are those of the set.
     #[pyo3(signature = (locks, *, timeout=None, reentrant=false))]
     fn all(
         slf: &Bound<'_, Self>,

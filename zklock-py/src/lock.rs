@@ -342,7 +342,7 @@ impl Lock {
     /// takes its place.
     ///
     /// Raises ``Deadlock`` if this thread holds the lock by another object that is reentrant, so that no other thread can
-    /// release it; ``Unreachable`` if there is no connection when the time is over, or no server answered within the
+    /// release it, or if an asyncio event loop runs in this thread; ``Unreachable`` if there is no connection when the time is over, or no server answered within the
     /// ``try_timeout``, so that it is not known who has the lock; ``ForeignContender`` if a contender of another library
     /// cannot see ours; ``LockLost`` if the lock is reentrant and the outer hold is lost; ``Refused`` if the access list
     /// does not allow it; ``Closed`` if the client is closed.
