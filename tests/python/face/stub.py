@@ -1,4 +1,4 @@
-"""Compares the stub with the native module, whose docstrings, names, parameters and defaults it repeats. The types are the stub's own.
+"""Compares the stub with the native module, whose docstrings, names, parameters and defaults it repeats. Its types are its own.
 
 python stub.py            says where they differ, and fails then
 python stub.py --write    writes the docstrings of the native module into the stub
@@ -110,10 +110,10 @@ def stub_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Parame
     def value(default: ast.expr | None) -> object:
         return empty if default is None else ast.literal_eval(default)
 
-    places = [(one.arg, inspect.Parameter.POSITIONAL_ONLY) for one in given.posonlyargs]
+    places: list[tuple[str, inspect._ParameterKind]] = [(one.arg, inspect.Parameter.POSITIONAL_ONLY) for one in given.posonlyargs]
     places += [(one.arg, inspect.Parameter.POSITIONAL_OR_KEYWORD) for one in given.args]
-    defaults = [empty] * (len(places) - len(given.defaults)) + [value(one) for one in given.defaults]
-    found = [(name, kind, default) for (name, kind), default in zip(places, defaults)]
+    defaults: list[object] = [empty] * (len(places) - len(given.defaults)) + [value(one) for one in given.defaults]
+    found: list[Parameter] = [(name, kind, default) for (name, kind), default in zip(places, defaults)]
     found += [
         (one.arg, inspect.Parameter.KEYWORD_ONLY, value(default)) for one, default in zip(given.kwonlyargs, given.kw_defaults)
     ]
