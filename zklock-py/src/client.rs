@@ -1,28 +1,25 @@
 //! A logical connection to an ensemble.
 
-use crate::aio::client::AsyncClient;
-use crate::barrier::Barrier;
+use crate::block::is_generator_exit;
+use crate::calls::call::{Call, Timed};
 use crate::calls::coroutine::Coroutine;
-use crate::calls::greenlet::Greenlet;
-use crate::double_barrier::DoubleBarrier;
+use crate::client_inner::ClientInner;
 use crate::guest::error::raised;
 use crate::guest::exit;
 use crate::guest::log;
 use crate::guest::number;
-use crate::guest::wait::detached;
-use crate::lock::Lock;
+use crate::kinds::{BaseClient, Face};
 use crate::settings::credentials::{AccessText, Auth, with_access};
 use crate::settings::guardian;
 use crate::settings::hosts::Hosts;
 use crate::settings::options::{Timeouts, options};
 use crate::settings::tls::Tls;
-use crate::shared::client::SharedClient;
-use crate::shared::kinds::{BaseClient, Face};
-use pyo3::exceptions::PyException;
+use crate::verb::{Convert, Verb, nothing};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
-use zklock_core::{ErrorKind, Wait};
+use std::time::Duration;
+use zklock_core::{Error, ErrorKind, Wait, blocking};
 
 /// A logical connection to an ensemble. ``hosts`` is ``host:port,host:port``, optionally with a ``/chroot`` at the end.
 /// It may also be a list of hosts, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``.
@@ -61,21 +58,59 @@ use zklock_core::{ErrorKind, Wait};
 /// ``"sasl:billing:cdrwa,world:anyone:r"``, or a list of such entries, one string each. Then only those that it names
 /// have access.
 ///
+/// For asyncio, use ``async with`` or ``aio``. In a thread whose event loop is running, all calls that wait raise
+/// ``Deadlock``, because they would stop the loop. ``close`` and the ``release`` of a lock then go on in the background.
+///
 /// When the program ends, clients are closed, which frees their locks. A client is not closed if a daemon thread may
 /// still be using its locks. These locks are free once the session has timed out.
 #[pyclass(frozen, extends = BaseClient, module = "zklock")]
 pub(crate) struct Client;
 
-/// The client for threads.
-static THREADS: Face = Face {
-    lock: |py, core| Lock::of(py, core).map(Py::into_any),
-    barrier: |py, barrier| Barrier::of(py, barrier).map(Py::into_any),
-    double_barrier: |py, barrier| DoubleBarrier::of(py, barrier).map(Py::into_any),
-};
+/// A ``Client`` for asyncio. Get one with ``async with`` on a ``Client``, or from ``Client.aio``.
+///
+/// >>> async def report():
+/// ...     async with zklock.Client(hosts) as zk:
+/// ...         async with zk.mutex("/locks/doc", timeout=5) as hold:
+/// ...             return hold.token > 0
+/// >>> asyncio.run(report())
+/// True
+#[pyclass(frozen, extends = BaseClient, module = "zklock")]
+pub(crate) struct AsyncClient;
 
-impl Client {
-    fn shared<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<SharedClient> {
-        &slf.as_super().get().shared
+/// What both classes ask of the core.
+impl BaseClient {
+    fn connecting<F>(
+        &self,
+        timeout: Option<Duration>,
+        convert: F,
+    ) -> Verb<impl Call<Answer = blocking::Client> + use<F>, F> {
+        let core = self.inner.core.clone();
+        let connect = Timed::new(move || core.connect_call(Wait::at_most(timeout)));
+        Verb::new(connect, convert).of_client(&self.inner)
+    }
+
+    fn guarding(
+        &self,
+        py: Python<'_>,
+        command: Option<PathBuf>,
+    ) -> Verb<blocking::Call<()>, impl Convert<()> + use<>> {
+        let guard = self.inner.core.guard_call(guardian::command(py, command));
+        Verb::new(guard, nothing).of_client(&self.inner)
+    }
+
+    fn setting_limit(
+        &self,
+        py: Python<'_>,
+        path: String,
+        limit: i64,
+    ) -> PyResult<Verb<blocking::Call<()>, impl Convert<()> + use<>>> {
+        let set = self.inner.core.set_limit_call(path, number::count(py, "limit", limit)?);
+        Ok(Verb::new(set, nothing).of_client(&self.inner))
+    }
+
+    fn closing<F>(&self, py: Python<'_>, convert: F) -> Verb<blocking::Call<()>, F> {
+        self.inner.prepare_to_close(py);
+        Verb::new(self.inner.core.close_call(), convert).begins_first()
     }
 }
 
@@ -106,16 +141,16 @@ impl Client {
         let options =
             with_access(py, options.create_chroot(create_chroot).heartbeat(heartbeat), auth, access)?;
         log::prepare(py)?;
-        let shared = SharedClient::new(options, hosts);
-        let weak = Arc::downgrade(&shared);
+        let inner = ClientInner::new(options, hosts);
+        let weak = Arc::downgrade(&inner);
         exit::remember(weak);
-        Ok(PyClassInitializer::from(BaseClient::new(py, shared, &THREADS)?).add_subclass(Self))
+        Ok(PyClassInitializer::from(BaseClient::new(py, inner, Face::Threads)?).add_subclass(Self))
     }
 
     /// This client for asyncio.
     #[getter]
     fn aio(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncClient>> {
-        AsyncClient::of(slf.py(), Self::shared(slf).clone())
+        AsyncClient::of(slf.py(), slf.as_super().get().inner.clone())
     }
 
     /// Connects now, unless the client is already connected.
@@ -123,14 +158,9 @@ impl Client {
     /// Raises ``Unreachable`` if no server answers within the connect timeout, or within ``timeout`` seconds if that is
     /// less, or if no host name can be resolved.
     #[pyo3(signature = (timeout=None))]
-    fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<()> {
-        let (py, shared) = (slf.py(), Self::shared(slf));
-        if let Some(greenlet) = Greenlet::current(py)? {
-            let connected = AsyncClient::connect(Self::aio(slf)?.bind(py), timeout)?;
-            return greenlet.wait_for(connected).map(drop);
-        }
-        let timeout = number::patience(py, timeout)?;
-        shared.call(py, || shared.client.connect_within(Wait::at_most(timeout)))
+    fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
+        let timeout = number::patience(slf.py(), timeout)?;
+        slf.as_super().get().connecting(timeout, nothing).run(slf.py())
     }
 
     /// Starts a guardian: a process that ends the session at the servers as soon as this process is dead. The locks of the client
@@ -152,24 +182,14 @@ impl Client {
     /// Raises ``InvalidInput`` if the command cannot be started, if it is another program or of another version, or if the client
     /// has a guardian already; ``Refused`` if the guardian cannot connect as the client does; ``Unreachable``; ``Closed``.
     #[pyo3(signature = (command=None))]
-    fn guard(slf: &Bound<'_, Self>, command: Option<PathBuf>) -> PyResult<()> {
-        let (py, shared) = (slf.py(), Self::shared(slf));
-        if let Some(greenlet) = Greenlet::current(py)? {
-            return greenlet.wait_for(AsyncClient::guard(Self::aio(slf)?.bind(py), command)).map(drop);
-        }
-        let command = guardian::command(py, command);
-        shared.call(py, || shared.client.guard(command))
+    fn guard(slf: &Bound<'_, Self>, command: Option<PathBuf>) -> PyResult<Py<PyAny>> {
+        slf.as_super().get().guarding(slf.py(), command).run(slf.py())
     }
 
     /// Closes the client, which frees every lock that it holds. Waits until the servers have confirmed this, for up to a
     /// second. Its holds are lost, and all waits end with ``Closed``. Closing twice is not an error.
-    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let (py, shared) = (slf.py(), Self::shared(slf));
-        if let Some(greenlet) = Greenlet::current(py)? {
-            return greenlet.wait_for(AsyncClient::close(Self::aio(slf)?.bind(py))?).map(drop);
-        }
-        shared.prepare_to_close(py);
-        detached(py, || shared.client.close())
+    fn close(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        slf.as_super().get().closing(slf.py(), nothing).run(slf.py())
     }
 
     /// Writes the number of permits to the node that semaphores name with ``limit_at``. All waiters notice.
@@ -178,14 +198,8 @@ impl Client {
     ///
     /// The node is created if it does not exist. It is compatible with Curator's ``SharedCount``. Permits that are held
     /// stay held, even if the new limit is lower.
-    fn set_limit(slf: &Bound<'_, Self>, path: &str, limit: i64) -> PyResult<()> {
-        let (py, shared) = (slf.py(), Self::shared(slf));
-        if let Some(greenlet) = Greenlet::current(py)? {
-            let set = AsyncClient::set_limit(Self::aio(slf)?.bind(py), path.to_owned(), limit)?;
-            return greenlet.wait_for(set).map(drop);
-        }
-        let limit = number::count(py, "limit", limit)?;
-        shared.call(py, || shared.client.set_limit(path, limit))
+    fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Py<PyAny>> {
+        slf.as_super().get().setting_limit(slf.py(), path, limit)?.run(slf.py())
     }
 
     fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
@@ -201,23 +215,17 @@ impl Client {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
         let _ = (exception, traceback);
-        let (py, shared) = (slf.py(), Self::shared(slf));
-        if Greenlet::current(py)?.is_some() {
-            return match Self::close(slf) {
-                Err(error) if kind.is_none() || !error.is_instance_of::<PyException>(py) => Err(error),
-                _ => Ok(false),
-            };
-        }
-        shared.prepare_to_close(py);
-        match py.detach(|| shared.client.close()) {
+        let has_failed = !kind.is_none();
+        let closed = |py: Python<'_>, closed: Result<(), Error>| match closed {
             // An exception from a signal handler is never swallowed.
-            Err(error) if kind.is_none() || error.kind() == ErrorKind::Interrupted => Err(raised(py, &error)),
+            Err(error) if !has_failed || error.kind() == ErrorKind::Interrupted => Err(raised(py, &error)),
             _ => Ok(false),
-        }
+        };
+        slf.as_super().get().closing(kind.py(), closed).run(kind.py())
     }
 
     fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
-        AsyncClient::__aenter__(Self::aio(slf)?)
+        Ok(AsyncClient::__aenter__(Self::aio(slf)?, slf.py()))
     }
 
     #[pyo3(signature = (kind, exception, traceback))]
@@ -228,5 +236,68 @@ impl Client {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Coroutine> {
         AsyncClient::__aexit__(Self::aio(slf)?.bind(slf.py()), kind, exception, traceback)
+    }
+}
+
+impl AsyncClient {
+    pub(crate) fn of(py: Python<'_>, inner: Arc<ClientInner>) -> PyResult<Py<Self>> {
+        Py::new(py, PyClassInitializer::from(BaseClient::new(py, inner, Face::Asyncio)?).add_subclass(Self))
+    }
+}
+
+#[pymethods]
+impl AsyncClient {
+    /// This client itself.
+    #[getter]
+    fn aio(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    /// Connects now, unless the client is already connected. See ``Client.connect``.
+    #[pyo3(signature = (timeout=None))]
+    fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Coroutine> {
+        let timeout = number::patience(slf.py(), timeout)?;
+        Ok(slf.as_super().get().connecting(timeout, nothing).coroutine("AsyncClient.connect"))
+    }
+
+    /// Starts a guardian: if this process is killed, its locks are free at once. See ``Client.guard``.
+    #[pyo3(signature = (command=None))]
+    fn guard(slf: &Bound<'_, Self>, command: Option<PathBuf>) -> Coroutine {
+        slf.as_super().get().guarding(slf.py(), command).coroutine("AsyncClient.guard")
+    }
+
+    /// Starts to close the client at once; await it to wait until it is closed. See ``Client.close``.
+    fn close(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
+        slf.as_super().get().closing(slf.py(), nothing).begun(slf.py(), "AsyncClient.close")
+    }
+
+    /// Writes the number of permits of semaphores with ``limit_at``. See ``Client.set_limit``.
+    fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Coroutine> {
+        Ok(slf.as_super().get().setting_limit(slf.py(), path, limit)?.coroutine("AsyncClient.set_limit"))
+    }
+
+    fn __aenter__(slf: Py<Self>, py: Python<'_>) -> Coroutine {
+        let connecting = slf.bind(py).as_super().get().connecting(None, nothing);
+        connecting.and_then(|_, _| Ok(slf.into_any())).coroutine("AsyncClient.__aenter__")
+    }
+
+    #[pyo3(signature = (kind, exception, traceback))]
+    fn __aexit__(
+        slf: &Bound<'_, Self>,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<Coroutine> {
+        let _ = (exception, traceback);
+        let py = kind.py();
+        if is_generator_exit(kind)? {
+            // The event loop is closing this coroutine, so it must not wait any longer.
+            drop(Self::close(slf));
+            return Ok(Coroutine::done("AsyncClient.__aexit__", py.None()));
+        }
+        match Self::close(slf) {
+            Err(_) if !kind.is_none() => Ok(Coroutine::done("AsyncClient.__aexit__", py.None())),
+            closing => closing,
+        }
     }
 }

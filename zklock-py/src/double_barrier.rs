@@ -1,25 +1,30 @@
 //! Double barriers: no member begins before all have entered, and none goes on before all are done.
 
-use crate::aio::double_barrier::{AsyncDoubleBarrier, AsyncMember};
-use crate::calls::anchor::CallbackAnchor;
-use crate::calls::coroutine::{Coroutine, nothing};
-use crate::calls::greenlet::{self, Greenlet};
-use crate::guest::error::unpicklable;
-use crate::guest::wait::detached;
-use crate::shared::block::Block;
-use crate::shared::double_barrier::{SharedDoubleBarrier, SharedMember};
-use crate::shared::patience::Given;
+use crate::block::Block;
+use crate::calls::anchor::{AnchoredCallbacks, CallbackAnchor};
+use crate::calls::call::{Call, Timed};
+use crate::calls::coroutine::Coroutine;
+use crate::calls::owner;
+use crate::client_inner::ClientInner;
+use crate::guest::error::{not_held, raised, unpicklable};
+use crate::guest::number;
+use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::value;
+use crate::hold::note;
+use crate::patience::Given;
+use crate::verb::{Convert, Verb, nothing, or_raise};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use zklock_core::{Owner, blocking};
 
 /// A double barrier: entering waits until all members have entered, and leaving waits until all have left. See
 /// ``Client.double_barrier``.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct DoubleBarrier {
     anchor: Py<CallbackAnchor>,
-    shared: Arc<SharedDoubleBarrier>,
+    inner: Arc<DoubleBarrierInner>,
 }
 
 /// A member of a double barrier, from entering to leaving. Get one from ``DoubleBarrier.enter`` or from a ``with``
@@ -30,52 +35,226 @@ pub(crate) struct DoubleBarrier {
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Member {
     anchor: Py<CallbackAnchor>,
-    shared: Arc<SharedMember>,
+    inner: Arc<MemberInner>,
     timeout: Option<Duration>,
 }
 
-impl SharedDoubleBarrier {
-    fn enter(self: &Arc<Self>, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Arc<SharedMember>> {
-        if let Some(greenlet) = Greenlet::current(py)? {
-            let entered = greenlet.wait_for(self.start("DoubleBarrier.enter", timeout, None))?;
-            return Ok(entered.bind(py).cast::<AsyncMember>()?.get().shared.clone());
-        }
-        let entered = self.shared.call(py, || self.barrier.enter_within(timeout, None))?;
+/// A ``DoubleBarrier`` for asyncio. Get one from ``AsyncClient.double_barrier`` or from ``DoubleBarrier.aio``.
+///
+/// >>> async def take_part():
+/// ...     async with zk.aio.double_barrier("/barriers/doc-too", 1, timeout=5) as member:
+/// ...         return member.loss
+/// >>> print(asyncio.run(take_part()))
+/// None
+#[pyclass(frozen, weakref, module = "zklock")]
+pub(crate) struct AsyncDoubleBarrier {
+    anchor: Py<CallbackAnchor>,
+    inner: Arc<DoubleBarrierInner>,
+}
+
+/// A ``Member`` for asyncio. Get one from ``AsyncDoubleBarrier.enter`` or from ``async with`` on the barrier.
+#[pyclass(frozen, weakref, module = "zklock")]
+pub(crate) struct AsyncMember {
+    anchor: Py<CallbackAnchor>,
+    inner: Arc<MemberInner>,
+    timeout: Option<Duration>,
+}
+
+/// A double barrier at a path, and the members inside.
+pub(crate) struct DoubleBarrierInner {
+    client: Arc<ClientInner>,
+    core: blocking::DoubleBarrier,
+    timeout: Option<Duration>,
+    /// The members of blocks, and their owners.
+    inside: Mutex<Vec<(Owner, Block, Arc<MemberInner>)>>,
+}
+
+/// A member, until it has left.
+struct MemberInner {
+    path: String,
+    node: String,
+    /// The collector's view of the client's callbacks, since a member keeps the client.
+    anchored: Arc<AnchoredCallbacks>,
+    /// `None` once it was given up.
+    member: Mutex<Option<Arc<blocking::Member>>>,
+}
+
+impl DoubleBarrierInner {
+    pub(crate) fn new(
+        py: Python<'_>,
+        client: &Arc<ClientInner>,
+        path: &str,
+        members: i64,
+        timeout: Option<f64>,
+    ) -> PyResult<Arc<Self>> {
+        let members = number::count(py, "members", members)?;
+        let core = client.core.double_barrier(path, members).map_err(|error| raised(py, &error))?;
+        let timeout = number::patience(py, timeout)?;
+        Ok(Arc::new(Self { client: client.clone(), core, timeout, inside: Mutex::default() }))
+    }
+
+    /// Enters as a new member.
+    fn enter(
+        self: &Arc<Self>,
+        timeout: Option<Duration>,
+    ) -> Verb<
+        impl Call<Answer = blocking::Member> + use<>,
+        impl Convert<blocking::Member, Arc<MemberInner>> + use<>,
+    > {
+        let (core, client) = (self.core.clone(), self.client.clone());
+        let member = or_raise(move |_, member| Ok(MemberInner::of(member, &client)));
+        Verb::new(Timed::new(move || core.enter_call(timeout)), member).of_client(&self.client)
+    }
+
+    fn enter_blocking(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        timeout: Option<Duration>,
+    ) -> PyResult<Arc<MemberInner>> {
+        let entered = self.enter(timeout).run(py)?;
         // As with a lock: if a handler that is due raises, the member leaves.
         py.check_signals()?;
-        Ok(SharedMember::of(entered, &self.shared))
+        Ok(entered)
+    }
+
+    /// Makes a coroutine that enters, for an owner if it is for a block.
+    fn enter_later(
+        self: &Arc<Self>,
+        what: &'static str,
+        timeout: Option<Duration>,
+        block: Option<(Owner, Block)>,
+    ) -> Coroutine {
+        let inner = self.clone();
+        let deliver = move |py: Python<'_>, member: Arc<MemberInner>| {
+            let given = Py::new(py, AsyncMember::of(py, member.clone(), inner.timeout)?)?.into_any();
+            if let Some((owner, block)) = block {
+                inner.keep(owner, block, &member);
+            }
+            Ok(given)
+        };
+        self.enter(timeout).and_then(deliver).coroutine(what)
+    }
+
+    /// `__aenter__`.
+    fn begin_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Coroutine> {
+        let block = (owner::of_task_or_unique(py)?, Block::of_caller(py));
+        Ok(self.enter_later("AsyncDoubleBarrier.__aenter__", self.timeout, Some(block)))
+    }
+
+    /// `__aexit__`.
+    fn end_block(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
+        let py = kind.py();
+        let member = self.take(py, owner::of_task_or_unique(py)?, Block::of_caller(py))?;
+        member.end_block(kind, exception, self.timeout)
+    }
+
+    fn keep(&self, owner: Owner, block: Block, member: &Arc<MemberInner>) {
+        lock_ignoring_poison(&self.inside).push((owner, block, member.clone()));
+    }
+
+    /// Returns the member that the end of a block leaves with. If the block is not known: the latest of this owner,
+    /// otherwise of anyone, since another thread or task may end a generator.
+    fn take(&self, py: Python<'_>, owner: Owner, block: Block) -> PyResult<Arc<MemberInner>> {
+        let last = {
+            let mut inside = lock_ignoring_poison(&self.inside);
+            let blocks = inside.iter().enumerate().map(|(index, (_, block, _))| (index, *block));
+            let known = block.find(blocks);
+            let own = || inside.iter().rposition(|(whose, ..)| *whose == owner);
+            known.or_else(own).or(inside.len().checked_sub(1)).map(|last| inside.remove(last).2)
+        };
+        last.ok_or_else(|| {
+            not_held(
+                py,
+                format!("no member is inside the barrier {}: there is nothing to leave", self.core.path()),
+            )
+        })
+    }
+
+    fn describe(&self, class: &str) -> String {
+        format!("<zklock.{class} {:?} of {} members>", self.core.path(), self.core.members())
     }
 }
 
-impl SharedMember {
-    fn leave(&self, py: Python<'_>, timeout: Option<Duration>) -> PyResult<()> {
-        if let Some(greenlet) = Greenlet::current(py)? {
-            return greenlet.wait_for(self.start_leave(py, "Member.leave", timeout, nothing)?).map(drop);
-        }
-        let member = self.member(py)?;
-        detached(py, || member.leave_within(timeout, None))
+impl MemberInner {
+    fn of(member: blocking::Member, client: &ClientInner) -> Arc<Self> {
+        let (path, node) = (member.path().to_owned(), member.node().to_owned());
+        let anchored = client.callbacks.anchored.clone();
+        Arc::new(Self { path, node, anchored, member: Mutex::new(Some(Arc::new(member))) })
+    }
+
+    fn member(&self, py: Python<'_>) -> PyResult<Arc<blocking::Member>> {
+        let member = lock_ignoring_poison(&self.member).clone();
+        member
+            .ok_or_else(|| not_held(py, format!("this member of the barrier {} has left before", self.path)))
+    }
+
+    /// Leaves, and waits for the others.
+    fn leave<F>(
+        &self,
+        py: Python<'_>,
+        timeout: Option<Duration>,
+        convert: F,
+    ) -> PyResult<Verb<blocking::Call<()>, F>> {
+        let leaving = self.member(py)?.leave_call(timeout);
+        Ok(Verb::new(leaving, convert).begins_first().of_anchored(&self.anchored))
     }
 
     /// Leaves at the end of a block. If the block failed, it does not wait for the others.
     fn exit(&self, exception: &Bound<'_, PyAny>, timeout: Option<Duration>) -> PyResult<bool> {
+        let py = exception.py();
         if !exception.is_none() {
             self.fail(exception);
             return Ok(false);
         }
-        self.leave(exception.py(), timeout).map(|()| false)
+        self.leave(py, timeout, nothing)?.run(py).map(|_| false)
     }
-}
 
-impl Member {
-    fn of(py: Python<'_>, shared: Arc<SharedMember>, timeout: Option<Duration>) -> PyResult<Self> {
-        Ok(Self { anchor: shared.anchored.anchor(py)?, shared, timeout })
+    /// `__aexit__`.
+    fn end_block(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        timeout: Option<Duration>,
+    ) -> PyResult<Coroutine> {
+        const WHAT: &str = "AsyncDoubleBarrier.__aexit__";
+        let py = kind.py();
+        if !kind.is_none() {
+            self.fail(exception);
+            return Ok(Coroutine::done(WHAT, value::boolean(py, false)));
+        }
+        self.leave(py, timeout, or_raise(|py, ()| Ok(value::boolean(py, false))))?.begun(py, WHAT)
+    }
+
+    /// Leaves in the background: others may wait for this member, but it does not wait for them.
+    fn give_up(&self) {
+        let member = lock_ignoring_poison(&self.member).take();
+        drop(member);
+    }
+
+    /// Leaves after a block that failed: others may wait for this member, but it does not wait for them.
+    fn fail(&self, exception: &Bound<'_, PyAny>) {
+        let loss = lock_ignoring_poison(&self.member).as_ref().and_then(|member| member.loss());
+        if let Some(reason) = loss {
+            note(exception, &format!("the member of the barrier {} is lost: {reason}", self.path));
+        }
+        self.give_up();
+    }
+
+    fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        let loss = lock_ignoring_poison(&self.member).as_ref().and_then(|member| member.loss());
+        loss.map(|reason| value::reason(py, reason)).transpose()
+    }
+
+    fn describe(&self, class: &str) -> String {
+        let node = self.node.rsplit('/').next().unwrap_or_default();
+        format!("<zklock.{class} of {:?}, node {node}>", self.path)
     }
 }
 
 impl DoubleBarrier {
-    pub(crate) fn of(py: Python<'_>, shared: Arc<SharedDoubleBarrier>) -> PyResult<Py<Self>> {
-        let anchor = shared.shared.callbacks.anchor(py)?;
-        Py::new(py, Self { shared, anchor })
+    pub(crate) fn of(py: Python<'_>, inner: Arc<DoubleBarrierInner>) -> PyResult<Py<Self>> {
+        let anchor = inner.client.callbacks.anchor(py)?;
+        Py::new(py, Self { anchor, inner })
     }
 }
 
@@ -84,19 +263,19 @@ impl DoubleBarrier {
     /// The path of the node whose children are the members.
     #[getter]
     fn path(&self) -> &str {
-        self.shared.barrier.path()
+        self.inner.core.path()
     }
 
     /// How many members open the barrier.
     #[getter]
     fn members(&self) -> u32 {
-        self.shared.barrier.members()
+        self.inner.core.members()
     }
 
     /// This double barrier for asyncio.
     #[getter]
     fn aio(&self, py: Python<'_>) -> PyResult<Py<AsyncDoubleBarrier>> {
-        AsyncDoubleBarrier::of(py, self.shared.clone())
+        AsyncDoubleBarrier::of(py, self.inner.clone())
     }
 
     /// Enters as a new member, and waits until all members have entered.
@@ -108,17 +287,16 @@ impl DoubleBarrier {
     /// barrier was made with. Then it raises ``Timeout``, and is no longer a member.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Member> {
-        let usual = self.shared.timeout;
-        let shared = self.shared.enter(py, timeout.patience(py, usual)?)?;
-        Member::of(py, shared, usual)
+        let usual = self.inner.timeout;
+        Member::of(py, self.inner.enter_blocking(py, timeout.patience(py, usual)?)?, usual)
     }
 
     fn __enter__(&self, py: Python<'_>) -> PyResult<Member> {
-        let timeout = self.shared.timeout;
+        let timeout = self.inner.timeout;
         let block = Block::of_caller(py);
-        let shared = self.shared.enter(py, timeout)?;
-        self.shared.keep(greenlet::owner(py)?, block, &shared);
-        Member::of(py, shared, timeout)
+        let inner = self.inner.enter_blocking(py, timeout)?;
+        self.inner.keep(owner::of_caller(py)?, block, &inner);
+        Member::of(py, inner, timeout)
     }
 
     #[pyo3(signature = (kind, exception, traceback))]
@@ -130,12 +308,12 @@ impl DoubleBarrier {
     ) -> PyResult<bool> {
         let _ = (kind, traceback);
         let py = exception.py();
-        let member = self.shared.take(py, greenlet::owner(py)?, Block::of_caller(py))?;
-        member.exit(exception, self.shared.timeout)
+        let member = self.inner.take(py, owner::of_caller(py)?, Block::of_caller(py))?;
+        member.exit(exception, self.inner.timeout)
     }
 
     fn __aenter__(&self, py: Python<'_>) -> PyResult<Coroutine> {
-        self.shared.clone().start_block(py)
+        self.inner.begin_block(py)
     }
 
     #[pyo3(signature = (kind, exception, traceback))]
@@ -146,7 +324,7 @@ impl DoubleBarrier {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Coroutine> {
         let _ = traceback;
-        self.shared.end_block(kind, exception)
+        self.inner.end_block(kind, exception)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -154,7 +332,7 @@ impl DoubleBarrier {
     }
 
     fn __repr__(&self) -> String {
-        self.shared.describe("DoubleBarrier")
+        self.inner.describe("DoubleBarrier")
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -165,25 +343,97 @@ impl DoubleBarrier {
     }
 }
 
+impl AsyncDoubleBarrier {
+    pub(crate) fn of(py: Python<'_>, inner: Arc<DoubleBarrierInner>) -> PyResult<Py<Self>> {
+        let anchor = inner.client.callbacks.anchor(py)?;
+        Py::new(py, Self { anchor, inner })
+    }
+}
+
+#[pymethods]
+impl AsyncDoubleBarrier {
+    /// The path of the node whose children are the members.
+    #[getter]
+    fn path(&self) -> &str {
+        self.inner.core.path()
+    }
+
+    /// How many members open the barrier.
+    #[getter]
+    fn members(&self) -> u32 {
+        self.inner.core.members()
+    }
+
+    /// This double barrier itself.
+    #[getter]
+    fn aio(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    /// Enters as a new member, and waits until all members have entered. If it is cancelled, it is no longer a member. See
+    /// ``DoubleBarrier.enter``.
+    #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
+    fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
+        let timeout = timeout.patience(py, self.inner.timeout)?;
+        Ok(self.inner.enter_later("AsyncDoubleBarrier.enter", timeout, None))
+    }
+
+    fn __aenter__(&self, py: Python<'_>) -> PyResult<Coroutine> {
+        self.inner.begin_block(py)
+    }
+
+    #[pyo3(signature = (kind, exception, traceback))]
+    fn __aexit__(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<Coroutine> {
+        let _ = traceback;
+        self.inner.end_block(kind, exception)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
+    }
+
+    fn __repr__(&self) -> String {
+        self.inner.describe("AsyncDoubleBarrier")
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable(
+            "DoubleBarrier",
+            "send its path, and make a Client and a DoubleBarrier in each process",
+        ))
+    }
+}
+
+impl Member {
+    fn of(py: Python<'_>, inner: Arc<MemberInner>, timeout: Option<Duration>) -> PyResult<Self> {
+        Ok(Self { anchor: inner.anchored.anchor(py)?, inner, timeout })
+    }
+}
+
 #[pymethods]
 impl Member {
     /// The path of the barrier.
     #[getter]
     fn path(&self) -> &str {
-        &self.shared.path
+        &self.inner.path
     }
 
     /// The path of this member's node.
     #[getter]
     fn node(&self) -> &str {
-        &self.shared.node
+        &self.inner.node
     }
 
     /// Why the member is lost: a ``LossReason``, or ``None`` if it is not lost. A member is lost when its session ends,
     /// because its node goes with the session. The others then consider it to have left.
     #[getter]
     fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        self.shared.loss(py)
+        self.inner.loss(py)
     }
 
     /// Leaves, and waits until all members that are inside now have left.
@@ -193,8 +443,8 @@ impl Member {
     /// member's session ended before it left, so that the others may have gone on without it, and ``NotHeld`` if it has
     /// already left. In any case the member has left, or is leaving in the background.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
-    fn leave(&self, py: Python<'_>, timeout: Given) -> PyResult<()> {
-        self.shared.leave(py, timeout.patience(py, self.timeout)?)
+    fn leave(&self, py: Python<'_>, timeout: Given) -> PyResult<Py<PyAny>> {
+        self.inner.leave(py, timeout.patience(py, self.timeout)?, nothing)?.run(py)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -209,7 +459,7 @@ impl Member {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
         let _ = (kind, traceback);
-        self.shared.exit(exception, self.timeout)
+        self.inner.exit(exception, self.timeout)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -217,7 +467,68 @@ impl Member {
     }
 
     fn __repr__(&self) -> String {
-        self.shared.describe("Member")
+        self.inner.describe("Member")
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Member", "enter in each process"))
+    }
+}
+
+impl AsyncMember {
+    fn of(py: Python<'_>, inner: Arc<MemberInner>, timeout: Option<Duration>) -> PyResult<Self> {
+        Ok(Self { anchor: inner.anchored.anchor(py)?, inner, timeout })
+    }
+}
+
+#[pymethods]
+impl AsyncMember {
+    /// The path of the barrier.
+    #[getter]
+    fn path(&self) -> &str {
+        &self.inner.path
+    }
+
+    /// The path of this member's node.
+    #[getter]
+    fn node(&self) -> &str {
+        &self.inner.node
+    }
+
+    /// Why the member is lost, or ``None`` if it is not lost. See ``Member.loss``.
+    #[getter]
+    fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        self.inner.loss(py)
+    }
+
+    /// Starts to leave at once; await it to wait until all members have left. See ``Member.leave``.
+    #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
+    fn leave(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
+        let timeout = timeout.patience(py, self.timeout)?;
+        self.inner.leave(py, timeout, nothing)?.begun(py, "AsyncMember.leave")
+    }
+
+    fn __aenter__(slf: Py<Self>) -> Coroutine {
+        Coroutine::done("AsyncMember.__aenter__", slf.into_any())
+    }
+
+    #[pyo3(signature = (kind, exception, traceback))]
+    fn __aexit__(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<Coroutine> {
+        let _ = traceback;
+        self.inner.end_block(kind, exception, self.timeout)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
+    }
+
+    fn __repr__(&self) -> String {
+        self.inner.describe("AsyncMember")
     }
 
     fn __reduce__(&self) -> PyResult<()> {

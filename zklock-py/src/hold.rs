@@ -1,15 +1,60 @@
 //! The proof that a lock is held.
 
-use crate::aio::hold;
-use crate::calls::greenlet::Greenlet;
-use crate::guest::exit::stay_if_over;
-use crate::guest::value;
-use crate::guest::wait::detached;
-use crate::shared::base_hold::{BaseHold, left, unless_over};
-use crate::shared::guarded::Guarded;
-use crate::shared::hold::SharedHold;
+use crate::block::is_generator_exit;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::callback::Callback;
+use crate::calls::coroutine::{Coroutine, warn};
+use crate::calls::owner;
+use crate::guarded::{AsyncGuarded, Guarded};
+use crate::guest::dispatch::CALLBACKS;
+use crate::guest::error::{raised, unpicklable};
+use crate::guest::exit::is_over;
+use crate::guest::log;
+use crate::guest::value::{self, boolean};
+use crate::held::Held;
+use crate::loss::Loss;
+use crate::verb::{Convert, Verb, nothing, or_raise};
+use crate::wanted::Wanted;
+use pyo3::exceptions::{PyResourceWarning, PyRuntimeError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit, intern};
 use std::sync::Arc;
+use std::time::Duration;
+use zklock_core::blocking::Call;
+use zklock_core::{Error, ErrorKind, HoldState, LossReason, NodeData, Owner};
+
+/// The methods that a `Hold` and an `AsyncHold` share.
+#[pyclass(frozen, subclass, weakref, module = "zklock")]
+pub(crate) struct BaseHold {
+    anchor: Py<CallbackAnchor>,
+    pub(crate) held: Arc<Held>,
+    /// Whether this object is the only one that keeps the hold, so that the hold ends with it.
+    is_value: bool,
+}
+
+impl BaseHold {
+    pub(crate) fn new(py: Python<'_>, held: Arc<Held>, is_value: bool) -> PyResult<Self> {
+        if is_value {
+            held.become_value();
+        }
+        Ok(Self { anchor: held.anchored().anchor(py)?, held, is_value })
+    }
+
+    pub(crate) fn describe(&self, class: &str) -> String {
+        let hold = &self.held.hold;
+        let (path, token, node) = (hold.path(), hold.token(), hold.node());
+        let state = match hold.state() {
+            HoldState::Held => format!("held for {:.3} s at least", hold.valid_for().as_secs_f64()),
+            HoldState::AtRisk => format!("at risk, held for {:.3} s", hold.valid_for().as_secs_f64()),
+            HoldState::Released => "released".to_owned(),
+            HoldState::Lost(reason) => format!("lost: {reason}"),
+            _ => "in an unknown state".to_owned(),
+        };
+        let name = node.rsplit('/').next().unwrap_or_default();
+        format!("<zklock.{class} of {path:?} {state}, token {token}, node {name}>")
+    }
+}
 
 /// The proof that a lock is held. Get one from a ``with`` block on a lock, or from ``Lock.hold``.
 ///
@@ -29,8 +74,217 @@ use std::sync::Arc;
 #[pyclass(frozen, extends = BaseHold, module = "zklock")]
 pub(crate) struct Hold;
 
+/// The proof that a lock is held, for asyncio. Get one from ``async with`` on a lock, or from ``AsyncLock.hold``.
+///
+/// >>> async def watch():
+/// ...     async with zk.mutex("/locks/doc") as hold:
+/// ...         lost = asyncio.ensure_future(hold.lost)
+/// ...         await asyncio.wait({lost}, timeout=0.01)
+/// ...         return lost.done(), lost.cancel(), await hold.confirm() > 0
+/// >>> asyncio.run(watch())
+/// (False, True, True)
+#[pyclass(frozen, extends = BaseHold, module = "zklock")]
+pub(crate) struct AsyncHold;
+
+/// What both classes ask of the core.
+impl Held {
+    fn confirm(&self) -> Verb<Call<Duration>, impl Convert<Duration> + use<>> {
+        let confirm = self.hold.core().call(|hold| async move { hold.confirm().await });
+        let seconds = or_raise(|py, left: Duration| left.as_secs_f64().into_py_any(py));
+        Verb::new(confirm, seconds).of_anchored(self.anchored())
+    }
+
+    fn read(&self, path: String) -> Verb<Call<Option<NodeData>>, impl Convert<Option<NodeData>> + use<>> {
+        let read = self.hold.core().call(|hold| async move { hold.read(&path).await });
+        Verb::new(read, or_raise(value::node)).of_anchored(self.anchored())
+    }
+
+    /// Releases the hold.
+    fn end<F>(&self, owner: Owner, convert: F) -> Verb<Call<()>, F> {
+        Verb::new(self.hold.release_call(owner), convert).begins_first().of_anchored(self.anchored())
+    }
+
+    /// Releases, and raises if that fails.
+    pub(crate) fn release(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let released = self.end(owner::of_caller(py)?, released).run(py);
+        self.forget_callbacks(py);
+        released
+    }
+
+    /// Starts the release.
+    pub(crate) fn begin_release(&self, py: Python<'_>, owner: Owner) -> PyResult<Coroutine> {
+        let releasing = self.end(owner, released).begun(py, "AsyncLock.release");
+        self.forget_callbacks(py);
+        releasing
+    }
+
+    /// Releases at the end of a `with` block. The exception is that of the block, or `None`.
+    pub(crate) fn leave(&self, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = exception.py();
+        if self.is_released() {
+            return Ok(false);
+        }
+        let convert = |_: Python<'_>, released| left(released, exception);
+        let left = self.end(owner::of_caller(py)?, convert).run(py);
+        self.forget_callbacks(py);
+        left.map(|()| false)
+    }
+
+    /// Starts the release at the end of an `async with` block. The coroutine returns `False`, so that the block's own
+    /// exception propagates.
+    pub(crate) fn begin_to_leave(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+    ) -> PyResult<Coroutine> {
+        const WHAT: &str = "AsyncLock.__aexit__";
+        let py = kind.py();
+        if self.is_released() {
+            return Ok(Coroutine::done(WHAT, boolean(py, false)));
+        }
+        if is_generator_exit(kind)? {
+            // The event loop is closing this coroutine, so it must not wait any longer.
+            self.hold.let_go();
+            self.forget_callbacks(py);
+            return Ok(Coroutine::done(WHAT, boolean(py, false)));
+        }
+        let failed = Failed::of(exception);
+        let convert =
+            move |py: Python<'_>, released| left(released, &failed.find(py)?).map(|()| boolean(py, false));
+        let leaving = self.end(owner::of_task_or_unique(py)?, convert).begun(py, WHAT);
+        self.forget_callbacks(py);
+        leaving
+    }
+}
+
+#[pymethods]
+impl BaseHold {
+    /// The fencing token of this grant. If two grants at one path exclude each other, the later one has the larger token.
+    ///
+    /// A lock that was made with ``linger`` or ``local_turns`` may be passed on within its client, and then the later grant
+    /// has the same token. So the resource that such a lock guards must accept a token equal to the largest that it has
+    /// seen.
+    ///
+    /// Grants that do not exclude each other may get their tokens in any order: two readers with no writer between them, or
+    /// two permits of a semaphore. So compare a reader's token only with those of writers.
+    #[getter]
+    fn token(&self) -> u64 {
+        self.held.hold.token().value()
+    }
+
+    /// The path of the lock.
+    #[getter]
+    fn path(&self) -> &str {
+        self.held.hold.path()
+    }
+
+    /// The path of this hold's node.
+    #[getter]
+    fn node(&self) -> &str {
+        self.held.hold.node()
+    }
+
+    /// The state of the hold: a ``HoldState``.
+    #[getter]
+    fn state(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        value::state(py, self.held.hold.state())
+    }
+
+    /// The event that the hold is lost: a ``Loss``. You can check it, wait for it or await it.
+    #[getter]
+    fn lost(&self) -> Loss {
+        Loss::of(&self.held)
+    }
+
+    /// How many more seconds the lock is certain to be held, even if the client hears nothing more from the servers.
+    ///
+    /// Zero means that others may hold it. That is the answer after a loss, after a release, and in a forked process. The
+    /// call sends no request, and never raises. An answer stays true to its end, whatever the network and the servers do, unless the
+    /// hold is released or an operator ends it. But if the process is paused before it does what the lock guards, that end may
+    /// have passed by then. The ``token`` and ``guarded`` writes protect against that.
+    fn valid_for(&self) -> f64 {
+        self.held.hold.valid_for().as_secs_f64()
+    }
+
+    /// Calls ``callback(reason)`` once, with a ``LossReason``, when the hold is lost. If it is already lost, the call comes
+    /// at once. If it is released first, the call never comes.
+    ///
+    /// The callbacks of one hold are called one at a time, on a thread for callbacks. Those of different holds do not wait
+    /// for each other, unless 32 are running. If a callback raises, the exception goes to ``sys.unraisablehook``. Under
+    /// gevent and eventlet, a greenlet of the main thread calls them. In asyncio, let the callback use
+    /// ``loop.call_soon_threadsafe``. A callback is not called if the garbage collector takes it apart together with its
+    /// hold.
+    ///
+    /// Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if this process was forked from the one
+    /// that holds the lock.
+    fn on_lost(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = callback.py();
+        let callback = Callback::new(callback, "on_lost", "the reason of the loss")?;
+        CALLBACKS.start_in_a_greenlet(py)?;
+        let held = &self.held;
+        held.callbacks().add_lost(&held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
+        held.anchored().add(&callback);
+        Ok(())
+    }
+
+    /// The event that others wait for what this hold has: a ``Wanted``. You can check it, wait for it or await it. Use it
+    /// to finish early, or to release the lock between two pieces of work.
+    ///
+    /// A request by ``Lock.revoke``, or by Curator's ``Revoker``, counts as a waiter.
+    ///
+    /// The first use of this property starts to watch for others: the client lists the queue and reads the hold's own nodes
+    /// once, and leaves watches, which the next contender or request triggers. A hold whose ``wanted`` is never used costs
+    /// nothing.
+    #[getter]
+    fn wanted(&self) -> Wanted {
+        Wanted::of(&self.held)
+    }
+
+    /// Calls ``callback()`` once, when others wait for what this hold has. If they already do, the call comes at once. If
+    /// the hold is released or lost first, the call never comes.
+    ///
+    /// See ``wanted`` for what this costs, and ``on_lost`` for how callbacks are called.
+    ///
+    /// Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if this process was forked from the one
+    /// that holds the lock.
+    fn on_wanted(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = callback.py();
+        let callback = Callback::new(callback, "on_wanted", "nothing")?;
+        CALLBACKS.start_in_a_greenlet(py)?;
+        let held = &self.held;
+        held.callbacks().add_wanted(&held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
+        held.anchored().add(&callback);
+        Ok(())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        Ok(slf.get().describe(&slf.get_type().name()?.to_cow()?))
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("hold", "send its token instead"))
+    }
+}
+
+impl Drop for BaseHold {
+    fn drop(&mut self) {
+        let held = &self.held;
+        let is_kept = self.is_value && held.is_live() && !held.is_released();
+        if is_kept && !is_over() && !held.hold.process().is_forked() {
+            let (path, token) = (held.hold.path(), held.hold.token());
+            warn::<PyResourceWarning>(&format!(
+                "the hold of {path} with token {token} was never released: use `with`, or call release()"
+            ));
+        }
+    }
+}
+
 impl Hold {
-    pub(crate) fn of(py: Python<'_>, held: Arc<SharedHold>, is_value: bool) -> PyResult<Py<Self>> {
+    pub(crate) fn of(py: Python<'_>, held: Arc<Held>, is_value: bool) -> PyResult<Py<Self>> {
         Py::new(py, PyClassInitializer::from(BaseHold::new(py, held, is_value)?).add_subclass(Self))
     }
 }
@@ -45,12 +299,8 @@ impl Hold {
     ///
     /// Raises ``LockLost`` if the lock is no longer held, ``NotHeld`` if the hold was released, and ``Unreachable`` if the
     /// servers do not answer while the lease lasts, or within a second if less than that is left.
-    fn confirm(slf: &Bound<'_, Self>) -> PyResult<f64> {
-        let (py, held) = (slf.py(), slf.as_super().get().held.clone());
-        if let Some(greenlet) = Greenlet::current(py)? {
-            return greenlet.wait_for(hold::confirm(held))?.extract(py);
-        }
-        detached(py, || held.hold.confirm()).map(|valid_for| valid_for.as_secs_f64())
+    fn confirm(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        slf.as_super().get().held.confirm().run(slf.py())
     }
 
     /// Reads a node: a ``NodeData`` with its ``data`` and ``version``, or ``None`` if the node does not exist.
@@ -66,13 +316,8 @@ impl Hold {
     /// Raises ``Unreachable`` if the servers do not answer within a session timeout or two seconds, whichever is longer;
     /// ``Refused`` if the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client
     /// is closed.
-    fn read(slf: &Bound<'_, Self>, path: &str) -> PyResult<Py<PyAny>> {
-        let held = slf.as_super().get().held.clone();
-        if let Some(greenlet) = Greenlet::current(slf.py())? {
-            return greenlet.wait_for(hold::read(held, path.to_owned()));
-        }
-        let node = detached(slf.py(), || held.hold.read(path))?;
-        value::node(slf.py(), node)
+    fn read(slf: &Bound<'_, Self>, path: String) -> PyResult<Py<PyAny>> {
+        slf.as_super().get().held.read(path).run(slf.py())
     }
 
     /// Starts a list of writes to ZooKeeper that are only done if the lock is still held when the servers commit them.
@@ -93,15 +338,17 @@ impl Hold {
 
     /// Releases the lock, and waits until the servers have confirmed it.
     ///
-    /// Raises ``LockLost`` if the hold was lost before; ``NotHeld`` if this hold was already released; ``NotOwner`` if the
+    /// Raises ``Deadlock`` if an asyncio event loop runs in this thread and there is something to wait for, in which case
+    /// the release goes on in the background; ``LockLost`` if the hold was lost before; ``NotHeld`` if this hold was already
+    /// released; ``NotOwner`` if the
     /// lock is reentrant and belongs to another thread, in which case nothing changes; ``Timeout`` if the servers do not
     /// answer within a session timeout, in which case the release goes on in the background; ``Unreachable`` if the client
     /// can no longer connect to its session, for example after a change of passwords, in which case the lock is free once
     /// the servers end the session, a session timeout after they last heard from it; ``Refused`` if the access list does
     /// not allow deleting its node, in which case the client's session was ended to remove the node, and its other holds
     /// are lost too.
-    fn release(slf: &Bound<'_, Self>) -> PyResult<()> {
-        release(slf.py(), &slf.as_super().get().held)
+    fn release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        slf.as_super().get().held.release(slf.py())
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -116,31 +363,128 @@ impl Hold {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
         let _ = (kind, traceback);
-        leave(&slf.as_super().get().held, exception)
+        slf.as_super().get().held.leave(exception)
     }
 }
 
-/// Releases, and raises if that fails.
-pub(crate) fn release(py: Python<'_>, held: &SharedHold) -> PyResult<()> {
-    if let Some(greenlet) = Greenlet::current(py)? {
-        return greenlet.wait_for(hold::release(py, held, greenlet.owner)?).map(drop);
+impl AsyncHold {
+    pub(crate) fn of(py: Python<'_>, held: Arc<Held>, is_value: bool) -> PyResult<Py<Self>> {
+        Py::new(py, PyClassInitializer::from(BaseHold::new(py, held, is_value)?).add_subclass(Self))
     }
-    let released = detached(py, || held.hold.release().or_else(unless_over));
-    held.forget_callbacks(py);
-    released
 }
 
-/// Releases at the end of a `with` block. The exception is that of the block, or `None`.
-pub(crate) fn leave(held: &SharedHold, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
+#[pymethods]
+impl AsyncHold {
+    /// Asks the servers whether the lock is still held. See ``Hold.confirm``.
+    fn confirm(slf: &Bound<'_, Self>) -> Coroutine {
+        slf.as_super().get().held.confirm().coroutine("AsyncHold.confirm")
+    }
+
+    /// Reads a node. See ``Hold.read``.
+    fn read(slf: &Bound<'_, Self>, path: String) -> Coroutine {
+        slf.as_super().get().held.read(path).coroutine("AsyncHold.read")
+    }
+
+    /// Starts a list of writes to ZooKeeper that are only done if the lock is still held. See ``Hold.guarded``.
+    fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncGuarded>> {
+        AsyncGuarded::of(slf.py(), slf.as_super().get().held.clone())
+    }
+
+    /// Releases the lock. The release starts at once; await it to wait until the servers have confirmed it. See
+    /// ``Hold.release`` for what it raises.
+    fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
+        let py = slf.py();
+        slf.as_super().get().held.begin_release(py, owner::of_task_or_unique(py)?)
+    }
+
+    fn __aenter__(slf: Py<Self>) -> PyResult<Coroutine> {
+        Ok(Coroutine::done("AsyncHold.__aenter__", slf.into_any()))
+    }
+
+    #[pyo3(signature = (kind, exception, traceback))]
+    fn __aexit__(
+        slf: &Bound<'_, Self>,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<Coroutine> {
+        let _ = traceback;
+        slf.as_super().get().held.begin_to_leave(kind, exception)
+    }
+}
+
+/// The exception of a block. A coroutine that waits for the release must not keep the exception alive: it refers to its
+/// frames, and the frames to the coroutine, so nothing would ever collect them.
+#[derive(Clone, Copy)]
+struct Failed(Option<usize>);
+
+impl Failed {
+    fn of(exception: &Bound<'_, PyAny>) -> Self {
+        Self((!exception.is_none()).then_some(exception.as_ptr() as usize))
+    }
+
+    /// As long as the block is being left because of it, it is the exception that is being handled. If it is not, some
+    /// other exception is still found, but nobody sees that.
+    fn find(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let Some(address) = self.0 else { return Ok(py.None().into_bound(py)) };
+        static HANDLED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let find = || py.import("sys")?.getattr("exc_info").map(Bound::unbind);
+        let handled = HANDLED.get_or_try_init(py, find)?.bind(py).call0()?.get_item(1)?;
+        if handled.as_ptr() as usize == address {
+            return Ok(handled);
+        }
+        PyRuntimeError::new_err("the block failed").into_bound_py_any(py)
+    }
+}
+
+/// Converts the outcome of a release.
+fn released(py: Python<'_>, result: Result<(), Error>) -> PyResult<Py<PyAny>> {
+    nothing(py, result.or_else(unless_over))
+}
+
+/// Forgives the loss of a hold at the end of the interpreter. Its clients are closed then, which has freed their locks. A
+/// hold that is only released after that (by a generator that is taken down in the middle of a block) was not lost.
+fn unless_over(error: Error) -> Result<(), Error> {
+    let is_closed = matches!(error.kind(), ErrorKind::Closed | ErrorKind::Lost(LossReason::ClientClosed));
+    if is_closed && is_over() { Ok(()) } else { Err(error) }
+}
+
+/// Returns the exception at the end of a `with` block. It never replaces the block's own exception, which gets a note that
+/// the lock was lost. It is also not raised if the servers are slow to confirm the release: that would look as if the lock
+/// had not been acquired.
+fn left(released: Result<(), Error>, exception: &Bound<'_, PyAny>) -> PyResult<()> {
+    let Err(error) = released.or_else(unless_over) else { return Ok(()) };
+    let (py, has_failed) = (exception.py(), !exception.is_none());
+    match error.kind() {
+        ErrorKind::Interrupted => return Err(raised(py, &error)),
+        // Another thread was faster.
+        ErrorKind::NotHeld => return Ok(()),
+        ErrorKind::Lost(_) if has_failed => note(exception, &error.to_string()),
+        _ => {}
+    }
+    match error.kind() {
+        kind if has_failed || kind == ErrorKind::Timeout => {
+            // When the interpreter is ending, no thread can be started for the log.
+            if !is_over() {
+                log::warn(py, &error.to_string());
+            }
+            Ok(())
+        }
+        _ => Err(raised(py, &error)),
+    }
+}
+
+/// Adds a note to an exception of a block. Before Python 3.11 a traceback does not show it, but it is there.
+pub(crate) fn note(exception: &Bound<'_, PyAny>, text: &str) {
     let py = exception.py();
-    if held.is_released() {
-        return Ok(false);
-    }
-    if let Some(greenlet) = Greenlet::current(py)? {
-        let left = hold::begin_to_leave(py, held, greenlet.owner, exception)?;
-        return greenlet.wait_for(left).map(|_| false);
-    }
-    let released = py.detach(|| held.hold.release().inspect(|()| stay_if_over()));
-    held.forget_callbacks(py);
-    left(released, exception).map(|()| false)
+    let text = format!("zklock: {text}; while the block ran, others may have held the lock too");
+    let noted = if exception.hasattr(intern!(py, "add_note")).unwrap_or_default() {
+        exception.call_method1(intern!(py, "add_note"), (&text,)).map(drop)
+    } else if let Ok(notes) = exception.getattr(intern!(py, "__notes__")) {
+        notes.call_method1(intern!(py, "append"), (&text,)).map(drop)
+    } else {
+        exception.setattr(intern!(py, "__notes__"), [&text])
+    };
+    // If the exception takes no notes, do not hide it behind another one. The loss is logged in any case.
+    drop(noted);
 }

@@ -7,22 +7,21 @@
 // The layers: a module imports from lower lines, or from its own, and never in a circle. `tests/layers.py` checks that.
 //
 // ```text
-// .         client                     what Python sees, with its threads
-//           lock hold observer barrier double_barrier
-// aio       client                     the same for asyncio
-//           lock barrier double_barrier
-//           hold observer
-// shared    kinds base_lock            what is the same in both
-//           observer barrier double_barrier lock
-//           base_hold client
+// .         client                     the classes, blocking and asyncio side by side
+//           kinds
+//           lock double_barrier
+//           barrier observer hold
 //           guarded loss wanted
-//           kept block patience        what is held, by whom, by which `with` block; how long to wait
-//           hold
+//           verb                       a call of the core, and how Python gets its answer
+//           client_inner               what all that one client makes shares
+//           holds                      what is held, by whom, by which `with` block; how long to wait
+//           held block patience
 // settings  options credentials hosts  how to connect, and as whom
 //           tls guardian
-// calls     greenlet                   calls as coroutines; tasks and greenlets as owners, and how those wait
+// calls     greenlet                   how calls wait: in a greenlet, or as a coroutine; who owns what they acquire
 //           coroutine
-//           bell task
+//           event_loop call owner
+//           waker
 //           connection hold_callbacks  functions of the user's that are called
 //           anchor callback
 // .         testing                    the embedded server
@@ -34,18 +33,26 @@
 //           sync
 // ```
 
-mod aio;
 mod barrier;
+mod block;
 mod calls;
 mod client;
+mod client_inner;
 mod double_barrier;
+mod guarded;
 mod guest;
+mod held;
 mod hold;
+mod holds;
+mod kinds;
 mod lock;
+mod loss;
 mod observer;
+mod patience;
 mod settings;
-mod shared;
 mod testing;
+mod verb;
+mod wanted;
 
 #[pyo3::pymodule(gil_used = false)]
 mod _zklock {
@@ -53,25 +60,18 @@ mod _zklock {
 
     #[pymodule_export]
     use crate::{
-        aio::barrier::AsyncBarrier,
-        aio::client::AsyncClient,
-        aio::double_barrier::{AsyncDoubleBarrier, AsyncMember},
-        aio::hold::AsyncHold,
-        aio::lock::AsyncLock,
-        aio::observer::AsyncObserver,
-        barrier::Barrier,
-        client::Client,
-        double_barrier::{DoubleBarrier, Member},
-        hold::Hold,
-        lock::Lock,
-        observer::Observer,
+        barrier::{AsyncBarrier, Barrier},
+        client::{AsyncClient, Client},
+        double_barrier::{AsyncDoubleBarrier, AsyncMember, DoubleBarrier, Member},
+        guarded::{AsyncGuarded, BaseGuarded, Guarded},
+        hold::{AsyncHold, BaseHold, Hold},
+        lock::{AsyncLock, Lock},
+        loss::Loss,
+        observer::{AsyncObserver, Observer},
         settings::credentials::{Digest, Kerberos, Sasl},
         settings::tls::{PassPhrase, Tls},
-        shared::base_hold::BaseHold,
-        shared::guarded::{AsyncGuarded, BaseGuarded, Guarded},
-        shared::loss::Loss,
-        shared::wanted::Wanted,
         testing::{Injected, Server},
+        wanted::Wanted,
     };
 
     #[pymodule_init]

@@ -1,22 +1,33 @@
 //! A lock.
 
-use crate::aio::lock::AsyncLock;
+use crate::block::{Block, is_generator_exit};
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::call::{Call, Timed};
 use crate::calls::coroutine::Coroutine;
-use crate::calls::greenlet::{self, Greenlet};
-use crate::guest::error::raised;
+use crate::calls::owner;
+use crate::client_inner::ClientInner;
+use crate::guest::error::{invalid, raised, unpicklable};
 use crate::guest::log;
+use crate::guest::number;
 use crate::guest::value;
-use crate::hold::{Hold, leave, release};
-use crate::observer::Observer;
-use crate::shared::base_lock::BaseLock;
-use crate::shared::block::{Block, is_generator_exit};
-use crate::shared::hold::SharedHold;
-use crate::shared::lock::SharedLock;
-use crate::shared::patience::{Blocking, Given, Patience, Seconds};
+use crate::held::Held;
+use crate::hold::{AsyncHold, Hold};
+use crate::holds::Holds;
+use crate::observer::{AsyncObserver, Observer};
+use crate::patience::{Blocking, Given, Patience, Seconds};
+use crate::verb::{Convert, Verb, boolean, or_raise};
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::{Error, ErrorKind, Owner, Wait};
+use zklock_core::{Error, ErrorKind, LockSpec, Owner, QueuedContender, Wait, blocking};
+
+/// The methods that a `Lock` and an `AsyncLock` share.
+#[pyclass(frozen, subclass, weakref, module = "zklock")]
+pub(crate) struct BaseLock {
+    anchor: Py<CallbackAnchor>,
+    pub(crate) inner: Arc<LockInner>,
+}
 
 /// A lock of any kind, at a path. Threads can share it. The object itself holds nothing: a ``with`` block does.
 ///
@@ -40,13 +51,262 @@ use zklock_core::{Error, ErrorKind, Owner, Wait};
 #[pyclass(frozen, extends = BaseLock, module = "zklock")]
 pub(crate) struct Lock;
 
-impl Lock {
-    pub(crate) fn of(py: Python<'_>, core: Arc<SharedLock>) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseLock::new(py, core)?).add_subclass(Self))
+/// A ``Lock`` for asyncio. Get one from ``AsyncClient.mutex`` and its siblings, or from ``Lock.aio``.
+///
+/// >>> async def once():
+/// ...     lock = zk.aio.mutex("/locks/doc", timeout=5)
+/// ...     if await lock.acquire(blocking=False):
+/// ...         await lock.release()
+/// ...     return lock.locked()
+/// >>> asyncio.run(once())
+/// False
+///
+/// The lock belongs to the task that calls ``acquire``, ``hold`` or ``async with``, even if another task awaits the
+/// result, as ``asyncio.wait_for`` and ``create_task`` do. If that task already holds the lock, it waits until somebody
+/// releases it; if the lock is reentrant, it gets another hold at once. Keep a reference to a task that waits, because
+/// the event loop only has a weak one. If a wait is cancelled, it leaves the queue, and a lock that was granted
+/// meanwhile is released.
+#[pyclass(frozen, extends = BaseLock, module = "zklock")]
+pub(crate) struct AsyncLock;
+
+/// A lock, and the holds of it.
+pub(crate) struct LockInner {
+    client: Arc<ClientInner>,
+    holds: Arc<Holds>,
+    path: String,
+    timeout: Option<Duration>,
+    is_reentrant: bool,
+    /// Whether it can be acquired without waiting: again by its owner, or on a node that the client has kept.
+    may_be_at_once: bool,
+    pub(crate) core: blocking::Lock,
+}
+
+impl LockInner {
+    pub(crate) fn new(
+        py: Python<'_>,
+        client: &Arc<ClientInner>,
+        spec: &LockSpec,
+        timeout: Option<f64>,
+    ) -> PyResult<Arc<Self>> {
+        let timeout = number::patience(py, timeout)?;
+        let core = client.core.lock(spec).map_err(|error| raised(py, &error))?;
+        Ok(Arc::new(Self {
+            client: client.clone(),
+            holds: client.holds(&spec.key(), spec.path()),
+            path: spec.path().to_owned(),
+            timeout,
+            is_reentrant: spec.is_reentrant(),
+            may_be_at_once: spec.is_reentrant() || spec.is_passed_on(),
+            core,
+        }))
     }
 
-    fn core<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<SharedLock> {
-        &slf.as_super().get().core
+    /// Waits until the lock is held. An error of its own means that the time ran out.
+    fn wait(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        timeout: Option<Duration>,
+    ) -> PyResult<Result<Arc<Held>, Error>> {
+        let owner = owner::of_caller(py)?;
+        // One deadline for everything. Connecting may take a part of it.
+        let wait = Wait::from(timeout);
+        let granted = |py: Python<'_>, granted: Result<blocking::Hold, Error>| match granted {
+            Err(error) if error.kind() != ErrorKind::Timeout => Err(raised(py, &error)),
+            granted => Ok(granted),
+        };
+        let granted = loop {
+            match self.acquire(self.core.acquire_call(owner, wait), granted).run(py)? {
+                // Returning to the interpreter took so long that the hold was lost meanwhile: queue again.
+                Ok(hold) if hold.valid_for().is_zero() => drop(hold),
+                granted => break granted,
+            }
+        };
+        // A signal may have come since the wait last looked. Its handler would run just after this call, where the
+        // caller has not entered its `try` or `with` block yet. So run it here: if it raises, the hold is released.
+        py.check_signals()?;
+        Ok(granted.map(|hold| self.granted(hold, owner)))
+    }
+
+    /// Makes a coroutine that waits until the lock is held.
+    fn start(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        what: &'static str,
+        timeout: Option<Duration>,
+        answer: Answer,
+    ) -> PyResult<Coroutine> {
+        // The task that makes the call is the owner, even if another task awaits it.
+        let task = owner::of_task(py)?;
+        if task.is_none() && self.is_reentrant {
+            let message = "a reentrant lock belongs to the task that acquires it: call this within one";
+            return Err(invalid(py, message.to_owned()));
+        }
+        let owner = task.unwrap_or_else(Owner::unique);
+        let (inner, core) = (self.clone(), self.core.clone());
+        let deliver = move |py: Python<'_>, granted| inner.deliver(py, granted, owner, answer);
+        let acquire = Timed::new(move || core.acquire_call(owner, timeout));
+        Ok(self.acquire(acquire, deliver).coroutine(what))
+    }
+
+    fn acquire<C: Call<Answer = blocking::Hold>, F>(&self, call: C, convert: F) -> Verb<C, F> {
+        Verb::new(call, convert).of_client(&self.client).maybe_at_once(self.may_be_at_once)
+    }
+
+    fn granted(&self, hold: blocking::Hold, owner: Owner) -> Arc<Held> {
+        Held::new(hold, owner, self.is_reentrant, &self.client.callbacks.anchored)
+    }
+
+    /// Converts the outcome of an acquire of a task.
+    fn deliver(
+        &self,
+        py: Python<'_>,
+        granted: Result<blocking::Hold, Error>,
+        owner: Owner,
+        answer: Answer,
+    ) -> PyResult<Py<PyAny>> {
+        let held = match (granted, answer) {
+            (Ok(hold), _) => self.granted(hold, owner),
+            (Err(error), Answer::Bool) if error.kind() == ErrorKind::Timeout => {
+                log::inform(py, &error.to_string());
+                return Ok(value::boolean(py, false));
+            }
+            (Err(error), _) => return Err(raised(py, &error)),
+        };
+        match answer {
+            Answer::Bool | Answer::True => {
+                self.holds.keep(&held, None);
+                Ok(value::boolean(py, true))
+            }
+            Answer::Value => {
+                self.holds.know(&held);
+                Ok(AsyncHold::of(py, held, true)?.into_any())
+            }
+            Answer::Block(block) => {
+                let hold = AsyncHold::of(py, held.clone(), false)?;
+                self.holds.keep(&held, Some(block));
+                Ok(hold.into_any())
+            }
+        }
+    }
+
+    /// `__aenter__`.
+    fn begin_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Coroutine> {
+        self.start(py, "AsyncLock.__aenter__", self.timeout, Answer::Block(Block::of_caller(py)))
+    }
+
+    /// `__aexit__`.
+    fn end_block(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
+        let py = kind.py();
+        match self.holds.leave(owner::of_task_or_unique(py)?, Block::of_caller(py)) {
+            Some(entry) => {
+                let left = entry.held.begin_to_leave(kind, exception);
+                self.holds.keep_on(entry, is_generator_exit(kind)?);
+                left
+            }
+            None if kind.is_none() => Err(self.holds.released_before(py)),
+            None => Ok(Coroutine::done("AsyncLock.__aexit__", value::boolean(py, false))),
+        }
+    }
+
+    fn contenders(&self) -> Verb<impl Call<Answer = Queue> + use<>, impl Convert<Queue> + use<>> {
+        self.ask(|lock| async move { lock.contenders().await }, or_raise(value::contenders))
+    }
+
+    fn evict(&self, node: String) -> Verb<impl Call<Answer = bool> + use<>, impl Convert<bool> + use<>> {
+        self.ask(|lock| async move { lock.evict(&node).await }, boolean)
+    }
+
+    fn break_lock(&self) -> Verb<impl Call<Answer = Queue> + use<>, impl Convert<Queue> + use<>> {
+        self.ask(|lock| async move { lock.break_lock().await }, or_raise(value::contenders))
+    }
+
+    fn revoke(&self) -> Verb<impl Call<Answer = Queue> + use<>, impl Convert<Queue> + use<>> {
+        self.ask(|lock| async move { lock.revoke().await }, or_raise(value::contenders))
+    }
+
+    /// Asks the servers.
+    fn ask<T, F, C>(
+        &self,
+        ask: impl FnOnce(Arc<zklock_core::Lock>) -> F + Send + 'static,
+        convert: C,
+    ) -> Verb<blocking::Call<T>, C>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        Verb::new(self.core.core().call(Wait::Forever, ask), convert).of_client(&self.client)
+    }
+
+    fn describe(&self, class: &str) -> String {
+        // For a mutex, the most common kind, the class name is enough.
+        let kind = Some(self.core.spec().kind()).filter(|kind| kind != "mutex");
+        let kind = kind.map_or_else(String::new, |kind| format!(" {kind}"));
+        let reentrant = if self.is_reentrant { " reentrant" } else { "" };
+        let held = self.holds.held();
+        let state = match held.last() {
+            Some(held) => {
+                let (token, seconds) = (held.hold.token(), held.hold.valid_for().as_secs_f64());
+                format!("held with token {token} for {seconds:.3} s at least")
+            }
+            None => "not held here".to_owned(),
+        };
+        format!("<zklock.{class}{kind}{reentrant} {:?} {state}>", self.path)
+    }
+}
+
+type Queue = Vec<QueuedContender>;
+
+/// What the coroutine of an acquire returns.
+#[derive(Clone, Copy)]
+enum Answer {
+    /// `True`, or `False` if the time ran out.
+    Bool,
+    /// `True` or an exception.
+    True,
+    Value,
+    Block(Block),
+}
+
+impl BaseLock {
+    fn new(py: Python<'_>, inner: Arc<LockInner>) -> PyResult<Self> {
+        let anchor = inner.client.callbacks.anchor(py)?;
+        Ok(Self { anchor, inner })
+    }
+}
+
+#[pymethods]
+impl BaseLock {
+    /// The path of the lock, or all the paths of a set of locks.
+    #[getter]
+    fn path(&self) -> &str {
+        &self.inner.path
+    }
+
+    /// Whether this client holds the lock. It does not ask the servers: to see other holders, use ``contenders``.
+    fn locked(&self) -> bool {
+        !self.inner.holds.held().is_empty()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        Ok(slf.get().inner.describe(&slf.get_type().name()?.to_cow()?))
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Lock", "send its path, and make a Client and a Lock in each process"))
+    }
+}
+
+impl Lock {
+    pub(crate) fn of(py: Python<'_>, inner: Arc<LockInner>) -> PyResult<Py<Self>> {
+        Py::new(py, PyClassInitializer::from(BaseLock::new(py, inner)?).add_subclass(Self))
+    }
+
+    fn inner<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<LockInner> {
+        &slf.as_super().get().inner
     }
 }
 
@@ -55,7 +315,7 @@ impl Lock {
     /// This lock for asyncio.
     #[getter]
     fn aio(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncLock>> {
-        AsyncLock::of(slf.py(), Self::core(slf).clone())
+        AsyncLock::of(slf.py(), Self::inner(slf).clone())
     }
 
     /// Acquires the lock, and returns whether it did, as ``threading.Lock.acquire`` does.
@@ -82,18 +342,18 @@ impl Lock {
     /// takes its place.
     ///
     /// Raises ``Deadlock`` if this thread holds the lock by another object that is reentrant, so that no other thread can
-    /// release it; ``Unreachable`` if there is no connection when the time is over, or no server answered within the
+    /// release it, or if an asyncio event loop runs in this thread; ``Unreachable`` if there is no connection when the time is over, or no server answered within the
     /// ``try_timeout``, so that it is not known who has the lock; ``ForeignContender`` if a contender of another library
     /// cannot see ours; ``LockLost`` if the lock is reentrant and the outer hold is lost; ``Refused`` if the access list
     /// does not allow it; ``Closed`` if the client is closed.
     #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
     #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
     fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<bool> {
-        let (py, core) = (slf.py(), Self::core(slf));
-        let Patience { timeout, raises } = Patience::new(core.timeout, &blocking, &timeout)?;
-        match core.wait(py, timeout)? {
+        let (py, inner) = (slf.py(), Self::inner(slf));
+        let Patience { timeout, raises } = Patience::new(inner.timeout, &blocking, &timeout)?;
+        match inner.wait(py, timeout)? {
             Ok(held) => {
-                core.kept.keep(&held, None);
+                inner.holds.keep(&held, None);
                 Ok(true)
             }
             Err(error) if raises => Err(raised(py, &error)),
@@ -114,10 +374,10 @@ impl Lock {
     /// ``Timeout`` names the holder, if the servers say who that is.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Py<Hold>> {
-        let (py, core) = (slf.py(), Self::core(slf));
-        let timeout = timeout.patience(py, core.timeout)?;
-        let held = core.wait(py, timeout)?.map_err(|error| raised(py, &error))?;
-        core.kept.know(&held);
+        let (py, inner) = (slf.py(), Self::inner(slf));
+        let timeout = timeout.patience(py, inner.timeout)?;
+        let held = inner.wait(py, timeout)?.map_err(|error| raised(py, &error))?;
+        inner.holds.know(&held);
         Hold::of(py, held, true)
     }
 
@@ -125,16 +385,16 @@ impl Lock {
     /// and the lock is not reentrant, it releases what another thread acquired.
     ///
     /// Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release. See also ``Hold.release``.
-    fn release(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let (py, core) = (slf.py(), Self::core(slf));
-        let held = core.kept.release(py, greenlet::owner(py)?, core.is_reentrant)?;
-        release(py, &held)
+    fn release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let (py, inner) = (slf.py(), Self::inner(slf));
+        let held = inner.holds.release(py, owner::of_caller(py)?, inner.is_reentrant)?;
+        held.release(py)
     }
 
     /// The hold that this thread acquired last with ``acquire`` or a ``with`` block and has not released yet, or ``None``.
     #[getter]
     fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<Hold>>> {
-        let held = Self::core(slf).kept.current(greenlet::owner(slf.py())?);
+        let held = Self::inner(slf).holds.current(owner::of_caller(slf.py())?);
         held.map(|held| Hold::of(slf.py(), held, false)).transpose()
     }
 
@@ -148,12 +408,7 @@ impl Lock {
     /// For a set of locks, it lists the queues of its locks one after the other. A set that is first in one queue but still
     /// waits for another of its locks is listed first there, but does not hold the lock.
     fn contenders(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        let (py, core) = (slf.py(), Self::core(slf));
-        if let Some(greenlet) = Greenlet::current(py)? {
-            return greenlet.wait_for(AsyncLock::contenders(Self::aio(slf)?.bind(py)));
-        }
-        let queue = core.shared.call(py, || core.lock.contenders())?;
-        value::contenders(py, queue)
+        Self::inner(slf).contenders().run(slf.py())
     }
 
     /// Takes any contender out of the queue by deleting its node. ``False`` if the node was already gone.
@@ -171,13 +426,8 @@ impl Lock {
     ///
     /// All nodes of an exclusive lock have the same path. There, this evicts the current holder, which may not be the one
     /// that was listed. ``break_lock`` avoids that.
-    fn evict(slf: &Bound<'_, Self>, node: &str) -> PyResult<bool> {
-        let (py, core) = (slf.py(), Self::core(slf));
-        if let Some(greenlet) = Greenlet::current(py)? {
-            let evicted = AsyncLock::evict(Self::aio(slf)?.bind(py), node.to_owned());
-            return greenlet.wait_for(evicted)?.is_truthy(py);
-        }
-        core.shared.call(py, || core.lock.evict(node))
+    fn evict(slf: &Bound<'_, Self>, node: String) -> PyResult<Py<PyAny>> {
+        Self::inner(slf).evict(node).run(slf.py())
     }
 
     /// Takes the lock away from all its holders, and returns a list of them, each a ``Contender``.
@@ -190,12 +440,7 @@ impl Lock {
     /// the servers are of version 3.4, or another library holds the lock, and if its node is created just between the
     /// request that reads the node and the one that deletes it.
     fn break_lock(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        let (py, core) = (slf.py(), Self::core(slf));
-        if let Some(greenlet) = Greenlet::current(py)? {
-            return greenlet.wait_for(AsyncLock::break_lock(Self::aio(slf)?.bind(py)));
-        }
-        let broken = core.shared.call(py, || core.lock.break_lock())?;
-        value::contenders(py, broken)
+        Self::inner(slf).break_lock().run(slf.py())
     }
 
     /// Asks all holders to release the lock, and returns a list of them, each a ``Contender``.
@@ -212,12 +457,7 @@ impl Lock {
     /// for a holder of another library, the word replaces it. Raises ``Refused`` if the access list does not allow
     /// writing to a holder's node; all other holders are still asked.
     fn revoke(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        let (py, core) = (slf.py(), Self::core(slf));
-        if let Some(greenlet) = Greenlet::current(py)? {
-            return greenlet.wait_for(AsyncLock::revoke(Self::aio(slf)?.bind(py)));
-        }
-        let asked = core.shared.call(py, || core.lock.revoke())?;
-        value::contenders(py, asked)
+        Self::inner(slf).revoke().run(slf.py())
     }
 
     /// Observes who holds the lock or, for an election, who leads, without taking part.
@@ -235,15 +475,16 @@ impl Lock {
     /// as the holder, even if it is a set of locks that still waits for another of its locks. Raises ``InvalidInput`` for a
     /// semaphore or a set of locks.
     fn observe(slf: &Bound<'_, Self>) -> PyResult<Observer> {
-        Observer::new(slf.py(), Self::core(slf))
+        let inner = Self::inner(slf);
+        Observer::new(slf.py(), &inner.client, &inner.core)
     }
 
     fn __enter__(slf: &Bound<'_, Self>) -> PyResult<Py<Hold>> {
-        let (py, core) = (slf.py(), Self::core(slf));
+        let (py, inner) = (slf.py(), Self::inner(slf));
         let block = Block::of_caller(py);
-        let held = core.wait(py, core.timeout)?.map_err(|error| raised(py, &error))?;
+        let held = inner.wait(py, inner.timeout)?.map_err(|error| raised(py, &error))?;
         let hold = Hold::of(py, held.clone(), false)?;
-        core.kept.keep(&held, Some(block));
+        inner.holds.keep(&held, Some(block));
         Ok(hold)
     }
 
@@ -255,20 +496,20 @@ impl Lock {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
         let _ = traceback;
-        let (py, core) = (kind.py(), Self::core(slf));
-        match core.kept.leave(greenlet::owner(py)?, Block::of_caller(py)) {
+        let (py, inner) = (kind.py(), Self::inner(slf));
+        match inner.holds.leave(owner::of_caller(py)?, Block::of_caller(py)) {
             Some(entry) => {
-                let left = leave(&entry.held, exception);
-                core.kept.keep_on(entry, is_generator_exit(kind)?);
+                let left = entry.held.leave(exception);
+                inner.holds.keep_on(entry, is_generator_exit(kind)?);
                 left
             }
             None if !kind.is_none() => Ok(false),
-            None => Err(core.kept.released_before(py)),
+            None => Err(inner.holds.released_before(py)),
         }
     }
 
     fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
-        Self::core(slf).enter(slf.py())
+        Self::inner(slf).begin_block(slf.py())
     }
 
     #[pyo3(signature = (kind, exception, traceback))]
@@ -279,49 +520,101 @@ impl Lock {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Coroutine> {
         let _ = traceback;
-        Self::core(slf).exit(kind, exception)
+        Self::inner(slf).end_block(kind, exception)
     }
 }
 
-impl SharedLock {
-    /// Waits until the lock is held. An error of its own means that the time ran out.
-    pub(crate) fn wait(
-        self: &Arc<Self>,
-        py: Python<'_>,
-        timeout: Option<Duration>,
-    ) -> PyResult<Result<Arc<SharedHold>, Error>> {
-        let held = self.wait_deaf(py, timeout)?;
-        // A signal may have come since the wait last looked. Its handler would run just after this call, where the
-        // caller has not entered its `try` or `with` block yet. So run it here: if it raises, the hold is released.
-        py.check_signals()?;
-        Ok(held)
+impl AsyncLock {
+    pub(crate) fn of(py: Python<'_>, inner: Arc<LockInner>) -> PyResult<Py<Self>> {
+        Py::new(py, PyClassInitializer::from(BaseLock::new(py, inner)?).add_subclass(Self))
     }
 
-    /// Like [`wait`](Self::wait), but the handlers of signals that come with the grant run after it.
-    fn wait_deaf(
-        self: &Arc<Self>,
-        py: Python<'_>,
-        timeout: Option<Duration>,
-    ) -> PyResult<Result<Arc<SharedHold>, Error>> {
-        if let Some(greenlet) = Greenlet::current(py)? {
-            return self.sit_through(&greenlet, timeout);
-        }
-        let owner = Owner::current();
-        if let Some(held) = self.at_once(owner).map_err(|error| raised(py, &error))? {
-            return Ok(Ok(held));
-        }
-        // One deadline for everything. Connecting may take a part of it.
-        let wait = Wait::from(timeout);
-        loop {
-            let granted = self.shared.call(py, || match self.lock.acquire_within(wait, None) {
-                Err(error) if error.kind() == ErrorKind::Timeout => Ok(Err(error)),
-                granted => granted.map(Ok),
-            })?;
-            match granted {
-                // Returning to the interpreter took so long that the hold was lost meanwhile: queue again.
-                Ok(hold) if hold.valid_for().is_zero() => drop(hold),
-                granted => return Ok(granted.map(|hold| self.granted(hold, owner))),
-            }
-        }
+    fn inner<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<LockInner> {
+        &slf.as_super().get().inner
+    }
+}
+
+#[pymethods]
+impl AsyncLock {
+    /// This lock itself.
+    #[getter]
+    fn aio(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    /// Acquires the lock, and returns whether it did. See ``Lock.acquire``.
+    #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
+    #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
+    fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<Coroutine> {
+        let inner = Self::inner(slf);
+        let Patience { timeout, raises } = Patience::new(inner.timeout, &blocking, &timeout)?;
+        let answer = if raises { Answer::True } else { Answer::Bool };
+        inner.start(slf.py(), "AsyncLock.acquire", timeout, answer)
+    }
+
+    /// Acquires the lock and returns the hold, which you must release. See ``Lock.hold``.
+    #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
+    fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Coroutine> {
+        let (py, inner) = (slf.py(), Self::inner(slf));
+        inner.start(py, "AsyncLock.hold", timeout.patience(py, inner.timeout)?, Answer::Value)
+    }
+
+    /// Releases what this task acquired last. If it has acquired nothing and the lock is not reentrant, releases what
+    /// another did. The release starts at once; await it to wait until the servers have confirmed it. See ``Lock.release``.
+    fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
+        let (py, inner) = (slf.py(), Self::inner(slf));
+        let owner = owner::of_task_or_unique(py)?;
+        let held = inner.holds.release(py, owner, inner.is_reentrant)?;
+        held.begin_release(py, owner)
+    }
+
+    /// The hold that this task acquired last with ``acquire`` or ``async with`` and has not released yet, or ``None``.
+    #[getter]
+    fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<AsyncHold>>> {
+        let py = slf.py();
+        let held = Self::inner(slf).holds.current(owner::of_task_or_unique(py)?);
+        held.map(|held| AsyncHold::of(py, held, false)).transpose()
+    }
+
+    /// The contenders in the queue, holders first: a list of ``Contender``. See ``Lock.contenders``.
+    fn contenders(slf: &Bound<'_, Self>) -> Coroutine {
+        Self::inner(slf).contenders().coroutine("AsyncLock.contenders")
+    }
+
+    /// Takes a contender out of the queue by deleting its node. See ``Lock.evict`` for what this breaks.
+    fn evict(slf: &Bound<'_, Self>, node: String) -> Coroutine {
+        Self::inner(slf).evict(node).coroutine("AsyncLock.evict")
+    }
+
+    /// Takes the lock away from all its holders, and returns a list of them. See ``Lock.break_lock`` for what this breaks.
+    fn break_lock(slf: &Bound<'_, Self>) -> Coroutine {
+        Self::inner(slf).break_lock().coroutine("AsyncLock.break_lock")
+    }
+
+    /// Asks all holders to release the lock, and returns a list of them. See ``Lock.revoke``.
+    fn revoke(slf: &Bound<'_, Self>) -> Coroutine {
+        Self::inner(slf).revoke().coroutine("AsyncLock.revoke")
+    }
+
+    /// Observes who holds the lock or, for an election, who leads, without taking part. Use it with ``async for``. See
+    /// ``Lock.observe``.
+    fn observe(slf: &Bound<'_, Self>) -> PyResult<AsyncObserver> {
+        let inner = Self::inner(slf);
+        AsyncObserver::new(slf.py(), &inner.client, &inner.core)
+    }
+
+    fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
+        Self::inner(slf).begin_block(slf.py())
+    }
+
+    #[pyo3(signature = (kind, exception, traceback))]
+    fn __aexit__(
+        slf: &Bound<'_, Self>,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<Coroutine> {
+        let _ = traceback;
+        Self::inner(slf).end_block(kind, exception)
     }
 }

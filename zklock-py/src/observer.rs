@@ -1,15 +1,21 @@
 //! Reports the holders of a lock, one after the other, without taking part.
 
 use crate::calls::anchor::CallbackAnchor;
-use crate::calls::greenlet::Greenlet;
-use crate::guest::error::{late, unpicklable};
+use crate::calls::call::{Call, Started};
+use crate::calls::coroutine::Coroutine;
+use crate::calls::waker::Waker;
+use crate::client_inner::ClientInner;
+use crate::guest::error::{raised, unpicklable};
 use crate::guest::number;
+use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
-use crate::shared::lock::SharedLock;
-use crate::shared::observer::SharedObserver;
+use crate::verb::{Convert, Verb, or_raise};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use zklock_core::{Error, ErrorKind, QueuedContender, Wait, blocking};
 
 /// Reports who holds a lock: an iterator that gives a ``Contender``, or ``None`` while nobody holds the lock. See
 /// ``Lock.observe``.
@@ -18,12 +24,131 @@ use std::sync::Arc;
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Observer {
     anchor: Py<CallbackAnchor>,
-    shared: Arc<SharedObserver>,
+    inner: Arc<ObserverInner>,
+}
+
+/// An ``Observer`` for asyncio. Use it with ``async for``. See ``AsyncLock.observe``.
+///
+/// >>> async def first():
+/// ...     async for leader in zk.aio.election("/locks/doc").observe():
+/// ...         return leader
+/// >>> print(asyncio.run(first()))
+/// None
+#[pyclass(frozen, weakref, module = "zklock")]
+pub(crate) struct AsyncObserver {
+    anchor: Py<CallbackAnchor>,
+    inner: Arc<ObserverInner>,
+}
+
+/// The common part.
+struct ObserverInner {
+    client: Arc<ClientInner>,
+    path: String,
+    core: blocking::Observer,
+    /// Looks whose coroutine was cancelled. The next call gets their results, so nothing is missed.
+    left: Mutex<VecDeque<Look>>,
+}
+
+/// A look at the lock, and the waker of the call that waits for it.
+struct Look {
+    started: blocking::Started<Option<QueuedContender>>,
+    waker: Arc<Mutex<Arc<Waker>>>,
+}
+
+/// A call of `next`.
+struct Next {
+    inner: Arc<ObserverInner>,
+    timeout: Option<Duration>,
+}
+
+/// A call of `next` that goes on in the background.
+struct Looking {
+    inner: Arc<ObserverInner>,
+    look: Option<Look>,
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+}
+
+impl ObserverInner {
+    fn new(py: Python<'_>, client: &Arc<ClientInner>, lock: &blocking::Lock) -> PyResult<Arc<Self>> {
+        let core = lock.observe().map_err(|error| raised(py, &error))?;
+        let (client, path) = (client.clone(), lock.path().to_owned());
+        Ok(Arc::new(Self { client, path, core, left: Mutex::default() }))
+    }
+
+    fn next(
+        self: &Arc<Self>,
+        timeout: Option<Duration>,
+    ) -> Verb<Next, impl Convert<Option<QueuedContender>> + use<>> {
+        let holder = or_raise(|py, holder: Option<QueuedContender>| {
+            holder.map_or_else(|| Ok(py.None()), |holder| value::contender(py, holder))
+        });
+        Verb::new(Next { inner: self.clone(), timeout }, holder).of_client(&self.client)
+    }
+
+    fn look(&self, waker: &Arc<Waker>) -> Result<Look, Error> {
+        if let Some(look) = lock_ignoring_poison(&self.left).pop_front() {
+            *lock_ignoring_poison(&look.waker) = waker.clone();
+            return Ok(look);
+        }
+        let waker = Arc::new(Mutex::new(waker.clone()));
+        let wakes = waker.clone();
+        let ready = move || {
+            let waker = lock_ignoring_poison(&wakes).clone();
+            waker.wake();
+        };
+        Ok(Look { started: self.core.next_call(Wait::Forever).detach(ready)?, waker })
+    }
+}
+
+impl Call for Next {
+    type Answer = Option<QueuedContender>;
+    type Started = Looking;
+
+    fn wait(self) -> Result<Option<QueuedContender>, Error> {
+        self.inner.core.next(self.timeout)
+    }
+
+    fn detach(self, waker: &Arc<Waker>) -> Result<Looking, Error> {
+        let Self { inner, timeout } = self;
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let look = Some(inner.look(waker)?);
+        Ok(Looking { inner, look, timeout, deadline })
+    }
+}
+
+impl Started for Looking {
+    type Answer = Option<QueuedContender>;
+
+    fn fetch(&mut self) -> Option<Result<Option<QueuedContender>, Error>> {
+        let look = self.look.as_ref()?;
+        if let Some(result) = look.started.fetch() {
+            self.look = None;
+            return Some(result);
+        }
+        let is_late = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
+        is_late.then(|| {
+            let message = format!("nothing changed within {:?}", self.timeout.unwrap_or_default());
+            Err(Error::new(ErrorKind::Timeout, message))
+        })
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.deadline
+    }
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        if let Some(look) = self.look.take() {
+            lock_ignoring_poison(&self.inner.left).push_back(look);
+        }
+    }
 }
 
 impl Observer {
-    pub(crate) fn new(py: Python<'_>, core: &Arc<SharedLock>) -> PyResult<Self> {
-        Ok(Self { shared: SharedObserver::new(py, core)?, anchor: core.shared.callbacks.anchor(py)? })
+    pub(crate) fn new(py: Python<'_>, client: &Arc<ClientInner>, lock: &blocking::Lock) -> PyResult<Self> {
+        Ok(Self { inner: ObserverInner::new(py, client, lock)?, anchor: client.callbacks.anchor(py)? })
     }
 }
 
@@ -38,25 +163,17 @@ impl Observer {
     ///
     /// Raises ``Timeout`` if nothing changes within ``timeout`` seconds.
     #[pyo3(signature = (timeout=None))]
-    fn next(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Py<PyAny>>> {
+    fn next(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
         let timeout = number::patience(py, timeout)?;
-        if let Some(greenlet) = Greenlet::current(py)? {
-            let look = greenlet.sit_through(self.shared.start("Observer.next"), timeout)?;
-            let nothing = || format!("nothing changed within {:?}", timeout.unwrap_or_default());
-            let seen = look.ok_or_else(|| late(py, nothing()))?;
-            return Ok(if seen.is_none(py) { None } else { Some(seen) });
-        }
-        let holder = self.shared.next(py, timeout)?;
-        holder.map(|holder| value::contender(py, holder)).transpose()
+        self.inner.next(timeout).run(py)
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {
         slf
     }
 
-    // Not an Option, because that would end the iteration.
     fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        Ok(self.next(py, None)?.unwrap_or_else(|| py.None()))
+        self.inner.next(None).run(py)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -64,7 +181,43 @@ impl Observer {
     }
 
     fn __repr__(&self) -> String {
-        format!("<zklock.Observer of {:?}>", self.shared.core.path)
+        format!("<zklock.Observer of {:?}>", self.inner.path)
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Observer", "make one in each process"))
+    }
+}
+
+impl AsyncObserver {
+    pub(crate) fn new(py: Python<'_>, client: &Arc<ClientInner>, lock: &blocking::Lock) -> PyResult<Self> {
+        Ok(Self { inner: ObserverInner::new(py, client, lock)?, anchor: client.callbacks.anchor(py)? })
+    }
+}
+
+#[pymethods]
+impl AsyncObserver {
+    /// The first call returns the current holder of the lock. Each later call waits until the holder changes, and returns
+    /// the new one. To limit the time, use ``asyncio.wait_for``. If a call is cancelled, the next one reports the change
+    /// instead. See ``Observer.next``.
+    fn next(&self) -> Coroutine {
+        self.inner.next(None).coroutine("AsyncObserver.next")
+    }
+
+    fn __aiter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __anext__(&self) -> Coroutine {
+        self.inner.next(None).coroutine("AsyncObserver.__anext__")
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<zklock.AsyncObserver of {:?}>", self.inner.path)
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -160,7 +160,8 @@ TEST(what_is_no_set_is_refused) {
     fresh_paths();
     pair ours = new_pair(one, two), theirs = new_pair(one, two);
     zklock_lock *exclusive = new_lock(zklock_exclusive_new, ours.client, fresh_path()), *none = NULL;
-    zklock_lock *const twice[] = {ours.one, ours.one}, *const foreign[] = {ours.one, theirs.two},
+    zklock_lock *reader = new_lock(zklock_read_new, ours.client, one);
+    zklock_lock *const twice[] = {ours.one, reader}, *const foreign[] = {ours.one, theirs.two},
                 *const null[] = {ours.one, NULL}, *const queueless[] = {ours.one, exclusive},
                 *const nested[] = {ours.set, ours.one};
     zklock_lock_options *options;
@@ -179,6 +180,7 @@ TEST(what_is_no_set_is_refused) {
     IS(zklock_all_new(ours.client, &ours.one, 1, options, &none), ZKLOCK_INVALID_ARGUMENT);
     CHECK(!none);
     zklock_lock_options_free(options);
+    zklock_lock_free(reader);
     zklock_lock_free(exclusive);
     free_pair(&ours);
     free_pair(&theirs);

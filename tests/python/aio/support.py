@@ -102,6 +102,6 @@ async def free(zk: zklock.Client, other: zklock.Client, path: str, ground: Groun
     await settled(zk)
     assert ground.children(path) == []
     assert not zk.mutex(path).locked()
-    lock = other.mutex(path)
-    assert lock.acquire(blocking=False)
-    lock.release()
+    lock = other.aio.mutex(path)
+    assert await lock.acquire(blocking=False)
+    await lock.release()

@@ -19,7 +19,7 @@ def test_a_scope_that_moves_on_leaves_no_node(
 ) -> None:
     async def main() -> None:
         lock = zk.aio.mutex(path)
-        with other.mutex(path):
+        async with other.mutex(path):
             for way in (lock.acquire, lock.hold, lock.__aenter__):
                 with anyio.move_on_after(0.05) as scope:
                     await way()
@@ -95,7 +95,7 @@ def test_the_tasks_of_a_group_take_turns_and_a_failure_ends_their_waits(
             for number in range(10):
                 group.start_soon(work, number)
         assert sorted(order) == list(range(10))
-        hold = other.mutex(path).hold()
+        hold = await other.aio.mutex(path).hold()
 
         async def fail() -> None:
             await queue(ground, path, 2)
@@ -111,7 +111,7 @@ def test_the_tasks_of_a_group_take_turns_and_a_failure_ends_their_waits(
         assert isinstance(error, LookupError) and len(order) == 10
         await settled(zk)
         assert len(ground.children(path)) == 1
-        hold.release()
+        await hold.release()
         await free(zk, other, path, ground)
 
     anyio.run(main)
@@ -140,11 +140,12 @@ def test_the_blocking_face_works_in_threads(
         assert hold.valid_for() > 0
         await anyio.to_thread.run_sync(hold.release)
         # A thread that nobody waits for ends by its own deadline.
-        with other.mutex(path):
-            with anyio.move_on_after(0.1):
-                await anyio.to_thread.run_sync(lambda: zk.mutex(path).acquire(timeout=0.3), abandon_on_cancel=True)
-            while zk.stats().owed or len(ground.children(path)) > 1:
-                await anyio.sleep(0.01)
+        hold = await anyio.to_thread.run_sync(other.mutex(path).hold)
+        with anyio.move_on_after(0.1):
+            await anyio.to_thread.run_sync(lambda: zk.mutex(path).acquire(timeout=0.3), abandon_on_cancel=True)
+        while zk.stats().owed or len(ground.children(path)) > 1:
+            await anyio.sleep(0.01)
+        await anyio.to_thread.run_sync(hold.release)
         assert ground.children(path) == [] and not lock.locked()
 
     anyio.run(main, backend=backend)

@@ -218,8 +218,8 @@ def test_a_generator_that_is_forgotten_within_a_block_releases(
         await steps(3)
         assert await true(lambda: not lock.locked(), within=2)
         await queue(ground, path, 0)
-        assert other.mutex(path).acquire(blocking=False)
-        other.mutex(path).release()
+        assert await other.aio.mutex(path).acquire(blocking=False)
+        await other.aio.mutex(path).release()
 
     asyncio.run(main())
 

@@ -62,7 +62,7 @@ def test_a_lock_that_is_held_delays_nobody(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
 ) -> None:
     async def main() -> None:
-        with other.mutex(path):
+        async with other.mutex(path):
             await times_out(zk.aio.mutex(path, timeout=TIMEOUT))
             await settled(zk)
             assert len(ground.children(path)) == 1
@@ -106,7 +106,7 @@ def test_a_wait_in_the_queue_ends_in_time_when_the_network_freezes_under_it(
 
     async def main() -> None:
         async with zklock.Client(proxy.hosts, session_timeout=4) as zk:
-            with other.mutex(path):
+            async with other.mutex(path):
                 begun = time.monotonic()
                 task = asyncio.create_task(zk.mutex(path).acquire(timeout=1))
                 await queue(ground, path, 2)
@@ -155,7 +155,7 @@ def test_a_client_that_cannot_connect_delays_nobody(path: str) -> None:
 def test_a_timeout_of_zero_tries_once(zk: zklock.Client, other: zklock.Client, path: str, ground: Ground) -> None:
     async def main() -> None:
         lock = zk.aio.mutex(path)
-        with other.mutex(path):
+        async with other.mutex(path):
             for _ in range(3):
                 assert await lock.acquire(blocking=False) is False
                 assert await lock.acquire(timeout=0) is False
@@ -177,7 +177,7 @@ def test_a_timeout_of_none_waits_for_ever(
 ) -> None:
     async def main() -> None:
         lock = zk.aio.mutex(path, timeout=0)
-        with other.mutex(path):
+        async with other.mutex(path):
             waits = asyncio.create_task(lock.acquire(timeout=None))
             await queue(ground, path, 2)
             assert not waits.done()
@@ -208,7 +208,7 @@ def test_the_loop_goes_on_while_tasks_wait(other: zklock.Client, path: str, grou
 
     async def main() -> None:
         async with zklock.Client(proxy.hosts, session_timeout=4) as zk:
-            with other.mutex(path):
+            async with other.mutex(path):
                 tasks = [asyncio.create_task(zk.mutex(path).acquire(timeout=0.5)) for _ in range(20)]
                 await queue(ground, path, 2)
                 proxy("freeze", "both")

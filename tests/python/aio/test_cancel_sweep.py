@@ -11,6 +11,7 @@ import typing
 import pytest
 from aio.support import SOON, Loop, fired, free, queue, run_in, settled, soon, steps, true
 from ground import Ground
+from scenes import elsewhere
 
 import zklock
 
@@ -85,11 +86,11 @@ def test_a_cancel_in_any_round_of_the_loop_after_the_grant_leaves_no_hold(
 
     async def main() -> None:
         holder, lock = other.mutex(path), zk.aio.mutex(path)
-        holder.acquire()
+        elsewhere(holder.acquire)
         task = asyncio.create_task(way(lock))
         await waiting(ground, path)
         called = loop.listen()
-        holder.release()
+        elsewhere(holder.release)
         # The loop is blocked while the grant comes, so the task only learns of it when the loop goes on.
         assert called.wait(SOON)
         assert zk.stats().grants == 1 and not lock.locked()
@@ -115,11 +116,11 @@ def test_a_cancel_of_the_bare_coroutine_is_either_a_grant_or_a_cancel(
 
     async def main() -> None:
         holder, lock = other.mutex(path), zk.aio.mutex(path)
-        holder.acquire()
+        elsewhere(holder.acquire)
         task = asyncio.create_task(lock.acquire())
         await waiting(ground, path)
         called = loop.listen()
-        holder.release()
+        elsewhere(holder.release)
         assert called.wait(SOON)
         await steps(count)
         assert task.cancel() == (count < 2)
@@ -142,7 +143,7 @@ def test_two_cancels_leave_no_hold_either(
 
     async def main() -> None:
         holder, lock = other.mutex(path), zk.aio.mutex(path)
-        holder.acquire()
+        elsewhere(holder.acquire)
         cancels: list[asyncio.CancelledError] = []
 
         async def stubborn() -> None:
@@ -157,7 +158,7 @@ def test_two_cancels_leave_no_hold_either(
         task = asyncio.create_task(stubborn())
         await waiting(ground, path)
         called = loop.listen()
-        holder.release()
+        elsewhere(holder.release)
         assert called.wait(SOON)
         await steps(count)
         task.cancel()
@@ -181,14 +182,14 @@ def test_a_cancel_at_any_step_in_a_queue_leaves_no_node(
 
     async def main() -> None:
         async with zklock.Client(proxy.hosts, session_timeout=SHORT) as zk:
-            hold = other.mutex(path).hold()
+            hold = await other.aio.mutex(path).hold()
             hook = proxy(f"hold-{side}", kind, "1", path)
             task = asyncio.create_task(zk.mutex(path).acquire())
             late = kind in ("event", "multi")
             if late:
                 await queue(ground, path, 2)
                 await asyncio.sleep(HEARTBEAT)
-                hold.release()
+                await hold.release()
             assert await fired(ground, hook)
             task.cancel()
             await ends(task)
@@ -198,7 +199,7 @@ def test_a_cancel_at_any_step_in_a_queue_leaves_no_node(
             await settled(zk)
             if not late:
                 assert [f"{path}/{name}" for name in ground.children(path)] == [hold.node]
-                hold.release()
+                await hold.release()
             assert ground.children(path) == []
 
     asyncio.run(main())
@@ -336,7 +337,7 @@ def test_a_release_that_is_cancelled_goes_on(other: zklock.Client, path: str, gr
             ground(f"open {hook}")
             await settled(zk)
             assert ground.children(path) == []
-            other.mutex(path).hold(timeout=0).release()
+            await (await other.aio.mutex(path).hold(timeout=0)).release()
 
     asyncio.run(main())
 

@@ -89,7 +89,7 @@ def test_awaiting_in_two_tasks_is_an_error_for_one(
 ) -> None:
     async def main() -> None:
         lock = zk.aio.mutex(path)
-        with other.mutex(path):
+        async with other.mutex(path):
             call = lock.acquire()
             tasks = [asyncio.create_task(call) for _ in range(2)]
             await queue(ground, path, 2)
@@ -135,7 +135,7 @@ def test_a_shield_keeps_the_wait_of_a_task_that_is_cancelled(
 ) -> None:
     async def main() -> None:
         lock = zk.aio.mutex(path)
-        with other.mutex(path):
+        async with other.mutex(path):
             inner = asyncio.create_task(lock.acquire())
             with pytest.raises(asyncio.TimeoutError):
                 await asyncio.wait_for(asyncio.shield(inner), 0.05)
@@ -154,7 +154,7 @@ def test_a_gathering_that_is_cancelled_leaves_no_node(
             async with zk.aio.mutex(f"{path}/{number}"):
                 await asyncio.Event().wait()
 
-        with other.mutex(f"{path}/2"):
+        async with other.mutex(f"{path}/2"):
             gathering = asyncio.gather(*map(work, range(3)))
             await queue(ground, f"{path}/0", 1)
             await queue(ground, f"{path}/2", 2)
@@ -176,7 +176,7 @@ def test_a_timeout_of_asyncio_ends_the_wait_and_not_the_hold(
 ) -> None:
     async def main() -> None:
         lock = zk.aio.mutex(path)
-        with other.mutex(path):
+        async with other.mutex(path):
             with pytest.raises(TimeoutError):
                 async with NEWER.timeout(0.1):
                     async with lock:
@@ -202,7 +202,7 @@ def test_the_tasks_of_a_group_that_fails_leave_no_node(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
 ) -> None:
     async def main() -> None:
-        lock, hold = zk.aio.mutex(path), other.mutex(path).hold()
+        lock, hold = zk.aio.mutex(path), await other.aio.mutex(path).hold()
 
         async def work() -> None:
             async with lock:
@@ -221,7 +221,7 @@ def test_the_tasks_of_a_group_that_fails_leave_no_node(
         assert [type(error) for error in group_of_errors.exceptions] == [LookupError]
         await settled(zk)
         assert len(ground.children(path)) == 1
-        hold.release()
+        await hold.release()
 
     asyncio.run(main())
 

@@ -9,6 +9,7 @@ import typing
 import pytest
 from aio.support import Loop, run_in, settled, soon
 from ground import Ground
+from scenes import elsewhere
 
 import zklock
 
@@ -52,7 +53,7 @@ def test_what_a_cancelled_look_has_seen_the_next_one_tells(
             await asyncio.sleep(0)
             await asyncio.sleep(0.02)
             called = loop.listen()
-            lead = zk.election(path).hold()
+            lead = elsewhere(zk.election(path).hold)
             if late:
                 # The observer has seen it, and the loop was called, but the task has not gone on yet.
                 assert called.wait(10)
@@ -60,16 +61,16 @@ def test_what_a_cancelled_look_has_seen_the_next_one_tells(
             await soon(asyncio.wait({look}))
             assert look.cancelled()
             await soon(until(observer, lead.token))
-            lead.release()
+            elsewhere(lead.release)
             await soon(until(observer, None))
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(observer.next(), 0.1)
         # Several calls are served one after the other.
         looks = [asyncio.ensure_future(observer.next()) for _ in range(2)]
         await asyncio.sleep(0.02)
-        lead = zk.election(path).hold()
+        lead = elsewhere(zk.election(path).hold)
         first, _ = await soon(asyncio.wait(looks, return_when=asyncio.FIRST_COMPLETED))
-        lead.release()
+        elsewhere(lead.release)
         told = [one and one.token for one in await soon(asyncio.gather(*looks))]
         assert sorted(told, key=str) == sorted([lead.token, None], key=str) and len(first) == 1
 

@@ -161,7 +161,8 @@ def test_a_task_that_is_forgotten_while_it_waits_leaves_no_node(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
-        with other.mutex(path), caplog.at_level(logging.CRITICAL, "asyncio"):
+        with caplog.at_level(logging.CRITICAL, "asyncio"):
+            hold = await other.aio.mutex(path).hold()
             task = asyncio.create_task(zk.aio.mutex(path).acquire())
             await queue(ground, path, 2)
             # The wait does not keep the task alive, nor does anybody else.
@@ -170,6 +171,7 @@ def test_a_task_that_is_forgotten_while_it_waits_leaves_no_node(
             gc.collect()
             assert gone_by() is None
             await queue(ground, path, 1)
+            await hold.release()
         await free(zk, other, path, ground)
 
     asyncio.run(main())
@@ -196,7 +198,7 @@ def test_a_client_closed_in_a_thread_ends_the_waits_in_a_loop(
     zk = zklock.Client(hosts)
 
     async def main() -> None:
-        with other.mutex(path):
+        async with other.mutex(path):
             tasks = [asyncio.create_task(zk.aio.mutex(path).acquire()) for _ in range(10)]
             await queue(ground, path, 2)
             await asyncio.to_thread(zk.close)

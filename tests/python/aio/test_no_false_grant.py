@@ -8,7 +8,7 @@ import time
 import pytest
 from aio.support import SOON, Loop, queue, run_in, settled, soon, true
 from ground import Ground
-from scenes import expire
+from scenes import elsewhere, expire
 
 import zklock
 
@@ -21,11 +21,11 @@ def test_a_grant_that_is_lost_before_it_is_fetched_is_not_delivered(
 
     async def main() -> None:
         async with zklock.Client(proxy.hosts, session_timeout=2) as zk:
-            lock, hold = zk.mutex(path), other.mutex(path).hold()
+            lock, hold = zk.mutex(path), elsewhere(other.mutex(path).hold)
             task = asyncio.create_task(lock.acquire())
             assert await true(lambda: len(ground.children(path)) == 2)
             called = loop.listen()
-            hold.release()
+            elsewhere(hold.release)
             assert called.wait(SOON) and zk.stats().grants == 1
             # The loop does something else while the grant waits for it and becomes invalid.
             if blow == "node":
@@ -52,7 +52,7 @@ def test_a_waiter_whose_session_expires_queues_again_in_the_next(
 
     async def main() -> None:
         async with zklock.Client(proxy.hosts, session_timeout=2) as zk:
-            with other.mutex(path):
+            async with other.mutex(path):
                 task = asyncio.create_task(zk.mutex(path).hold())
                 before = await queue(ground, path, 2)
                 first = zk.session_id

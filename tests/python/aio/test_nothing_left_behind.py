@@ -54,7 +54,7 @@ def test_an_acquire_that_timed_out_or_was_not_to_wait_leaves_no_node(
 ) -> None:
     async def main() -> None:
         lock = zk.aio.mutex(path, timeout=0.05)
-        hold = other.mutex(path).hold()
+        hold = await other.aio.mutex(path).hold()
         with pytest.raises(zklock.Timeout):
             await lock.acquire()
         assert not await lock.acquire(timeout=0.05)
@@ -66,7 +66,7 @@ def test_an_acquire_that_timed_out_or_was_not_to_wait_leaves_no_node(
                 raise AssertionError("it is held")
         await settled(zk)
         assert [f"{path}/{name}" for name in ground.children(path)] == [hold.node]
-        hold.release()
+        await hold.release()
         await free(zk, other, path, ground)
 
     asyncio.run(main())
@@ -77,7 +77,7 @@ def test_what_is_owed_is_counted_until_it_is_paid(other: zklock.Client, path: st
 
     async def main() -> None:
         async with zklock.Client(proxy.hosts, session_timeout=4) as zk:
-            with other.mutex(path):
+            async with other.mutex(path):
                 tasks = [asyncio.create_task(client.acquire()) for client in [zk.mutex(path)]]
                 await queue(ground, path, 2)
                 assert zk.stats().owed == 0, "the task is still there"
@@ -147,7 +147,7 @@ def test_a_close_frees_what_is_held_and_ends_what_waits(
     hosts: str, other: zklock.Client, path: str, ground: Ground
 ) -> None:
     async def main() -> None:
-        busy = other.mutex(f"{path}/busy").hold()
+        busy = await other.aio.mutex(f"{path}/busy").hold()
         async with zklock.Client(hosts) as zk:
             hold = await zk.mutex(f"{path}/mine").hold()
 
@@ -164,7 +164,7 @@ def test_a_close_frees_what_is_held_and_ends_what_waits(
         assert hold.lost.reason is zklock.LossReason.CLIENT_CLOSED
         assert ground.children(f"{path}/mine") == []
         assert len(ground.children(f"{path}/busy")) == 1
-        busy.release()
+        await busy.release()
         # The client stays closed, for all calls.
         for call in (zk.mutex(path).acquire(), zk.mutex(path).hold(), zk.connect(), zk.mutex(path).contenders()):
             with pytest.raises(zklock.Closed):

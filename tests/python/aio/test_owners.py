@@ -8,6 +8,7 @@ import typing
 import pytest
 from aio.support import SOON, queue, soon, true
 from ground import Ground
+from scenes import elsewhere
 
 import zklock
 
@@ -287,16 +288,19 @@ def test_tasks_and_threads_are_different_owners(zk: zklock.Client, path: str) ->
 
     async def main() -> None:
         async with lock:
+            assert not elsewhere(lambda: lock.acquire(blocking=False))
             # The thread of the loop is another owner than the task.
-            assert not lock.acquire(blocking=False)
             with pytest.raises(zklock.NotOwner):
                 lock.release()
-        with lock:
-            assert not await lock.aio.acquire(blocking=False)
-            with pytest.raises(zklock.NotOwner):
-                await lock.aio.release()
+
+    async def within() -> None:
+        assert not await lock.aio.acquire(blocking=False)
+        with pytest.raises(zklock.NotOwner):
+            await lock.aio.release()
 
     asyncio.run(main())
+    with lock:
+        asyncio.run(within())
 
 
 def test_a_task_is_not_taken_for_one_that_has_ended_at_its_address(zk: zklock.Client, path: str) -> None:

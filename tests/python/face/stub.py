@@ -1,13 +1,14 @@
-"""Compares the docstrings in the stub with those of the native module, whose source they are.
+"""Compares the stub with the native module, whose docstrings, names, parameters and defaults it repeats. Its types are its own.
 
 python stub.py            says where they differ, and fails then
-python stub.py --write    writes those of the native module into the stub
+python stub.py --write    writes the docstrings of the native module into the stub
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
+import inspect
 import pathlib
 import sys
 import typing
@@ -96,8 +97,59 @@ def filled(source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+Parameter = tuple[str, inspect._ParameterKind, object]
+
+
+def native_parameters(signature: inspect.Signature) -> list[Parameter]:
+    return [(one.name, one.kind, one.default) for one in signature.parameters.values() if one.name != "self"]
+
+
+def stub_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Parameter]:
+    given, empty = node.args, inspect.Parameter.empty
+
+    def value(default: ast.expr | None) -> object:
+        return empty if default is None else ast.literal_eval(default)
+
+    places: list[tuple[str, inspect._ParameterKind]] = [(one.arg, inspect.Parameter.POSITIONAL_ONLY) for one in given.posonlyargs]
+    places += [(one.arg, inspect.Parameter.POSITIONAL_OR_KEYWORD) for one in given.args]
+    defaults: list[object] = [empty] * (len(places) - len(given.defaults)) + [value(one) for one in given.defaults]
+    found: list[Parameter] = [(name, kind, default) for (name, kind), default in zip(places, defaults)]
+    found += [
+        (one.arg, inspect.Parameter.KEYWORD_ONLY, value(default)) for one, default in zip(given.kwonlyargs, given.kw_defaults)
+    ]
+    return [one for one in found if one[0] not in ("self", "cls")]
+
+
+def differences(source: str) -> typing.Iterator[str]:
+    """Public members that only one side has, and functions with other parameters, another order or other defaults."""
+    classes = native_classes()
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        native = classes[node.name]
+        functions = [item for item in node.body if isinstance(item, FUNCTIONS)]
+        in_stub = {item.name for item in functions if not item.name.startswith("_")}
+        in_module = {name for name in vars(native) if not name.startswith("_")}
+        yield from (f"{node.name}.{name}: only one side has it" for name in sorted(in_stub ^ in_module))
+        for item in functions:
+            # For overloads see stubtest, and the interpreter knows how to call other special methods.
+            decorators = {one.id for one in item.decorator_list if isinstance(one, ast.Name)}
+            if decorators & {"overload", "property"} or is_special(item.name) and item.name not in ("__new__", "__exit__"):
+                continue
+            own = native if item.name == "__new__" else inspect.getattr_static(native, item.name, None)
+            if own is None:
+                continue
+            there, here = native_parameters(inspect.signature(getattr(own, "__func__", own))), stub_parameters(item)
+            if there != here:
+                yield f"{node.name}.{item.name}: the module has {there}, the stub {here}"
+
+
 def main() -> int:
     source = STUB.read_text()
+    different = list(differences(source))
+    if different:
+        print(*different, sep="\n")
+        return 1
     wanted = filled(source)
     if sys.argv[1:] == ["--write"]:
         STUB.write_text(wanted)

@@ -100,8 +100,8 @@ def test_block_is_not_left_while_work_goes_on(text: str, run: typing.Callable[..
 
 
 IS_LOST = """
-    with zklock.Client("127.0.0.1:2181") as other:
-        other.mutex(PATH).break_lock()
+    async with zklock.Client("127.0.0.1:2181") as other:
+        await other.mutex(PATH).break_lock()
     try:
         await asyncio.sleep(60)
     finally:

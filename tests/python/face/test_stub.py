@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from face import stub
 
 import zklock
 
@@ -34,10 +35,25 @@ def expect_success(*arguments: str, cwd: pathlib.Path) -> str:
     return done.stdout
 
 
-def test_docstrings_are_those_of_the_module() -> None:
+def test_names_signatures_and_docstrings_are_those_of_the_module() -> None:
     program = HERE / "stub.py"
     done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "changed", "named"),
+    [
+        ("def evict(self, node: str)", "def evict(self, nodes: str)", "Lock.evict"),
+        ("    def revoke(self)", "    def revoked(self)", "Lock.revoke"),
+        ("try_timeout: float = 1.0,", "try_timeout: float = 2.0,", "Client.__new__"),
+        ("def advance(self, seconds: float, /)", "def advance(self, seconds: float)", "Server.advance"),
+    ],
+)
+def test_a_stub_with_another_signature_is_found(text: str, changed: str, named: str) -> None:
+    source = stub.STUB.read_text()
+    assert text in source
+    assert [one for one in stub.differences(source.replace(text, changed, 1)) if one.startswith(named)]
 
 
 def test_package_is_typed() -> None:

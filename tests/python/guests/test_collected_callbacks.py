@@ -14,6 +14,7 @@ import weakref
 import pytest
 from ground import Ground
 from guests.programs import until
+from scenes import elsewhere
 
 import zklock
 from zklock import ConnectionState, LossReason
@@ -159,7 +160,7 @@ def blocked(zk: zklock.Client, path: str) -> typing.Iterator[threading.Event]:
     async def wait() -> None:
         waits = asyncio.ensure_future(barrier.aio.wait())
         await asyncio.sleep(0)
-        barrier.remove()
+        elsewhere(barrier.remove)
         await waits
 
     def run() -> None:

@@ -73,7 +73,7 @@ async def main():
     lock = zk.aio.mutex(path)
     # One whose deadline comes while it waits in the queue, and one that has not even been sent.
     waits = asyncio.ensure_future(lock.acquire(timeout=2))
-    while queue(zk) < 2:
+    while await asyncio.to_thread(queue, zk) < 2:
         await asyncio.sleep(0.001)
     stop(signal.SIGSYS)
     assert await lock.acquire(timeout=0.3) is False

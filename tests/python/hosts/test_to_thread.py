@@ -47,7 +47,7 @@ def test_readers_of_one_thread_hold_together(zk: zklock.Client, ground: Ground, 
         loop, one = asyncio.get_running_loop(), concurrent.futures.ThreadPoolExecutor(1)
         holds = [await loop.run_in_executor(one, zk.read(path).hold) for _ in range(5)]
         assert len({hold.node for hold in holds}) == 5
-        assert not zk.write(path).acquire(blocking=False)
+        assert not await asyncio.to_thread(lambda: zk.write(path).acquire(blocking=False))
         for hold in holds:
             await asyncio.to_thread(hold.release)
         one.shutdown()

@@ -84,7 +84,9 @@ def test_what_cannot_be_a_set(zk: zklock.Client, other: zklock.Client, hosts: st
         lock = client.mutex(path)
         raises(zklock.InvalidInput, lambda: client.all([])).says("one lock at least")
         raises(zklock.InvalidInput, lambda: client.all([lock, other.mutex(f"{path}-2")])).says("the client")
-        raises(zklock.InvalidInput, lambda: client.all([lock, client.read(path)])).says("one path")
+        raises(zklock.InvalidInput, lambda: client.all([lock, client.read(path)])).says("one path", "not the same lock")
+        licence = client.semaphore(path, 2)
+        raises(zklock.InvalidInput, lambda: client.all([licence, licence])).says("one path", "all the permits")
         raises(zklock.InvalidInput, lambda: client.all([lock, client.exclusive(f"{path}-2")])).says("no queue")
         for wrong in (lock, [path], None, path):
             try:
@@ -95,6 +97,13 @@ def test_what_cannot_be_a_set(zk: zklock.Client, other: zklock.Client, hosts: st
     # A set of one lock behaves like that lock.
     with zk.all([zk.exclusive(path)]) as hold:
         assert hold.node == f"{path}/lock"
+
+
+def test_a_lock_that_is_named_twice_is_in_the_set_once(zk: zklock.Client, ground: Ground, path: str) -> None:
+    lock, other = zk.mutex(path), zk.mutex(f"{path}-2")
+    with zk.all([lock, other, lock, zk.mutex(path)], timeout=SOON) as hold:
+        assert hold.path == f"{path}, {path}-2"
+        ground.expect_children(path, 1)
 
 
 def test_it_connects_when_it_is_needed(hosts: str, path: str) -> None:

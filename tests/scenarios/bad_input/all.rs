@@ -15,9 +15,10 @@ async fn a_set_that_makes_no_sense_is_refused_and_the_message_says_why() {
         says(&error, ErrorKind::InvalidInput, parts);
     };
     refused(&[], &["one lock at least"]);
-    refused(&[mutex.clone(), mutex.clone()], &["two of them are of one path", "/all/input/m"]);
     let read = client.read("/all/input/m").unwrap();
-    refused(&[mutex.clone(), read], &["two of them are of one path"]);
+    refused(&[mutex.clone(), read], &["two of them are of one path, but not the same lock", "/all/input/m"]);
+    let semaphore = client.semaphore("/all/input/s", 5).unwrap();
+    refused(&[semaphore.clone(), semaphore], &["two of them are of one path", "all the permits"]);
     let stranger = other.mutex("/all/input/n").unwrap();
     refused(&[mutex.clone(), stranger], &["from the client that makes the set"]);
     let exclusive = client.exclusive("/all/input/e").unwrap();
@@ -32,7 +33,8 @@ async fn a_set_that_makes_no_sense_is_refused_and_the_message_says_why() {
     ] {
         says(&client.lock(&spec).unwrap_err(), ErrorKind::InvalidInput, &[part]);
     }
-    // A set of sets is allowed, and so is a set of one lock.
+    // A set of sets is allowed, and so is a set of one lock, or of one that is named twice.
+    assert_eq!(client.all(&[mutex.clone(), mutex.clone()]).unwrap().path(), "/all/input/m");
     assert_eq!(client.all(&[set]).unwrap().path(), "/all/input/m, /all/input/o");
     soon(held(&client.all(&[mutex]).unwrap()).await.release()).await.unwrap();
 }

@@ -135,7 +135,9 @@ impl Error {
         self.conflict.as_deref()
     }
 
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<Box<str>>) -> Self {
+    /// Makes an error, for the layers of C and Python.
+    #[doc(hidden)]
+    pub fn new(kind: ErrorKind, message: impl Into<Box<str>>) -> Self {
         Self { kind, message: message.into(), conflict: None }
     }
 

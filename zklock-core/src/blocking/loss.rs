@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, LossReason};
 use crate::base::wait::Wait;
+use crate::threads::call::Call;
 use crate::threads::fork_safe::ForkSafe;
 use crate::threads::interrupt::Interrupt;
 use std::sync::Arc;
@@ -71,8 +72,13 @@ impl Loss {
         timeout: Option<Duration>,
         interrupt: Option<&Interrupt>,
     ) -> Result<Option<LossReason>, Error> {
-        let wait = Wait::at_most(timeout);
+        self.wait_call(Wait::at_most(timeout)).wait(interrupt)
+    }
+
+    /// Makes the call of [`wait`](Self::wait).
+    #[doc(hidden)]
+    pub fn wait_call(&self, wait: Wait) -> Call<Option<LossReason>> {
         let come = |loss: Arc<crate::hold::loss::Loss>| async move { Ok((*loss).clone().come().await) };
-        self.core.call(move |loss| wait.bound(come(loss))).until(wait).wait(interrupt)
+        self.core.call(move |loss| wait.bound(come(loss))).until(wait)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::base::error::Error;
 use crate::base::wait::Wait;
+use crate::threads::call::Call;
 use crate::threads::fork_safe::ForkSafe;
 use crate::threads::interrupt::Interrupt;
 use std::sync::Arc;
@@ -76,9 +77,14 @@ impl Wanted {
     /// # }
     /// ```
     pub fn wait(&self, timeout: Option<Duration>, interrupt: Option<&Interrupt>) -> Result<bool, Error> {
-        let wait = Wait::at_most(timeout);
+        self.wait_call(Wait::at_most(timeout)).wait(interrupt)
+    }
+
+    /// Makes the call of [`wait`](Self::wait).
+    #[doc(hidden)]
+    pub fn wait_call(&self, wait: Wait) -> Call<bool> {
         let come =
             |wanted: Arc<crate::hold::wanted::Wanted>| async move { Ok((*wanted).clone().come().await) };
-        self.core.call(move |wanted| wait.bound(come(wanted))).until(wait).wait(interrupt)
+        self.core.call(move |wanted| wait.bound(come(wanted))).until(wait)
     }
 }

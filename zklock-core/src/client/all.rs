@@ -21,8 +21,13 @@ pub(crate) fn join(path: &str, mut claims: Vec<Claim>) -> Result<Vec<Claim>, Err
     }
     // Sorted, so that the same locks make the same set, in whatever order they were named.
     claims.sort_by(|left, right| left.directory.cmp(&right.directory));
-    if claims.windows(2).any(|two| two[0].directory == two[1].directory) {
-        return Err(invalid(path, "two of them are of one path: leave one out"));
+    if let Some(two) = claims.windows(2).find(|two| two[0].directory == two[1].directory) {
+        let problem = if two.iter().all(|claim| claim.permits.is_some()) {
+            "two of them are of one path: name a semaphore once, with all the permits that you need"
+        } else {
+            "two of them are of one path, but not the same lock: leave one out"
+        };
+        return Err(invalid(path, problem));
     }
     if claims.len() > 1 && claims.iter().any(|claim| !claim.has_queue()) {
         return Err(invalid(path, "an exclusive lock has no queue: use a mutex instead"));

@@ -11,6 +11,7 @@ use crate::machine::claim::{Claim, Foreign, Watching};
 use crate::machine::name::{Dialect, Role, Scheme};
 use crate::machine::turns::Passing;
 use crate::zookeeper::node_data;
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// The description of a [`Lock`](crate::Lock): its kind, its path and its options. [`Client::lock`](crate::Client::lock)
@@ -27,7 +28,7 @@ use std::time::Duration;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockSpec {
     path: String,
     kind: Kind,
@@ -42,7 +43,7 @@ pub struct LockSpec {
 }
 
 /// The kinds of lock, and the recipes of other libraries with which each shares its queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 enum Kind {
     /// One holder at a time, in the order of arrival: Curator's `InterProcessMutex` and `LeaderSelector`.
     Mutex,
@@ -268,12 +269,13 @@ impl LockSpec {
     }
 
     /// Describes the [set](crate::Client::all) of these locks. They keep their own options, except that only the set as a
-    /// whole is reentrant or not.
+    /// whole is reentrant or not. A lock that is named twice, with the same options, is in the set once.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if there are no locks, one has no queue, two have the same path, or there are too
-    /// many for one request.
+    /// [`ErrorKind::InvalidInput`] if there are no locks, one has no queue, two different ones have the same path, or there
+    /// are too many for one request. A semaphore that is named twice is such an error too, because that may mean two
+    /// [`permits`](Self::permits).
     ///
     /// # Examples
     ///
@@ -287,10 +289,24 @@ impl LockSpec {
     /// # }
     /// ```
     pub fn all(specs: impl IntoIterator<Item = Self>) -> Result<Self, Error> {
-        let members: Vec<_> = specs.into_iter().collect();
+        let members = Self::folded(specs);
         let path = all::joined(&members.iter().map(Self::path).collect::<Vec<_>>());
         Self::claims_of_set(&path, &members)?;
         Ok(Self::new(path, Kind::All(members)))
+    }
+
+    /// Leaves out what is equal to an earlier one, but for semaphores.
+    fn folded(specs: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut members: Vec<Self> = Vec::new();
+        let mut places = HashMap::new();
+        for spec in specs {
+            let place = *places.entry(spec.path.clone()).or_insert(members.len());
+            let is_semaphore = matches!(spec.kind, Kind::Semaphore { .. });
+            if is_semaphore || members.get(place) != Some(&spec) {
+                members.push(spec);
+            }
+        }
+        members
     }
 
     /// Returns the error for a set of locks that do not all belong to the client that makes it.
@@ -757,6 +773,18 @@ mod tests {
         assert!(set.claims_of(&client(1), "db7").is_ok());
         let error = set.claims_of(&client(120), "db7").unwrap_err();
         assert!(error.to_string().contains("the access list"), "{error}");
+    }
+
+    #[test]
+    fn a_set_has_a_lock_once_that_is_named_twice() {
+        let mutex = || LockSpec::mutex("/a").unwrap();
+        let (other, semaphore) = (LockSpec::mutex("/b").unwrap(), LockSpec::semaphore("/c", 5).unwrap());
+        let set = LockSpec::all([mutex(), other.clone(), mutex(), other]).unwrap();
+        assert_eq!((set.path(), set.claims().unwrap().len()), ("/a, /b", 2));
+        let error = LockSpec::all([mutex(), mutex().dialect(Dialect::Kazoo)]).unwrap_err();
+        assert!(error.to_string().contains("one path, but not the same lock: leave one out"), "{error}");
+        let error = LockSpec::all([semaphore.clone(), semaphore]).unwrap_err();
+        assert!(error.to_string().contains("all the permits that you need"), "{error}");
     }
 
     #[test]

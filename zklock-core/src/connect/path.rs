@@ -74,7 +74,9 @@ impl Hosts {
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         if let Some((scheme, _)) = text.split_once("://") {
             let scheme = scheme.rsplit(',').next().unwrap_or_default().trim();
-            return Err(wrong(text, &format!("leave out {scheme}://")));
+            let scheme = format!("{scheme}://");
+            let rest = text.replace(&scheme, "");
+            return Err(wrong(text, &format!("leave out {scheme}, which gives {rest:?}")));
         }
         let (list, chroot) = match text.find('/') {
             Some(at) => text.split_at(at),
@@ -201,9 +203,9 @@ mod tests {
     #[test]
     fn what_others_call_hosts_is_told_what_to_write() {
         for (text, says) in [
-            ("http://zk1:2181", "leave out http://;"),
-            ("zk://zk1:2181,zk2:2181/apps", "leave out zk://;"),
-            ("zk1:2181, zk://zk2:2181", "leave out zk://;"),
+            ("http://zk1:2181", "leave out http://, which gives \"zk1:2181\""),
+            ("zookeeper://zk1:2181,zk2:2181/apps", "which gives \"zk1:2181,zk2:2181/apps\""),
+            ("zk1:2181, zk://zk2:2181", "leave out zk://, which gives \"zk1:2181, zk2:2181\""),
             ("::1", "in brackets, such as [::1]:2181"),
             ("zk1,fe80::1%eth0", "in brackets"),
             ("zk1:2181:2182", "has several colons"),

@@ -19,25 +19,25 @@ class Hand(typing.Protocol):
     def hear(self) -> bool: ...
     def stop(self) -> None: ...
     def begin(self) -> int | None: ...
-    def next(self, strand: int) -> tuple[Function, tuple[object, ...]] | None: ...
+    def next(self, lane: int) -> tuple[Function, tuple[object, ...]] | None: ...
     def take(self) -> int | None: ...
     def report(self, error: BaseException, function: Function) -> None: ...
 
 
-def start(hand: Hand, name: str, strand: int) -> None:
+def start(hand: Hand, name: str, lane: int) -> None:
     """Starts a thread that makes the calls."""
     start_original = _greenlets.original_thread_starter()
     if start_original is None:
-        threading.Thread(target=run, args=(hand, strand), name=name, daemon=True).start()
+        threading.Thread(target=run, args=(hand, lane), name=name, daemon=True).start()
     else:
-        start_original(run, (hand, strand))
+        start_original(run, (hand, lane))
 
 
 def run(hand: Hand, begun: int | None) -> None:
     """Makes the calls, as long as there are any. An exception from a call is reported, and the next call is made."""
-    strand = begun
-    while strand is not None:
-        while (call := hand.next(strand)) is not None:
+    lane = begun
+    while lane is not None:
+        while (call := hand.next(lane)) is not None:
             function, arguments = call
             try:
                 function(*arguments)
@@ -45,7 +45,7 @@ def run(hand: Hand, begun: int | None) -> None:
                 hand.report(error, function)
             # Keep nothing alive until the next call comes.
             del call, function, arguments
-        strand = hand.take()
+        lane = hand.take()
 
 
 def start_in_a_greenlet(hand: Hand, is_in_background: bool) -> None:
@@ -58,8 +58,8 @@ def start_in_a_greenlet(hand: Hand, is_in_background: bool) -> None:
 def _begin(hand: Hand, descriptor: int, library: _greenlets.Library, is_in_background: bool) -> None:
     try:
         while hand.hear():
-            while (strand := hand.begin()) is not None:
-                library.spawn(run, hand, strand)
+            while (lane := hand.begin()) is not None:
+                library.spawn(run, hand, lane)
             library.watch(descriptor, is_in_background)
     finally:
         # Any greenlet may be killed. The next call starts another.

@@ -33,8 +33,8 @@ class Timeout(Error, TimeoutError):
 
 
 class Deadlock(Error, RuntimeError):
-    """The wait could never end, because this thread or task holds the lock itself and no other can release it: correct
-    the program.
+    """The wait could never end, because this thread or task holds the lock itself and no other can release it, or because
+    it would stop the event loop that runs in this thread: correct the program.
     """
 
     __module__ = "zklock"

@@ -244,8 +244,9 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         '/locks/doc, /locks/doc-too'
 
         A single transaction queues for all of them, so two sets cannot deadlock, whatever the order of arrival. You can mix
-        mutexes, read and write sides, semaphores and elections of this client, but no two locks may have the same path.
-        Each lock keeps its own options, except that ``timeout`` and ``reentrant`` are those of the set.
+        mutexes, read and write sides, semaphores and elections of this client. A lock that is named twice is in the set once,
+        but no two different locks may have the same path. Each lock keeps its own options, except that ``timeout`` and
+        ``reentrant`` are those of the set.
         """
     def any(self, locks: Iterable[_BaseLock], *, timeout: float | None = None) -> _AnyLock:
         """A choice of these locks: acquiring it gives a hold of whichever is free first, and leaves the queues of the others.
@@ -381,6 +382,9 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
     ``"sasl:billing:cdrwa,world:anyone:r"``, or a list of such entries, one string each. Then only those that it names
     have access.
 
+    For asyncio, use ``async with`` or ``aio``. In a thread whose event loop is running, all calls that wait raise
+    ``Deadlock``, because they would stop the loop. ``close`` and the ``release`` of a lock then go on in the background.
+
     When the program ends, clients are closed, which frees their locks. A client is not closed if a daemon thread may
     still be using its locks. These locks are free once the session has timed out.
     """
@@ -467,6 +471,9 @@ class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier]):
     >>> asyncio.run(report())
     True
     """
+    @property
+    def aio(self) -> AsyncClient:
+        """This client itself."""
     async def connect(self, timeout: float | None = None) -> None:
         """Connects now, unless the client is already connected. See ``Client.connect``."""
     def close(self) -> Awaitable[None]:
@@ -542,7 +549,7 @@ class Lock(_BaseLock):
         takes its place.
 
         Raises ``Deadlock`` if this thread holds the lock by another object that is reentrant, so that no other thread can
-        release it; ``Unreachable`` if there is no connection when the time is over, or no server answered within the
+        release it, or if an asyncio event loop runs in this thread; ``Unreachable`` if there is no connection when the time is over, or no server answered within the
         ``try_timeout``, so that it is not known who has the lock; ``ForeignContender`` if a contender of another library
         cannot see ours; ``LockLost`` if the lock is reentrant and the outer hold is lost; ``Refused`` if the access list
         does not allow it; ``Closed`` if the client is closed.
@@ -669,6 +676,9 @@ class AsyncLock(_BaseLock):
     the event loop only has a weak one. If a wait is cancelled, it leaves the queue, and a lock that was granted
     meanwhile is released.
     """
+    @property
+    def aio(self) -> AsyncLock:
+        """This lock itself."""
     async def acquire(self, blocking: bool = True, timeout: float | None = ...) -> bool:
         """Acquires the lock, and returns whether it did. See ``Lock.acquire``."""
     async def hold(self, timeout: float | None = ...) -> AsyncHold:
@@ -828,7 +838,9 @@ class Hold(BaseHold):
     def release(self) -> None:
         """Releases the lock, and waits until the servers have confirmed it.
 
-        Raises ``LockLost`` if the hold was lost before; ``NotHeld`` if this hold was already released; ``NotOwner`` if the
+        Raises ``Deadlock`` if an asyncio event loop runs in this thread and there is something to wait for, in which case
+        the release goes on in the background; ``LockLost`` if the hold was lost before; ``NotHeld`` if this hold was already
+        released; ``NotOwner`` if the
         lock is reentrant and belongs to another thread, in which case nothing changes; ``Timeout`` if the servers do not
         answer within a session timeout, in which case the release goes on in the background; ``Unreachable`` if the client
         can no longer connect to its session, for example after a change of passwords, in which case the lock is free once
@@ -1000,6 +1012,9 @@ class AsyncBarrier:
     @property
     def path(self) -> str:
         """The path of the barrier's node."""
+    @property
+    def aio(self) -> AsyncBarrier:
+        """This barrier itself."""
     async def set(self) -> bool:
         """Sets the barrier, so that callers of ``wait`` wait. See ``Barrier.set``."""
     async def remove(self) -> bool:
@@ -1098,6 +1113,9 @@ class AsyncDoubleBarrier:
     @property
     def members(self) -> int:
         """How many members open the barrier."""
+    @property
+    def aio(self) -> AsyncDoubleBarrier:
+        """This double barrier itself."""
     async def enter(self, timeout: float | None = ...) -> AsyncMember:
         """Enters as a new member, and waits until all members have entered. If it is cancelled, it is no longer a member. See
         ``DoubleBarrier.enter``.

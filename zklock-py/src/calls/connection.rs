@@ -2,7 +2,7 @@
 
 use crate::calls::anchor::{AnchoredCallbacks, CallbackAnchor};
 use crate::calls::callback::Callback;
-use crate::guest::dispatch::{CALLBACKS, call_strand_later, strand};
+use crate::guest::dispatch::{CALLBACKS, call_in_lane_later, lane};
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use zklock_core::ConnectionState;
 
 /// The callbacks of one client, which are called one at a time.
 pub(crate) struct ConnectionCallbacks {
-    strand: u64,
+    lane: u64,
     /// Whether a callback was ever added. A forked child can check this even if nothing there will ever unlock the
     /// list.
     is_used: AtomicBool,
@@ -31,7 +31,7 @@ struct List {
 impl ConnectionCallbacks {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
-            strand: strand(),
+            lane: lane(),
             is_used: AtomicBool::new(false),
             list: Mutex::default(),
             anchored: Arc::default(),
@@ -86,7 +86,7 @@ impl ConnectionCallbacks {
     fn call(&self, callback: Callback, state: ConnectionState) {
         let anchored = self.anchored.clone();
         // Without a thread nothing can be called. The client still gives its state when it is asked.
-        let _ = call_strand_later(&CALLBACKS, self.strand, move |py| {
+        let _ = call_in_lane_later(&CALLBACKS, self.lane, move |py| {
             let state = (value::connection_state(py, state)?,).into_pyobject(py)?.unbind();
             // A client that is dropped or collected reports nothing, not even that it is closed.
             let callback = if anchored.may_be_called(py) { callback.get(py) } else { None };

@@ -5,70 +5,73 @@
 //! drops it, which withdraws the attempt or releases the lock.
 
 use crate::calls::anchor::{AnchoredCallbacks, CallbackAnchor};
-use crate::calls::bell::{Bell, set_at};
-use crate::guest::error::{raised, unpicklable};
+use crate::calls::call::Started;
+use crate::calls::event_loop;
+use crate::calls::waker::{Waker, wake_at};
+use crate::guest::error::unpicklable;
 use crate::guest::exit::is_over;
 use crate::guest::sync::lock_ignoring_poison;
 use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyStopIteration};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::{PyTraverseError, PyVisit};
 use std::ffi::CString;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use zklock_core::Error;
-use zklock_core::blocking::{Hold, Ticket};
-use zklock_core::face::{Call, Process};
+use zklock_core::face::Process;
 
-/// The result that a coroutine waits for. Dropping it ends the wait.
-pub(crate) trait Pending: Send {
-    /// Returns the result, if it is there. If not, the bell will ring.
+/// A call that goes on in the background, and what Python gets from it. Dropping it ends the wait.
+trait Pending: Send {
+    /// Returns the result, if it is there. If not, the waker will be used.
     fn fetch(&mut self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>>;
 
-    /// When to fetch it, even if the bell has not rung. See [`Call::due`].
+    /// When to fetch it, even if the waker was not used.
     fn due(&self) -> Option<Instant>;
 }
 
-/// A call of the core that has been started.
-pub(crate) trait Started: Send {
-    type Answer;
-
-    fn fetch(&mut self) -> Option<Result<Self::Answer, Error>>;
-
-    fn due(&self) -> Option<Instant> {
-        None
-    }
+struct GoesOn<S, F> {
+    started: S,
+    convert: Option<F>,
 }
 
-impl<T: Send> Started for Call<T> {
-    type Answer = T;
-
-    fn fetch(&mut self) -> Option<Result<T, Error>> {
-        Self::fetch(self)
+impl<S, F> Pending for GoesOn<S, F>
+where
+    S: Started,
+    F: FnOnce(Python<'_>, Result<S::Answer, Error>) -> PyResult<Py<PyAny>> + Send,
+{
+    fn fetch(&mut self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>> {
+        let result = self.started.fetch()?;
+        self.convert.take().map(|convert| convert(py, result))
     }
 
     fn due(&self) -> Option<Instant> {
-        Self::due(self)
+        self.started.due()
     }
 }
 
-impl Started for Ticket {
-    type Answer = Hold;
+/// How a call has begun.
+pub(crate) struct Begun(Beginning);
 
-    fn fetch(&mut self) -> Option<Result<Hold, Error>> {
-        Self::fetch(self)
-    }
-
-    fn due(&self) -> Option<Instant> {
-        Self::due(self)
-    }
-}
-
-/// A call that was started.
-pub(crate) enum Begun {
+enum Beginning {
     Done(Py<PyAny>),
     Pending(Box<dyn Pending>),
+}
+
+impl Begun {
+    /// It is over already.
+    pub(crate) fn done(value: Py<PyAny>) -> Self {
+        Self(Beginning::Done(value))
+    }
+
+    /// It goes on, and its result will be converted.
+    pub(crate) fn goes_on<S, F>(started: S, convert: F) -> Self
+    where
+        S: Started + 'static,
+        F: FnOnce(Python<'_>, Result<S::Answer, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
+    {
+        Self(Beginning::Pending(Box::new(GoesOn { started, convert: Some(convert) })))
+    }
 }
 
 /// The future that a task waits for, as its iterator, and the timer that sets it when the result is due.
@@ -77,13 +80,13 @@ struct Future {
     timer: Option<Py<PyAny>>,
 }
 
-type Begin = Box<dyn FnOnce(Python<'_>, &Arc<Bell>) -> PyResult<Begun> + Send>;
+type Begin = Box<dyn FnOnce(Python<'_>, &Arc<Waker>) -> PyResult<Begun> + Send>;
 
 /// An awaitable of zklock. It may be awaited once, or be wrapped in a task.
 #[pyclass(frozen, module = "zklock")]
 pub(crate) struct Coroutine {
     what: &'static str,
-    bell: Arc<Bell>,
+    waker: Arc<Waker>,
     stage: Mutex<Stage>,
     /// Keeps the client or the hold alive until the coroutine is finished.
     anchor: Mutex<Option<Py<CallbackAnchor>>>,
@@ -105,7 +108,7 @@ impl Coroutine {
     /// Makes an awaitable that starts when it is awaited.
     pub(crate) fn new(
         what: &'static str,
-        begin: impl FnOnce(Python<'_>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
+        begin: impl FnOnce(Python<'_>, &Arc<Waker>) -> PyResult<Begun> + Send + 'static,
     ) -> Self {
         Self::at(what, Arc::default(), Stage::New(Box::new(begin)))
     }
@@ -113,14 +116,14 @@ impl Coroutine {
     /// Returns an awaitable that has already started, and need not be awaited.
     pub(crate) fn begun(
         what: &'static str,
-        begin: impl FnOnce(&Arc<Bell>) -> PyResult<Begun>,
+        begin: impl FnOnce(&Arc<Waker>) -> PyResult<Begun>,
     ) -> PyResult<Self> {
-        let bell = Arc::default();
-        let stage = match begin(&bell)? {
-            Begun::Done(value) => Stage::Done(value),
-            Begun::Pending(pending) => Stage::Waits { pending, future: None },
+        let waker = Arc::default();
+        let stage = match begin(&waker)?.0 {
+            Beginning::Done(value) => Stage::Done(value),
+            Beginning::Pending(pending) => Stage::Waits { pending, future: None },
         };
-        Ok(Self::at(what, bell, stage))
+        Ok(Self::at(what, waker, stage))
     }
 
     /// Returns an awaitable that already has its result.
@@ -128,30 +131,16 @@ impl Coroutine {
         Self::at(what, Arc::default(), Stage::Done(value))
     }
 
-    fn at(what: &'static str, bell: Arc<Bell>, stage: Stage) -> Self {
-        Self { what, bell, stage: Mutex::new(stage), anchor: Mutex::default(), process: Process::current() }
+    fn at(what: &'static str, waker: Arc<Waker>, stage: Stage) -> Self {
+        Self { what, waker, stage: Mutex::new(stage), anchor: Mutex::default(), process: Process::current() }
     }
 
-    /// Like `started`, but keeps the client or the hold of these callbacks alive until it is finished.
+    /// Keeps the client or the hold of these callbacks alive until the coroutine is finished.
     pub(crate) fn keeping(self, callbacks: &Arc<AnchoredCallbacks>) -> Self {
         // If there is no memory for the anchor, it goes on without one.
         let anchor = Python::attach(|py| callbacks.anchor(py).ok());
         *lock_ignoring_poison(&self.anchor) = anchor;
         self
-    }
-
-    /// Takes out the call and starts it, for a caller that waits for it without an event loop; and the bell that rings
-    /// when its result may be there.
-    pub(crate) fn begin(self, py: Python<'_>) -> PyResult<(Begun, Arc<Bell>)> {
-        // No Python code runs while the mutex is held.
-        let stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
-        let begun = match stage {
-            Stage::New(begin) => begin(py, &self.bell)?,
-            Stage::Waits { pending, .. } => Begun::Pending(pending),
-            Stage::Done(value) => Begun::Done(value),
-            Stage::Over => return Err(self.awaited_before()),
-        };
-        Ok((begun, self.bell.clone()))
     }
 
     fn awaited_before(&self) -> PyErr {
@@ -184,10 +173,10 @@ impl Coroutine {
         let mut pending = match stage {
             Stage::New(begin) => {
                 // Without an event loop it must not work by chance when there is nothing to wait for.
-                running_loop(py)?;
-                match begin(py, &self.bell)? {
-                    Begun::Done(value) => return Err(returned(value)),
-                    Begun::Pending(pending) => pending,
+                event_loop::running(py)?;
+                match begin(py, &self.waker)?.0 {
+                    Beginning::Done(value) => return Err(returned(value)),
+                    Beginning::Pending(pending) => pending,
                 }
             }
             Stage::Waits { pending, future } => {
@@ -212,14 +201,14 @@ impl Coroutine {
             Stage::Over => return Err(self.awaited_before()),
         };
         loop {
-            self.bell.listen_again();
+            self.waker.clear();
             if let Some(result) = pending.fetch(py) {
                 return result.and_then(|value| Err(returned(value)));
             }
-            let event_loop = running_loop(py)?;
-            let future = event_loop.call_method0(intern!(py, "create_future"))?;
-            if self.bell.wake(&event_loop, &future)? {
-                let timer = pending.due().map(|due| set_at(due, &event_loop, &future)).transpose()?;
+            let running = event_loop::running(py)?;
+            let future = running.call_method0(intern!(py, "create_future"))?;
+            if self.waker.wakes_task(&running, &future)? {
+                let timer = pending.due().map(|due| wake_at(due, &running, &future)).transpose()?;
                 let future = future.call_method0(intern!(py, "__await__"))?;
                 let waits_for = future.call_method0(intern!(py, "__next__"))?.unbind();
                 let future = Future { future: future.unbind(), timer };
@@ -348,19 +337,6 @@ fn returned(value: Py<PyAny>) -> PyErr {
     PyStopIteration::new_err((value,))
 }
 
-fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    static GET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let get =
-        GET.get_or_try_init(py, || py.import("asyncio")?.getattr("get_running_loop").map(Bound::unbind))?;
-    get.bind(py).call0().map_err(|error| {
-        let message = "zklock's coroutines run in an asyncio event loop; under trio or without a loop, make the \
-                       blocking call in a thread";
-        let explained = PyRuntimeError::new_err(message);
-        explained.set_cause(py, Some(error));
-        explained
-    })
-}
-
 impl Future {
     /// Otherwise the loop would keep the timer until its time, which may be long after the wait.
     fn cancel_timer(&self, py: Python<'_>) {
@@ -369,41 +345,4 @@ impl Future {
             let _ = timer.call_method0(py, intern!(py, "cancel"));
         }
     }
-}
-
-/// A call of the core, and the conversion of its result to an object.
-struct Simple<C, F> {
-    call: C,
-    convert: Option<F>,
-}
-
-impl Begun {
-    /// Waits for a call.
-    pub(crate) fn call<C, F>(call: C, convert: F) -> Self
-    where
-        C: Started + 'static,
-        F: FnOnce(Python<'_>, Result<C::Answer, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
-    {
-        Self::Pending(Box::new(Simple { call, convert: Some(convert) }))
-    }
-}
-
-impl<C, F> Pending for Simple<C, F>
-where
-    C: Started,
-    F: FnOnce(Python<'_>, Result<C::Answer, Error>) -> PyResult<Py<PyAny>> + Send,
-{
-    fn fetch(&mut self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>> {
-        let result = self.call.fetch()?;
-        self.convert.take().map(|convert| convert(py, result))
-    }
-
-    fn due(&self) -> Option<Instant> {
-        self.call.due()
-    }
-}
-
-/// Converts the result of a call that gives nothing but an error.
-pub(crate) fn nothing(py: Python<'_>, result: Result<(), Error>) -> PyResult<Py<PyAny>> {
-    result.map(|()| py.None()).map_err(|error| raised(py, &error))
 }

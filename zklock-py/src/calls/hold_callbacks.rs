@@ -1,7 +1,7 @@
 //! The functions that are called when a hold is lost, or wanted by others, one at a time.
 
 use crate::calls::callback::Callback;
-use crate::guest::dispatch::{CALLBACKS, call_strand_later, strand};
+use crate::guest::dispatch::{CALLBACKS, call_in_lane_later, lane};
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use zklock_core::blocking::{Hold, Watch};
 
 /// The callbacks of one hold.
 pub(crate) struct HoldCallbacks {
-    strand: u64,
+    lane: u64,
     lost: Mutex<List>,
     wanted: Mutex<List>,
 }
@@ -34,7 +34,7 @@ impl List {
 
 impl HoldCallbacks {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { strand: strand(), lost: Mutex::default(), wanted: Mutex::default() })
+        Arc::new(Self { lane: lane(), lost: Mutex::default(), wanted: Mutex::default() })
     }
 
     /// Adds a callback that gets the reason when the hold is lost.
@@ -94,7 +94,7 @@ impl HoldCallbacks {
         for callback in &list.callbacks[list.called..] {
             let callback = callback.clone();
             // Without a thread nothing can be called. The hold still gives its state when it is asked.
-            let _ = call_strand_later(&CALLBACKS, self.strand, move |py| {
+            let _ = call_in_lane_later(&CALLBACKS, self.lane, move |py| {
                 let arguments = arguments(py)?;
                 Ok(callback.take(py).map(|callback| (callback, arguments)))
             });

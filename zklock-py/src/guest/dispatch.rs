@@ -37,7 +37,7 @@ pub(crate) static LOG: Queue = Queue::new("zklock-log", 1, true);
 /// Calls that are to be made.
 pub(crate) struct Queue {
     name: &'static str,
-    /// How many strands may run at once. Further ones wait until one of them has ended.
+    /// How many lanes may run at once. Further ones wait until one of them has ended.
     at_once: usize,
     /// Whether its thread stays when there is nothing to do: for calls that come often, and one at a time.
     stays: bool,
@@ -48,25 +48,25 @@ pub(crate) struct Queue {
 struct State {
     /// The process that this belongs to. In a child made by `fork` there are no threads to make calls.
     process: u32,
-    /// The calls of each strand, by number, which are made one at a time. A strand that is running and has no more
+    /// The calls of each lane, by number, which are made one at a time. A lane that is running and has no more
     /// calls is empty.
-    strands: BTreeMap<u64, VecDeque<Call>>,
-    /// Strands that wait for a thread to run them.
+    lanes: BTreeMap<u64, VecDeque<Call>>,
+    /// Lanes that wait for a thread to run them.
     ready: VecDeque<u64>,
-    /// How many threads or greenlets run strands.
+    /// How many threads or greenlets run lanes.
     running: usize,
     /// Wakes the thread that stays, or the greenlet that starts others.
     bell: Option<Arc<Doorbell>>,
     is_for_greenlets: bool,
 }
 
-/// Returns a number for a new strand.
-pub(crate) fn strand() -> u64 {
+/// Returns a number for a new lane.
+pub(crate) fn lane() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Schedules a call, after all earlier calls of the same strand.
+/// Schedules a call, after all earlier calls of the same lane.
 pub(crate) fn call(py: Python<'_>, queue: &'static Queue, call: Call) -> PyResult<()> {
     queue.call(py, 0, call)
 }
@@ -76,17 +76,17 @@ pub(crate) fn call_later(
     queue: &'static Queue,
     make: impl FnOnce(Python<'_>) -> PyResult<Option<Call>> + Send + 'static,
 ) -> bool {
-    call_strand_later(queue, 0, make)
+    call_in_lane_later(queue, 0, make)
 }
 
-pub(crate) fn call_strand_later(
+pub(crate) fn call_in_lane_later(
     queue: &'static Queue,
-    strand: u64,
+    lane: u64,
     make: impl FnOnce(Python<'_>) -> PyResult<Option<Call>> + Send + 'static,
 ) -> bool {
     let handed_over = later(move |py| {
         let made = make(py);
-        if let Err(error) = made.and_then(|made| made.map_or(Ok(()), |made| queue.call(py, strand, made))) {
+        if let Err(error) = made.and_then(|made| made.map_or(Ok(()), |made| queue.call(py, lane, made))) {
             error.write_unraisable(py, None);
         }
     });
@@ -98,16 +98,16 @@ impl Queue {
         Self { name, at_once, stays, state: Mutex::new(State::new(0)) }
     }
 
-    fn call(&'static self, py: Python<'_>, strand: u64, call: Call) -> PyResult<()> {
+    fn call(&'static self, py: Python<'_>, lane: u64, call: Call) -> PyResult<()> {
         let of_parent = lock_ignoring_poison(&self.state).leave_parent();
         drop(of_parent);
         let begun = {
             let mut state = lock_ignoring_poison(&self.state);
-            if let Some(calls) = state.strands.get_mut(&strand) {
+            if let Some(calls) = state.lanes.get_mut(&lane) {
                 calls.push_back(call);
             } else {
-                state.strands.insert(strand, VecDeque::from([call]));
-                state.ready.push_back(strand);
+                state.lanes.insert(lane, VecDeque::from([call]));
+                state.ready.push_back(lane);
             }
             let begun = if state.is_for_greenlets { None } else { state.begin(self.at_once) };
             if begun.is_none() {
@@ -115,14 +115,14 @@ impl Queue {
             }
             begun
         };
-        let Some(strand) = begun else { return Ok(()) };
+        let Some(lane) = begun else { return Ok(()) };
         let started =
-            module(py)?.call_method1(intern!(py, "start"), (Hand::of(self, false), self.name, strand));
+            module(py)?.call_method1(intern!(py, "start"), (Hand::of(self, false), self.name, lane));
         if started.is_err() {
             let mut state = lock_ignoring_poison(&self.state);
             state.running -= 1;
             // For the next call.
-            state.ready.push_front(strand);
+            state.ready.push_front(lane);
         }
         started.map(drop)
     }
@@ -150,7 +150,7 @@ impl State {
     const fn new(process: u32) -> Self {
         Self {
             process,
-            strands: BTreeMap::new(),
+            lanes: BTreeMap::new(),
             ready: VecDeque::new(),
             running: 0,
             bell: None,
@@ -176,14 +176,14 @@ impl State {
         }
     }
 
-    /// Returns a strand for a thread that does not run one yet.
+    /// Returns a lane for a thread that does not run one yet.
     fn begin(&mut self, at_once: usize) -> Option<u64> {
         if self.running >= at_once || is_over() {
             return None;
         }
-        let strand = self.ready.pop_front()?;
+        let lane = self.ready.pop_front()?;
         self.running += 1;
-        Some(strand)
+        Some(lane)
     }
 }
 
@@ -225,7 +225,7 @@ impl Hand {
         }
         let state = lock_ignoring_poison(&self.queue.state);
         if let Some(bell) = &state.bell {
-            bell.hush();
+            bell.clear();
         }
         state.is_for_greenlets
     }
@@ -239,25 +239,25 @@ impl Hand {
         }
     }
 
-    /// A strand for a thread that does not run one yet.
+    /// A lane for a thread that does not run one yet.
     fn begin(&self) -> Option<u64> {
         lock_ignoring_poison(&self.queue.state).begin(self.queue.at_once)
     }
 
-    /// The next call of this strand; `None` if it has no more.
-    fn next(&self, strand: u64) -> Option<Call> {
+    /// The next call of this lane; `None` if it has no more.
+    fn next(&self, lane: u64) -> Option<Call> {
         let mut state = lock_ignoring_poison(&self.queue.state);
         if is_over() || state.process != self.process {
             return None;
         }
-        let call = state.strands.get_mut(&strand).and_then(VecDeque::pop_front);
+        let call = state.lanes.get_mut(&lane).and_then(VecDeque::pop_front);
         if call.is_none() {
-            state.strands.remove(&strand);
+            state.lanes.remove(&lane);
         }
         call
     }
 
-    /// The next strand for a thread that has run one; `None` if the thread should end.
+    /// The next lane for a thread that has run one; `None` if the thread should end.
     fn take(&self, py: Python<'_>) -> Option<u64> {
         loop {
             let bell = {
@@ -288,13 +288,13 @@ impl Hand {
             return None;
         }
         let is_to_go = is_over() || (state.is_for_greenlets && !self.is_greenlet);
-        let strand = if is_to_go { None } else { state.ready.pop_front() };
-        if strand.is_none() {
+        let lane = if is_to_go { None } else { state.ready.pop_front() };
+        if lane.is_none() {
             state.running -= 1;
             // The rest there is for a greenlet.
             state.ring();
         }
-        strand
+        lane
     }
 }
 
@@ -302,7 +302,7 @@ fn sleep_until_it_rings(bell: &Doorbell) {
     let slice = Timespec { tv_sec: SLICE.as_secs() as i64, tv_nsec: 0 };
     // In each slice it looks whether the program has closed the bell.
     while bell.listen(Some(&slice)).is_some_and(|heard| heard.unwrap_or(0) == 0) {}
-    bell.hush();
+    bell.clear();
     while is_over() {
         // It must not enter the interpreter again.
         std::thread::park();

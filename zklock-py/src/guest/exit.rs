@@ -15,7 +15,8 @@ use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use zklock_core::Error;
-use zklock_core::face::{Call, OfProcess, call_later};
+use zklock_core::blocking::Started;
+use zklock_core::face::{OfProcess, call_later};
 
 /// How long the interpreter waits for us when it ends.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -53,7 +54,7 @@ pub(crate) fn refuse_subinterpreter(py: Python<'_>) -> PyResult<()> {
 pub(crate) trait CloseAtExit: Send + Sync {
     /// Starts to close it; `None` if it is already closed, or another thread may be using it. `closed` is called, or
     /// dropped, when that is done.
-    fn close_at_exit(&self, closed: Box<dyn FnOnce() + Send>) -> Option<Call<()>>;
+    fn close_at_exit(&self, closed: Box<dyn FnOnce() + Send>) -> Option<Started<()>>;
 }
 
 pub(crate) fn remember(client: Weak<dyn CloseAtExit>) {

@@ -4,7 +4,7 @@
 //! thread waits, it sleeps in `poll`, which a signal ends at once. A signal may come just before the sleep begins, so
 //! the first sleeps are short, and none is longer than a second.
 
-use crate::guest::error::{keep_signal, raised};
+use crate::guest::error::keep_signal;
 use crate::guest::exit;
 use pyo3::prelude::*;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -13,7 +13,6 @@ use std::cell::RefCell;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zklock_core::Error;
 use zklock_core::face::{Opened, Park, Parked, above_streams, check_descriptors, park_by};
 
 const FIRST_SLEEP: Duration = Duration::from_millis(20);
@@ -30,15 +29,6 @@ pub(crate) fn prepare() {
         let is_main = rustix::thread::gettid() == rustix::process::getpid();
         if is_main { Doorbell::of_this_thread().map(|doorbell| doorbell as Arc<dyn Park>) } else { None }
     });
-}
-
-/// Runs `call`, which may wait, without holding the interpreter.
-pub(crate) fn detached<T: Send>(
-    py: Python<'_>,
-    call: impl FnOnce() -> Result<T, Error> + Send,
-) -> PyResult<T> {
-    let result = py.detach(|| call().inspect(|_| exit::stay_if_over()));
-    result.map_err(|error| raised(py, &error))
 }
 
 /// Calls `look`, which waits for up to the given time, until it has found something; `None` if the time runs out. This
@@ -103,7 +93,7 @@ impl Doorbell {
         }
     }
 
-    pub(crate) fn hush(&self) {
+    pub(crate) fn clear(&self) {
         if !self.is_lost() {
             let _ = rustix::io::read(&self.descriptor, &mut [0; 8]);
         }
@@ -158,7 +148,7 @@ impl Park for Doorbell {
                 }
                 // Whatever else poll reports, the caller checks again.
                 _ => {
-                    self.hush();
+                    self.clear();
                     return Parked::Woken;
                 }
             }

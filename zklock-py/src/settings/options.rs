@@ -1,10 +1,14 @@
 //! The options of a client.
 
-use crate::guest::error::raised;
+use crate::guest::error::{invalid, raised};
 use crate::guest::number::seconds;
 use crate::settings::tls::Tls;
 use pyo3::prelude::*;
 use zklock_core::ClientOptions;
+
+/// From here on, a session timeout must be meant in milliseconds, as in ZooKeeper's own settings: servers grant 40 s by
+/// default.
+const MILLISECONDS: f64 = 1000.0;
 
 /// The timeouts of a client, in seconds.
 pub(crate) struct Timeouts {
@@ -25,6 +29,14 @@ pub(crate) fn options(
     server_version: Option<(u32, u32)>,
 ) -> PyResult<ClientOptions> {
     let fail = |error| raised(py, &error);
+    if timeouts.session >= MILLISECONDS {
+        let (given, meant) = (timeouts.session, timeouts.session / 1000.0);
+        let message = format!(
+            "session_timeout={given}: it is in seconds, and no server grants that many; write session_timeout={meant} for \
+             {given} ms"
+        );
+        return Err(invalid(py, message));
+    }
     let session_timeout = seconds(py, "session_timeout", timeouts.session)?;
     let connect_timeout = seconds(py, "connect_timeout", timeouts.connect)?;
     let try_timeout = seconds(py, "try_timeout", timeouts.trying)?;

@@ -7,16 +7,16 @@
 //! No Python code runs while a mutex is held: whatever Python does may collect garbage, which may run anything, and
 //! come back here.
 
+use crate::block::Block;
 use crate::guest::error::{not_held, not_owner};
 use crate::guest::sync::lock_ignoring_poison;
-use crate::shared::block::Block;
-use crate::shared::hold::SharedHold;
+use crate::held::Held;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, Weak};
 use zklock_core::Owner;
 
 /// The holds at one path, by one kind of lock.
-pub(crate) struct Kept {
+pub(crate) struct Holds {
     path: String,
     entries: Mutex<Entries>,
 }
@@ -26,11 +26,11 @@ struct Entries {
     /// Holds from `acquire` and `with`, the latest last.
     ours: Vec<Entry>,
     /// Holds that somebody else keeps as values.
-    values: Vec<Weak<SharedHold>>,
+    values: Vec<Weak<Held>>,
 }
 
 pub(crate) struct Entry {
-    pub(crate) held: Arc<SharedHold>,
+    pub(crate) held: Arc<Held>,
     /// The `with` block that will release it at its end.
     block: Option<Block>,
     /// Whether `release()` has taken it, so that the block goes on without it.
@@ -39,7 +39,7 @@ pub(crate) struct Entry {
 
 impl Entries {
     /// Takes a hold out for `release()`. At its end, the block must find that there is nothing to release.
-    fn take(&mut self, index: usize) -> Arc<SharedHold> {
+    fn take(&mut self, index: usize) -> Arc<Held> {
         if self.ours[index].block.is_none() {
             return self.ours.remove(index).held;
         }
@@ -51,13 +51,13 @@ impl Entries {
 /// Released holds of blocks that have not ended, or never will.
 const LEFT_AT_MOST: usize = 64;
 
-impl Kept {
+impl Holds {
     pub(crate) fn new(path: &str) -> Self {
         Self { path: path.to_owned(), entries: Mutex::default() }
     }
 
     /// Keeps the hold of `acquire` or of a `with` block.
-    pub(crate) fn keep(&self, held: &Arc<SharedHold>, block: Option<Block>) {
+    pub(crate) fn keep(&self, held: &Arc<Held>, block: Option<Block>) {
         self.keep_entry(Entry { held: held.clone(), block, is_taken: false });
     }
 
@@ -65,7 +65,7 @@ impl Kept {
         let owner = entry.held.owner;
         let mut entries = lock_ignoring_poison(&self.entries);
         // Nobody will ask for them: they were released directly, or lost.
-        let is_over = |held: &SharedHold| held.is_released() || (held.owner == owner && !held.is_live());
+        let is_over = |held: &Held| held.is_released() || (held.owner == owner && !held.is_live());
         // For blocks that were never left, the latest ones are kept, because they may still end.
         let is_left = |entry: &Entry| entry.block.is_some() && entry.held.is_released();
         let mut left = entries.ours.iter().filter(|entry| is_left(entry)).count();
@@ -91,7 +91,7 @@ impl Kept {
     }
 
     /// Remembers a hold that somebody else keeps.
-    pub(crate) fn know(&self, held: &Arc<SharedHold>) {
+    pub(crate) fn know(&self, held: &Arc<Held>) {
         let mut entries = lock_ignoring_poison(&self.entries);
         entries.values.retain(|value| value.strong_count() > 0);
         entries.values.push(Arc::downgrade(held));
@@ -130,12 +130,7 @@ impl Kept {
     }
 
     /// Returns the hold that `release()` releases: the latest of this owner or, if anybody may release it, of anybody.
-    pub(crate) fn release(
-        &self,
-        py: Python<'_>,
-        owner: Owner,
-        is_reentrant: bool,
-    ) -> PyResult<Arc<SharedHold>> {
+    pub(crate) fn release(&self, py: Python<'_>, owner: Owner, is_reentrant: bool) -> PyResult<Arc<Held>> {
         let held = |entry: &Entry| !entry.is_taken && !entry.held.is_released();
         let (last, is_held) = {
             let mut entries = lock_ignoring_poison(&self.entries);
@@ -159,7 +154,7 @@ impl Kept {
     }
 
     /// Returns the innermost hold of the owner.
-    pub(crate) fn current(&self, owner: Owner) -> Option<Arc<SharedHold>> {
+    pub(crate) fn current(&self, owner: Owner) -> Option<Arc<Held>> {
         let entries = lock_ignoring_poison(&self.entries);
         let is_own =
             |entry: &Entry| entry.held.owner == owner && !entry.is_taken && !entry.held.is_released();
@@ -168,7 +163,7 @@ impl Kept {
     }
 
     /// All holds here.
-    pub(crate) fn held(&self) -> Vec<Arc<SharedHold>> {
+    pub(crate) fn held(&self) -> Vec<Arc<Held>> {
         let entries = lock_ignoring_poison(&self.entries);
         let ours = entries.ours.iter().map(|entry| entry.held.clone());
         let all = ours.chain(entries.values.iter().filter_map(Weak::upgrade));

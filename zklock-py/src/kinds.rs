@@ -1,16 +1,15 @@
 //! The methods that a `Client` and an `AsyncClient` share, which make the kinds of lock.
 
+use crate::barrier::{AsyncBarrier, Barrier, BarrierInner};
 use crate::calls::anchor::CallbackAnchor;
 use crate::calls::callback::Callback;
+use crate::client_inner::ClientInner;
+use crate::double_barrier::{AsyncDoubleBarrier, DoubleBarrier, DoubleBarrierInner};
 use crate::guest::error::{forked, invalid, raised, unpicklable};
 use crate::guest::mirror::table;
 use crate::guest::number;
 use crate::guest::value;
-use crate::shared::barrier::SharedBarrier;
-use crate::shared::base_lock::BaseLock;
-use crate::shared::client::SharedClient;
-use crate::shared::double_barrier::SharedDoubleBarrier;
-use crate::shared::lock::SharedLock;
+use crate::lock::{AsyncLock, BaseLock, Lock, LockInner};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
@@ -43,23 +42,44 @@ use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
 pub(crate) struct BaseClient {
     /// Dropped first, here and elsewhere: without it nothing is reported, and then the client may be closed.
     anchor: Py<CallbackAnchor>,
-    pub(crate) shared: Arc<SharedClient>,
-    face: &'static Face,
+    pub(crate) inner: Arc<ClientInner>,
+    face: Face,
 }
 
-/// Makes the objects for threads, or those for asyncio.
-pub(crate) struct Face {
-    pub(crate) lock: Make<SharedLock>,
-    pub(crate) barrier: Make<SharedBarrier>,
-    pub(crate) double_barrier: Make<SharedDoubleBarrier>,
+/// Which objects a client makes.
+#[derive(Clone, Copy)]
+pub(crate) enum Face {
+    Threads,
+    Asyncio,
 }
 
-type Make<T> = fn(Python<'_>, Arc<T>) -> PyResult<Py<PyAny>>;
+impl Face {
+    fn lock(self, py: Python<'_>, lock: Arc<LockInner>) -> PyResult<Py<PyAny>> {
+        match self {
+            Self::Threads => Lock::of(py, lock).map(Py::into_any),
+            Self::Asyncio => AsyncLock::of(py, lock).map(Py::into_any),
+        }
+    }
+
+    fn barrier(self, py: Python<'_>, barrier: Arc<BarrierInner>) -> PyResult<Py<PyAny>> {
+        match self {
+            Self::Threads => Barrier::of(py, barrier).map(Py::into_any),
+            Self::Asyncio => AsyncBarrier::of(py, barrier).map(Py::into_any),
+        }
+    }
+
+    fn double_barrier(self, py: Python<'_>, barrier: Arc<DoubleBarrierInner>) -> PyResult<Py<PyAny>> {
+        match self {
+            Self::Threads => DoubleBarrier::of(py, barrier).map(Py::into_any),
+            Self::Asyncio => AsyncDoubleBarrier::of(py, barrier).map(Py::into_any),
+        }
+    }
+}
 
 impl BaseClient {
-    pub(crate) fn new(py: Python<'_>, shared: Arc<SharedClient>, face: &'static Face) -> PyResult<Self> {
-        let anchor = shared.callbacks.anchor(py)?;
-        Ok(Self { shared, face, anchor })
+    pub(crate) fn new(py: Python<'_>, inner: Arc<ClientInner>, face: Face) -> PyResult<Self> {
+        let anchor = inner.callbacks.anchor(py)?;
+        Ok(Self { inner, face, anchor })
     }
 
     fn made(
@@ -70,7 +90,7 @@ impl BaseClient {
     ) -> PyResult<Py<PyAny>> {
         let client = slf.get();
         let spec = change(spec.map_err(|error| raised(slf.py(), &error))?)?;
-        (client.face.lock)(slf.py(), SharedLock::new(slf.py(), &client.shared, &spec, timeout)?)
+        client.face.lock(slf.py(), LockInner::new(slf.py(), &client.inner, &spec, timeout)?)
     }
 }
 
@@ -258,8 +278,9 @@ impl BaseClient {
     /// '/locks/doc, /locks/doc-too'
     ///
     /// A single transaction queues for all of them, so two sets cannot deadlock, whatever the order of arrival. You can mix
-    /// mutexes, read and write sides, semaphores and elections of this client, but no two locks may have the same path.
-    /// Each lock keeps its own options, except that ``timeout`` and ``reentrant`` are those of the set.
+    /// mutexes, read and write sides, semaphores and elections of this client. A lock that is named twice is in the set once,
+    /// but no two different locks may have the same path. Each lock keeps its own options, except that ``timeout`` and
+    /// ``reentrant`` are those of the set.
     #[pyo3(signature = (locks, *, timeout=None, reentrant=false))]
     fn all(
         slf: &Bound<'_, Self>,
@@ -267,7 +288,7 @@ impl BaseClient {
         timeout: Option<f64>,
         reentrant: bool,
     ) -> PyResult<Py<PyAny>> {
-        let spec = slf.get().shared.client.all_of(&locks_of(locks)?);
+        let spec = slf.get().inner.core.all_of(&locks_of(locks)?);
         Self::made(slf, spec, |spec| Ok(spec.reentrant(reentrant)), timeout)
     }
 
@@ -285,7 +306,7 @@ impl BaseClient {
     /// lock that the caller already holds counts as busy, unless it is reentrant.
     #[pyo3(signature = (locks, *, timeout=None))]
     fn any(slf: &Bound<'_, Self>, locks: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
-        let spec = slf.get().shared.client.any_of(&locks_of(locks)?);
+        let spec = slf.get().inner.core.any_of(&locks_of(locks)?);
         Self::made(slf, spec, Ok, timeout)
     }
 
@@ -298,7 +319,7 @@ impl BaseClient {
     /// It does not belong to a process: it stays set after the process that set it is gone, and any process may remove it.
     /// It is compatible with Curator's ``DistributedBarrier``.
     fn barrier(&self, py: Python<'_>, path: &str) -> PyResult<Py<PyAny>> {
-        (self.face.barrier)(py, SharedBarrier::new(py, &self.shared, path)?)
+        self.face.barrier(py, BarrierInner::new(py, &self.inner, path)?)
     }
 
     /// The double barrier at ``path``: no member begins before ``members`` have entered, and none goes on before all have
@@ -319,8 +340,8 @@ impl BaseClient {
         members: i64,
         timeout: Option<f64>,
     ) -> PyResult<Py<PyAny>> {
-        let shared = SharedDoubleBarrier::new(py, &self.shared, path, members, timeout)?;
-        (self.face.double_barrier)(py, shared)
+        let inner = DoubleBarrierInner::new(py, &self.inner, path, members, timeout)?;
+        self.face.double_barrier(py, inner)
     }
 
     /// What this client has done, and what it still has to clean up: a ``Stats``. It sends no request.
@@ -332,7 +353,7 @@ impl BaseClient {
     /// ``acquires`` counts acquires by outcome, and there are histograms of how long they waited. For a client that has not
     /// connected yet, everything is zero.
     fn stats(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        value::stats(py, self.shared.client.stats())
+        value::stats(py, self.inner.core.stats())
     }
 
     /// All the figures of ``stats`` as text for Prometheus. It has Prometheus' format 0.0.4: serve it as ``text/plain;
@@ -346,7 +367,7 @@ impl BaseClient {
     /// about one client. Do not join the texts of two clients: every name would occur twice, which Prometheus refuses. It
     /// sends no request.
     fn prometheus(&self) -> String {
-        self.shared.client.stats().to_prometheus()
+        self.inner.core.stats().to_prometheus()
     }
 
     /// The state of the connection: a ``ConnectionState``. It is ``None`` if the client has not connected yet, or was used
@@ -356,7 +377,7 @@ impl BaseClient {
     /// <ConnectionState.CONNECTED: 'connected'>
     #[getter]
     fn connection_state(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        let state = self.shared.client.connection_state();
+        let state = self.inner.core.connection_state();
         state.map(|state| value::connection_state(py, state)).transpose()
     }
 
@@ -383,23 +404,23 @@ impl BaseClient {
     fn on_connection(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = callback.py();
         let callback = Callback::new(callback, "on_connection", "each state of the connection")?;
-        if self.shared.client.is_forked() {
+        if self.inner.core.is_forked() {
             let message = "the client belongs to the process from which this one was forked: make one here";
             return Err(forked(py, message.to_owned()));
         }
-        self.shared.callbacks.add(py, callback)
+        self.inner.callbacks.add(py, callback)
     }
 
     /// The number of the current session, or ``None`` if there is none.
     #[getter]
     fn session_id(&self) -> Option<i64> {
-        self.shared.client.session_id()
+        self.inner.core.session_id()
     }
 
     /// The session timeout in seconds that the servers granted, or ``None`` if there is no session.
     #[getter]
     fn session_timeout(&self) -> Option<f64> {
-        Some(self.shared.client.session_timeout()?.as_secs_f64())
+        Some(self.inner.core.session_timeout()?.as_secs_f64())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -407,7 +428,7 @@ impl BaseClient {
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        Ok(describe(&slf.get().shared, &slf.get_type().name()?.to_cow()?))
+        Ok(describe(&slf.get().inner, &slf.get_type().name()?.to_cow()?))
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -415,8 +436,8 @@ impl BaseClient {
     }
 }
 
-fn describe(shared: &SharedClient, class: &str) -> String {
-    let client = &shared.client;
+fn describe(inner: &ClientInner, class: &str) -> String {
+    let client = &inner.core;
     let state = if client.is_forked() {
         "of the process from which this one was forked".to_owned()
     } else {
@@ -429,7 +450,7 @@ fn describe(shared: &SharedClient, class: &str) -> String {
                     _ => "without a session".to_owned(),
                 };
                 let stats = client.stats();
-                let (held, owed) = (shared.held().len(), stats.owed);
+                let (held, owed) = (inner.held().len(), stats.owed);
                 format!(
                     "{session}, {held} held, {owed} owed, {} granted, {} lost",
                     stats.grants, stats.losses
@@ -437,7 +458,7 @@ fn describe(shared: &SharedClient, class: &str) -> String {
             }
         }
     };
-    format!("<zklock.{class} {:?} {state}>", shared.hosts)
+    format!("<zklock.{class} {:?} {state}>", inner.hosts)
 }
 
 /// The options of a mutex, and of both sides of a read/write lock, with their Python names.
@@ -461,7 +482,7 @@ impl Options<'_> {
 
 /// Returns the locks that were given, blocking or asyncio.
 fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock_core::blocking::Lock>> {
-    locks.try_iter()?.map(|lock| Ok(lock?.cast::<BaseLock>()?.get().core.lock.clone())).collect()
+    locks.try_iter()?.map(|lock| Ok(lock?.cast::<BaseLock>()?.get().inner.core.clone())).collect()
 }
 
 /// Sets how the lock behaves in its queue, with the Python names.

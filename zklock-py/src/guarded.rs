@@ -1,21 +1,22 @@
 //! Writes that are done only if the lock is held.
 
 use crate::calls::anchor::CallbackAnchor;
-use crate::calls::coroutine::{Begun, Coroutine, warn};
-use crate::calls::greenlet::Greenlet;
-use crate::guest::error::{raised, unpicklable};
+use crate::calls::coroutine::{Coroutine, warn};
+use crate::guest::error::unpicklable;
 use crate::guest::exit::is_over;
 use crate::guest::number;
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value::versions;
-use crate::guest::wait::detached;
-use crate::shared::hold::SharedHold;
+use crate::held::Held;
+use crate::verb::{Convert, Verb, or_raise};
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use zklock_core::Committed;
+use zklock_core::blocking::Call;
 
 #[derive(Clone)]
 enum Write {
@@ -28,7 +29,7 @@ enum Write {
 #[pyclass(frozen, subclass, module = "zklock")]
 pub(crate) struct BaseGuarded {
     anchor: Py<CallbackAnchor>,
-    held: Arc<SharedHold>,
+    held: Arc<Held>,
     writes: Mutex<Vec<Write>>,
     is_committed: AtomicBool,
 }
@@ -42,7 +43,7 @@ pub(crate) struct Guarded;
 pub(crate) struct AsyncGuarded;
 
 impl BaseGuarded {
-    fn new(py: Python<'_>, held: Arc<SharedHold>) -> PyResult<PyClassInitializer<Self>> {
+    fn new(py: Python<'_>, held: Arc<Held>) -> PyResult<PyClassInitializer<Self>> {
         Ok(PyClassInitializer::from(Self {
             anchor: held.anchored().anchor(py)?,
             held,
@@ -53,9 +54,13 @@ impl BaseGuarded {
 }
 
 impl BaseGuarded {
-    fn commit(&self) -> Vec<Write> {
+    fn commit(&self) -> Verb<Call<Committed>, impl Convert<Committed> + use<>> {
         self.is_committed.store(true, Ordering::Relaxed);
-        lock_ignoring_poison(&self.writes).clone()
+        let writes = lock_ignoring_poison(&self.writes).clone();
+        let commit =
+            |hold: Arc<zklock_core::Hold>| async move { fill(hold.guarded(), &writes).commit().await };
+        let convert = or_raise(|py, written: Committed| versions(py, &written));
+        Verb::new(self.held.hold.core().call(commit), convert).of_anchored(self.held.anchored())
     }
 }
 
@@ -131,7 +136,7 @@ impl BaseGuarded {
 }
 
 impl Guarded {
-    pub(crate) fn of(py: Python<'_>, held: Arc<SharedHold>) -> PyResult<Py<Self>> {
+    pub(crate) fn of(py: Python<'_>, held: Arc<Held>) -> PyResult<Py<Self>> {
         Py::new(py, BaseGuarded::new(py, held)?.add_subclass(Self))
     }
 }
@@ -148,18 +153,12 @@ impl Guarded {
     /// ``InvalidInput`` for an invalid path, for more than 512 KiB in total, or on servers of version
     /// 3.4 for a hold of an exclusive lock.
     fn commit(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        let base = slf.as_super().get();
-        let writes = base.commit();
-        if let Some(greenlet) = Greenlet::current(slf.py())? {
-            return greenlet.wait_for(commit(base.held.clone(), writes));
-        }
-        let written = detached(slf.py(), || base.held.hold.commit_guarded(|guarded| fill(guarded, &writes)))?;
-        versions(slf.py(), &written)
+        slf.as_super().get().commit().run(slf.py())
     }
 }
 
 impl AsyncGuarded {
-    pub(crate) fn of(py: Python<'_>, held: Arc<SharedHold>) -> PyResult<Py<Self>> {
+    pub(crate) fn of(py: Python<'_>, held: Arc<Held>) -> PyResult<Py<Self>> {
         Py::new(py, BaseGuarded::new(py, held)?.add_subclass(Self))
     }
 }
@@ -168,23 +167,8 @@ impl AsyncGuarded {
 impl AsyncGuarded {
     /// Does all of the writes or none. If it is cancelled, the writes may have been done or not. See ``Guarded.commit``.
     fn commit(slf: &Bound<'_, Self>) -> Coroutine {
-        let base = slf.as_super().get();
-        commit(base.held.clone(), base.commit())
+        slf.as_super().get().commit().coroutine("AsyncGuarded.commit")
     }
-}
-
-fn commit(held: Arc<SharedHold>, writes: Vec<Write>) -> Coroutine {
-    let anchored = held.anchored().clone();
-    Coroutine::new("AsyncGuarded.commit", move |py, bell| {
-        let commit =
-            |hold: Arc<zklock_core::Hold>| async move { fill(hold.guarded(), &writes).commit().await };
-        let begun = held.hold.core().start(bell.ringer(), commit);
-        Ok(Begun::call(begun.map_err(|error| raised(py, &error))?, |py, written| match written {
-            Ok(written) => versions(py, &written),
-            Err(error) => Err(raised(py, &error)),
-        }))
-    })
-    .keeping(&anchored)
 }
 
 fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {

@@ -1,15 +1,12 @@
 //! The event that others wait for what a hold has.
 
-use crate::calls::coroutine::{Begun, Coroutine};
-use crate::calls::greenlet::Greenlet;
+use crate::calls::coroutine::Coroutine;
 use crate::guest::error::{raised, unpicklable};
 use crate::guest::number;
-use crate::guest::value;
-use crate::guest::wait::detached;
-use crate::shared::hold::SharedHold;
+use crate::held::Held;
+use crate::verb::{Verb, boolean};
 use pyo3::prelude::*;
-use std::sync::Arc;
-use zklock_core::ErrorKind;
+use zklock_core::{Error, ErrorKind, Wait};
 
 /// The event that others wait for what a hold has. You can check it, wait for it or await it.
 ///
@@ -30,7 +27,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    pub(crate) fn of(held: &SharedHold) -> Self {
+    pub(crate) fn of(held: &Held) -> Self {
         Self { wanted: held.hold.wanted() }
     }
 }
@@ -56,29 +53,16 @@ impl Wanted {
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         // Like that of threading.Event: a negative timeout counts as zero.
         let timeout = number::patience(py, timeout.map(|seconds| seconds.max(0.0)))?;
-        if let Some(greenlet) = Greenlet::current(py)? {
-            let wanted = greenlet.sit_through(self.__await__(), timeout)?;
-            return wanted.map_or(Ok(false), |wanted| wanted.is_truthy(py));
-        }
-        let wanted = self.wanted.clone();
-        detached(py, || match wanted.wait(timeout, None) {
+        let convert = |py: Python<'_>, wanted: Result<bool, Error>| match wanted {
             Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),
-            wanted => wanted,
-        })
+            wanted => wanted.map_err(|error| raised(py, &error)),
+        };
+        Verb::new(self.wanted.wait_call(Wait::at_most(timeout)), convert).run(py)
     }
 
     /// Awaits it: returns ``True``, or ``False`` if the hold ended first.
     fn __await__(&self) -> Coroutine {
-        let wanted = self.wanted.clone();
-        Coroutine::new("Wanted.__await__", move |py, bell| {
-            let call = wanted
-                .core()
-                .start(bell.ringer(), |wanted| async move { Ok(Arc::unwrap_or_clone(wanted).come().await) });
-            let call = call.map_err(|error| raised(py, &error))?;
-            Ok(Begun::call(call, |py, wanted| {
-                wanted.map(|wanted| value::boolean(py, wanted)).map_err(|error| raised(py, &error))
-            }))
-        })
+        Verb::new(self.wanted.wait_call(Wait::Forever), boolean).coroutine("Wanted.__await__")
     }
 
     fn __repr__(&self) -> &'static str {

@@ -1,4 +1,4 @@
-//! What lets a task or a greenlet go on when the result of its call is there, or is due.
+//! Wakes a task or a greenlet when the result of its call is there, or is due.
 
 use crate::guest::error::raised;
 use crate::guest::exit::later;
@@ -15,21 +15,21 @@ use zklock_core::Error;
 use zklock_core::face::{OfProcess, Park, call_later};
 
 /// Makes a timer that lets the task continue at this time.
-pub(crate) fn set_at(
+pub(crate) fn wake_at(
     due: Instant,
     event_loop: &Bound<'_, PyAny>,
     future: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let py = future.py();
     let left = due.saturating_duration_since(Instant::now()).as_secs_f64();
-    let arguments = (left, wrap_pyfunction!(awaken, py)?, PyWeakrefReference::new(future)?);
+    let arguments = (left, wrap_pyfunction!(continue_task, py)?, PyWeakrefReference::new(future)?);
     event_loop.call_method1(intern!(py, "call_later"), arguments).map(Bound::unbind)
 }
 
 /// Lets the task that waits for the future continue. The future may have been cancelled meanwhile, or be gone.
 #[pyfunction]
 #[pyo3(name = "_awaken")]
-fn awaken(future: &Bound<'_, PyWeakrefReference>) -> PyResult<()> {
+fn continue_task(future: &Bound<'_, PyWeakrefReference>) -> PyResult<()> {
     let py = future.py();
     let Some(future) = future.upgrade() else { return Ok(()) };
     if !future.call_method0(intern!(py, "done"))?.is_truthy()? {
@@ -38,15 +38,16 @@ fn awaken(future: &Bound<'_, PyWeakrefReference>) -> PyResult<()> {
     Ok(())
 }
 
-/// Wakes a task from the I/O thread.
+/// Wakes whoever waits for a call, from the I/O thread.
 #[derive(Default)]
-pub(crate) struct Bell(Mutex<Ear>);
+pub(crate) struct Waker(Mutex<Sleeper>);
 
 #[derive(Default)]
-enum Ear {
+enum Sleeper {
     #[default]
     Nobody,
-    Rung,
+    /// The result was there before anybody slept.
+    Woken,
     /// A weak reference, because the future is not ours to keep: if its task is forgotten, it must be collected.
     Task {
         event_loop: Py<PyAny>,
@@ -55,57 +56,62 @@ enum Ear {
     Greenlet(Arc<Doorbell>),
 }
 
-impl Bell {
+impl Waker {
     /// Returns the function to call when a call is ready.
-    pub(crate) fn ringer(self: &Arc<Self>) -> impl FnOnce() + Send + 'static {
-        let bell = self.clone();
-        move || bell.ring()
+    pub(crate) fn on_ready(self: &Arc<Self>) -> impl FnOnce() + Send + 'static {
+        let waker = self.clone();
+        move || waker.wake()
     }
 
-    fn ring(&self) {
-        let ear = std::mem::replace(&mut *lock_ignoring_poison(&self.0), Ear::Rung);
-        if let Ear::Greenlet(doorbell) = &ear {
+    pub(crate) fn wake(&self) {
+        let sleeper = std::mem::replace(&mut *lock_ignoring_poison(&self.0), Sleeper::Woken);
+        if let Sleeper::Greenlet(doorbell) = &sleeper {
             doorbell.unpark();
         }
-        if let Ear::Task { event_loop, future } = ear {
-            // The thread was already started by `wake`.
+        if let Sleeper::Task { event_loop, future } = sleeper {
+            // The thread was already started by `wakes_task`.
             let _ = later(move |py| {
                 // This fails if the loop is closed, and nothing waits any longer.
-                let _ = wrap_pyfunction!(awaken, py).and_then(|awaken| {
-                    event_loop.call_method1(py, intern!(py, "call_soon_threadsafe"), (awaken, future))
+                let _ = wrap_pyfunction!(continue_task, py).and_then(|continue_task| {
+                    event_loop.call_method1(py, intern!(py, "call_soon_threadsafe"), (continue_task, future))
                 });
             });
         }
     }
 
-    pub(crate) fn listen_again(&self) {
+    /// Forgets that it has woken somebody, before the result is fetched.
+    pub(crate) fn clear(&self) {
         let before = std::mem::take(&mut *lock_ignoring_poison(&self.0));
         drop(before);
     }
 
-    /// Rings there too; `false` if it has already rung.
-    pub(crate) fn ring_at(&self, doorbell: &Arc<Doorbell>) -> bool {
-        let mut ear = lock_ignoring_poison(&self.0);
-        if let Ear::Rung = *ear {
+    /// From now on it rings there; `false` if the result is there already.
+    pub(crate) fn wakes_greenlet(&self, doorbell: &Arc<Doorbell>) -> bool {
+        let mut sleeper = lock_ignoring_poison(&self.0);
+        if let Sleeper::Woken = *sleeper {
             return false;
         }
-        *ear = Ear::Greenlet(doorbell.clone());
+        *sleeper = Sleeper::Greenlet(doorbell.clone());
         true
     }
 
-    /// Sets the future when it rings; `false` if it has already rung.
-    pub(crate) fn wake(&self, event_loop: &Bound<'_, PyAny>, future: &Bound<'_, PyAny>) -> PyResult<bool> {
+    /// From now on it sets the future; `false` if the result is there already.
+    pub(crate) fn wakes_task(
+        &self,
+        event_loop: &Bound<'_, PyAny>,
+        future: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
         let py = future.py();
         start_thread().map_err(|error| raised(py, &error))?;
-        let task = Ear::Task {
+        let task = Sleeper::Task {
             event_loop: event_loop.clone().unbind(),
             future: PyWeakrefReference::new(future)?.unbind(),
         };
-        let mut ear = lock_ignoring_poison(&self.0);
-        if let Ear::Rung = *ear {
+        let mut sleeper = lock_ignoring_poison(&self.0);
+        if let Sleeper::Woken = *sleeper {
             return Ok(false);
         }
-        *ear = task;
+        *sleeper = task;
         Ok(true)
     }
 }

@@ -1,4 +1,4 @@
-//! The common part of the blocking and the asyncio side of a hold.
+//! What all objects of one hold share.
 
 use crate::calls::anchor::AnchoredCallbacks;
 use crate::calls::hold_callbacks::HoldCallbacks;
@@ -8,7 +8,7 @@ use zklock_core::blocking::Hold;
 use zklock_core::{HoldState, Owner};
 
 /// A hold, and what Python needs to know about it.
-pub(crate) struct SharedHold {
+pub(crate) struct Held {
     pub(crate) hold: Hold,
     pub(crate) owner: Owner,
     /// The thread in which it was granted, as long as that exists. If the owner is a task, it is the thread of its
@@ -21,7 +21,7 @@ pub(crate) struct SharedHold {
     of_value: OnceLock<Arc<AnchoredCallbacks>>,
 }
 
-impl SharedHold {
+impl Held {
     pub(crate) fn new(
         hold: Hold,
         owner: Owner,

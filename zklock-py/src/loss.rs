@@ -1,15 +1,13 @@
 //! The event that a hold is lost.
 
-use crate::calls::coroutine::{Begun, Coroutine};
-use crate::calls::greenlet::Greenlet;
+use crate::calls::coroutine::Coroutine;
 use crate::guest::error::{raised, unpicklable};
 use crate::guest::number;
 use crate::guest::value;
-use crate::guest::wait::detached;
-use crate::shared::hold::SharedHold;
+use crate::held::Held;
+use crate::verb::{Verb, or_raise};
 use pyo3::prelude::*;
-use std::sync::Arc;
-use zklock_core::ErrorKind;
+use zklock_core::{Error, ErrorKind, LossReason, Wait};
 
 /// The event that a hold is lost. You can check it, wait for it or await it.
 ///
@@ -25,7 +23,7 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    pub(crate) fn of(held: &SharedHold) -> Self {
+    pub(crate) fn of(held: &Held) -> Self {
         Self { loss: held.hold.loss() }
     }
 }
@@ -56,32 +54,20 @@ impl Loss {
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         // Like that of threading.Event: a negative timeout counts as zero.
         let timeout = number::patience(py, timeout.map(|seconds| seconds.max(0.0)))?;
-        if let Some(greenlet) = Greenlet::current(py)? {
-            let lost = greenlet.sit_through(self.__await__(), timeout)?;
-            return Ok(lost.is_some_and(|reason| !reason.is_none(py)));
-        }
-        let loss = self.loss.clone();
-        let lost = detached(py, || match loss.wait(timeout, None) {
-            Err(error) if error.kind() == ErrorKind::Timeout => Ok(None),
-            lost => lost,
-        })?;
-        Ok(lost.is_some())
+        let lost = self.loss.wait_call(Wait::at_most(timeout));
+        let convert = |py: Python<'_>, lost: Result<Option<LossReason>, Error>| match lost {
+            Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),
+            lost => lost.map(|reason| reason.is_some()).map_err(|error| raised(py, &error)),
+        };
+        Verb::new(lost, convert).run(py)
     }
 
     /// Awaits it: returns the reason of the loss, or ``None`` if the hold was released.
     fn __await__(&self) -> Coroutine {
-        let loss = self.loss.clone();
-        Coroutine::new("Loss.__await__", move |py, bell| {
-            let call = loss
-                .core()
-                .start(bell.ringer(), |loss| async move { Ok(Arc::unwrap_or_clone(loss).come().await) });
-            let call = call.map_err(|error| raised(py, &error))?;
-            Ok(Begun::call(call, |py, lost| match lost {
-                Ok(Some(reason)) => value::reason(py, reason),
-                Ok(None) => Ok(py.None()),
-                Err(error) => Err(raised(py, &error)),
-            }))
-        })
+        let reason = or_raise(|py, lost: Option<LossReason>| {
+            lost.map_or_else(|| Ok(py.None()), |reason| value::reason(py, reason))
+        });
+        Verb::new(self.loss.wait_call(Wait::Forever), reason).coroutine("Loss.__await__")
     }
 
     fn __repr__(&self) -> String {

@@ -1,5 +1,6 @@
-//! asyncio tasks, and greenlets, as owners of locks.
+//! Who makes a call, and so owns what it acquires: a thread, an asyncio task, or a greenlet.
 
+use crate::guest::patched::modules;
 use crate::guest::sync::lock_ignoring_poison;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
@@ -50,25 +51,51 @@ impl Asking {
     }
 }
 
-/// Returns the running task, if there is one.
-pub(crate) fn current(py: Python<'_>) -> PyResult<Option<Owner>> {
+/// Returns the owner for a blocking call: the greenlet that makes it, otherwise the thread.
+pub(crate) fn of_caller(py: Python<'_>) -> PyResult<Owner> {
+    match current_greenlet(py)? {
+        // The first greenlet of a thread is the thread itself.
+        Some(greenlet) if !is_first(&greenlet)? => of_object(&greenlet),
+        _ => Ok(Owner::current()),
+    }
+}
+
+/// Returns the owner for a coroutine: the running task. Without one, an owner that is never used again.
+pub(crate) fn of_task_or_unique(py: Python<'_>) -> PyResult<Owner> {
+    Ok(of_task(py)?.unwrap_or_else(Owner::unique))
+}
+
+/// Returns the running task as an owner, if there is one.
+pub(crate) fn of_task(py: Python<'_>) -> PyResult<Option<Owner>> {
     static ASKING: PyOnceLock<Asking> = PyOnceLock::new();
     match ASKING.get_or_try_init(py, || Asking::prepare(py))?.ask(py) {
         Ok(task) if task.is_none() => Ok(None),
-        Ok(task) => owner(&task).map(Some),
+        Ok(task) => of_object(&task).map(Some),
         // There is no loop in this thread.
         Err(error) if error.is_instance_of::<PyRuntimeError>(py) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Returns the owner that makes the call: the running task. Without one, an owner that is never used again.
-pub(crate) fn current_or_unique(py: Python<'_>) -> PyResult<Owner> {
-    Ok(current(py)?.unwrap_or_else(Owner::unique))
+/// Returns the current greenlet; `None` if greenlets are not in use.
+pub(crate) fn current_greenlet(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
+    static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if CURRENT.get(py).is_none() {
+        let Some(module) = modules(py)?.get_item(intern!(py, "greenlet"))? else { return Ok(None) };
+        // Another thread may be importing it right now.
+        let Some(current) = module.getattr_opt(intern!(py, "getcurrent"))? else { return Ok(None) };
+        CURRENT.get_or_init(py, || current.unbind());
+    }
+    CURRENT.get(py).map(|current| current.bind(py).call0()).transpose()
+}
+
+/// Whether this is the greenlet with which its thread began.
+pub(crate) fn is_first(greenlet: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(greenlet.getattr(intern!(greenlet.py(), "parent"))?.is_none())
 }
 
 /// Returns the owner for this task or greenlet.
-pub(crate) fn owner(task: &Bound<'_, PyAny>) -> PyResult<Owner> {
+fn of_object(task: &Bound<'_, PyAny>) -> PyResult<Owner> {
     let py = task.py();
     let weak = PyWeakrefReference::new(task)?.unbind();
     let address = task.as_ptr() as usize;

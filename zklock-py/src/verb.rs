@@ -1,0 +1,184 @@
+//! A call of the core, and what Python gets from it.
+//!
+//! Each method of a noun is one verb, whichever class it is called on. A blocking class runs it: the thread waits, or the
+//! greenlet. An asyncio class makes a coroutine of it.
+
+use crate::calls::anchor::AnchoredCallbacks;
+use crate::calls::call::Call;
+use crate::calls::coroutine::{Begun, Coroutine};
+use crate::calls::event_loop;
+use crate::calls::greenlet::Greenlet;
+use crate::calls::waker::Waker;
+use crate::client_inner::ClientInner;
+use crate::guest::error::raised;
+use crate::guest::exit::stay_if_over;
+use crate::guest::value;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use zklock_core::Error;
+
+/// Converts the result of a call to what Python gets.
+pub(crate) trait Convert<A, R = Py<PyAny>>:
+    FnOnce(Python<'_>, Result<A, Error>) -> PyResult<R> + Send + 'static
+{
+}
+
+impl<A, R, F> Convert<A, R> for F where F: FnOnce(Python<'_>, Result<A, Error>) -> PyResult<R> + Send + 'static
+{}
+
+/// A call that has not begun.
+#[must_use = "it does nothing unless it is run, or becomes a coroutine"]
+pub(crate) struct Verb<C, F> {
+    call: C,
+    convert: F,
+    of: Of,
+    may_be_at_once: bool,
+    begins_first: bool,
+}
+
+/// What the call belongs to.
+enum Of {
+    Nothing,
+    /// A client, which may have to connect first, and which a coroutine keeps alive.
+    Client(Arc<ClientInner>),
+    /// Something with these callbacks, which a coroutine keeps alive.
+    Anchored(Arc<AnchoredCallbacks>),
+}
+
+impl<C: Call, F> Verb<C, F> {
+    pub(crate) fn new(call: C, convert: F) -> Self {
+        Self { call, convert, of: Of::Nothing, may_be_at_once: false, begins_first: false }
+    }
+
+    pub(crate) fn of_client(self, client: &Arc<ClientInner>) -> Self {
+        Self { of: Of::Client(client.clone()), ..self }
+    }
+
+    pub(crate) fn of_anchored(self, callbacks: &Arc<AnchoredCallbacks>) -> Self {
+        Self { of: Of::Anchored(callbacks.clone()), ..self }
+    }
+
+    /// The result may be there at once. Then a thread gets it without leaving the interpreter.
+    pub(crate) fn maybe_at_once(self, may_be_at_once: bool) -> Self {
+        Self { may_be_at_once, ..self }
+    }
+
+    /// It ends something, and does so when it begins: that must happen even if nobody may wait for the rest.
+    pub(crate) fn begins_first(self) -> Self {
+        Self { begins_first: true, ..self }
+    }
+
+    /// Converts once more what it gives.
+    pub(crate) fn and_then<R, S>(
+        self,
+        convert: impl FnOnce(Python<'_>, R) -> PyResult<S> + Send + 'static,
+    ) -> Verb<C, impl Convert<C::Answer, S>>
+    where
+        F: Convert<C::Answer, R>,
+    {
+        let Self { call, convert: first, of, may_be_at_once, begins_first } = self;
+        let convert = move |py: Python<'_>, result| convert(py, first(py, result)?);
+        Verb { call, convert, of, may_be_at_once, begins_first }
+    }
+
+    /// Waits for the call: with the greenlet, if others of its thread can run meanwhile, otherwise with the thread.
+    pub(crate) fn run<R>(mut self, py: Python<'_>) -> PyResult<R>
+    where
+        F: FnOnce(Python<'_>, Result<C::Answer, Error>) -> PyResult<R>,
+    {
+        let greenlet = Greenlet::current(py)?;
+        if !greenlet.as_ref().is_some_and(Greenlet::lets_others_run) && event_loop::is_running(py)? {
+            let result = if self.begins_first { self.call.at_once() } else { None };
+            let refused = || Err(event_loop::refusal(self.begins_first));
+            return (self.convert)(py, result.unwrap_or_else(refused));
+        }
+        self.prepare(py)?;
+        let at_once = if self.may_be_at_once { self.call.at_once() } else { None };
+        let result = match (at_once, greenlet) {
+            (Some(result), _) => result,
+            (None, Some(greenlet)) => greenlet.wait_for(self.call)?,
+            (None, None) => {
+                let call = self.call;
+                py.detach(|| {
+                    let result = call.wait();
+                    stay_if_over();
+                    result
+                })
+            }
+        };
+        (self.convert)(py, result)
+    }
+
+    /// Makes a coroutine, which begins the call when it is awaited.
+    pub(crate) fn coroutine(self, what: &'static str) -> Coroutine
+    where
+        F: Convert<C::Answer>,
+    {
+        let anchored = self.anchored().cloned();
+        let coroutine = Coroutine::new(what, move |py, waker| self.begin(py, waker));
+        match anchored {
+            Some(anchored) => coroutine.keeping(&anchored),
+            None => coroutine,
+        }
+    }
+
+    /// Begins the call, and makes a coroutine that waits for the rest.
+    pub(crate) fn begun(self, py: Python<'_>, what: &'static str) -> PyResult<Coroutine>
+    where
+        F: Convert<C::Answer>,
+    {
+        let anchored = self.anchored().cloned();
+        let coroutine = Coroutine::begun(what, |waker| self.begin(py, waker))?;
+        Ok(match anchored {
+            Some(anchored) => coroutine.keeping(&anchored),
+            None => coroutine,
+        })
+    }
+
+    fn begin(mut self, py: Python<'_>, waker: &Arc<Waker>) -> PyResult<Begun>
+    where
+        F: Convert<C::Answer>,
+    {
+        self.prepare(py)?;
+        let begun = match self.call.at_once() {
+            Some(result) => Err(result),
+            None => self.call.detach(waker).map_err(Err),
+        };
+        match begun {
+            Ok(started) => Ok(Begun::goes_on(started, self.convert)),
+            Err(result) => (self.convert)(py, result).map(Begun::done),
+        }
+    }
+
+    fn prepare(&self, py: Python<'_>) -> PyResult<()> {
+        if let Of::Client(client) = &self.of { client.prepare(py) } else { Ok(()) }
+    }
+
+    fn anchored(&self) -> Option<&Arc<AnchoredCallbacks>> {
+        match &self.of {
+            Of::Nothing => None,
+            Of::Client(client) => Some(&client.callbacks.anchored),
+            Of::Anchored(callbacks) => Some(callbacks),
+        }
+    }
+}
+
+/// Converts a result; an error is raised.
+pub(crate) fn or_raise<A, R>(
+    convert: impl FnOnce(Python<'_>, A) -> PyResult<R> + Send + 'static,
+) -> impl Convert<A, R> {
+    move |py: Python<'_>, result: Result<A, Error>| match result {
+        Ok(answer) => convert(py, answer),
+        Err(error) => Err(raised(py, &error)),
+    }
+}
+
+/// Converts the result of a call that gives nothing but an error.
+pub(crate) fn nothing<A>(py: Python<'_>, result: Result<A, Error>) -> PyResult<Py<PyAny>> {
+    result.map(|_| py.None()).map_err(|error| raised(py, &error))
+}
+
+/// Converts an answer of yes or no.
+pub(crate) fn boolean(py: Python<'_>, result: Result<bool, Error>) -> PyResult<Py<PyAny>> {
+    result.map(|answer| value::boolean(py, answer)).map_err(|error| raised(py, &error))
+}
