@@ -1,6 +1,5 @@
 //! The barrier: as long as it is set, callers wait.
 
-use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::call;
 use crate::client::{Client, zklock_client};
 use crate::convert::patience;
@@ -8,10 +7,12 @@ use crate::events::Events;
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::raw::{out, text};
+use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
-use zklock_core::{Error, Wait, blocking};
+use zklock_core::Wait;
+use zklock_core::blocking::{self, Call};
 
 /// A barrier at a path: as long as its node exists, zklock_barrier_wait waits. The node does not
 /// belong to a client, and outlives the process that set it.
@@ -30,6 +31,20 @@ handle!(
         (!self.0.core().is_forked()).then(|| Self(self.0.clone(), self.1.clone()))
     }
 );
+
+impl Barrier {
+    fn setting(&self) -> Call<bool> {
+        self.0.core().call(Wait::Forever, |barrier| async move { barrier.set().await })
+    }
+
+    fn removing(&self) -> Call<bool> {
+        self.0.core().call(Wait::Forever, |barrier| async move { barrier.remove().await })
+    }
+
+    fn asking(&self) -> Call<bool> {
+        self.0.core().call(Wait::Forever, |barrier| async move { barrier.is_set().await })
+    }
+}
 
 /// Creates the handle of the barrier at a path. This sends no request and does not set the barrier.
 /// The barrier is compatible with Curator's DistributedBarrier.
@@ -77,7 +92,7 @@ pub extern "C-unwind" fn zklock_barrier_set(
     barrier: *mut zklock_barrier,
     changed: *mut c_int,
 ) -> zklock_status {
-    call::status("zklock_barrier_set", || answer(barrier, changed, blocking::Barrier::set))
+    call::status("zklock_barrier_set", || answer(changed, Barrier::table().find(barrier)?.setting()))
 }
 
 /// Removes the barrier, so that all waiters go on, and waits for the servers' answer. It is not an
@@ -94,7 +109,7 @@ pub extern "C-unwind" fn zklock_barrier_remove(
     barrier: *mut zklock_barrier,
     changed: *mut c_int,
 ) -> zklock_status {
-    call::status("zklock_barrier_remove", || answer(barrier, changed, blocking::Barrier::remove))
+    call::status("zklock_barrier_remove", || answer(changed, Barrier::table().find(barrier)?.removing()))
 }
 
 /// Asks the servers whether the barrier is set.
@@ -111,7 +126,7 @@ pub extern "C-unwind" fn zklock_barrier_is_set(
 ) -> zklock_status {
     call::status("zklock_barrier_is_set", || {
         out("is_set", is_set)?;
-        answer(barrier, is_set, blocking::Barrier::is_set)
+        answer(is_set, Barrier::table().find(barrier)?.asking())
     })
 }
 
@@ -128,7 +143,7 @@ pub extern "C-unwind" fn zklock_barrier_is_set(
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeout: i64) -> zklock_status {
     call::status("zklock_barrier_wait", || {
-        Ok(Barrier::table().find(barrier)?.0.wait_within(patience(timeout)?, None)?)
+        Ok(Barrier::table().find(barrier)?.0.wait_call(patience(timeout)?).wait(None)?)
     })
 }
 
@@ -144,9 +159,7 @@ pub extern "C-unwind" fn zklock_barrier_set_start(
     barrier: *mut zklock_barrier,
     call: *mut *mut zklock_call,
 ) -> zklock_status {
-    call::status("zklock_barrier_set_start", || {
-        begin(barrier, call, Answer::yes, Wait::Forever, |barrier| async move { barrier.set().await })
-    })
+    call::status("zklock_barrier_set_start", || start(barrier, call, Barrier::setting, Answer::yes))
 }
 
 /// Starts to remove the barrier as zklock_barrier_remove does, and returns at once.
@@ -161,9 +174,7 @@ pub extern "C-unwind" fn zklock_barrier_remove_start(
     barrier: *mut zklock_barrier,
     call: *mut *mut zklock_call,
 ) -> zklock_status {
-    call::status("zklock_barrier_remove_start", || {
-        begin(barrier, call, Answer::yes, Wait::Forever, |barrier| async move { barrier.remove().await })
-    })
+    call::status("zklock_barrier_remove_start", || start(barrier, call, Barrier::removing, Answer::yes))
 }
 
 /// Starts to ask whether the barrier is set as zklock_barrier_is_set does, and returns at once.
@@ -178,9 +189,7 @@ pub extern "C-unwind" fn zklock_barrier_is_set_start(
     barrier: *mut zklock_barrier,
     call: *mut *mut zklock_call,
 ) -> zklock_status {
-    call::status("zklock_barrier_is_set_start", || {
-        begin(barrier, call, Answer::yes, Wait::Forever, |barrier| async move { barrier.is_set().await })
-    })
+    call::status("zklock_barrier_is_set_start", || start(barrier, call, Barrier::asking, Answer::yes))
 }
 
 /// Starts to wait for the barrier as zklock_barrier_wait does, and returns at once.
@@ -197,38 +206,25 @@ pub extern "C-unwind" fn zklock_barrier_wait_start(
     call: *mut *mut zklock_call,
 ) -> zklock_status {
     call::status("zklock_barrier_wait_start", || {
-        let wait = Wait::from(patience(timeout)?);
-        begin(
-            barrier,
-            call,
-            Answer::nothing,
-            wait,
-            move |barrier| async move { barrier.wait_within(wait).await },
-        )
+        let wait = patience(timeout)?;
+        start(barrier, call, |barrier| barrier.0.wait_call(wait), Answer::nothing)
     })
 }
 
-fn begin<T: Send + 'static, F: Future<Output = Result<T, Error>> + Send + 'static>(
+fn start<T: Send + 'static>(
     barrier: *mut zklock_barrier,
     call: *mut *mut zklock_call,
+    make: impl FnOnce(&Barrier) -> Call<T>,
     answer: fn(T) -> Answer,
-    connecting: Wait,
-    ask: impl FnOnce(Arc<zklock_core::Barrier>) -> F + Send + 'static,
 ) -> Result<(), Failure> {
     let call = out("call", call)?;
     let barrier = Barrier::table().find(barrier)?;
-    let notice = AsyncCall::notice(Some(&barrier.1));
-    let begin = |ready| barrier.0.core().start(ready, connecting, ask);
-    call.set(AsyncCall::start(&notice, begin, answer)?);
+    call.set(Started::keep(make(&barrier), Started::notice(Some(&barrier.1)), answer)?);
     Ok(())
 }
 
-fn answer(
-    barrier: *mut zklock_barrier,
-    answer: *mut c_int,
-    ask: impl FnOnce(&blocking::Barrier) -> Result<bool, Error>,
-) -> Result<(), Failure> {
-    let yes = ask(&Barrier::table().find(barrier)?.0)?;
+fn answer(answer: *mut c_int, call: Call<bool>) -> Result<(), Failure> {
+    let yes = call.wait(None)?;
     if let Ok(answer) = out("answer", answer) {
         answer.set(yes.into());
     }

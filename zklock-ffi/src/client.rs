@@ -1,16 +1,18 @@
 //! A logical connection to an ensemble.
 
-use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::call;
 use crate::convert::patience;
 use crate::events::Events;
+use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::options::{Options, zklock_options};
 use crate::raw::{mark_process, optional_text, out, text};
+use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{OsStr, c_char};
 use std::sync::Arc;
-use zklock_core::blocking;
+use zklock_core::Wait;
+use zklock_core::blocking::{self, Call};
 use zklock_core::face::guardian_command;
 
 /// A logical connection to an ensemble. It outlives sessions: when one expires, it opens the next.
@@ -30,6 +32,21 @@ impl Client {
     /// Returns the events of the client and of everything that it made.
     pub(crate) fn events(&self) -> &Arc<Events> {
         &self.1
+    }
+
+    /// Makes a client that has not connected yet.
+    fn of(hosts: *const c_char, options: *const zklock_options) -> Result<blocking::Client, Failure> {
+        let hosts = text("hosts", hosts)?;
+        mark_process();
+        Ok(blocking::Client::lazy(Options::of(options, hosts)?))
+    }
+
+    fn keep(inner: blocking::Client) -> *mut zklock_client {
+        Self::table().put(Self(inner, Events::new()))
+    }
+
+    fn connecting(&self, timeout: i64) -> Result<Call<blocking::Client>, Failure> {
+        Ok(self.0.connect_call(patience(timeout)?))
     }
 }
 
@@ -61,10 +78,7 @@ pub extern "C-unwind" fn zklock_client_new(
 ) -> zklock_status {
     call::status("zklock_client_new", || {
         let client = out("client", client)?;
-        let hosts = text("hosts", hosts)?;
-        mark_process();
-        let connected = blocking::Client::connect(Options::of(options, hosts)?)?;
-        client.set(Client::table().put(Client(connected, Events::new())));
+        client.set(Client::keep(Client::of(hosts, options)?.connect_call(Wait::Forever).wait(None)?));
         Ok(())
     })
 }
@@ -86,15 +100,9 @@ pub extern "C-unwind" fn zklock_client_new_start(
 ) -> zklock_status {
     call::status("zklock_client_new_start", || {
         let call = out("call", call)?;
-        let hosts = text("hosts", hosts)?;
-        mark_process();
-        let client = blocking::Client::lazy(Options::of(options, hosts)?);
+        let connecting = Client::of(hosts, options)?.connect_call(Wait::Forever);
         // The call does not belong to a client yet.
-        call.set(AsyncCall::start(
-            &AsyncCall::notice(None),
-            |ready| client.start_connecting(None, ready),
-            Answer::Client,
-        )?);
+        call.set(Started::keep(connecting, Started::notice(None), Answer::Client)?);
         Ok(())
     })
 }
@@ -121,10 +129,7 @@ pub extern "C-unwind" fn zklock_client_new_lazy(
 ) -> zklock_status {
     call::status("zklock_client_new_lazy", || {
         let client = out("client", client)?;
-        let hosts = text("hosts", hosts)?;
-        mark_process();
-        let lazy = blocking::Client::lazy(Options::of(options, hosts)?);
-        client.set(Client::table().put(Client(lazy, Events::new())));
+        client.set(Client::keep(Client::of(hosts, options)?));
         Ok(())
     })
 }
@@ -142,7 +147,8 @@ pub extern "C-unwind" fn zklock_client_new_lazy(
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_connect(client: *mut zklock_client, timeout: i64) -> zklock_status {
     call::status("zklock_client_connect", || {
-        Ok(Client::table().find(client)?.0.connect_within(patience(timeout)?)?)
+        Client::table().find(client)?.connecting(timeout)?.wait(None)?;
+        Ok(())
     })
 }
 
@@ -162,9 +168,8 @@ pub extern "C-unwind" fn zklock_client_connect_start(
     call::status("zklock_client_connect_start", || {
         let call = out("call", call)?;
         let client = Client::table().find(client)?;
-        let wait = patience(timeout)?;
-        let begin = |ready| client.0.start_connecting(wait, ready);
-        call.set(AsyncCall::start(&AsyncCall::notice(Some(&client.1)), begin, |_| Answer::Nothing)?);
+        let notice = Started::notice(Some(&client.1));
+        call.set(Started::keep(client.connecting(timeout)?, notice, |_| Answer::Nothing)?);
         Ok(())
     })
 }
@@ -184,14 +189,14 @@ pub extern "C-unwind" fn zklock_call_client(
 ) -> zklock_status {
     call::status("zklock_call_client", || {
         let client = out("client", client)?;
-        let connected = AsyncCall::answer(call, |answer| match std::mem::replace(answer, Answer::Taken) {
+        let connected = Started::answer(call, |answer| match std::mem::replace(answer, Answer::Taken) {
             Answer::Client(connected) => Ok(connected),
             other => {
                 *answer = other;
                 Err(answer.unsuited("a client"))
             }
         })?;
-        client.set(Client::table().put(Client(connected, Events::new())));
+        client.set(Client::keep(connected));
         Ok(())
     })
 }
@@ -265,8 +270,8 @@ pub extern "C-unwind" fn zklock_client_close_start(
     call::status("zklock_client_close_start", || {
         let call = out("call", call)?;
         let client = Client::table().find(client)?;
-        let notice = AsyncCall::notice(Some(&client.1));
-        call.set(AsyncCall::start(&notice, |ready| client.0.start_close(ready), Answer::nothing)?);
+        let notice = Started::notice(Some(&client.1));
+        call.set(Started::keep(client.0.close_call(), notice, Answer::nothing)?);
         Ok(())
     })
 }

@@ -1,6 +1,5 @@
 //! The contenders in the queue of a lock, and how an operator removes one.
 
-use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
 use crate::call;
 use crate::convert::{c_string, unsigned, whole};
@@ -8,9 +7,11 @@ use crate::failure::Failure;
 use crate::handle::Object;
 use crate::lock::{Lock, zklock_lock};
 use crate::raw::{Context, Visitor, WithStrings, out, show, text};
+use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int, c_void};
 use std::time::UNIX_EPOCH;
+use zklock_core::blocking::Call;
 use zklock_core::{QueuedContender, Role, Wait};
 
 c_enum! {
@@ -86,7 +87,8 @@ pub extern "C-unwind" fn zklock_contenders(
 ) -> zklock_status {
     call::status("zklock_contenders", || {
         let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
-        show_all(&Lock::table().find(lock)?.inner().contenders()?, visitor, Context(context));
+        let lock = Lock::table().find(lock)?;
+        show_all(&asking(&lock).wait(None)?, visitor, Context(context));
         Ok(())
     })
 }
@@ -106,10 +108,7 @@ pub extern "C-unwind" fn zklock_contenders_start(
     call::status("zklock_contenders_start", || {
         let call = out("call", call)?;
         let lock = Lock::table().find(lock)?;
-        let begin = |ready| {
-            lock.inner().core().start(ready, Wait::Forever, |lock| async move { lock.contenders().await })
-        };
-        call.set(AsyncCall::start(&AsyncCall::notice(Some(lock.events())), begin, Answer::Contenders)?);
+        call.set(Started::keep(asking(&lock), Started::notice(Some(lock.events())), Answer::Contenders)?);
         Ok(())
     })
 }
@@ -133,7 +132,7 @@ pub extern "C-unwind" fn zklock_call_contenders(
     call::status("zklock_call_contenders", || {
         let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
         // A copy, because a visitor may query this call again.
-        let contenders = AsyncCall::answer(call, |answer| match answer {
+        let contenders = Started::answer(call, |answer| match answer {
             Answer::Contenders(contenders) => Ok(contenders.clone()),
             _ => Err(answer.unsuited("contenders")),
         })?;
@@ -235,6 +234,10 @@ pub extern "C-unwind" fn zklock_revoke(
         }
         Ok(())
     })
+}
+
+fn asking(lock: &Lock) -> Call<Vec<QueuedContender>> {
+    lock.inner().core().call(Wait::Forever, |lock| async move { lock.contenders().await })
 }
 
 fn show_all(contenders: &[QueuedContender], visitor: Visitor<zklock_contender>, context: Context) {

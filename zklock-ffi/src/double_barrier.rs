@@ -1,6 +1,5 @@
 //! The double barrier: its members begin together and end together.
 
-use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::call;
 use crate::client::{Client, zklock_client};
 use crate::convert::{c_string, patience};
@@ -8,10 +7,11 @@ use crate::events::Events;
 use crate::handle::{Object, handle};
 use crate::loss::zklock_reason;
 use crate::raw::{out, text};
+use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
-use zklock_core::{Wait, blocking};
+use zklock_core::blocking;
 
 /// A double barrier at a path, whose members begin together and end together.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -108,7 +108,7 @@ pub extern "C-unwind" fn zklock_double_barrier_enter(
     call::status("zklock_double_barrier_enter", || {
         let member = out("member", member)?;
         let barrier = DoubleBarrier::table().find(double_barrier)?;
-        let entered = barrier.0.enter_within(patience(timeout)?, None)?;
+        let entered = barrier.0.enter_call(patience(timeout)?).wait(None)?;
         member.set(Member::keep(entered, barrier.1.clone()));
         Ok(())
     })
@@ -131,10 +131,9 @@ pub extern "C-unwind" fn zklock_double_barrier_enter_start(
     call::status("zklock_double_barrier_enter_start", || {
         let call = out("call", call)?;
         let barrier = DoubleBarrier::table().find(double_barrier)?;
-        let wait = patience(timeout)?;
-        let (notice, events) = (AsyncCall::notice(Some(&barrier.1)), barrier.1.clone());
+        let (notice, events) = (Started::notice(Some(&barrier.1)), barrier.1.clone());
         let answer = move |entered| Answer::Member(entered, events.clone());
-        call.set(AsyncCall::start(&notice, |ready| barrier.0.start(wait, ready), answer)?);
+        call.set(Started::keep(barrier.0.enter_call(patience(timeout)?), notice, answer)?);
         Ok(())
     })
 }
@@ -156,7 +155,7 @@ pub extern "C-unwind" fn zklock_call_member(
     call::status("zklock_call_member", || {
         let member = out("member", member)?;
         let (entered, events) =
-            AsyncCall::answer(call, |answer| match std::mem::replace(answer, Answer::Taken) {
+            Started::answer(call, |answer| match std::mem::replace(answer, Answer::Taken) {
                 Answer::Member(entered, events) => Ok((entered, events)),
                 other => {
                     *answer = other;
@@ -185,7 +184,7 @@ pub extern "C-unwind" fn zklock_call_member(
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_member_leave(member: *mut zklock_member, timeout: i64) -> zklock_status {
     call::status("zklock_member_leave", || {
-        Ok(Member::table().find(member)?.inner.leave_within(patience(timeout)?, None)?)
+        Ok(Member::table().find(member)?.inner.leave_call(patience(timeout)?).wait(None)?)
     })
 }
 
@@ -207,15 +206,8 @@ pub extern "C-unwind" fn zklock_member_leave_start(
     call::status("zklock_member_leave_start", || {
         let call = out("call", call)?;
         let member = Member::table().find(member)?;
-        let wait = Wait::from(patience(timeout)?);
-        let notice = AsyncCall::notice(Some(&member.events));
-        let member = member.inner.core();
-        call.set(match member.get()?.begin_to_leave(wait) {
-            Ok(leaving) => {
-                AsyncCall::start(&notice, |ready| member.start(ready, |_| leaving), Answer::nothing)?
-            }
-            Err(error) => AsyncCall::over(&notice, Err(error.into())),
-        });
+        let notice = Started::notice(Some(&member.events));
+        call.set(Started::keep(member.inner.leave_call(patience(timeout)?), notice, Answer::nothing)?);
         Ok(())
     })
 }

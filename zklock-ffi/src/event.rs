@@ -1,6 +1,5 @@
 //! Events of a client and of everything that it made, through one descriptor.
 
-use crate::async_call::zklock_call;
 use crate::call;
 use crate::client::{Client, zklock_client};
 use crate::events::{Event, zklock_event_kind};
@@ -8,6 +7,7 @@ use crate::failure::Failure;
 use crate::handle::{Object, SentHandle};
 use crate::hold::zklock_hold;
 use crate::raw::out;
+use crate::started::zklock_call;
 use crate::status::zklock_status::{self, ZKLOCK_PENDING};
 use crate::ticket::zklock_ticket;
 use std::ffi::{c_int, c_void};

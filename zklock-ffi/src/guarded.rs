@@ -1,14 +1,15 @@
 //! Writes that are done only if a lock is held, and reads that go with them.
 
-use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
 use crate::call;
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
 use crate::raw::{array, out, outs, text};
+use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_void};
+use zklock_core::blocking::Call;
 use zklock_core::{Committed, Guarded};
 
 c_enum! {
@@ -69,11 +70,7 @@ pub extern "C-unwind" fn zklock_hold_commit(
     call::status("zklock_hold_commit", || {
         let writes = array("writes", writes, count)?;
         let versions = outs("versions", versions, if versions.is_null() { 0 } else { count })?;
-        let held = Held::table().find(hold)?;
-        // Read all of them before adding any, since adding cannot fail.
-        let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
-        let fill = |guarded| writes.iter().fold(guarded, |guarded, write| write.add(guarded));
-        let written = held.inner().commit_guarded(fill)?;
+        let written = committing(&*Held::table().find(hold)?, writes)?.wait(None)?;
         versions.set(&numbers(&written));
         Ok(())
     })
@@ -102,13 +99,8 @@ pub extern "C-unwind" fn zklock_hold_commit_start(
         let call = out("call", call)?;
         let writes = array("writes", writes, count)?;
         let held = Held::table().find(hold)?;
-        let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
-        let hold = held.inner().core();
-        let guarded = writes.iter().fold(hold.get()?.guarded(), |guarded, write| write.add(guarded));
-        let writes = guarded.checked()?;
-        let begin = |ready| hold.start(ready, |hold| async move { hold.commit_checked(writes).await });
         let answer = |written| Answer::Versions(numbers(&written));
-        call.set(AsyncCall::start(&held.notice_of_call(), begin, answer)?);
+        call.set(Started::keep(committing(&held, writes)?, held.notice_of_call(), answer)?);
         Ok(())
     })
 }
@@ -127,7 +119,7 @@ pub extern "C-unwind" fn zklock_call_versions(call: *mut zklock_call, versions: 
     call::status("zklock_call_versions", || {
         // Check the output parameter first, so that misuse is found whatever the result is.
         outs("versions", versions, (!versions.is_null()).into())?;
-        let written = AsyncCall::answer(call, |answer| match answer {
+        let written = Started::answer(call, |answer| match answer {
             Answer::Versions(written) => Ok(written.clone()),
             _ => Err(answer.unsuited("versions")),
         })?;
@@ -189,6 +181,14 @@ pub extern "C-unwind" fn zklock_hold_read(
         version.set(number);
         Ok(())
     })
+}
+
+fn committing(held: &Held, writes: &[zklock_write]) -> Result<Call<Committed>, Failure> {
+    // Read all of them before adding any, since adding cannot fail.
+    let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
+    let guarded = held.inner().core().get()?.guarded();
+    let guarded = writes.iter().fold(guarded, |guarded, write| write.add(guarded));
+    Ok(held.inner().commit_call(guarded.checked()?))
 }
 
 /// Returns the versions in C's form.

@@ -1,6 +1,5 @@
 //! The proof that a lock is held.
 
-use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
 use crate::call;
 use crate::callback::{CallbackGate, teller};
@@ -10,10 +9,12 @@ use crate::failure::Failure;
 use crate::handle::{Object, SentHandle, handle};
 use crate::loss::zklock_reason;
 use crate::raw::{Context, call_with_handle, out};
+use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use zklock_core::blocking::{self, Watch};
+use std::time::Duration;
+use zklock_core::blocking::{self, Call, Watch};
 use zklock_core::face::call_later;
 use zklock_core::{Error, HoldState, Owner};
 
@@ -99,11 +100,19 @@ impl Held {
 
     /// Returns the notice of a call with this hold.
     pub(crate) fn notice_of_call(&self) -> Arc<Notice> {
-        AsyncCall::notice(Some(&self.events))
+        Started::notice(Some(&self.events))
     }
 
     pub(crate) fn inner(&self) -> &blocking::Hold {
         &self.inner
+    }
+
+    fn releasing(&self) -> Call<()> {
+        self.inner.release_call(Owner::current())
+    }
+
+    fn confirming(&self) -> Call<Duration> {
+        self.inner.core().call(|hold| async move { hold.confirm().await })
     }
 
     /// Returns the notice that others wait.
@@ -195,7 +204,7 @@ impl Held {
 ///         and no thread can be started; ZKLOCK_DEADLOCK in a callback.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
-    call::status("zklock_release", || Ok(Held::table().find(hold)?.inner.release()?))
+    call::status("zklock_release", || Ok(Held::table().find(hold)?.releasing().wait(None)?))
 }
 
 /// Starts to release a hold as zklock_release does, and returns at once. If this gives you a call,
@@ -214,15 +223,8 @@ pub extern "C-unwind" fn zklock_release_start(
     call::status("zklock_release_start", || {
         let call = out("call", call)?;
         let held = Held::table().find(hold)?;
-        let hold = held.inner.core();
         let notice = Notice::of_release(held.events.clone(), &held.notice);
-        call.set(match hold.get()?.begin_release(Owner::current()) {
-            Ok(Some(rest)) => {
-                AsyncCall::start(&notice, |ready| hold.start(ready, |_| rest), Answer::nothing)?
-            }
-            Ok(None) => AsyncCall::over(&notice, Ok(Answer::Nothing)),
-            Err(error) => AsyncCall::over(&notice, Err(error.into())),
-        });
+        call.set(Started::keep(held.releasing(), notice, Answer::nothing)?);
         Ok(())
     })
 }
@@ -468,7 +470,7 @@ pub extern "C-unwind" fn zklock_hold_confirm(
     milliseconds: *mut i64,
 ) -> zklock_status {
     call::status("zklock_hold_confirm", || {
-        let valid_for = Held::table().find(hold)?.inner.confirm()?;
+        let valid_for = Held::table().find(hold)?.confirming().wait(None)?;
         if let Ok(milliseconds) = out("milliseconds", milliseconds) {
             milliseconds.set(whole(valid_for));
         }
@@ -492,9 +494,8 @@ pub extern "C-unwind" fn zklock_hold_confirm_start(
     call::status("zklock_hold_confirm_start", || {
         let call = out("call", call)?;
         let held = Held::table().find(hold)?;
-        let begin = |ready| held.inner.core().start(ready, |hold| async move { hold.confirm().await });
         let answer = |valid_for| Answer::Number(whole(valid_for));
-        call.set(AsyncCall::start(&held.notice_of_call(), begin, answer)?);
+        call.set(Started::keep(held.confirming(), held.notice_of_call(), answer)?);
         Ok(())
     })
 }

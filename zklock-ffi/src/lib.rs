@@ -10,7 +10,7 @@
 //!    client lock credentials tls
 //!    options lock_options guarded hold_wanted
 //!    hold
-//!    async_call log last_error version
+//!    started log last_error version
 //!    loss events                   telling the host, and values as C has them
 //!    callback connection readiness convert
 //!    call                          around every call: no panic passes
@@ -26,7 +26,6 @@
     reason = "exported names; `tests/run lint` looks that unsafe blocks stand in raw.rs alone"
 )]
 
-pub mod async_call;
 pub mod barrier;
 mod c_enum;
 mod call;
@@ -55,6 +54,7 @@ pub mod observer;
 pub mod options;
 mod raw;
 mod readiness;
+pub mod started;
 pub mod stats;
 pub mod status;
 pub mod ticket;

@@ -11,8 +11,8 @@ use crate::readiness::Readiness;
 use crate::status::zklock_status::{self, ZKLOCK_TIMEOUT};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use zklock_core::face::Call;
-use zklock_core::{Error, ErrorKind, QueuedContender, blocking};
+use zklock_core::blocking::{self, Started};
+use zklock_core::{Error, ErrorKind, QueuedContender, Wait};
 
 /// Reports who holds a lock, without taking part in it.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -29,7 +29,7 @@ pub(crate) struct Observer {
 #[derive(Default)]
 struct Watching {
     /// A call for the next holder, made while nobody waits for it.
-    call: Option<Call<Option<QueuedContender>>>,
+    call: Option<Started<Option<QueuedContender>>>,
     /// Raised when the call has an answer.
     ready: Arc<Readiness>,
     /// The descriptor is in use, so there is always a call.
@@ -51,7 +51,7 @@ impl Observer {
         watching.look_ahead(&self.inner)?;
         // Lowered before the check, so that a later answer raises it again.
         watching.ready.lower();
-        let Some(answer) = watching.call.as_ref().and_then(Call::fetch) else {
+        let Some(answer) = watching.call.as_ref().and_then(Started::fetch) else {
             return Err(Failure::new(ZKLOCK_TIMEOUT, "nothing has changed yet"));
         };
         watching.call = None;
@@ -79,7 +79,7 @@ impl Watching {
                     ready.raise();
                 }
             };
-            self.call = Some(observer.start(raise)?);
+            self.call = Some(observer.next_call(Wait::Forever).detach(raise)?);
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ impl Watching {
 }
 
 /// Ends the call, and returns its answer if there is one.
-fn last_answer(call: &Call<Option<QueuedContender>>) -> Option<Result<Option<QueuedContender>, Error>> {
+fn last_answer(call: &Started<Option<QueuedContender>>) -> Option<Result<Option<QueuedContender>, Error>> {
     call.cancel();
     call.fetch().filter(|answer| !answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted))
 }

@@ -21,7 +21,7 @@ pub struct zklock_ticket {
 }
 
 pub(crate) struct Ticket {
-    inner: blocking::Ticket,
+    inner: blocking::Started<blocking::Hold>,
     events: Arc<Events>,
     notice: Arc<Notice>,
 }
@@ -53,7 +53,7 @@ pub extern "C-unwind" fn zklock_acquire_start(
         let events = lock.events().clone();
         let kind = zklock_event_kind::ZKLOCK_EVENT_TICKET;
         let notice = Notice::new(kind, Some(events.clone()), Context::NONE);
-        let inner = lock.inner().start(Owner::ticket(), patience(timeout)?, notice.teller())?;
+        let inner = lock.inner().acquire_call(Owner::ticket(), patience(timeout)?).detach(notice.teller())?;
         let handle = Ticket::table().put(Ticket { inner, events, notice: notice.clone() });
         notice.known(handle);
         ticket.set(handle);

@@ -9,8 +9,8 @@ use crate::raw::{Context, out};
 use crate::status::zklock_status::{self, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_NOT_HELD, ZKLOCK_PENDING};
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use zklock_core::face::Call;
-use zklock_core::{Error, QueuedContender, blocking};
+use zklock_core::blocking::{self, Call};
+use zklock_core::{Error, QueuedContender};
 
 /// A call that runs in the background, for event loops. Every function with _start in its name
 /// starts one, except zklock_acquire_start, which gives a zklock_ticket.
@@ -32,14 +32,14 @@ pub(crate) enum Answer {
     Taken,
 }
 
-pub(crate) struct AsyncCall {
+pub(crate) struct Started {
     running: Box<dyn Running>,
     /// The result, once it is known. It stays here.
     answer: Mutex<Option<Result<Answer, Failure>>>,
     notice: Arc<Notice>,
 }
 
-handle!(AsyncCall: zklock_call, 11);
+handle!(Started: zklock_call, 11);
 
 /// A call whose result becomes an answer.
 trait Running: Send + Sync {
@@ -47,7 +47,7 @@ trait Running: Send + Sync {
     fn cancel(&self);
 }
 
-struct Answered<T, A>(Call<T>, A);
+struct Answered<T, A>(blocking::Started<T>, A);
 
 impl<T: Send, A: Fn(T) -> Answer + Send + Sync> Running for Answered<T, A> {
     fn fetch(&self) -> Option<Result<Answer, Error>> {
@@ -59,48 +59,22 @@ impl<T: Send, A: Fn(T) -> Answer + Send + Sync> Running for Answered<T, A> {
     }
 }
 
-/// A call that had its result when it was started.
-struct Known;
-
-impl Running for Known {
-    fn fetch(&self) -> Option<Result<Answer, Error>> {
-        None
-    }
-
-    fn cancel(&self) {}
-}
-
-impl AsyncCall {
+impl Started {
     /// Returns the notice of a call of the client that has these events.
     pub(crate) fn notice(events: Option<&Arc<Events>>) -> Arc<Notice> {
         Notice::new(zklock_event_kind::ZKLOCK_EVENT_CALL, events.cloned(), Context::NONE)
     }
 
-    /// Starts a call. `begin` gets the function to call when the result is ready.
-    pub(crate) fn start<T: Send + 'static>(
-        notice: &Arc<Notice>,
-        begin: impl FnOnce(Ready) -> Result<Call<T>, Error>,
+    /// Lets a call go on in the background.
+    pub(crate) fn keep<T: Send + 'static>(
+        call: Call<T>,
+        notice: Arc<Notice>,
         answer: impl Fn(T) -> Answer + Send + Sync + 'static,
     ) -> Result<*mut zklock_call, Failure> {
-        let running = Box::new(Answered(begin(Box::new(notice.teller()))?, answer));
-        Ok(Self::keep(running, None, notice))
-    }
-
-    /// Makes a call that has its result as soon as it is started.
-    pub(crate) fn over(notice: &Arc<Notice>, answer: Result<Answer, Failure>) -> *mut zklock_call {
-        notice.happen();
-        Self::keep(Box::new(Known), Some(answer), notice)
-    }
-
-    fn keep(
-        running: Box<dyn Running>,
-        answer: Option<Result<Answer, Failure>>,
-        notice: &Arc<Notice>,
-    ) -> *mut zklock_call {
-        let answer = Mutex::new(answer);
-        let handle = Self::table().put(Self { running, answer, notice: notice.clone() });
+        let running = Box::new(Answered(call.detach(notice.teller())?, answer));
+        let handle = Self::table().put(Self { running, answer: Mutex::default(), notice: notice.clone() });
         notice.known(handle);
-        handle
+        Ok(handle)
     }
 
     /// Applies a function to the result of a call, if there is one and it is not an error.
@@ -124,9 +98,6 @@ impl AsyncCall {
         known
     }
 }
-
-/// The core calls this when a call is ready.
-pub(crate) type Ready = Box<dyn FnOnce() + Send>;
 
 impl Answer {
     pub(crate) fn nothing((): ()) -> Self {
@@ -169,7 +140,7 @@ impl Answer {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_fd(call: *const zklock_call, descriptor: *mut c_int) -> zklock_status {
     call::status("zklock_call_fd", || {
-        out("descriptor", descriptor)?.set(AsyncCall::table().find(call)?.notice.descriptor()?);
+        out("descriptor", descriptor)?.set(Started::table().find(call)?.notice.descriptor()?);
         Ok(())
     })
 }
@@ -188,7 +159,7 @@ pub extern "C-unwind" fn zklock_call_set_context(
     context: *mut c_void,
 ) -> zklock_status {
     call::status("zklock_call_set_context", || {
-        AsyncCall::table().find(call)?.notice.set_context(Context(context));
+        Started::table().find(call)?.notice.set_context(Context(context));
         Ok(())
     })
 }
@@ -211,7 +182,7 @@ pub extern "C-unwind" fn zklock_call_set_context(
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_finish(call: *mut zklock_call, number: *mut i64) -> zklock_status {
     call::status("zklock_call_finish", || {
-        let answer = AsyncCall::answer(call, |answer| Ok(answer.number()))?;
+        let answer = Started::answer(call, |answer| Ok(answer.number()))?;
         if let Ok(number) = out("number", number) {
             number.set(answer);
         }
@@ -231,7 +202,7 @@ pub extern "C-unwind" fn zklock_call_finish(call: *mut zklock_call, number: *mut
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_cancel(call: *mut zklock_call) -> zklock_status {
     call::status("zklock_call_cancel", || {
-        let call = AsyncCall::table().find(call)?;
+        let call = Started::table().find(call)?;
         call.running.cancel();
         call.notice.happen();
         Ok(())
@@ -247,7 +218,7 @@ pub extern "C-unwind" fn zklock_call_cancel(call: *mut zklock_call) -> zklock_st
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_free(call: *mut zklock_call) {
     call::free("zklock_call_free", || {
-        if let Some(call) = AsyncCall::table().take(call) {
+        if let Some(call) = Started::table().take(call) {
             call.notice.end();
         }
     });
