@@ -39,9 +39,9 @@
  * Event loops
  * -----------
  *
- * A function whose name contains start waits in the background and returns an object with a descriptor: lock::start()
- * returns a ticket, all others return an async_call. When fd() is readable, try_finish() gives the result. A client has
- * one descriptor for all of these objects and for its holds. When it is readable, next_event() says what has happened.
+ * A function whose name contains start waits in the background and returns an async_call. When its fd() is readable,
+ * try_finish() gives the result. A client has one descriptor for all of its calls, holds and observers. When it is
+ * readable, next_event() says what has happened.
  *
  * Objects
  * -------
@@ -81,6 +81,5 @@
 #include "zklock/scoped_lock.hpp"
 #include "zklock/semaphore.hpp"
 #include "zklock/shared_mutex.hpp"
-#include "zklock/ticket.hpp"
 
 #endif // ZKLOCK_HPP

@@ -87,7 +87,7 @@ public:
     [[nodiscard]] std::optional<event> next_event() {
         const std::optional<zklock_event> it = ask_unless<zklock_event, zklock_event>(ZKLOCK_PENDING, zklock_client_next_event);
         if (!it) return std::nullopt;
-        return event{it->kind, it->context, it->ticket, it->call, it->hold};
+        return event{it->kind, it->context, it->call, it->hold, it->observer};
     }
     /** The mutex at a path. As with every kind of lock, making it sends no request. */
     lock mutex(const std::string &path, const lock_options &how = lock_options()) const {

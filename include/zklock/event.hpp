@@ -5,7 +5,7 @@
 
 #include "async_call.hpp"
 #include "hold.hpp"
-#include "ticket.hpp"
+#include "observer.hpp"
 
 namespace zklock {
 
@@ -15,15 +15,15 @@ namespace zklock {
  */
 struct event {
     zklock_event_kind kind;
-    /** The pointer that was given to set_context() of the ticket, the call or the hold. */
+    /** The pointer that was given to set_context() of the call or the hold. */
     void *context;
-    zklock_ticket *ticket;
     zklock_call *call;
     zklock_hold *hold;
+    zklock_observer *observer;
     /** Whether the event is about this object. */
-    bool is_of(const zklock::ticket &it) const noexcept { return ticket && ticket == it.get(); }
     bool is_of(const detail::running &it) const noexcept { return call && call == it.get(); }
     bool is_of(const zklock::hold &it) const noexcept { return hold && hold == it.get(); }
+    bool is_of(const zklock::observer &it) const noexcept { return observer && observer == it.get(); }
 };
 } // namespace zklock
 

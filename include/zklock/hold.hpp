@@ -125,7 +125,7 @@ public:
     std::string path() const { return ask<const char *>(zklock_hold_path); }
     /** The path of this hold's node. */
     std::string node() const { return ask<const char *>(zklock_hold_node); }
-    /** Sets the pointer that its events give back, in place of the one from its ticket. The library never follows it. */
+    /** Sets the pointer that its events give back, in place of the one from its call. The library never follows it. */
     void set_context(void *context) { detail::check(zklock_hold_set_context(get(), context)); }
     /** A descriptor for event loops: readable once the hold is lost. It is valid until the hold is destroyed; do not close it. */
     int fd() const { return ask<int>(zklock_hold_fd); }
@@ -141,7 +141,12 @@ public:
      * thread must not have a mutex locked that the callback locks.
      */
     void on_lost(std::function<void(zklock_reason)> callback) {
-        add<std::function<void(zklock_reason)>>(std::move(callback), zklock_hold_on_lost, tell_lost);
+        const bool usable = callback != nullptr;
+        kept().push_front(std::make_shared<callback_type>(std::move(callback)));
+        // It is kept until the handle is freed.
+        const zklock_status status = zklock_hold_on_lost(get(), usable ? tell_lost : nullptr, &kept().front());
+        if (status != ZKLOCK_OK) kept().pop_front();
+        detail::check(status);
     }
 
     /** Waits until the hold is lost, and returns why; nothing if it is still held at the end. Throws a misuse_error if it is
@@ -151,7 +156,8 @@ public:
     }
     /**
      * Whether anyone is known to be waiting for what this hold has. Use it to finish early, or to release the lock between
-     * two pieces of work. It does not wait for the servers: the first call starts to watch. See zklock_hold_is_wanted.
+     * two pieces of work. It does not wait for the servers: the first call starts to watch. From then on the
+     * client has an event when somebody waits. See zklock_hold_is_wanted.
      */
     bool is_wanted() const { return ask<int>(zklock_hold_is_wanted) != 0; }
     /** Waits until others wait for it; false if nobody does in that time. Throws a lost_error after a loss, and a
@@ -160,17 +166,6 @@ public:
         const zklock_status status = zklock_hold_wait_wanted(get(), detail::ms(wait));
         if (status != ZKLOCK_TIMEOUT) detail::check(status);
         return status == ZKLOCK_OK;
-    }
-    /** A descriptor for event loops: readable once others wait. It is valid until the hold is destroyed; do not close it. */
-    int wanted_fd() const { return ask<int>(zklock_hold_wanted_fd); }
-    /**
-     * Registers a callback for when others wait. It is called once, and not at all if the hold is released or lost first.
-     * You may register several. The rules for callbacks of on_lost() apply.
-     *
-     *     hold.on_wanted([&] { is_to_finish = true; });
-     */
-    void on_wanted(std::function<void()> callback) {
-        add<std::function<void()>>(std::move(callback), zklock_hold_on_wanted, tell_wanted);
     }
 
     /** Asks the servers how long the lock is certain to be held. Throws a lost_error if it is not held. */
@@ -217,29 +212,26 @@ private:
         return {state, reason};
     }
 
-    /** Adds a callback and keeps it until the handle is freed. */
-    template <class Function, class Call, class Tell>
-    void add(Function callback, Call call, Tell how) {
-        const bool usable = callback != nullptr;
-        kept().push_front(std::make_shared<Function>(std::move(callback)));
-        const zklock_status status = call(get(), usable ? how : nullptr, &kept().front());
-        if (status != ZKLOCK_OK) kept().pop_front();
-        detail::check(status);
-    }
-    template <class... News>
-    static void tell(void *context, News... news) {
+    using callback_type = std::function<void(zklock_reason)>;
+    static void tell_lost(zklock_hold *, zklock_reason reason, void *context) noexcept {
         // The callback may destroy the hold, but must not destroy itself while it runs.
         const std::shared_ptr<void> callback = *static_cast<std::shared_ptr<void> *>(context);
         try {
-            (*static_cast<std::function<void(News...)> *>(callback.get()))(news...);
+            (*static_cast<callback_type *>(callback.get()))(reason);
         } catch (...) {
             // A noexcept alone ends the program too, but some compilers then lose the exception on the way.
             std::terminate();
         }
     }
-    static void tell_lost(zklock_hold *, zklock_reason reason, void *context) noexcept { tell(context, reason); }
-    static void tell_wanted(zklock_hold *, void *context) noexcept { tell(context); }
 };
+
+/** Not for use outside these files. */
+namespace detail {
+template <>
+struct given<hold> {
+    static hold by(zklock_call *done) { return hold(ask<zklock_hold *>(zklock_call_hold, done)); }
+};
+} // namespace detail
 } // namespace zklock
 
 #endif // ZKLOCK_HOLD_HPP

@@ -219,7 +219,7 @@ fn start<T: Send + 'static>(
 ) -> Result<(), Failure> {
     let call = out("call", call)?;
     let barrier = Barrier::table().find(barrier)?;
-    call.set(Started::keep(make(&barrier), Started::notice(Some(&barrier.1)), answer)?);
+    call.set(Started::keep(make(&barrier), Some(&barrier.1), answer)?);
     Ok(())
 }
 

@@ -102,7 +102,7 @@ pub extern "C-unwind" fn zklock_client_new_start(
         let call = out("call", call)?;
         let connecting = Client::of(hosts, options)?.connect_call(Wait::Forever);
         // The call does not belong to a client yet.
-        call.set(Started::keep(connecting, Started::notice(None), Answer::Client)?);
+        call.set(Started::keep(connecting, None, Answer::Client)?);
         Ok(())
     })
 }
@@ -168,8 +168,7 @@ pub extern "C-unwind" fn zklock_client_connect_start(
     call::status("zklock_client_connect_start", || {
         let call = out("call", call)?;
         let client = Client::table().find(client)?;
-        let notice = Started::notice(Some(&client.1));
-        call.set(Started::keep(client.connecting(timeout)?, notice, |_| Answer::Nothing)?);
+        call.set(Started::keep(client.connecting(timeout)?, Some(&client.1), |_| Answer::Nothing)?);
         Ok(())
     })
 }
@@ -189,12 +188,9 @@ pub extern "C-unwind" fn zklock_call_client(
 ) -> zklock_status {
     call::status("zklock_call_client", || {
         let client = out("client", client)?;
-        let connected = Started::answer(call, |answer| match std::mem::replace(answer, Answer::Taken) {
+        let connected = Started::table().find(call)?.take("a client", |answer| match answer {
             Answer::Client(connected) => Ok(connected),
-            other => {
-                *answer = other;
-                Err(answer.unsuited("a client"))
-            }
+            other => Err(other),
         })?;
         client.set(Client::keep(connected));
         Ok(())
@@ -270,14 +266,13 @@ pub extern "C-unwind" fn zklock_client_close_start(
     call::status("zklock_client_close_start", || {
         let call = out("call", call)?;
         let client = Client::table().find(client)?;
-        let notice = Started::notice(Some(&client.1));
-        call.set(Started::keep(client.0.close_call(), notice, Answer::nothing)?);
+        call.set(Started::keep(client.0.close_call(), Some(&client.1), Answer::nothing)?);
         Ok(())
     })
 }
 
 /// Frees a client with its descriptor and its events, and returns at once. Its sessions are closed
-/// in the background, once its locks, tickets and holds are freed as well. To close them now, call
+/// in the background, once its locks, calls and holds are freed as well. To close them now, call
 /// zklock_client_close first.
 ///
 /// @param client may be NULL. A handle that was already freed is ignored.

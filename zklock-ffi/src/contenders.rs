@@ -108,7 +108,7 @@ pub extern "C-unwind" fn zklock_contenders_start(
     call::status("zklock_contenders_start", || {
         let call = out("call", call)?;
         let lock = Lock::table().find(lock)?;
-        call.set(Started::keep(asking(&lock), Started::notice(Some(lock.events())), Answer::Contenders)?);
+        call.set(Started::keep(asking(&lock), Some(lock.events()), Answer::Contenders)?);
         Ok(())
     })
 }
@@ -132,7 +132,7 @@ pub extern "C-unwind" fn zklock_call_contenders(
     call::status("zklock_call_contenders", || {
         let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
         // A copy, because a visitor may query this call again.
-        let contenders = Started::answer(call, |answer| match answer {
+        let contenders = Started::table().find(call)?.answer(|answer| match answer {
             Answer::Contenders(contenders) => Ok(contenders.clone()),
             _ => Err(answer.unsuited("contenders")),
         })?;

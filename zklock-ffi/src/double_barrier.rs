@@ -45,8 +45,8 @@ handle!(
 handle!(Member: zklock_member, 10);
 
 impl Member {
-    fn keep(inner: blocking::Member, events: Arc<Events>) -> *mut zklock_member {
-        let node = c_string(inner.node());
+    fn keep(inner: blocking::Member, events: &Arc<Events>) -> *mut zklock_member {
+        let (node, events) = (c_string(inner.node()), events.clone());
         Self::table().put(Self { inner, node, events })
     }
 }
@@ -109,7 +109,7 @@ pub extern "C-unwind" fn zklock_double_barrier_enter(
         let member = out("member", member)?;
         let barrier = DoubleBarrier::table().find(double_barrier)?;
         let entered = barrier.0.enter_call(patience(timeout)?).wait(None)?;
-        member.set(Member::keep(entered, barrier.1.clone()));
+        member.set(Member::keep(entered, &barrier.1));
         Ok(())
     })
 }
@@ -131,9 +131,7 @@ pub extern "C-unwind" fn zklock_double_barrier_enter_start(
     call::status("zklock_double_barrier_enter_start", || {
         let call = out("call", call)?;
         let barrier = DoubleBarrier::table().find(double_barrier)?;
-        let (notice, events) = (Started::notice(Some(&barrier.1)), barrier.1.clone());
-        let answer = move |entered| Answer::Member(entered, events.clone());
-        call.set(Started::keep(barrier.0.enter_call(patience(timeout)?), notice, answer)?);
+        call.set(Started::keep(barrier.0.enter_call(patience(timeout)?), Some(&barrier.1), Answer::Member)?);
         Ok(())
     })
 }
@@ -154,15 +152,12 @@ pub extern "C-unwind" fn zklock_call_member(
 ) -> zklock_status {
     call::status("zklock_call_member", || {
         let member = out("member", member)?;
-        let (entered, events) =
-            Started::answer(call, |answer| match std::mem::replace(answer, Answer::Taken) {
-                Answer::Member(entered, events) => Ok((entered, events)),
-                other => {
-                    *answer = other;
-                    Err(answer.unsuited("a member"))
-                }
-            })?;
-        member.set(Member::keep(entered, events));
+        let call = Started::table().find(call)?;
+        let entered = call.take("a member", |answer| match answer {
+            Answer::Member(entered) => Ok(entered),
+            other => Err(other),
+        })?;
+        member.set(Member::keep(entered, &call.events()));
         Ok(())
     })
 }
@@ -206,8 +201,8 @@ pub extern "C-unwind" fn zklock_member_leave_start(
     call::status("zklock_member_leave_start", || {
         let call = out("call", call)?;
         let member = Member::table().find(member)?;
-        let notice = Started::notice(Some(&member.events));
-        call.set(Started::keep(member.inner.leave_call(patience(timeout)?), notice, Answer::nothing)?);
+        let leaving = member.inner.leave_call(patience(timeout)?);
+        call.set(Started::keep(leaving, Some(&member.events), Answer::nothing)?);
         Ok(())
     })
 }

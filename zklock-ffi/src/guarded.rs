@@ -100,7 +100,7 @@ pub extern "C-unwind" fn zklock_hold_commit_start(
         let writes = array("writes", writes, count)?;
         let held = Held::table().find(hold)?;
         let answer = |written| Answer::Versions(numbers(&written));
-        call.set(Started::keep(committing(&held, writes)?, held.notice_of_call(), answer)?);
+        call.set(Started::keep(committing(&held, writes)?, Some(held.events()), answer)?);
         Ok(())
     })
 }
@@ -119,7 +119,7 @@ pub extern "C-unwind" fn zklock_call_versions(call: *mut zklock_call, versions: 
     call::status("zklock_call_versions", || {
         // Check the output parameter first, so that misuse is found whatever the result is.
         outs("versions", versions, (!versions.is_null()).into())?;
-        let written = Started::answer(call, |answer| match answer {
+        let written = Started::table().find(call)?.answer(|answer| match answer {
             Answer::Versions(written) => Ok(written.clone()),
             _ => Err(answer.unsuited("versions")),
         })?;

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use zklock_core::blocking::{self, Call, Watch};
 use zklock_core::face::call_later;
-use zklock_core::{Error, HoldState, Owner};
+use zklock_core::{HoldState, LossReason, Owner};
 
 /// The proof that a lock is held.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -98,9 +98,9 @@ impl Held {
         handle
     }
 
-    /// Returns the notice of a call with this hold.
-    pub(crate) fn notice_of_call(&self) -> Arc<Notice> {
-        Started::notice(Some(&self.events))
+    /// Returns the events of its client.
+    pub(crate) fn events(&self) -> &Arc<Events> {
+        &self.events
     }
 
     pub(crate) fn inner(&self) -> &blocking::Hold {
@@ -158,17 +158,13 @@ impl Held {
         Ok(is_wanted)
     }
 
-    /// Registers a function of the host, which is called when `watch` has something to report.
-    pub(crate) fn tell<V: Send + 'static>(
-        &self,
-        call: impl FnOnce(V) + Send + 'static,
-        watch: impl FnOnce(&blocking::Hold, Box<dyn FnOnce(V) + Send>) -> Result<Watch, Error>,
-    ) -> Result<(), Failure> {
+    /// Registers a function of the host, which is called when the hold is lost.
+    fn tell_loss(&self, call: impl FnOnce(LossReason) + Send + 'static) -> Result<(), Failure> {
         // Start the thread now, so that a failure shows now and not later.
         call_later(|| ())?;
         let gate = Arc::new(CallbackGate::new());
         let mut told = self.open_told()?;
-        told.watches.push(watch(&self.inner, teller(gate.clone(), call))?);
+        told.watches.push(self.inner.on_lost(teller(gate.clone(), call))?);
         told.gates.push(gate);
         Ok(())
     }
@@ -224,7 +220,7 @@ pub extern "C-unwind" fn zklock_release_start(
         let call = out("call", call)?;
         let held = Held::table().find(hold)?;
         let notice = Notice::of_release(held.events.clone(), &held.notice);
-        call.set(Started::keep(held.releasing(), notice, Answer::nothing)?);
+        call.set(Started::keep_with(&notice, held.releasing(), Answer::nothing)?);
         Ok(())
     })
 }
@@ -388,7 +384,7 @@ pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *m
 }
 
 /// Sets the pointer that the events of a hold give back to you. The library never follows it.
-/// Before you set it, it is the pointer of the ticket that gave the hold, or NULL.
+/// Before you set it, it is the pointer of the call that gave the hold, or NULL.
 ///
 /// @param hold the hold.
 /// @param context any pointer, or NULL.
@@ -427,7 +423,7 @@ pub extern "C-unwind" fn zklock_hold_on_lost(
         let held = Held::table().find(hold)?;
         let (hold, context) = (SentHandle::new(hold), Context(context));
         let call = move |why| call_with_handle(callback, hold.get(), zklock_reason::of(why), context);
-        held.tell(call, blocking::Hold::on_lost)
+        held.tell_loss(call)
     })
 }
 
@@ -495,7 +491,7 @@ pub extern "C-unwind" fn zklock_hold_confirm_start(
         let call = out("call", call)?;
         let held = Held::table().find(hold)?;
         let answer = |valid_for| Answer::Number(whole(valid_for));
-        call.set(Started::keep(held.confirming(), held.notice_of_call(), answer)?);
+        call.set(Started::keep(held.confirming(), Some(&held.events), answer)?);
         Ok(())
     })
 }

@@ -3,16 +3,12 @@
 use crate::call;
 use crate::convert::patience;
 use crate::failure::Failure;
-use crate::handle::{Object, SentHandle};
+use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
-use crate::raw::{Context, call_with_news, out};
+use crate::raw::out;
 use crate::status::zklock_status;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use zklock_core::HoldState;
-
-/// Called when others wait for what a hold has.
-#[allow(non_camel_case_types, reason = "the name in C")]
-pub type zklock_wanted_callback = Option<unsafe extern "C" fn(hold: *mut zklock_hold, context: *mut c_void)>;
 
 /// Tells whether anyone is known to be waiting for what this hold has, in any process and with any
 /// library. Use it to finish early, or to release the lock between two pieces of work.
@@ -24,10 +20,14 @@ pub type zklock_wanted_callback = Option<unsafe extern "C" fn(hold: *mut zklock_
 ///
 /// A request by zklock_revoke, or by Curator's Revoker, counts as a waiter.
 ///
-/// This function never waits for the servers. The first call for a hold that asks about waiters
-/// (this function, zklock_hold_on_wanted, zklock_hold_wait_wanted or zklock_hold_wanted_fd) starts
-/// to list the lock's queue and to read the hold's own nodes in the background. It leaves watches,
-/// which the next contender or request triggers. A hold that is never asked costs nothing.
+/// This function never waits for the servers. The first call of this function or of
+/// zklock_hold_wait_wanted for a hold starts to list the lock's queue and to read the hold's own nodes
+/// in the background. It leaves watches, which the next contender or request triggers. A hold that is
+/// never asked costs nothing.
+///
+/// In an event loop, call this function once for each hold. If the client queues events, one comes
+/// when somebody waits: ZKLOCK_EVENT_WANTED. Without a loop, let a thread call
+/// zklock_hold_wait_wanted.
 ///
 /// The answer is the state that was seen last, so it may still be 1 after the other contender has
 /// given up. Readers do not wait for readers, so a hold of the read side is not wanted because of
@@ -49,53 +49,6 @@ pub extern "C-unwind" fn zklock_hold_is_wanted(
         let now = if held.wanted().is_event() { held.watch_wanted()? } else { held.inner().is_wanted() };
         is_wanted.set(now.into());
         Ok(())
-    })
-}
-
-/// Gets a second descriptor of a hold. It becomes readable when others wait for what the hold has,
-/// and stays readable. Do not read from it, write to it or close it. See zklock_hold_is_wanted.
-///
-/// @param hold the hold.
-/// @param[out] descriptor valid until the hold is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_wanted_fd(
-    hold: *mut zklock_hold,
-    descriptor: *mut c_int,
-) -> zklock_status {
-    call::status("zklock_hold_wanted_fd", || {
-        let descriptor = out("descriptor", descriptor)?;
-        let held = Held::table().find(hold)?;
-        let number = held.wanted().descriptor()?;
-        held.watch_wanted()?;
-        descriptor.set(number);
-        Ok(())
-    })
-}
-
-/// Registers a callback for when others wait for what a hold has, and returns at once. The callback
-/// is called once, on a thread of the library, and not at all if the hold is released or lost
-/// first. If others are already waiting, it is called right away. Several callbacks may be
-/// registered. See zklock_hold_is_wanted.
-///
-/// @param hold the hold.
-/// @param callback see "Callbacks" above. It may query the hold, and free it, which releases it.
-/// @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if no thread can be started for callbacks.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_on_wanted(
-    hold: *mut zklock_hold,
-    callback: zklock_wanted_callback,
-    context: *mut c_void,
-) -> zklock_status {
-    call::status("zklock_hold_on_wanted", || {
-        let callback = callback.ok_or_else(|| Failure::argument("the callback is NULL"))?;
-        let held = Held::table().find(hold)?;
-        let (hold, context) = (SentHandle::new(hold), Context(context));
-        let call = move |()| call_with_news(callback, hold.get(), context);
-        held.tell(call, |hold, tell| hold.on_wanted(|| tell(())))
     })
 }
 

@@ -6,7 +6,7 @@
 //! .  layout                        what C and the library must see alike
 //!    kinds barrier double_barrier  one C noun a file: what is exported
 //!    event
-//!    ticket contenders observer stats
+//!    contenders observer stats
 //!    client lock credentials tls
 //!    options lock_options guarded hold_wanted
 //!    hold
@@ -57,6 +57,5 @@ mod readiness;
 pub mod started;
 pub mod stats;
 pub mod status;
-pub mod ticket;
 pub mod tls;
 pub mod version;

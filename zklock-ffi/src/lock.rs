@@ -3,13 +3,16 @@
 use crate::call;
 use crate::convert::{c_string, patience};
 use crate::events::Events;
+use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::hold::{Held, zklock_hold};
 use crate::raw::{Context, out};
+use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
-use zklock_core::blocking;
+use zklock_core::Owner;
+use zklock_core::blocking::{self, Call};
 
 /// A lock at a path. A zklock_lock holds nothing itself: zklock_acquire gives a hold.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -42,6 +45,10 @@ impl Lock {
     /// Returns the events of its client.
     pub(crate) fn events(&self) -> &Arc<Events> {
         &self.events
+    }
+
+    fn acquiring(&self, owner: Owner, timeout: i64) -> Result<Call<blocking::Hold>, Failure> {
+        Ok(self.inner.acquire_call(owner, patience(timeout)?))
     }
 
     pub(crate) fn keep(inner: blocking::Lock, events: &Arc<Events>) -> *mut zklock_lock {
@@ -122,8 +129,62 @@ pub extern "C-unwind" fn zklock_acquire(
     call::status("zklock_acquire", || {
         let hold = out("hold", hold)?;
         let lock = Lock::table().find(lock)?;
-        let inner = lock.inner.acquire_within(patience(timeout)?, None)?;
-        hold.set(Held::keep(inner, &lock.events, Context::NONE));
+        let granted = lock.acquiring(Owner::current(), timeout)?.wait(None)?;
+        hold.set(Held::keep(granted, &lock.events, Context::NONE));
+        Ok(())
+    })
+}
+
+/// Starts to acquire a lock as zklock_acquire does, and returns at once. When the call has its
+/// result, take the hold from it with zklock_call_hold.
+///
+/// Such a wait does not belong to a thread: a thread that holds the lock may start another wait for
+/// it, and any thread may release the hold, even if the lock is reentrant. The lock is held from
+/// the moment that it is granted, not from the moment that you take the hold.
+///
+/// @param lock the lock. You may free it before the call.
+/// @param timeout in milliseconds, as for zklock_acquire.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK. Other statuses come with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_acquire_start(
+    lock: *mut zklock_lock,
+    timeout: i64,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_acquire_start", || {
+        let call = out("call", call)?;
+        let lock = Lock::table().find(lock)?;
+        call.set(Started::keep(lock.acquiring(Owner::ticket(), timeout)?, Some(&lock.events), Answer::Hold)?);
+        Ok(())
+    })
+}
+
+/// Takes the hold from a call of zklock_acquire_start that has acquired its lock. It returns at once.
+/// The events of the hold start with the pointer of the call: see zklock_call_set_context.
+///
+/// @param call the call. You must still free it.
+/// @param[out] hold as for zklock_acquire.
+/// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the hold was already taken from the call; ZKLOCK_LOST if
+///         the lock was granted, but lost before this call; ZKLOCK_INVALID_ARGUMENT if the call is of
+///         another function; everything that zklock_call_finish returns; and everything that
+///         zklock_acquire returns.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_call_hold(
+    call: *mut zklock_call,
+    hold: *mut *mut zklock_hold,
+) -> zklock_status {
+    call::status("zklock_call_hold", || {
+        let hold = out("hold", hold)?;
+        let call = Started::table().find(call)?;
+        let granted = call.take("a hold", |answer| match answer {
+            Answer::Hold(granted) => Ok(granted),
+            other => Err(other),
+        })?;
+        // It may have been lost since zklock_call_finish looked.
+        hold.set(Held::keep(granted.refuse_dead()?, &call.events(), call.context()));
         Ok(())
     })
 }

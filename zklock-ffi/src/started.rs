@@ -13,7 +13,7 @@ use zklock_core::blocking::{self, Call};
 use zklock_core::{Error, QueuedContender};
 
 /// A call that runs in the background, for event loops. Every function with _start in its name
-/// starts one, except zklock_acquire_start, which gives a zklock_ticket.
+/// starts one.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_call {
@@ -27,9 +27,10 @@ pub(crate) enum Answer {
     Versions(Vec<i32>),
     Contenders(Vec<QueuedContender>),
     Client(blocking::Client),
-    Member(blocking::Member, Arc<Events>),
-    /// The result was an object, and the caller has taken it.
-    Taken,
+    Hold(blocking::Hold),
+    Member(blocking::Member),
+    /// The result was an object of this name, and the caller has taken it.
+    Taken(&'static str),
 }
 
 pub(crate) struct Started {
@@ -60,15 +61,20 @@ impl<T: Send, A: Fn(T) -> Answer + Send + Sync> Running for Answered<T, A> {
 }
 
 impl Started {
-    /// Returns the notice of a call of the client that has these events.
-    pub(crate) fn notice(events: Option<&Arc<Events>>) -> Arc<Notice> {
-        Notice::new(zklock_event_kind::ZKLOCK_EVENT_CALL, events.cloned(), Context::NONE)
-    }
-
-    /// Lets a call go on in the background.
+    /// Lets a call go on in the background. Its event goes to these events.
     pub(crate) fn keep<T: Send + 'static>(
         call: Call<T>,
-        notice: Arc<Notice>,
+        events: Option<&Arc<Events>>,
+        answer: impl Fn(T) -> Answer + Send + Sync + 'static,
+    ) -> Result<*mut zklock_call, Failure> {
+        let notice = Notice::new(zklock_event_kind::ZKLOCK_EVENT_CALL, events.cloned(), Context::NONE);
+        Self::keep_with(&notice, call, answer)
+    }
+
+    /// The same with a notice of the call.
+    pub(crate) fn keep_with<T: Send + 'static>(
+        notice: &Arc<Notice>,
+        call: Call<T>,
         answer: impl Fn(T) -> Answer + Send + Sync + 'static,
     ) -> Result<*mut zklock_call, Failure> {
         let running = Box::new(Answered(call.detach(notice.teller())?, answer));
@@ -77,17 +83,39 @@ impl Started {
         Ok(handle)
     }
 
-    /// Applies a function to the result of a call, if there is one and it is not an error.
+    /// Applies a function to the result, if there is one and it is not an error.
     pub(crate) fn answer<T>(
-        call: *const zklock_call,
+        &self,
         look: impl FnOnce(&mut Answer) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let call = Self::table().find(call)?;
-        match call.known().as_mut() {
+        match self.known().as_mut() {
             None => Err(Failure::new(ZKLOCK_PENDING, "the call goes on: wait for its descriptor or event")),
             Some(Err(failure)) => Err(failure.clone()),
             Some(Ok(answer)) => look(answer),
         }
+    }
+
+    /// Takes the object that is the result, once. `of` returns it, or the answer if that is something else.
+    pub(crate) fn take<T>(
+        &self,
+        wanted: &'static str,
+        of: impl FnOnce(Answer) -> Result<T, Answer>,
+    ) -> Result<T, Failure> {
+        self.answer(|answer| {
+            of(std::mem::replace(answer, Answer::Taken(wanted))).map_err(|other| {
+                *answer = other;
+                answer.unsuited(wanted)
+            })
+        })
+    }
+
+    pub(crate) fn context(&self) -> Context {
+        self.notice.context()
+    }
+
+    /// Returns the events for the object that is the result.
+    pub(crate) fn events(&self) -> Arc<Events> {
+        self.notice.events().cloned().unwrap_or_else(Events::new)
     }
 
     fn known(&self) -> MutexGuard<'_, Option<Result<Answer, Failure>>> {
@@ -111,7 +139,7 @@ impl Answer {
     /// Returns the error for a result of another type than the one asked for.
     pub(crate) fn unsuited(&self, wanted: &str) -> Failure {
         match self {
-            Self::Taken => {
+            Self::Taken(what) if *what == wanted => {
                 Failure::new(ZKLOCK_NOT_HELD, format!("{wanted} was already taken from this call"))
             }
             _ => Failure::new(ZKLOCK_INVALID_ARGUMENT, format!("this call does not give {wanted}")),
@@ -124,14 +152,15 @@ impl Answer {
             Self::Number(number) => *number,
             Self::Versions(versions) => count(versions.len()),
             Self::Contenders(contenders) => count(contenders.len()),
-            Self::Nothing | Self::Client(_) | Self::Member(..) | Self::Taken => 0,
+            Self::Nothing | Self::Client(_) | Self::Hold(_) | Self::Member(_) | Self::Taken(_) => 0,
         }
     }
 }
 
 /// Gets the descriptor of a call. It becomes readable when there is a result, and stays readable.
 /// Do not read from it, write to it or close it. It is created the first time that you ask for it.
-/// To follow all calls of a client with one descriptor, see zklock_client_fd.
+/// A program with thousands of calls should use the one descriptor of their client instead:
+/// zklock_client_fd.
 ///
 /// @param call the call.
 /// @param[out] descriptor valid until the call is freed.
@@ -147,7 +176,11 @@ pub extern "C-unwind" fn zklock_call_fd(call: *const zklock_call, descriptor: *m
 
 /// Sets the pointer that the event of a call gives back to you. The library never follows it.
 /// Before you set it, a call of zklock_release_start has the pointer of its hold, and any other
-/// call has NULL.
+/// call has NULL. A hold that you take from a call starts with the pointer of the call.
+///
+/// The event may come as soon as the call is started. So start calls and fetch events on the same
+/// thread, or lock a mutex of yours from the start until the context is set, and also while you
+/// handle an event.
 ///
 /// @param call the call.
 /// @param context any pointer, or NULL.
@@ -166,8 +199,9 @@ pub extern "C-unwind" fn zklock_call_set_context(
 
 /// Gets the result of a call and returns at once. You may call it more than once.
 ///
-/// This function only gives a number. zklock_call_client, zklock_call_member, zklock_call_versions
-/// and zklock_call_contenders give other results.
+/// This function only gives a number. zklock_call_hold, zklock_call_client, zklock_call_member,
+/// zklock_call_versions and zklock_call_contenders give other results, and you need not call this
+/// function before them.
 ///
 /// @param call the call. You must still free it.
 /// @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
@@ -182,7 +216,7 @@ pub extern "C-unwind" fn zklock_call_set_context(
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_finish(call: *mut zklock_call, number: *mut i64) -> zklock_status {
     call::status("zklock_call_finish", || {
-        let answer = Started::answer(call, |answer| Ok(answer.number()))?;
+        let answer = Started::table().find(call)?.answer(|answer| Ok(answer.number()))?;
         if let Ok(number) = out("number", number) {
             number.set(answer);
         }
@@ -190,12 +224,14 @@ pub extern "C-unwind" fn zklock_call_finish(call: *mut zklock_call, number: *mut
     })
 }
 
-/// Stops waiting for a call: its descriptor becomes readable, its event comes, and
-/// zklock_call_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
+/// Stops waiting for a call, and returns at once: the call's descriptor becomes readable, its event
+/// comes, and zklock_call_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
 ///
-/// Work that has already begun goes on in the background: a release, leaving a barrier, closing a
-/// client. A cancelled commit may or may not be done. If a client connects after the cancellation,
-/// it is closed. A member that has not entered a double barrier yet withdraws.
+/// An acquire leaves nothing behind in the queue, and a member that has not entered a double barrier
+/// yet withdraws: their nodes are deleted in the background. Before the process ends, close the
+/// client, which waits for that. Work that has already begun goes on in the background: a release,
+/// leaving a barrier, closing a client. A cancelled commit may or may not be done. If a client
+/// connects after the cancellation, it is closed.
 ///
 /// @param call the call. You must still free it.
 /// @return ZKLOCK_OK.
@@ -210,9 +246,10 @@ pub extern "C-unwind" fn zklock_call_cancel(call: *mut zklock_call) -> zklock_st
 }
 
 /// Frees a call and its descriptor. Remove the descriptor from your event loop first. A call that
-/// is still running is cancelled, as by zklock_call_cancel. If it has connected a client or entered
-/// a double barrier, and you have not taken the client or member from it, then the client is
-/// closed, or the member leaves, in the background. A freed call has no more events.
+/// is still running is cancelled, as by zklock_call_cancel. If it has acquired a lock, connected a
+/// client or entered a double barrier, and you have not taken the hold, client or member from it,
+/// then the lock is released, the client is closed, or the member leaves, in the background. A freed
+/// call has no more events.
 ///
 /// @param call may be NULL. A handle that was already freed is ignored.
 #[unsafe(no_mangle)]

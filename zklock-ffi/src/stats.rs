@@ -39,7 +39,7 @@ c_enum! {
         ZKLOCK_STAT_ACQUIRES_TIMED_OUT = 10,
         /// Calls to acquire a lock that failed with any other error.
         ZKLOCK_STAT_ACQUIRES_FAILED = 11,
-        /// Calls to acquire a lock that were cancelled, or whose ticket was freed.
+        /// Calls to acquire a lock that were cancelled, or whose zklock_call was freed.
         ZKLOCK_STAT_ACQUIRES_CANCELLED = 12,
         /// Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. Each zklock_reason has such a figure: its
         /// number is that of the reason plus 100.

@@ -1,4 +1,4 @@
-/* Clients, locks, holds and tickets in C++: their values, their exceptions, and their lifetimes. */
+/* Clients, locks, holds and calls in C++: their values, their exceptions, and their lifetimes. */
 
 #include <atomic>
 #include <memory>
@@ -120,23 +120,23 @@ TEST(what_was_moved_from_is_empty_and_what_is_assigned_to_lets_go) {
     auto lock = client.mutex(fresh_path()), second = client.mutex(fresh_path());
     const std::string path = lock.path(), second_path = second.path();
     auto hold = lock.acquire(), second_hold = second.acquire();
-    auto ticket = client.mutex(fresh_path()).start(1h);
+    auto acquiring = client.mutex(fresh_path()).start(1h);
 
     const auto token = second_hold.token();
     hold = std::move(second_hold);
     EVENTUALLY(is_free(other, path));
     CHECK(!is_free(other, second_path) && hold.token() == token);
 
-    const zklock::ticket moved_ticket = std::move(ticket);
+    const zklock::async_call<zklock::hold> moved_acquire = std::move(acquiring);
     const zklock::lock moved_lock = std::move(lock);
     const zklock::client moved_client = std::move(client);
-    CHECK(moved_ticket.fd() >= 0 && moved_lock.path() == path && moved_client.stats().sessions == 1);
+    CHECK(moved_acquire.fd() >= 0 && moved_lock.path() == path && moved_client.stats().sessions == 1);
     /* NOLINTBEGIN(bugprone-use-after-move): that is what this tests. */
     THROWS(second_hold.token(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(second_hold.release(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(second_hold.on_lost([](zklock_reason) {}), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(second_hold.guarded().set("/x", "").commit(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(ticket.try_finish(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(acquiring.try_finish(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(lock.acquire(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(lock.contenders(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.stats(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
@@ -189,17 +189,10 @@ TEST(a_holder_is_told_that_others_wait) {
     first.release();
     auto hold = lock.acquire();
     CHECK(hold.token() == first.token() && hold.node() == first.node());
-    std::promise<void> told, late;
-    hold.on_wanted([&] { told.set_value(); });
-    THROWS(hold.on_wanted(nullptr), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     CHECK(!hold.is_wanted() && !hold.wait_wanted_for(0s) && !hold.wait_wanted_for(1ms));
-    CHECK(!readable(hold.wanted_fd(), 0));
     auto waiting = in_background([&] { return other.mutex(path).acquire_for(SOON); });
     CHECK(hold.wait_wanted_for(std::chrono::hours::max()) && hold.is_wanted());
-    CHECK(readable(hold.wanted_fd(), SOON_MS) && !readable(hold.fd(), 0));
-    soon(told.get_future());
-    hold.on_wanted([&] { late.set_value(); });
-    soon(late.get_future());
+    CHECK(!readable(hold.fd(), 0));
     hold.release();
     THROWS(hold.wait_wanted_for(1h), zklock::misuse_error, ZKLOCK_NOT_HELD);
     const auto next = soon(waiting);
@@ -351,22 +344,22 @@ TEST(a_hold_reads_what_is_in_a_node_however_long_it_is) {
     CHECK(moved.read(node).has_value());
 }
 
-TEST(a_ticket_waits_by_itself) {
+TEST(an_acquire_waits_in_the_background) {
     const auto client = new_cpp_client(), other = new_cpp_client();
     const auto lock = client.mutex(fresh_path());
     auto held = other.mutex(lock.path()).acquire();
-    auto ticket = lock.start(), withdrawn = lock.start(1h), short_one = lock.start(30ms);
-    CHECK(!ticket.try_finish() && !readable(ticket.fd(), 0));
+    auto acquiring = lock.start(), withdrawn = lock.start(1h), short_one = lock.start(30ms);
+    CHECK(!acquiring.try_finish() && !readable(acquiring.fd(), 0));
     CHECK(readable(short_one.fd(), SOON_MS));
     THROWS(short_one.try_finish(), zklock::timeout_error, ZKLOCK_TIMEOUT);
     withdrawn.cancel();
     CHECK(readable(withdrawn.fd(), SOON_MS));
     THROWS(withdrawn.try_finish(), zklock::error, ZKLOCK_INTERRUPTED);
     held.release();
-    CHECK(readable(ticket.fd(), SOON_MS));
-    std::optional<zklock::hold> hold = ticket.try_finish();
+    CHECK(readable(acquiring.fd(), SOON_MS));
+    std::optional<zklock::hold> hold = acquiring.try_finish();
     CHECK(hold && hold->valid_for() > 0ms && !is_free(other, lock.path()));
-    THROWS(ticket.try_finish(), zklock::misuse_error, ZKLOCK_NOT_HELD);
+    THROWS(acquiring.try_finish(), zklock::misuse_error, ZKLOCK_NOT_HELD);
     hold.reset();
     {
         auto unfetched = lock.start(SOON);
@@ -405,5 +398,5 @@ TEST_MAIN("standalone max-session=5000",
           LISTED(what_is_released_or_destroyed_or_assigned_over_calls_nobody_back),
           LISTED(a_callback_must_not_wait),
           LISTED(guarded_writes_are_done_all_or_none_and_only_while_the_lock_is_held),
-          LISTED(a_hold_reads_what_is_in_a_node_however_long_it_is), LISTED(a_ticket_waits_by_itself),
+          LISTED(a_hold_reads_what_is_in_a_node_however_long_it_is), LISTED(an_acquire_waits_in_the_background),
           LISTED(the_queue_is_shown_in_its_order))

@@ -85,9 +85,9 @@ TEST(the_limit_of_a_semaphore_can_be_changed) {
     const auto semaphore = client.semaphore(path, 1, lock_options().limit_at(limit));
     const auto first = semaphore.acquire();
     CHECK(!semaphore.try_acquire());
-    auto ticket = semaphore.start(SOON);
+    auto acquiring = semaphore.start(SOON);
     client.set_limit(limit, 2);
-    CHECK(readable(ticket.fd(), SOON_MS) && ticket.try_finish());
+    CHECK(readable(acquiring.fd(), SOON_MS) && acquiring.try_finish());
     THROWS(client.set_limit(limit, 1u << 31), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
 
@@ -125,10 +125,10 @@ TEST(any_of_several_locks_is_whichever_comes_first) {
     {
         const auto theirs = other.mutex(jobs[2].path()).acquire();
         CHECK(!any.try_acquire());
-        auto ticket = any.start(SOON);
+        auto acquiring = any.start(SOON);
         second.release();
-        CHECK(readable(ticket.fd(), SOON_MS));
-        const auto again = ticket.try_finish();
+        CHECK(readable(acquiring.fd(), SOON_MS));
+        const auto again = acquiring.try_finish();
         CHECK(again && again->path() == jobs[1].path());
     }
     first.release();
@@ -153,11 +153,9 @@ TEST(an_observer_tells_who_leads) {
         const std::optional<zklock::contender> leader = soon(told);
         CHECK(leader && leader->identity == "the leader" && leader->node == lead.node() && leader->holds);
         CHECK(leader->token == lead.token() && leader->role == ZKLOCK_ROLE_EXCLUSIVE);
-        CHECK(!readable(observer.fd(), 0));
     }
-    CHECK(readable(observer.fd(), SOON_MS) && !observer.next_for(0s));
+    CHECK(!observer.next_for(SOON));
     audience.close();
-    CHECK(readable(observer.fd(), SOON_MS));
     THROWS(observer.next(), zklock::closed_error, ZKLOCK_CLOSED);
 }
 

@@ -53,7 +53,7 @@ static_assert(is_timed_lockable<std::timed_mutex>::value && !is_timed_lockable<s
 static_assert(is_timed_lockable<zklock::mutex>::value && is_timed_lockable<zklock::recursive_mutex>::value);
 static_assert(stays<zklock::mutex> && stays<zklock::recursive_mutex>);
 static_assert(noexcept(std::declval<zklock::mutex &>().unlock()));
-static_assert(moves<zklock::client> && moves<zklock::lock> && moves<zklock::hold> && moves<zklock::ticket> &&
+static_assert(moves<zklock::client> && moves<zklock::lock> && moves<zklock::hold> && moves<zklock::async_call<zklock::hold>> &&
               moves<zklock::options>);
 static_assert(!std::is_convertible_v<zklock_hold *, zklock::hold>);
 static_assert(!std::is_convertible_v<std::string, zklock::client>);

@@ -147,7 +147,7 @@ TEST(a_call_connects_in_its_own_time_and_the_next_one_tries_again) {
     char hosts[128];
     int proxy = new_proxy(hosts, sizeof hosts), descriptor;
     zklock_hold *hold;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     zklock_call *call;
     ground("refuse %d on", proxy);
     lazy made = new_lazy(hosts, fresh_path());
@@ -162,15 +162,15 @@ TEST(a_call_connects_in_its_own_time_and_the_next_one_tries_again) {
     IS(zklock_call_finish(call, NULL), ZKLOCK_UNREACHABLE);
     zklock_call_free(call);
 
-    OK(zklock_acquire_start(made.lock, SOON_MS, &ticket));
-    OK(zklock_ticket_fd(ticket, &descriptor));
+    OK(zklock_acquire_start(made.lock, SOON_MS, &waiting));
+    OK(zklock_call_fd(waiting, &descriptor));
     ground("refuse %d off", proxy);
     CHECK(readable(descriptor, SOON_MS));
-    OK(zklock_acquire_finish(ticket, &hold));
+    OK(zklock_call_hold(waiting, &hold));
     CHECK(valid_for(hold) > 0);
     OK(zklock_client_connect(made.client, 0));
     give_back(hold);
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
 
     OK(zklock_client_connect_start(made.client, SOON_MS, &call));
     OK(zklock_call_fd(call, &descriptor));
@@ -182,7 +182,7 @@ TEST(a_call_connects_in_its_own_time_and_the_next_one_tries_again) {
 
 TEST(one_that_is_closed_does_not_connect) {
     zklock_hold *hold;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     zklock_call *call;
     int descriptor;
     lazy made = new_lazy(servers(), fresh_path());
@@ -197,9 +197,9 @@ TEST(one_that_is_closed_does_not_connect) {
     CHECK(readable(descriptor, 0));
     IS(zklock_call_finish(call, NULL), ZKLOCK_CLOSED);
     zklock_call_free(call);
-    OK(zklock_acquire_start(made.lock, SOON_MS, &ticket));
-    IS(zklock_acquire_finish(ticket, &hold), ZKLOCK_CLOSED);
-    zklock_ticket_free(ticket);
+    OK(zklock_acquire_start(made.lock, SOON_MS, &waiting));
+    IS(zklock_call_hold(waiting, &hold), ZKLOCK_CLOSED);
+    zklock_call_free(waiting);
     OK(zklock_client_close(made.client));
     free_lazy(made);
 }

@@ -274,7 +274,7 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     zklock_client *client = new_client(), *freed = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0), *none = NULL;
     zklock_hold *hold = acquire(lock, SOON_MS), *no_hold = NULL;
-    zklock_ticket *no_ticket = NULL;
+    zklock_call *no_call = NULL;
     int on_stack = 7, descriptor = -7;
     uint64_t token = 99;
     char sentence[512];
@@ -287,22 +287,22 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     SAYS("a handle of another type than zklock_lock");
     IS(zklock_release((zklock_hold *)&on_stack), ZKLOCK_INVALID_HANDLE);
     SAYS("not a zklock handle");
-    IS(zklock_acquire_finish((zklock_ticket *)lock, &no_hold), ZKLOCK_INVALID_HANDLE);
+    IS(zklock_call_hold((zklock_call *)lock, &no_hold), ZKLOCK_INVALID_HANDLE);
     /* Freeing an invalid handle does nothing. */
     zklock_hold_free((zklock_hold *)lock);
     zklock_lock_free((zklock_lock *)hold);
-    zklock_ticket_free((zklock_ticket *)&on_stack);
+    zklock_call_free((zklock_call *)&on_stack);
     zklock_hold_free(NULL);
     zklock_lock_free(NULL);
     zklock_client_free(NULL);
-    zklock_ticket_free(NULL);
+    zklock_call_free(NULL);
     zklock_options_free(NULL);
     CHECK(state_of(hold) == ZKLOCK_STATE_HELD && on_stack == 7);
 
     INVALID(zklock_acquire(NULL, 0, &no_hold), "the zklock_lock is NULL");
     INVALID(zklock_release(NULL), "the zklock_hold is NULL");
     INVALID(zklock_client_close(NULL), "the zklock_client is NULL");
-    INVALID(zklock_acquire_cancel(NULL), "the zklock_ticket is NULL");
+    INVALID(zklock_call_cancel(NULL), "the zklock_call is NULL");
     INVALID(zklock_hold_token(NULL, &token), "the zklock_hold is NULL");
     INVALID(zklock_hold_token(hold, NULL), "token is NULL: give a place for the result");
     INVALID(zklock_hold_state(hold, NULL, NULL), "state is NULL: give a place");
@@ -311,9 +311,9 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     INVALID(zklock_hold_wait_lost(hold, 0, NULL), "reason is NULL: give a place");
     INVALID(zklock_contenders(lock, NULL, NULL), "the visitor is NULL");
     INVALID(zklock_contenders(NULL, never, NULL), "the zklock_lock is NULL");
-    INVALID(zklock_acquire_start(lock, 0, NULL), "ticket is NULL: give a place");
-    INVALID(zklock_acquire_start(NULL, 0, &no_ticket), "the zklock_lock is NULL");
-    CHECK(!none && !no_hold && !no_ticket && token == 99 && descriptor == -7);
+    INVALID(zklock_acquire_start(lock, 0, NULL), "call is NULL: give a place");
+    INVALID(zklock_acquire_start(NULL, 0, &no_call), "the zklock_lock is NULL");
+    CHECK(!none && !no_hold && !no_call && token == 99 && descriptor == -7);
     /* Without a place for its result, the call acquired nothing. */
     OK(zklock_release(hold));
     INVALID(zklock_acquire(lock, 0, NULL), "hold is NULL: give a place");
@@ -333,7 +333,7 @@ TEST(a_negative_timeout_is_refused_but_for_that_of_ever) {
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
     zklock_hold *hold = acquire(lock, SOON_MS), *none = NULL;
-    zklock_ticket *ticket = NULL;
+    zklock_call *waiting = NULL;
     zklock_observer *observer;
     zklock_barrier *barrier;
     zklock_double_barrier *doors;
@@ -348,14 +348,14 @@ TEST(a_negative_timeout_is_refused_but_for_that_of_ever) {
     for (size_t at = 0; at < sizeof late / sizeof *late; at++) {
         INVALID(zklock_acquire(lock, late[at], &none), "-1 (ZKLOCK_FOREVER) waits for ever, 0 tries once");
         SAYS("make it at least 0");
-        INVALID(zklock_acquire_start(lock, late[at], &ticket), "ZKLOCK_FOREVER");
+        INVALID(zklock_acquire_start(lock, late[at], &waiting), "ZKLOCK_FOREVER");
         INVALID(zklock_hold_wait_lost(hold, late[at], &reason), "ZKLOCK_FOREVER");
         INVALID(zklock_observer_next(observer, late[at], &holder), "ZKLOCK_FOREVER");
         INVALID(zklock_barrier_wait(barrier, late[at]), "ZKLOCK_FOREVER");
         INVALID(zklock_double_barrier_enter(doors, late[at], &nobody), "ZKLOCK_FOREVER");
         INVALID(zklock_member_leave(member, late[at]), "ZKLOCK_FOREVER");
     }
-    CHECK(!none && !ticket && !nobody);
+    CHECK(!none && !waiting && !nobody);
     /* None of them has changed anything. */
     OK(zklock_member_leave(member, SOON_MS));
     OK(zklock_barrier_remove(barrier, NULL));

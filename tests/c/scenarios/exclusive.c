@@ -189,7 +189,7 @@ TEST(a_contender_of_kazoo_is_named_and_not_held_beside) {
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     int descriptor;
     OK(zklock_release(hold));
     ground("create %s/%s", path, kazoo);
@@ -199,13 +199,13 @@ TEST(a_contender_of_kazoo_is_named_and_not_held_beside) {
         SAYS(kazoo);
         CHECK(!none);
     }
-    OK(zklock_acquire_start(lock, 0, &ticket));
-    OK(zklock_ticket_fd(ticket, &descriptor));
+    OK(zklock_acquire_start(lock, 0, &waiting));
+    OK(zklock_call_fd(waiting, &descriptor));
     CHECK(readable(descriptor, SOON_MS));
     zklock_hold_free(hold);
-    IS(zklock_acquire_finish(ticket, &hold), ZKLOCK_FOREIGN_CONTENDER);
+    IS(zklock_call_hold(waiting, &hold), ZKLOCK_FOREIGN_CONTENDER);
     SAYS(kazoo);
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     /* Only kazoo's is left. */
     wait_for_contenders(path, 1);
     ground("delete %s/%s", path, kazoo);

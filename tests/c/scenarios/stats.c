@@ -28,10 +28,10 @@ TEST(acquires_are_counted_by_how_they_ended) {
     zklock_hold *hold = acquire(theirs, SOON_MS), *none;
     IS(zklock_acquire(ours, 0, &none), ZKLOCK_TIMEOUT);
     IS(zklock_acquire(ours, 300, &none), ZKLOCK_TIMEOUT);
-    zklock_ticket *ticket;
-    OK(zklock_acquire_start(ours, ZKLOCK_FOREVER, &ticket));
+    zklock_call *waiting;
+    OK(zklock_acquire_start(ours, ZKLOCK_FOREVER, &waiting));
     wait_for_contenders(path, 2);
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     EVENTUALLY(stat_of(client, ZKLOCK_STAT_ACQUIRES_CANCELLED) == 1);
     OK(zklock_release(hold));
     zklock_hold_free(hold);

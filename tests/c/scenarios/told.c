@@ -378,7 +378,7 @@ static void looks_and_frees(zklock_hold *hold, zklock_reason reason, void *conte
     visit *visit = context;
     zklock_hold *other = NULL;
     zklock_client *client = NULL;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     zklock_write write = {.kind = ZKLOCK_WRITE_DELETE, .path = "/c", .version = 7};
     const char *path;
     CHECK(reason == ZKLOCK_REASON_NODE_DELETED);
@@ -395,8 +395,8 @@ static void looks_and_frees(zklock_hold *hold, zklock_reason reason, void *conte
     IS(zklock_client_close(visit->client), ZKLOCK_DEADLOCK);
     CHECK(!other && !client);
     /* It does not block. */
-    OK(zklock_acquire_start(visit->lock, SOON_MS, &ticket));
-    zklock_ticket_free(ticket);
+    OK(zklock_acquire_start(visit->lock, SOON_MS, &waiting));
+    zklock_call_free(waiting);
     zklock_hold_free(hold);
     IS(zklock_hold_path(hold, &path), ZKLOCK_INVALID_HANDLE);
     __atomic_store_n(&visit->ended, 1, __ATOMIC_RELEASE);
