@@ -91,7 +91,7 @@
  * - To follow the holder or leader, see zklock_observe, zklock_observer_next, zklock_observer_free.
  * - To take a lock away or ask its holders to release it, see zklock_break_lock, zklock_evict,
  *   zklock_revoke.
- * - To measure, see zklock_client_stat, zklock_client_histogram, zklock_client_prometheus.
+ * - To measure, see zklock_client_stats, zklock_client_histogram, zklock_client_prometheus.
  * - To log, see zklock_set_log.
  *
  * Related primitives
@@ -362,7 +362,7 @@
  * You fill zklock_write, which has reserved members. Set the whole struct to 0 first, for example
  * with `zklock_write write = {0}`. If a reserved member is 0, a later library behaves as an earlier
  * one did. An earlier library refuses any other value with ZKLOCK_INVALID_ARGUMENT. The library fills
- * your zklock_event, which has reserved members too, and never grows. The library owns
+ * your zklock_event and zklock_stats, which have reserved members too, and never grow. The library owns
  * zklock_contender, whose first member is its size, and which may grow at its end. All other structs
  * are opaque.
  *
@@ -754,91 +754,6 @@ typedef enum zklock_log_level ZKLOCK_INT32 {
 } zklock_log_level;
 
 /**
- * The figures that zklock_client_stat can give.
- */
-typedef enum zklock_stat ZKLOCK_INT32 {
-    /**
-     * Sessions opened so far.
-     */
-    ZKLOCK_STAT_SESSIONS = 1,
-    /**
-     * Locks granted so far.
-     */
-    ZKLOCK_STAT_GRANTS = 2,
-    /**
-     * Holds lost so far.
-     */
-    ZKLOCK_STAT_LOSSES = 3,
-    /**
-     * Attempts whose caller already has an answer, but whose node may still exist. It is being
-     * deleted.
-     */
-    ZKLOCK_STAT_OWED = 4,
-    /**
-     * The number of the session, as the servers print it in their logs; 0 if there is no
-     * session.
-     */
-    ZKLOCK_STAT_SESSION_ID = 5,
-    /**
-     * The session timeout that the servers granted, in milliseconds; 0 if there is no session.
-     */
-    ZKLOCK_STAT_SESSION_TIMEOUT = 6,
-    /**
-     * How often a session got a new connection because the previous one broke.
-     */
-    ZKLOCK_STAT_RECONNECTS = 7,
-    /**
-     * Calls to acquire a lock that were given a hold.
-     */
-    ZKLOCK_STAT_ACQUIRES_GRANTED = 8,
-    /**
-     * Calls to acquire a lock that were not to wait, and found the lock busy.
-     */
-    ZKLOCK_STAT_ACQUIRES_BUSY = 9,
-    /**
-     * Calls to acquire a lock that waited until their timeout because others had the lock.
-     */
-    ZKLOCK_STAT_ACQUIRES_TIMED_OUT = 10,
-    /**
-     * Calls to acquire a lock that failed with any other error.
-     */
-    ZKLOCK_STAT_ACQUIRES_FAILED = 11,
-    /**
-     * Calls to acquire a lock that were cancelled, or whose zklock_call was freed.
-     */
-    ZKLOCK_STAT_ACQUIRES_CANCELLED = 12,
-    /**
-     * Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. Each zklock_reason has such a figure: its
-     * number is that of the reason plus 100.
-     */
-    ZKLOCK_STAT_LOSSES_SESSION_EXPIRED = 101,
-    /**
-     * Holds lost for ZKLOCK_REASON_NODE_DELETED.
-     */
-    ZKLOCK_STAT_LOSSES_NODE_DELETED = 102,
-    /**
-     * Holds lost for ZKLOCK_REASON_LEASE_LAPSED.
-     */
-    ZKLOCK_STAT_LOSSES_LEASE_LAPSED = 103,
-    /**
-     * Holds lost for ZKLOCK_REASON_CLIENT_CLOSED.
-     */
-    ZKLOCK_STAT_LOSSES_CLIENT_CLOSED = 104,
-    /**
-     * Holds lost for ZKLOCK_REASON_OTHER.
-     */
-    ZKLOCK_STAT_LOSSES_OTHER = 105,
-    /**
-     * Holds lost for ZKLOCK_REASON_FOREIGN_CONTENDER.
-     */
-    ZKLOCK_STAT_LOSSES_FOREIGN_CONTENDER = 106,
-    /**
-     * Holds lost for ZKLOCK_REASON_SESSION_CLOSED.
-     */
-    ZKLOCK_STAT_LOSSES_SESSION_CLOSED = 107,
-} zklock_stat;
-
-/**
  * What a guarded write does.
  */
 typedef enum zklock_write_kind ZKLOCK_INT32 {
@@ -1039,6 +954,70 @@ typedef void (*zklock_loss_callback)(zklock_hold *hold, zklock_reason reason, vo
  * Called with a line of the log. The line is valid during the call.
  */
 typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
+
+/**
+ * What a client has counted so far, and what it still has to clean up. zklock_client_stats fills all
+ * members. The struct never grows.
+ */
+typedef struct {
+    /**
+     * Sessions opened.
+     */
+    uint64_t sessions;
+    /**
+     * The number of the session, as the servers print it in their logs; 0 if there is no session.
+     */
+    uint64_t session_id;
+    /**
+     * The session timeout that the servers granted, in milliseconds; 0 if there is no session.
+     */
+    uint64_t session_timeout;
+    /**
+     * How often a session got a new connection because the previous one broke.
+     */
+    uint64_t reconnects;
+    /**
+     * Attempts whose caller already has an answer, but whose node may still exist. It is being
+     * deleted.
+     */
+    uint64_t owed;
+    /**
+     * Locks granted.
+     */
+    uint64_t grants;
+    /**
+     * Calls to acquire a lock that were given a hold.
+     */
+    uint64_t acquires_granted;
+    /**
+     * Calls to acquire a lock that were not to wait, and found the lock busy.
+     */
+    uint64_t acquires_busy;
+    /**
+     * Calls to acquire a lock that waited until their timeout because others had the lock.
+     */
+    uint64_t acquires_timed_out;
+    /**
+     * Calls to acquire a lock that failed with any other error.
+     */
+    uint64_t acquires_failed;
+    /**
+     * Calls to acquire a lock that were cancelled, or whose zklock_call was freed.
+     */
+    uint64_t acquires_cancelled;
+    /**
+     * Holds lost.
+     */
+    uint64_t losses;
+    /**
+     * Holds lost for each zklock_reason, whose number is the index.
+     */
+    uint64_t losses_by[16];
+    /**
+     * Always 0. A later version may give them a meaning.
+     */
+    uint64_t reserved[4];
+} zklock_stats;
 
 /**
  * One bucket of zklock_client_histogram.
@@ -2611,16 +2590,19 @@ zklock_status zklock_revoke(zklock_lock *lock,
                             void *context);
 
 /**
- * Gets one figure about what a client has done so far, or what it still has to clean up. It sends
- * no request.
+ * Gets what a client has counted so far, as it is at one moment. It sends no request.
  *
- * @param client the client.
- * @param stat one of zklock_stat.
- * @param[out] value the number.
+ *     zklock_stats stats;
+ *
+ *     if (zklock_client_stats(client, &stats) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     if (stats.losses_by[ZKLOCK_REASON_NODE_DELETED] > 0) puts("an operator breaks our locks");
+ *
+ * @param client the client. If it has not connected yet, all counts are 0.
+ * @param[out] stats the counts.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint64_t *value);
+zklock_status zklock_client_stats(const zklock_client *client, zklock_stats *stats);
 
 /**
  * Gets the distribution of what a client has counted so far, such as the times that acquires took:
@@ -2654,7 +2636,7 @@ zklock_status zklock_client_histogram(const zklock_client *client,
                                       double *sum);
 
 /**
- * Gets all figures of zklock_client_stat and zklock_client_histogram as text for Prometheus. The
+ * Gets all figures of zklock_client_stats and zklock_client_histogram as text for Prometheus. The
  * text has Prometheus' format 0.0.4: serve it as "text/plain; version=0.0.4". It sends no request.
  *
  *     static char page[16384];

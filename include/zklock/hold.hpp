@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,22 +33,21 @@ struct node_data {
  */
 class [[nodiscard]] writes {
 public:
-    explicit writes(zklock_hold *hold) noexcept : hold_(hold) {}
     /** Adds a write that creates a persistent node. */
     writes &create(std::string path, std::string data = {}) {
-        return add({ZKLOCK_WRITE_CREATE, ZKLOCK_ANY_VERSION, std::move(path), std::move(data)});
+        return add({ZKLOCK_WRITE_CREATE, any_version, std::move(path), std::move(data)});
     }
     /** Adds a write that sets the data of a node, which must have this version. Throws a misuse_error if no node can have it. */
-    writes &set(std::string path, std::string data, std::int64_t version = ZKLOCK_ANY_VERSION) {
+    writes &set(std::string path, std::string data, std::int64_t version = any_version) {
         return add({ZKLOCK_WRITE_SET, checked(version), std::move(path), std::move(data)});
     }
     /** Adds a write that deletes a node, which must have this version. Throws a misuse_error if no node can have it. */
-    writes &remove(std::string path, std::int64_t version = ZKLOCK_ANY_VERSION) {
+    writes &remove(std::string path, std::int64_t version = any_version) {
         return add({ZKLOCK_WRITE_DELETE, checked(version), std::move(path), {}});
     }
     /**
      * Does all the writes, in order, and returns the version of each node after its write: 0 for a node that was created,
-     * ZKLOCK_NO_NODE for a node that was deleted. May throw a lost_error, a conflict_error or an uncertain_error: see
+     * no_node for a node that was deleted. May throw a lost_error, a conflict_error or an uncertain_error: see
      * their comments.
      */
     std::vector<std::int32_t> commit() const {
@@ -71,15 +71,18 @@ public:
             detail::ask<zklock_call *>(zklock_hold_commit_start, hold_, all.data(), all.size()));
     }
 private:
+    friend class hold;
+    explicit writes(zklock_hold *of) noexcept : hold_(of) {}
+
     struct one {
         std::int32_t kind, version;
         std::string path, data;
     };
     /** Cut off to 32 bits, it could be the version of another write. */
     static std::int32_t checked(std::int64_t version) {
-        if (version >= ZKLOCK_ANY_VERSION && version <= INT32_MAX) return static_cast<std::int32_t>(version);
+        if (version >= any_version && version <= INT32_MAX) return static_cast<std::int32_t>(version);
         detail::fail(ZKLOCK_INVALID_ARGUMENT, "no node has the version " + std::to_string(version) +
-                                                  ": pass the one that hold::read() gave, or ZKLOCK_ANY_VERSION");
+                                                  ": pass the one that hold::read() gave, or any_version");
     }
     std::vector<zklock_write> listed() const {
         std::vector<zklock_write> all;
@@ -118,9 +121,9 @@ public:
         return std::chrono::milliseconds(ask<std::int64_t>(zklock_hold_valid_for));
     }
     /** The state of the hold. */
-    zklock_state state() const { return stands().first; }
-    /** Why it was lost; ZKLOCK_REASON_NONE if it is not. */
-    zklock_reason lost_reason() const { return stands().second; }
+    zklock::state state() const { return stands().first; }
+    /** Why it was lost; reason::none if it is not. */
+    reason lost_reason() const { return stands().second; }
     /** The path of the lock. */
     std::string path() const { return ask<const char *>(zklock_hold_path); }
     /** The path of this hold's node. */
@@ -140,7 +143,7 @@ public:
      * prints its what(). A thread that destroys the hold while the callback runs waits for it, so that
      * thread must not have a mutex locked that the callback locks.
      */
-    void on_lost(std::function<void(zklock_reason)> callback) {
+    void on_lost(std::function<void(reason)> callback) {
         const bool usable = callback != nullptr;
         kept().push_front(std::make_shared<callback_type>(std::move(callback)));
         // It is kept until the handle is freed.
@@ -148,11 +151,18 @@ public:
         if (status != ZKLOCK_OK) kept().pop_front();
         detail::check(status);
     }
+    /** The same with a callback that does not ask for the reason. */
+    template <class Callback,
+              class = std::enable_if_t<std::is_invocable_v<Callback &> && !std::is_invocable_v<Callback &, reason>>>
+    void on_lost(Callback callback) {
+        std::function<void()> told(std::move(callback));
+        on_lost(told ? [told = std::move(told)](reason) { told(); } : callback_type());
+    }
 
     /** Waits until the hold is lost, and returns why; nothing if it is still held at the end. Throws a misuse_error if it is
         released. */
-    std::optional<zklock_reason> wait_lost_for(detail::span wait) const {
-        return ask_unless<zklock_reason, zklock_reason>(ZKLOCK_TIMEOUT, zklock_hold_wait_lost, detail::ms(wait));
+    std::optional<reason> wait_lost_for(detail::span wait) const {
+        return ask_unless<reason, zklock_reason>(ZKLOCK_TIMEOUT, zklock_hold_wait_lost, detail::ms(wait));
     }
     /**
      * Whether anyone is known to be waiting for what this hold has. Use it to finish early, or to release the lock between
@@ -188,12 +198,12 @@ public:
      *     if (node) hold.guarded().set("/report/state", "done", node->version).commit();
      */
     std::optional<node_data> read(const std::string &path) const {
-        node_data node{std::string(1024, '\0'), ZKLOCK_NO_NODE};
+        node_data node{std::string(1024, '\0'), no_node};
         for (;;) {
             const std::size_t room = node.data.size();
             std::size_t length = 0;
             detail::check(zklock_hold_read(get(), detail::text(path), node.data.data(), room, &length, &node.version));
-            if (node.version == ZKLOCK_NO_NODE) return std::nullopt;
+            if (node.version == no_node) return std::nullopt;
             node.data.resize(length);
             // If the data did not fit, read again with more room.
             if (length <= room) return node;
@@ -206,18 +216,18 @@ public:
     /** Does what release() does, in the background. It goes on even if the call is destroyed. */
     async_call<void> start_release() { return async_call<void>(ask<zklock_call *>(zklock_release_start)); }
 private:
-    std::pair<zklock_state, zklock_reason> stands() const {
-        zklock_state state{};
-        const auto reason = ask<zklock_reason>(zklock_hold_state, &state);
-        return {state, reason};
+    std::pair<zklock::state, reason> stands() const {
+        zklock_state now{};
+        const auto why = ask<zklock_reason>(zklock_hold_state, &now);
+        return {static_cast<zklock::state>(now), static_cast<reason>(why)};
     }
 
-    using callback_type = std::function<void(zklock_reason)>;
-    static void tell_lost(zklock_hold *, zklock_reason reason, void *context) noexcept {
+    using callback_type = std::function<void(reason)>;
+    static void tell_lost(zklock_hold *, zklock_reason why, void *context) noexcept {
         // The callback may destroy the hold, but must not destroy itself while it runs.
         const std::shared_ptr<void> callback = *static_cast<std::shared_ptr<void> *>(context);
         try {
-            (*static_cast<callback_type *>(callback.get()))(reason);
+            (*static_cast<callback_type *>(callback.get()))(static_cast<reason>(why));
         } catch (...) {
             // A noexcept alone ends the program too, but some compilers then lose the exception on the way.
             std::terminate();

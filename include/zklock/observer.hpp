@@ -16,7 +16,7 @@ namespace zklock {
  *     zklock::observer observer = client.election("/election/scheduler").observe();
  *     while (const auto leader = observer.next()) greet(leader->identity);
  *
- * In an event loop, call next_for(0s) when the client has the event ZKLOCK_EVENT_LEADER. Only one thread at a time may use it.
+ * In an event loop, call next_for(0s) when the client has an event_kind::leader. Only one thread at a time may use it.
  */
 class observer : public detail::owner<zklock_observer, zklock_observer_free> {
 public:

@@ -10,53 +10,43 @@ use crate::loss::zklock_reason;
 use crate::raw::{out, outs};
 use crate::status::zklock_status;
 use std::ffi::c_void;
-use zklock_core::{AcquireOutcome, LossReason, Stats};
+use zklock_core::{AcquireOutcome, LossReason, blocking};
 
-c_enum! {
-    /// The figures that zklock_client_stat can give.
-    pub enum zklock_stat {
-        /// Sessions opened so far.
-        ZKLOCK_STAT_SESSIONS = 1,
-        /// Locks granted so far.
-        ZKLOCK_STAT_GRANTS = 2,
-        /// Holds lost so far.
-        ZKLOCK_STAT_LOSSES = 3,
-        /// Attempts whose caller already has an answer, but whose node may still exist. It is being
-        /// deleted.
-        ZKLOCK_STAT_OWED = 4,
-        /// The number of the session, as the servers print it in their logs; 0 if there is no
-        /// session.
-        ZKLOCK_STAT_SESSION_ID = 5,
-        /// The session timeout that the servers granted, in milliseconds; 0 if there is no session.
-        ZKLOCK_STAT_SESSION_TIMEOUT = 6,
-        /// How often a session got a new connection because the previous one broke.
-        ZKLOCK_STAT_RECONNECTS = 7,
-        /// Calls to acquire a lock that were given a hold.
-        ZKLOCK_STAT_ACQUIRES_GRANTED = 8,
-        /// Calls to acquire a lock that were not to wait, and found the lock busy.
-        ZKLOCK_STAT_ACQUIRES_BUSY = 9,
-        /// Calls to acquire a lock that waited until their timeout because others had the lock.
-        ZKLOCK_STAT_ACQUIRES_TIMED_OUT = 10,
-        /// Calls to acquire a lock that failed with any other error.
-        ZKLOCK_STAT_ACQUIRES_FAILED = 11,
-        /// Calls to acquire a lock that were cancelled, or whose zklock_call was freed.
-        ZKLOCK_STAT_ACQUIRES_CANCELLED = 12,
-        /// Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. Each zklock_reason has such a figure: its
-        /// number is that of the reason plus 100.
-        ZKLOCK_STAT_LOSSES_SESSION_EXPIRED = 101,
-        /// Holds lost for ZKLOCK_REASON_NODE_DELETED.
-        ZKLOCK_STAT_LOSSES_NODE_DELETED = 102,
-        /// Holds lost for ZKLOCK_REASON_LEASE_LAPSED.
-        ZKLOCK_STAT_LOSSES_LEASE_LAPSED = 103,
-        /// Holds lost for ZKLOCK_REASON_CLIENT_CLOSED.
-        ZKLOCK_STAT_LOSSES_CLIENT_CLOSED = 104,
-        /// Holds lost for ZKLOCK_REASON_OTHER.
-        ZKLOCK_STAT_LOSSES_OTHER = 105,
-        /// Holds lost for ZKLOCK_REASON_FOREIGN_CONTENDER.
-        ZKLOCK_STAT_LOSSES_FOREIGN_CONTENDER = 106,
-        /// Holds lost for ZKLOCK_REASON_SESSION_CLOSED.
-        ZKLOCK_STAT_LOSSES_SESSION_CLOSED = 107,
-    }
+/// What a client has counted so far, and what it still has to clean up. zklock_client_stats fills all
+/// members. The struct never grows.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[repr(C)]
+#[derive(Debug)]
+pub struct zklock_stats {
+    /// Sessions opened.
+    pub sessions: u64,
+    /// The number of the session, as the servers print it in their logs; 0 if there is no session.
+    pub session_id: u64,
+    /// The session timeout that the servers granted, in milliseconds; 0 if there is no session.
+    pub session_timeout: u64,
+    /// How often a session got a new connection because the previous one broke.
+    pub reconnects: u64,
+    /// Attempts whose caller already has an answer, but whose node may still exist. It is being
+    /// deleted.
+    pub owed: u64,
+    /// Locks granted.
+    pub grants: u64,
+    /// Calls to acquire a lock that were given a hold.
+    pub acquires_granted: u64,
+    /// Calls to acquire a lock that were not to wait, and found the lock busy.
+    pub acquires_busy: u64,
+    /// Calls to acquire a lock that waited until their timeout because others had the lock.
+    pub acquires_timed_out: u64,
+    /// Calls to acquire a lock that failed with any other error.
+    pub acquires_failed: u64,
+    /// Calls to acquire a lock that were cancelled, or whose zklock_call was freed.
+    pub acquires_cancelled: u64,
+    /// Holds lost.
+    pub losses: u64,
+    /// Holds lost for each zklock_reason, whose number is the index.
+    pub losses_by: [u64; 16],
+    /// Always 0. A later version may give them a meaning.
+    pub reserved: [u64; 4],
 }
 
 c_enum! {
@@ -88,60 +78,51 @@ pub struct zklock_bucket {
     pub count: u64,
 }
 
-/// The number of a figure in zklock_stat that counts losses is that of the reason plus this.
-const LOSSES: i32 = 100;
-
-/// Gets one figure about what a client has done so far, or what it still has to clean up. It sends
-/// no request.
+/// Gets what a client has counted so far, as it is at one moment. It sends no request.
 ///
-/// @param client the client.
-/// @param stat one of zklock_stat.
-/// @param[out] value the number.
+///     zklock_stats stats;
+///
+///     if (zklock_client_stats(client, &stats) != ZKLOCK_OK) return fail(zklock_last_error());
+///     if (stats.losses_by[ZKLOCK_REASON_NODE_DELETED] > 0) puts("an operator breaks our locks");
+///
+/// @param client the client. If it has not connected yet, all counts are 0.
+/// @param[out] stats the counts.
 /// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_stat(
+pub extern "C-unwind" fn zklock_client_stats(
     client: *const zklock_client,
-    stat: i32,
-    value: *mut u64,
+    stats: *mut zklock_stats,
 ) -> zklock_status {
-    use zklock_stat::{
-        ZKLOCK_STAT_ACQUIRES_BUSY, ZKLOCK_STAT_ACQUIRES_CANCELLED, ZKLOCK_STAT_ACQUIRES_FAILED,
-        ZKLOCK_STAT_ACQUIRES_GRANTED, ZKLOCK_STAT_ACQUIRES_TIMED_OUT, ZKLOCK_STAT_GRANTS, ZKLOCK_STAT_LOSSES,
-        ZKLOCK_STAT_OWED, ZKLOCK_STAT_RECONNECTS, ZKLOCK_STAT_SESSION_ID, ZKLOCK_STAT_SESSION_TIMEOUT,
-        ZKLOCK_STAT_SESSIONS,
-    };
-    call::status("zklock_client_stat", || {
-        let unknown = || Failure::argument(format!("there is no stat with the number {stat}"));
-        let value = out("value", value)?;
-        let client = Client::table().find(client)?;
-        let stats = client.inner().stats();
-        let number = match zklock_stat::find(stat).ok_or_else(unknown)? {
-            ZKLOCK_STAT_SESSIONS => stats.sessions,
-            ZKLOCK_STAT_GRANTS => stats.grants,
-            ZKLOCK_STAT_LOSSES => stats.losses,
-            ZKLOCK_STAT_OWED => stats.owed,
-            ZKLOCK_STAT_SESSION_ID => client.inner().session_id().map_or(0, unsigned),
-            ZKLOCK_STAT_SESSION_TIMEOUT => {
-                client.inner().session_timeout().map_or(0, |time| whole(time).unsigned_abs())
-            }
-            ZKLOCK_STAT_RECONNECTS => stats.reconnects,
-            ZKLOCK_STAT_ACQUIRES_GRANTED => stats.acquires(AcquireOutcome::Granted),
-            ZKLOCK_STAT_ACQUIRES_BUSY => stats.acquires(AcquireOutcome::Busy),
-            ZKLOCK_STAT_ACQUIRES_TIMED_OUT => stats.acquires(AcquireOutcome::TimedOut),
-            ZKLOCK_STAT_ACQUIRES_FAILED => stats.acquires(AcquireOutcome::Failed),
-            ZKLOCK_STAT_ACQUIRES_CANCELLED => stats.acquires(AcquireOutcome::Cancelled),
-            losses => losses_of(&stats, losses),
-        };
-        value.set(number);
+    call::status("zklock_client_stats", || {
+        let stats = out("stats", stats)?;
+        stats.set(counted(Client::table().find(client)?.inner()));
         Ok(())
     })
 }
 
-/// Returns how many holds were lost for the reason that this figure counts.
-fn losses_of(stats: &Stats, stat: zklock_stat) -> u64 {
-    let is_meant = |reason: &&LossReason| zklock_reason::of(**reason) as i32 + LOSSES == stat as i32;
-    LossReason::ALL.iter().filter(is_meant).map(|reason| stats.losses_by(*reason)).sum()
+fn counted(client: &blocking::Client) -> zklock_stats {
+    let stats = client.stats();
+    let mut losses_by = [0; 16];
+    for reason in LossReason::ALL {
+        losses_by[zklock_reason::of(*reason) as usize] += stats.losses_by(*reason);
+    }
+    zklock_stats {
+        sessions: stats.sessions,
+        session_id: client.session_id().map_or(0, unsigned),
+        session_timeout: client.session_timeout().map_or(0, |time| whole(time).unsigned_abs()),
+        reconnects: stats.reconnects,
+        owed: stats.owed,
+        grants: stats.grants,
+        acquires_granted: stats.acquires(AcquireOutcome::Granted),
+        acquires_busy: stats.acquires(AcquireOutcome::Busy),
+        acquires_timed_out: stats.acquires(AcquireOutcome::TimedOut),
+        acquires_failed: stats.acquires(AcquireOutcome::Failed),
+        acquires_cancelled: stats.acquires(AcquireOutcome::Cancelled),
+        losses: stats.losses,
+        losses_by,
+        reserved: [0; 4],
+    }
 }
 
 /// Gets the distribution of what a client has counted so far, such as the times that acquires took:
@@ -199,7 +180,7 @@ pub extern "C-unwind" fn zklock_client_histogram(
     })
 }
 
-/// Gets all figures of zklock_client_stat and zklock_client_histogram as text for Prometheus. The
+/// Gets all figures of zklock_client_stats and zklock_client_histogram as text for Prometheus. The
 /// text has Prometheus' format 0.0.4: serve it as "text/plain; version=0.0.4". It sends no request.
 ///
 ///     static char page[16384];
@@ -240,15 +221,15 @@ pub extern "C-unwind" fn zklock_client_prometheus(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zklock_core::Stats;
 
     #[test]
-    fn every_reason_has_its_stat() {
+    fn every_reason_has_its_place() {
         for reason in LossReason::ALL {
-            let stat = zklock_stat::find(zklock_reason::of(*reason) as i32 + LOSSES);
-            assert!(stat.is_some(), "{reason:?}");
-            assert_eq!(losses_of(&Stats::default(), stat.unwrap()), 0);
+            assert!((1..16).contains(&(zklock_reason::of(*reason) as usize)), "{reason:?}");
         }
     }
+
     #[test]
     fn there_is_room_for_every_histogram() {
         let stats = Stats::default();

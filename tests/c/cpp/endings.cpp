@@ -45,7 +45,7 @@ struct works_at_exit {
             try {
                 the_busy_mutex->current();
             } catch (const zklock::misuse_error &error) {
-                say(zklock_status_name(error.status()));
+                say(zklock_status_name(static_cast<std::int32_t>(error.status())));
             }
             say(std::to_string(the_mutex->current()->valid_for() > 0ms));
         } catch (const zklock::error &error) {
@@ -67,7 +67,7 @@ int exits_in_the_middle(const orders &given) {
     connect(given);
     the_mutex->lock();
     the_hold.emplace(the_lock->acquire());
-    the_hold->on_lost([](zklock_reason) {});
+    the_hold->on_lost([](zklock::reason) {});
     the_acquire.emplace(the_lock->start());
     std::thread([] { the_busy_mutex->lock(); }).detach();
     say("waits");
@@ -93,7 +93,7 @@ int throws_in_a_callback(const orders &given) {
     });
     connect(given);
     the_hold.emplace(the_lock->acquire());
-    the_hold->on_lost([](zklock_reason) { throw std::runtime_error("nobody can catch it"); });
+    the_hold->on_lost([](zklock::reason) { throw std::runtime_error("nobody can catch it"); });
     say(the_hold->node());
     return getchar() == EOF ? 8 : 0;
 }
@@ -194,7 +194,7 @@ static bool forked(Call call) {
     try {
         call();
     } catch (const zklock::error &error) {
-        return error.status() == ZKLOCK_FORKED;
+        return error.status() == zklock::status::forked;
     }
     return false;
 }
@@ -212,7 +212,7 @@ TEST(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothin
     const auto other = new_cpp_client();
     const std::string of_child = fresh_path();
     auto all = std::make_unique<objects>();
-    all->hold.on_lost([](zklock_reason) { failed(__FILE__, __LINE__, "it was lost"); });
+    all->hold.on_lost([](zklock::reason) { failed(__FILE__, __LINE__, "it was lost"); });
     const pid_t id = fork();
     CHECK(id >= 0);
     if (id == 0) {

@@ -29,7 +29,7 @@ TEST(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way) {
 TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
     const auto client = new_cpp_client(), other = new_cpp_client();
     const std::string path = fresh_path();
-    const lock_options kazoo = lock_options().dialect(ZKLOCK_DIALECT_KAZOO);
+    const lock_options kazoo = lock_options().dialect(zklock::dialect::kazoo);
     {
         lock_options copy = kazoo;
         const auto lock = client.mutex(path, copy.reentrant().reentrant(false));
@@ -59,14 +59,14 @@ TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
 
 TEST(who_logs_in_may_keep_what_it_creates_to_itself) {
     const auto as = [](const char *user) {
-        return zklock::client(servers(), zklock::options().digest(user, "s3cret").access(ZKLOCK_ACCESS_CREATOR_ALL));
+        return zklock::client(servers(), zklock::options().digest(user, "s3cret").access(zklock::access::creator_all));
     };
     const auto ann = as("ann"), again = as("ann"), bob = as("bob");
     const std::string path = fresh_path();
     ann.mutex(path).acquire().release();
     again.mutex(path).acquire_for(SOON).release();
     THROWS(bob.mutex(path).acquire_for(SOON), zklock::error, ZKLOCK_REFUSED);
-    THROWS(zklock::client(servers(), zklock::options().access(ZKLOCK_ACCESS_READ_OPEN)), zklock::misuse_error,
+    THROWS(zklock::client(servers(), zklock::options().access(zklock::access::read_open)), zklock::misuse_error,
            ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().digest_from_file("/no/such/file"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().digest_from_env("ZKLOCK_NOT_SET"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
@@ -152,7 +152,7 @@ TEST(an_observer_tells_who_leads) {
         const auto lead = election.acquire();
         const std::optional<zklock::contender> leader = soon(told);
         CHECK(leader && leader->identity == "the leader" && leader->node == lead.node() && leader->holds);
-        CHECK(leader->token == lead.token() && leader->role == ZKLOCK_ROLE_EXCLUSIVE);
+        CHECK(leader->token == lead.token() && leader->role == zklock::role::exclusive);
     }
     CHECK(!observer.next_for(SOON));
     audience.close();
@@ -171,12 +171,12 @@ TEST(an_operator_can_evict_and_break) {
     const auto queue = seen.contenders();
     CHECK(queue[0].holds && queue[0].node == hold.node() && !queue[1].holds);
     CHECK(seen.evict(queue[0].node) && !seen.evict(queue[0].node));
-    CHECK(hold.wait_lost_for(SOON) == ZKLOCK_REASON_NODE_DELETED);
+    CHECK(hold.wait_lost_for(SOON) == zklock::reason::node_deleted);
     CHECK(readable(waiting.fd(), SOON_MS));
     const auto next = waiting.try_finish();
     const auto broken = seen.break_lock();
     CHECK(broken.size() == 1 && broken[0].node == next->node() && broken[0].session == other.stats().session_id);
-    CHECK(next->wait_lost_for(SOON) == ZKLOCK_REASON_NODE_DELETED);
+    CHECK(next->wait_lost_for(SOON) == zklock::reason::node_deleted);
     THROWS(seen.evict("/nobody"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
 

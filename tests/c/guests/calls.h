@@ -314,7 +314,7 @@ static const call calls[] = {
     CALL(client_connect, ZKLOCK_OK, 1),
     CALL(client_connect_start, ZKLOCK_OK, 0),
     CALL(client_guard, ZKLOCK_INVALID_ARGUMENT, 1),
-    CALL(client_stat, ZKLOCK_OK, 0),
+    CALL(client_stats, ZKLOCK_OK, 0),
     CALL(client_histogram, ZKLOCK_OK, 0),
     CALL(client_prometheus, ZKLOCK_OK, 0),
     CALL(client_fd, ZKLOCK_OK, 0),

@@ -253,13 +253,13 @@ static int reconnecting_mode(char **words) {
     go_ahead("holds");
     close_streams();
     CHECK(dprintf(streams[1], "closed\n") > 0);
-    uint64_t number = 0;
-    for (int64_t until = now_ms() + SOON_MS; !number && now_ms() < until; sleep_ms(5)) {
-        (void)!zklock_client_stat(client, ZKLOCK_STAT_RECONNECTS, &number);
+    zklock_stats stats = {0};
+    for (int64_t until = now_ms() + SOON_MS; !stats.reconnects && now_ms() < until; sleep_ms(5)) {
+        (void)!zklock_client_stats(client, &stats);
     }
     int left_alone = are_closed();
     open_streams(streams);
-    CHECK(number && left_alone);
+    CHECK(stats.reconnects && left_alone);
     OK(zklock_release(hold));
     free_all(hold, lock, client);
     return 0;

@@ -287,8 +287,8 @@ static int busy_mode(char **words) {
     for (int at = 0; at < 8; at++) host_thread(is_busy, NULL);
     OK(zklock_release(hold));
     zklock_hold_free(hold);
-    uint64_t grants = stat_of(client, ZKLOCK_STAT_GRANTS);
-    EVENTUALLY(stat_of(client, ZKLOCK_STAT_GRANTS) > grants + 20);
+    uint64_t grants = stats_of(client).grants;
+    EVENTUALLY(stats_of(client).grants > grants + 20);
     return 3;
 }
 

@@ -173,7 +173,7 @@ TEST(what_the_parent_has_is_untouched) {
     int watches = new_hook("see-reply", proxy, "getdata", 1, "");
     handles on = all_handles(hosts, path);
     OK(zklock_hold_node(on.hold, &node));
-    uint64_t session = stat_of(on.client, ZKLOCK_STAT_SESSION_ID);
+    uint64_t session = stats_of(on.client).session_id;
     await_hook(watches);
     /* A call that waits would send checks from time to time, so cancel it. */
     OK(zklock_call_cancel(on.call));
@@ -209,8 +209,8 @@ TEST(what_the_parent_has_is_untouched) {
     CHECK(!strcmp(ground("exists %s", node), "true"));
     CHECK(state_of(on.hold) == ZKLOCK_STATE_HELD);
     CHECK(valid_for(on.hold) > 0);
-    CHECK(stat_of(on.client, ZKLOCK_STAT_SESSION_ID) == session);
-    CHECK(stat_of(on.client, ZKLOCK_STAT_SESSIONS) == 1);
+    CHECK(stats_of(on.client).session_id == session);
+    CHECK(stats_of(on.client).sessions == 1);
     CHECK(sscanf(ground("connections %d", proxy), "%d", &number) == 1 && number == 1);
     CHECK(contenders_at(path) == 2);
     /* All messages come from the parent. */

@@ -176,10 +176,11 @@ const char *harm_of_bystanders(void) {
     const char *path;
     zklock_reason reason;
     const zklock_contender *holder;
-    uint64_t token, value;
+    zklock_stats stats;
+    uint64_t token;
     int descriptor;
     if (zklock_options_set_connect_timeout(options, 10000)) return "the options";
-    if (zklock_client_stat(client, ZKLOCK_STAT_LOSSES, &value) || value) return "the client";
+    if (zklock_client_stats(client, &stats) || stats.losses) return "the client";
     if (zklock_lock_path(lock, &path) || strcmp(path, busy_path)) return "the lock";
     if (zklock_hold_token(hold, &token) || token != token_before || !is_alive(hold)) return "the hold";
     if (zklock_lock_options_set_permits(lock_options, 1)) return "the lock's options";

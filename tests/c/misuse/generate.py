@@ -131,7 +131,7 @@ class Matrix:
         if stars == 1 and not is_const and (base, parameter.name) in (("void", "buffer"), ("int32_t", "versions"), ("zklock_bucket", "buckets")):
             return "room", base
         if parameter.is_out:
-            known = base in ("int", "double", "int32_t", "int64_t", "uint64_t", "size_t", "zklock_event")
+            known = base in ("int", "double", "int32_t", "int64_t", "uint64_t", "size_t", "zklock_event", "zklock_stats")
             known = known or base in self.header.enums
             pointer = base == "char" or base in self.header.structs
             if stars == 1 and known and not is_const or stars == 2 and pointer and is_const:

@@ -142,6 +142,8 @@ extern const zklock_write *const arrays[];
 extern const named statuses[];
 extern const size_t statuses_count;
 
+/* Room for every result, as the matrix checks. */
+#define BLOCK_BYTES 512
 /* The size of the memory to which wild pointers point. */
 #define WILD_BYTES 256
 

@@ -115,7 +115,7 @@ TEST(bad_options_are_named_one_by_one) {
     OK(zklock_options_set_session_timeout(options, 100));
     OK(zklock_options_set_session_timeout(options, 2147483647));
     OK(zklock_client_new(servers(), options, &client));
-    CHECK(stat_of(client, ZKLOCK_STAT_SESSION_TIMEOUT) == SESSION_MS);
+    CHECK(stats_of(client).session_timeout == SESSION_MS);
     lock = new_mutex(client, fresh_path(), 0);
     hold = acquire(lock, SOON_MS);
     OK(zklock_hold_node(hold, &node));
@@ -181,11 +181,13 @@ TEST(numbers_that_mean_nothing_are_named) {
     zklock_client *client = new_client();
     zklock_lock_options *options;
     zklock_lock *lock = NULL;
-    uint64_t value = 99;
+    zklock_bucket bucket;
+    size_t length = 99;
+    double sum;
     for (int at = 0; at < 5; at++) {
         char number[32];
         snprintf(number, sizeof number, "number %d", (int)numbers[at]);
-        INVALID(zklock_client_stat(client, numbers[at], &value), number);
+        INVALID(zklock_client_histogram(client, numbers[at], &bucket, 1, &length, &sum), number);
         if (numbers[at]) INVALID(zklock_set_log(numbers[at], NULL, NULL), "one of zklock_log_level");
     }
     OK(zklock_lock_options_new(&options));
@@ -195,7 +197,7 @@ TEST(numbers_that_mean_nothing_are_named) {
         INVALID(zklock_lock_options_set_dialect(options, numbers[at]), "no dialect with the number");
     }
     zklock_lock_options_free(options);
-    CHECK(value == 99 && !lock);
+    CHECK(length == 99 && !lock);
     CHECK(!strcmp(zklock_status_name(ZKLOCK_OK), "ZKLOCK_OK"));
     CHECK(!strcmp(zklock_status_name(ZKLOCK_INTERNAL), "ZKLOCK_INTERNAL"));
     for (int at = 0; at < 5; at++) {
@@ -317,7 +319,7 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     /* Without a place for its result, the call acquired nothing. */
     OK(zklock_release(hold));
     INVALID(zklock_acquire(lock, 0, NULL), "hold is NULL: give a place");
-    CHECK(stat_of(client, ZKLOCK_STAT_GRANTS) == 1);
+    CHECK(stats_of(client).grants == 1);
     /* The message belongs to this thread, and stays until the next failure. */
     snprintf(sentence, sizeof sentence, "%s", zklock_last_error());
     CHECK(join_thread(start_thread(last_error, NULL)) == NULL);
@@ -384,8 +386,8 @@ TEST(a_closed_client_says_so_and_does_nothing) {
         IS(zklock_acquire(other, timeouts[at], &none), ZKLOCK_CLOSED);
     }
     IS(zklock_contenders(lock, never, NULL), ZKLOCK_CLOSED);
-    CHECK(stat_of(client, ZKLOCK_STAT_SESSION_ID) == 0 && stat_of(client, ZKLOCK_STAT_SESSION_TIMEOUT) == 0);
-    CHECK(stat_of(client, ZKLOCK_STAT_OWED) == 0 && !none);
+    CHECK(stats_of(client).session_id == 0 && stats_of(client).session_timeout == 0);
+    CHECK(stats_of(client).owed == 0 && !none);
     CHECK(!strstr(ground("messages %d", proxy), "request:"));
     CHECK(!strcmp(ground("exists %s", path), "false"));
     zklock_lock_free(other);

@@ -396,7 +396,7 @@ TEST(a_new_session_and_a_new_place_in_the_queue_do_not_extend_the_deadline) {
     EVENTUALLY(is_over(attempt));
     IN_TIME(&bound, took_ms(attempt));
     CHECK(refused(attempt, NULL, 0) == ZKLOCK_TIMEOUT);
-    CHECK(stat_of(waiter, ZKLOCK_STAT_SESSIONS) == 2);
+    CHECK(stats_of(waiter).sessions == 2);
     settled(waiter);
     wait_for_contenders(path, 1);
     OK(zklock_release(hold));
@@ -411,7 +411,7 @@ TEST(a_release_is_bounded_by_the_session_timeout_and_goes_on_in_the_background) 
     zklock_client *client = client_with(hosts, 1000, 0);
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    int64_t session = (int64_t)stat_of(client, ZKLOCK_STAT_SESSION_TIMEOUT);
+    int64_t session = (int64_t)stats_of(client).session_timeout;
     bound bound;
     int64_t begun;
     ground("freeze %d to-server", proxy);
@@ -421,7 +421,7 @@ TEST(a_release_is_bounded_by_the_session_timeout_and_goes_on_in_the_background) 
     IN_TIME(&bound, now_ms() - begun);
     SAYS("goes on in the background");
     IS(zklock_release(hold), ZKLOCK_NOT_HELD);
-    CHECK(stat_of(client, ZKLOCK_STAT_OWED) == 1);
+    CHECK(stats_of(client).owed == 1);
     ground("thaw %d", proxy);
     settled(client);
     wait_for_contenders(path, 0);

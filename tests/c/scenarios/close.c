@@ -182,11 +182,11 @@ static void free_one(handles *handles, int which) {
 }
 
 static zklock_status use_one(handles *handles, int which) {
-    uint64_t value;
+    zklock_stats stats;
     const char *path;
     int descriptor;
     switch (which) {
-    case CLIENT: return zklock_client_stat(handles->client, ZKLOCK_STAT_GRANTS, &value);
+    case CLIENT: return zklock_client_stats(handles->client, &stats);
     case LOCK: return zklock_lock_path(handles->lock, &path);
     case HOLD: return zklock_hold_path(handles->hold, &path);
     case CALL: return zklock_call_fd(handles->waiting, &descriptor);

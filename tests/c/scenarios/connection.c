@@ -66,7 +66,7 @@ TEST(changes_that_nobody_asks_for_are_told_as_few_and_no_loss_is_left_out) {
     /* Several sessions. */
     for (uint64_t sessions = 2; sessions <= 3; sessions++) {
         expire_session(proxy);
-        EVENTUALLY(stat_of(client, ZKLOCK_STAT_SESSIONS) == sessions);
+        EVENTUALLY(stats_of(client).sessions == sessions);
         give_back(acquire(lock, SOON_MS));
     }
     expect(client, ZKLOCK_EVENT_SESSION_LOST);

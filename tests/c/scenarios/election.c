@@ -209,8 +209,8 @@ TEST(an_observer_outlives_a_session_and_costs_nobody_a_wake_up) {
     lead = acquire(lock, SOON_MS);
     const zklock_contender *leader;
     OK(zklock_observer_next(observer, SOON_MS, &leader));
-    CHECK(leader && leader->token == token_of(lead) && leader->session == stat_of(client, ZKLOCK_STAT_SESSION_ID));
-    CHECK(stat_of(audience, ZKLOCK_STAT_SESSIONS) == 2);
+    CHECK(leader && leader->token == token_of(lead) && leader->session == stats_of(client).session_id);
+    CHECK(stats_of(audience).sessions == 2);
     give_back(lead);
     tells(observer, NULL);
     zklock_observer_free(observer);

@@ -18,7 +18,7 @@ static void is_live(const zklock_hold *hold, const zklock_client *client) {
     OK(zklock_hold_node(hold, &node));
     stat = ground("stat %s", node);
     CHECK(sscanf(stat, "czxid=%llx", &czxid) == 1 && sscanf(strstr(stat, "owner="), "owner=%llx", &owner) == 1);
-    CHECK(owner == stat_of(client, ZKLOCK_STAT_SESSION_ID));
+    CHECK(owner == stats_of(client).session_id);
     CHECK(token_of(hold) == czxid);
 }
 
@@ -64,9 +64,9 @@ static void ends(pair *pair, int same_node, uint64_t sessions) {
     OK(zklock_hold_node(hold, &node));
     CHECK((strcmp(node, pair->node) == 0) == same_node);
     CHECK(token_of(hold) > token_of(pair->first));
-    CHECK(stat_of(pair->waiter, ZKLOCK_STAT_SESSIONS) == sessions);
+    CHECK(stats_of(pair->waiter).sessions == sessions);
     /* No dead hold was delivered. */
-    CHECK(stat_of(pair->waiter, ZKLOCK_STAT_LOSSES) == 0);
+    CHECK(stats_of(pair->waiter).losses == 0);
     OK(zklock_release(hold));
     free_all(pair->first, pair->holders, pair->holder);
     free_all(hold, pair->waiters, pair->waiter);

@@ -54,7 +54,7 @@ TEST(a_node_lost_with_its_session_is_followed_by_one_of_the_next_session) {
     zklock_client *client = proxied_client(&proxy);
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    uint64_t first = stat_of(client, ZKLOCK_STAT_SESSION_ID), owner;
+    uint64_t first = stats_of(client).session_id, owner;
     attempt *attempt;
     OK(zklock_release(hold));
     zklock_hold_free(hold);
@@ -67,8 +67,8 @@ TEST(a_node_lost_with_its_session_is_followed_by_one_of_the_next_session) {
     hold = granted(attempt);
     CHECK(contenders_at(path) == 1);
     CHECK(token_of(hold) == czxid_of(hold, &owner));
-    CHECK(owner == stat_of(client, ZKLOCK_STAT_SESSION_ID) && owner != first);
-    CHECK(stat_of(client, ZKLOCK_STAT_SESSIONS) == 2);
+    CHECK(owner == stats_of(client).session_id && owner != first);
+    CHECK(stats_of(client).sessions == 2);
     OK(zklock_release(hold));
     CHECK(contenders_at(path) == 0);
     free_all(hold, lock, client);
@@ -85,7 +85,7 @@ TEST(a_release_whose_request_or_reply_is_lost_is_done_all_the_same) {
         OK(zklock_release(hold));
         CHECK(hook_fired(lost) && state_of(hold) == ZKLOCK_STATE_RELEASED);
         CHECK(contenders_at(path) == 0);
-        CHECK(stat_of(client, ZKLOCK_STAT_OWED) == 0);
+        CHECK(stats_of(client).owed == 0);
         zklock_hold_free(hold);
     }
     free_all(NULL, lock, client);
@@ -162,7 +162,7 @@ TEST(a_started_acquire_that_is_cancelled_or_freed_at_any_step_leaves_no_node) {
                 IS(zklock_call_hold(waiting, &none), ZKLOCK_INTERRUPTED);
             }
             zklock_call_free(waiting);
-            EVENTUALLY(stat_of(two.client, ZKLOCK_STAT_OWED) == 1);
+            EVENTUALLY(stats_of(two.client).owed == 1);
             ground("open %d", gate);
             settled(two.client);
             CHECK(contenders_at(two.path) == 1);
@@ -178,12 +178,12 @@ TEST(what_is_owed_is_counted_until_it_is_paid) {
     OK(zklock_acquire_start(two.lock, ZKLOCK_FOREVER, &waiting));
     wait_for_contenders(two.path, 2);
     /* The caller is still there. */
-    CHECK(stat_of(two.client, ZKLOCK_STAT_OWED) == 0);
+    CHECK(stats_of(two.client).owed == 0);
     ground("freeze %d both", two.proxy);
     zklock_call_free(waiting);
-    EVENTUALLY(stat_of(two.client, ZKLOCK_STAT_OWED) == 1);
+    EVENTUALLY(stats_of(two.client).owed == 1);
     CHECK(contenders_at(two.path) == 2);
-    CHECK(stat_of(two.client, ZKLOCK_STAT_OWED) == 1);
+    CHECK(stats_of(two.client).owed == 1);
     ground("thaw %d", two.proxy);
     settled(two.client);
     /* Once nothing is owed, the node is gone. */
@@ -199,9 +199,9 @@ TEST(what_is_owed_is_counted_from_the_moment_that_the_caller_has_its_answer) {
         int gate = new_hook("hold-request", two.proxy, "delete", 1, two.path);
         IS(zklock_acquire(two.lock, 10, &none), ZKLOCK_TIMEOUT);
         /* A program that ends its process when nothing is owed relies on this. */
-        CHECK(stat_of(two.client, ZKLOCK_STAT_OWED) == 1 || hook_fired(gate));
+        CHECK(stats_of(two.client).owed == 1 || hook_fired(gate));
         await_hook(gate);
-        CHECK(stat_of(two.client, ZKLOCK_STAT_OWED) == 1);
+        CHECK(stats_of(two.client).owed == 1);
         ground("open %d", gate);
         settled(two.client);
         CHECK(contenders_at(two.path) == 1);
@@ -219,7 +219,7 @@ TEST(what_is_owed_is_counted_from_the_moment_that_a_hold_is_freed) {
         zklock_hold *hold = acquire(lock, SOON_MS);
         if (round % 2) OK(zklock_hold_fd(hold, &descriptor));
         zklock_hold_free(hold);
-        uint64_t owed = stat_of(client, ZKLOCK_STAT_OWED);
+        uint64_t owed = stats_of(client).owed;
         if (owed != 1) failed(__FILE__, __LINE__, "round %d: the node is there, and %d owed", round, (int)owed);
         await_hook(gate);
         ground("open %d", gate);
@@ -245,7 +245,7 @@ TEST(what_is_owed_is_counted_from_the_moment_that_a_started_acquire_is_cancelled
         } else {
             zklock_call_free(waiting);
         }
-        owed = stat_of(two.client, ZKLOCK_STAT_OWED);
+        owed = stats_of(two.client).owed;
         if (owed != 1) failed(__FILE__, __LINE__, "round %d: the node is there, and %d owed", round, (int)owed);
         await_hook(gate);
         ground("open %d", gate);

@@ -210,7 +210,7 @@ TEST(an_inner_section_is_not_entered_when_the_outer_hold_is_lost) {
     ground("delete %s", node);
     OK(zklock_hold_wait_lost(outer, SOON_MS, &reason));
     /* The same when the nodes have been cleaned up, and only the thread's holds are left. */
-    EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
+    EVENTUALLY(stats_of(client).losses == 1);
     settled(client);
     sleep_ms(20);
     IS(zklock_acquire(lock, ZKLOCK_FOREVER, &none), ZKLOCK_LOST);

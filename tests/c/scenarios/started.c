@@ -116,7 +116,7 @@ TEST(a_cancel_before_the_grant_leaves_no_node) {
         OK(zklock_call_cancel(waiting));
         zklock_call_free(waiting);
         wait_for_contenders(path, 1);
-        EVENTUALLY(stat_of(other, ZKLOCK_STAT_OWED) == 0);
+        EVENTUALLY(stats_of(other).owed == 0);
     }
     CHECK(state_of(first) == ZKLOCK_STATE_HELD);
     OK(zklock_release(first));
@@ -141,7 +141,7 @@ TEST(a_hold_that_is_lost_after_its_call_was_looked_at_is_not_delivered) {
     IS(zklock_call_client(waiting, &none), ZKLOCK_INVALID_ARGUMENT);
     SAYS("does not give a client");
     ground("delete %s/%.90s", path, ground("children %s", path));
-    EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
+    EVENTUALLY(stats_of(client).losses == 1);
     IS(zklock_call_hold(waiting, &hold), ZKLOCK_LOST);
     SAYS("node");
     CHECK(!hold);
@@ -239,7 +239,7 @@ TEST(a_grant_that_is_freed_unfetched_is_released) {
     OK(zklock_call_cancel(waiting));
     zklock_call_free(waiting);
     is_free(client, lock);
-    CHECK(stat_of(client, ZKLOCK_STAT_LOSSES) == 0);
+    CHECK(stats_of(client).losses == 0);
     free_all(hold, lock, client);
 }
 
@@ -260,15 +260,15 @@ TEST(a_grant_that_is_lost_before_it_is_fetched_is_told_and_not_delivered) {
         switch (blow) {
         case NODE_DELETED:
             ground("delete %s", node);
-            EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
+            EVENTUALLY(stats_of(client).losses == 1);
             break;
         case EXPIRED:
             expire_session(proxy);
-            EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
+            EVENTUALLY(stats_of(client).losses == 1);
             break;
         case LAPSED:
             ground("freeze %d both", proxy);
-            EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
+            EVENTUALLY(stats_of(client).losses == 1);
             break;
         case CLOSED:
             OK(zklock_client_close(client));
@@ -327,7 +327,7 @@ TEST(many_started_acquires_of_one_lock_go_through_one_loop_in_one_thread) {
     }
     close(loop);
     is_free(client, lock);
-    CHECK(stat_of(client, ZKLOCK_STAT_GRANTS) == CALLS + 1);
+    CHECK(stats_of(client).grants == CALLS + 1);
     free_all(NULL, lock, client);
 }
 

@@ -32,16 +32,16 @@ TEST(acquires_are_counted_by_how_they_ended) {
     OK(zklock_acquire_start(ours, ZKLOCK_FOREVER, &waiting));
     wait_for_contenders(path, 2);
     zklock_call_free(waiting);
-    EVENTUALLY(stat_of(client, ZKLOCK_STAT_ACQUIRES_CANCELLED) == 1);
+    EVENTUALLY(stats_of(client).acquires_cancelled == 1);
     OK(zklock_release(hold));
     zklock_hold_free(hold);
     hold = acquire(ours, SOON_MS);
     OK(zklock_release(hold));
-    CHECK(stat_of(client, ZKLOCK_STAT_ACQUIRES_GRANTED) == 1);
-    CHECK(stat_of(client, ZKLOCK_STAT_ACQUIRES_BUSY) == 1);
-    CHECK(stat_of(client, ZKLOCK_STAT_ACQUIRES_TIMED_OUT) == 1);
-    CHECK(stat_of(client, ZKLOCK_STAT_ACQUIRES_FAILED) == 0);
-    CHECK(stat_of(client, ZKLOCK_STAT_RECONNECTS) == 0);
+    CHECK(stats_of(client).acquires_granted == 1);
+    CHECK(stats_of(client).acquires_busy == 1);
+    CHECK(stats_of(client).acquires_timed_out == 1);
+    CHECK(stats_of(client).acquires_failed == 0);
+    CHECK(stats_of(client).reconnects == 0);
     CHECK(value_of(client, "zklock_acquires_total{outcome=\"granted\"}") == 1);
     CHECK(value_of(client, "zklock_acquires_total{outcome=\"timed_out\"}") == 1);
     CHECK(value_of(client, "zklock_acquire_wait_seconds_count") == 1);
@@ -95,10 +95,10 @@ TEST(losses_are_counted_by_their_reason) {
     OK(zklock_hold_node(hold, &node));
     ground("delete %s", node);
     OK(zklock_hold_wait_lost(hold, SOON_MS, &reason));
-    EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES_NODE_DELETED) == 1);
-    CHECK(stat_of(client, 100 + reason) == 1);
-    CHECK(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
-    CHECK(stat_of(client, ZKLOCK_STAT_LOSSES_SESSION_EXPIRED) == 0);
+    EVENTUALLY(stats_of(client).losses_by[ZKLOCK_REASON_NODE_DELETED] == 1);
+    CHECK(stats_of(client).losses_by[reason] == 1);
+    CHECK(stats_of(client).losses == 1);
+    CHECK(stats_of(client).losses_by[ZKLOCK_REASON_SESSION_EXPIRED] == 0);
     CHECK(value_of(client, "zklock_losses_total{reason=\"node_deleted\"}") == 1);
     free_all(hold, lock, client);
 }
