@@ -1,8 +1,8 @@
 //! Events of a client and of everything that it made, through one descriptor.
 
-use crate::call;
 use crate::client::{Client, zklock_client};
 use crate::events::{Event, zklock_event_kind};
+use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::{Object, SentHandle};
 use crate::hold::zklock_hold;
@@ -33,82 +33,68 @@ pub struct zklock_event {
     pub reserved: [u32; 7],
 }
 
-/// Gets the descriptor of a client. It is readable as long as zklock_client_next_event has an
-/// event, so this one descriptor serves all calls, holds and observers of the client. Do not
-/// read from it, write to it or close it.
-///
-/// The client starts to queue its events on the first call of this function or of
-/// zklock_client_next_event, and queues none before. From then on, a client of
-/// zklock_client_new_lazy belongs to this process. Its first event about the connection comes once
-/// it has connected.
-///
-/// @param client the client.
-/// @param[out] descriptor valid until the client is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor or thread left.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_fd(
-    client: *mut zklock_client,
-    descriptor: *mut c_int,
-) -> zklock_status {
-    call::status("zklock_client_fd", || {
+export! {
+    /// Gets the descriptor of a client. It is readable as long as zklock_client_next_event has an
+    /// event, so this one descriptor serves all calls, holds and observers of the client. Do not
+    /// read from it, write to it or close it.
+    ///
+    /// The client starts to queue its events on the first call of this function or of
+    /// zklock_client_next_event, and queues none before. From then on, a client of
+    /// zklock_client_new_lazy belongs to this process. Its first event about the connection comes once
+    /// it has connected.
+    ///
+    /// @param client the client.
+    /// @param[out] descriptor valid until the client is freed.
+    /// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor or thread left.
+    pub fn zklock_client_fd(client: *mut zklock_client, descriptor: *mut c_int) -> zklock_status {
         let descriptor = out("descriptor", descriptor)?;
         let client = Client::table().find(client)?;
         let number = client.events().descriptor()?;
         client.events().want(client.inner())?;
         descriptor.set(number);
-        Ok(())
-    })
-}
+    }
 
-/// Gets the next event of a client and returns at once. Events are about the client itself or about
-/// anything that it made. Those about the connection come first, all others in the order in which
-/// they happened. Call it until it returns anything but ZKLOCK_OK. ZKLOCK_PENDING then means that
-/// there is nothing more for now; any other status is an error.
-///
-///     zklock_event event;
-///     zklock_status status;
-///
-///     while ((status = zklock_client_next_event(client, &event)) == ZKLOCK_OK) {
-///         if (event.kind == ZKLOCK_EVENT_CALL) go_on_with(event.context, event.call);
-///         if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
-///     }
-///     if (status != ZKLOCK_PENDING) return fail(zklock_last_error());
-///
-/// From the first call of this function or of zklock_client_fd on, the client has one event for
-///
-/// - each call of the client and of its locks, holds, barriers and members that gets its result,
-///   even if it was started earlier;
-/// - each hold that is lost, if it was acquired from then on;
-/// - each such hold that others wait for, if zklock_hold_is_wanted was called for it;
-/// - each new holder or leader that an observer sees: see zklock_observe;
-/// - each change of the connection, starting with its current state.
-///
-/// Cancelling a call gives it a result, and so an event. A handle that is freed before its event was
-/// fetched has no event. Events about the connection that are not fetched are merged:
-/// several outages become one, several lost sessions become one, but none vanishes entirely. All
-/// other events are kept until they are fetched or their handle is freed.
-///
-/// A call of zklock_client_new_start belongs to no client, so it has only its descriptor.
-///
-/// @param client the client.
-/// @param[out] event what has happened. You still own the handles in it.
-/// @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the first call
-///         cannot start a thread.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_next_event(
-    client: *mut zklock_client,
-    event: *mut zklock_event,
-) -> zklock_status {
-    call::status("zklock_client_next_event", || {
+    /// Gets the next event of a client and returns at once. Events are about the client itself or about
+    /// anything that it made. Those about the connection come first, all others in the order in which
+    /// they happened. Call it until it returns anything but ZKLOCK_OK. ZKLOCK_PENDING then means that
+    /// there is nothing more for now; any other status is an error.
+    ///
+    ///     zklock_event event;
+    ///     zklock_status status;
+    ///
+    ///     while ((status = zklock_client_next_event(client, &event)) == ZKLOCK_OK) {
+    ///         if (event.kind == ZKLOCK_EVENT_CALL) go_on_with(event.context, event.call);
+    ///         if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
+    ///     }
+    ///     if (status != ZKLOCK_PENDING) return fail(zklock_last_error());
+    ///
+    /// From the first call of this function or of zklock_client_fd on, the client has one event for
+    ///
+    /// - each call of the client and of its locks, holds, barriers and members that gets its result,
+    ///   even if it was started earlier;
+    /// - each hold that is lost, if it was acquired from then on;
+    /// - each such hold that others wait for, if zklock_hold_is_wanted was called for it;
+    /// - each new holder or leader that an observer sees: see zklock_observe;
+    /// - each change of the connection, starting with its current state.
+    ///
+    /// Cancelling a call gives it a result, and so an event. A handle that is freed before its event was
+    /// fetched has no event. Events about the connection that are not fetched are merged:
+    /// several outages become one, several lost sessions become one, but none vanishes entirely. All
+    /// other events are kept until they are fetched or their handle is freed.
+    ///
+    /// A call of zklock_client_new_start belongs to no client, so it has only its descriptor.
+    ///
+    /// @param client the client.
+    /// @param[out] event what has happened. You still own the handles in it.
+    /// @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the first call
+    ///         cannot start a thread.
+    pub fn zklock_client_next_event(client: *mut zklock_client, event: *mut zklock_event) -> zklock_status {
         let event = out("event", event)?;
         let client = Client::table().find(client)?;
         client.events().want(client.inner())?;
         let none = || Failure::new(ZKLOCK_PENDING, "there is no event: wait for the client's descriptor");
         event.set(shown(&client.events().next().ok_or_else(none)?));
-        Ok(())
-    })
+    }
 }
 
 /// Returns the event as a C struct.

@@ -13,6 +13,7 @@
 //!    started log last_error version
 //!    loss events                   telling the host, and values as C has them
 //!    callback connection readiness convert
+//!    export                        what every function of C is made with
 //!    call                          around every call: no panic passes
 //!    handle                        handles, which are numbers in a table
 //!    raw                           all that is unsafe
@@ -38,6 +39,7 @@ pub mod credentials;
 pub mod double_barrier;
 pub mod event;
 pub mod events;
+mod export;
 mod failure;
 pub mod guarded;
 mod handle;

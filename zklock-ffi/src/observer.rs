@@ -1,9 +1,9 @@
 //! Reports who holds a lock.
 
-use crate::call;
 use crate::contenders::{Shown, shown, zklock_contender};
 use crate::convert::patience;
 use crate::events::{Events, Notice, zklock_event_kind};
+use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::lock::{Lock, zklock_lock};
@@ -102,25 +102,20 @@ impl Drop for Ahead {
     }
 }
 
-/// Starts to observe who holds a lock or, for an election, who leads. It returns at once. An
-/// observer watches only the holder, so many can observe one lock without waking each other.
-///
-/// If the client queues events (see zklock_client_next_event), each report of the observer is one:
-/// ZKLOCK_EVENT_LEADER. zklock_observer_next with a timeout of 0 gives the report, and only then the
-/// next event can come. An observer that was made before the client queued events, or that has
-/// reported an error, starts with its next zklock_observer_next.
-///
-/// @param lock the lock. It must be of a kind that has a single holder, or one side of a read/write
-///         lock. You may free it before the observer.
-/// @param[out] observer the observer. Free it with zklock_observer_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for a semaphore or a set of locks.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_observe(
-    lock: *mut zklock_lock,
-    observer: *mut *mut zklock_observer,
-) -> zklock_status {
-    call::status("zklock_observe", || {
+export! {
+    /// Starts to observe who holds a lock or, for an election, who leads. It returns at once. An
+    /// observer watches only the holder, so many can observe one lock without waking each other.
+    ///
+    /// If the client queues events (see zklock_client_next_event), each report of the observer is one:
+    /// ZKLOCK_EVENT_LEADER. zklock_observer_next with a timeout of 0 gives the report, and only then the
+    /// next event can come. An observer that was made before the client queued events, or that has
+    /// reported an error, starts with its next zklock_observer_next.
+    ///
+    /// @param lock the lock. It must be of a kind that has a single holder, or one side of a read/write
+    ///         lock. You may free it before the observer.
+    /// @param[out] observer the observer. Free it with zklock_observer_free.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for a semaphore or a set of locks.
+    pub fn zklock_observe(lock: *mut zklock_lock, observer: *mut *mut zklock_observer) -> zklock_status {
         let observer = out("observer", observer)?;
         let lock = Lock::table().find(lock)?;
         let (inner, events) = (lock.inner().observe()?, lock.events().clone());
@@ -130,52 +125,43 @@ pub extern "C-unwind" fn zklock_observe(
             Observer::table().find(handle)?.look_ahead(handle)?;
         }
         observer.set(handle);
-        Ok(())
-    })
-}
+    }
 
-/// Reports the holder of the lock on the first call. Each later call waits until the holder has
-/// changed, and reports the new one. Several quick changes may be reported as one. If there are
-/// several holders, it reports the first of them. If no server answers, it keeps waiting.
-///
-/// The first contender in the queue is reported as the holder, even if it is a set of locks that
-/// still waits for another of its locks. zklock_contenders can tell the two apart.
-///
-/// @param observer the observer.
-/// @param timeout in milliseconds. 0 gives what has been found in the background, and looks for more
-///         there. ZKLOCK_FOREVER waits as long as it takes.
-/// @param[out] holder the holder, or NULL if there is none. It is valid until the next call with
-///         this observer.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed in that time; ZKLOCK_UNREACHABLE if the
-///         client has never connected, and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
-///         if it would have to wait in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_observer_next(
-    observer: *mut zklock_observer,
-    timeout: i64,
-    holder: *mut *const zklock_contender,
-) -> zklock_status {
-    call::status("zklock_observer_next", || {
+    /// Reports the holder of the lock on the first call. Each later call waits until the holder has
+    /// changed, and reports the new one. Several quick changes may be reported as one. If there are
+    /// several holders, it reports the first of them. If no server answers, it keeps waiting.
+    ///
+    /// The first contender in the queue is reported as the holder, even if it is a set of locks that
+    /// still waits for another of its locks. zklock_contenders can tell the two apart.
+    ///
+    /// @param observer the observer.
+    /// @param timeout in milliseconds. 0 gives what has been found in the background, and looks for more
+    ///         there. ZKLOCK_FOREVER waits as long as it takes.
+    /// @param[out] holder the holder, or NULL if there is none. It is valid until the next call with
+    ///         this observer.
+    /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed in that time; ZKLOCK_UNREACHABLE if the
+    ///         client has never connected, and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
+    ///         if it would have to wait in a callback.
+    pub fn zklock_observer_next(
+        observer: *mut zklock_observer,
+        timeout: i64,
+        holder: *mut *const zklock_contender,
+    ) -> zklock_status {
         let holder = out("holder", holder)?;
         let found = Observer::table().find(observer)?;
         let now = found.next(observer, patience(timeout)?)??;
         let told = now.map(|now| Box::new(shown(&now)));
         holder.set(told.as_ref().map_or(std::ptr::null(), |told| std::ptr::from_ref(told.value())));
         found.watching().told = told;
-        Ok(())
-    })
-}
+    }
 
-/// Frees an observer. Calls that are waiting with this observer go on. A freed observer has no more
-/// events.
-///
-/// @param observer may be NULL. A handle that was already freed is ignored.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_observer_free(observer: *mut zklock_observer) {
-    call::free("zklock_observer_free", || {
+    /// Frees an observer. Calls that are waiting with this observer go on. A freed observer has no more
+    /// events.
+    ///
+    /// @param observer may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_observer_free(observer: *mut zklock_observer) {
         if let Some(observer) = Observer::table().take(observer) {
             let _ahead = observer.watching().ahead.take();
         }
-    });
+    }
 }

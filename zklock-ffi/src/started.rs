@@ -1,8 +1,8 @@
 //! Calls that run in the background, for event loops. The `_start` function of each noun starts
 //! one.
 
-use crate::call;
 use crate::events::{Events, Notice, zklock_event_kind};
+use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::raw::{Context, out};
@@ -157,106 +157,83 @@ impl Answer {
     }
 }
 
-/// Gets the descriptor of a call. It becomes readable when there is a result, and stays readable.
-/// Do not read from it, write to it or close it. It is created the first time that you ask for it.
-/// A program with thousands of calls should use the one descriptor of their client instead:
-/// zklock_client_fd.
-///
-/// @param call the call.
-/// @param[out] descriptor valid until the call is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_call_fd(call: *const zklock_call, descriptor: *mut c_int) -> zklock_status {
-    call::status("zklock_call_fd", || {
+export! {
+    /// Gets the descriptor of a call. It becomes readable when there is a result, and stays readable.
+    /// Do not read from it, write to it or close it. It is created the first time that you ask for it.
+    /// A program with thousands of calls should use the one descriptor of their client instead:
+    /// zklock_client_fd.
+    ///
+    /// @param call the call.
+    /// @param[out] descriptor valid until the call is freed.
+    /// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
+    pub fn zklock_call_fd(call: *const zklock_call, descriptor: *mut c_int) -> zklock_status {
         out("descriptor", descriptor)?.set(Started::table().find(call)?.notice.descriptor()?);
-        Ok(())
-    })
-}
+    }
 
-/// Sets the pointer that the event of a call gives back to you. The library never follows it.
-/// Before you set it, a call of zklock_release_start has the pointer of its hold, and any other
-/// call has NULL. A hold that you take from a call starts with the pointer of the call.
-///
-/// The event may come as soon as the call is started. So start calls and fetch events on the same
-/// thread, or lock a mutex of yours from the start until the context is set, and also while you
-/// handle an event.
-///
-/// @param call the call.
-/// @param context any pointer, or NULL.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_call_set_context(
-    call: *mut zklock_call,
-    context: *mut c_void,
-) -> zklock_status {
-    call::status("zklock_call_set_context", || {
+    /// Sets the pointer that the event of a call gives back to you. The library never follows it.
+    /// Before you set it, a call of zklock_release_start has the pointer of its hold, and any other
+    /// call has NULL. A hold that you take from a call starts with the pointer of the call.
+    ///
+    /// The event may come as soon as the call is started. So start calls and fetch events on the same
+    /// thread, or lock a mutex of yours from the start until the context is set, and also while you
+    /// handle an event.
+    ///
+    /// @param call the call.
+    /// @param context any pointer, or NULL.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_call_set_context(call: *mut zklock_call, context: *mut c_void) -> zklock_status {
         Started::table().find(call)?.notice.set_context(Context(context));
-        Ok(())
-    })
-}
+    }
 
-/// Gets the result of a call and returns at once. You may call it more than once.
-///
-/// This function only gives a number. zklock_call_hold, zklock_call_client, zklock_call_member,
-/// zklock_call_versions and zklock_call_contenders give other results, and you need not call this
-/// function before them.
-///
-/// @param call the call. You must still free it.
-/// @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
-///         to be held; for zklock_barrier_set_start, zklock_barrier_remove_start and
-///         zklock_barrier_is_set_start, 1 or 0, as the function without _start gives it; for
-///         zklock_hold_commit_start and zklock_contenders_start, the number of versions or
-///         contenders; otherwise 0. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call is running; ZKLOCK_INTERRUPTED after
-///         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; and everything
-///         that the function without _start returns.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_call_finish(call: *mut zklock_call, number: *mut i64) -> zklock_status {
-    call::status("zklock_call_finish", || {
+    /// Gets the result of a call and returns at once. You may call it more than once.
+    ///
+    /// This function only gives a number. zklock_call_hold, zklock_call_client, zklock_call_member,
+    /// zklock_call_versions and zklock_call_contenders give other results, and you need not call this
+    /// function before them.
+    ///
+    /// @param call the call. You must still free it.
+    /// @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
+    ///         to be held; for zklock_barrier_set_start, zklock_barrier_remove_start and
+    ///         zklock_barrier_is_set_start, 1 or 0, as the function without _start gives it; for
+    ///         zklock_hold_commit_start and zklock_contenders_start, the number of versions or
+    ///         contenders; otherwise 0. It may be NULL.
+    /// @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call is running; ZKLOCK_INTERRUPTED after
+    ///         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; and everything
+    ///         that the function without _start returns.
+    pub fn zklock_call_finish(call: *mut zklock_call, number: *mut i64) -> zklock_status {
         let answer = Started::table().find(call)?.answer(|answer| Ok(answer.number()))?;
         if let Ok(number) = out("number", number) {
             number.set(answer);
         }
-        Ok(())
-    })
-}
+    }
 
-/// Stops waiting for a call, and returns at once: the call's descriptor becomes readable, its event
-/// comes, and zklock_call_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
-///
-/// An acquire leaves nothing behind in the queue, and a member that has not entered a double barrier
-/// yet withdraws: their nodes are deleted in the background. Before the process ends, close the
-/// client, which waits for that. Work that has already begun goes on in the background: a release,
-/// leaving a barrier, closing a client. A cancelled commit may or may not be done. If a client
-/// connects after the cancellation, it is closed.
-///
-/// @param call the call. You must still free it.
-/// @return ZKLOCK_OK.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_call_cancel(call: *mut zklock_call) -> zklock_status {
-    call::status("zklock_call_cancel", || {
+    /// Stops waiting for a call, and returns at once: the call's descriptor becomes readable, its event
+    /// comes, and zklock_call_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
+    ///
+    /// An acquire leaves nothing behind in the queue, and a member that has not entered a double barrier
+    /// yet withdraws: their nodes are deleted in the background. Before the process ends, close the
+    /// client, which waits for that. Work that has already begun goes on in the background: a release,
+    /// leaving a barrier, closing a client. A cancelled commit may or may not be done. If a client
+    /// connects after the cancellation, it is closed.
+    ///
+    /// @param call the call. You must still free it.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_call_cancel(call: *mut zklock_call) -> zklock_status {
         let call = Started::table().find(call)?;
         call.running.cancel();
         call.notice.happen();
-        Ok(())
-    })
-}
+    }
 
-/// Frees a call and its descriptor. Remove the descriptor from your event loop first. A call that
-/// is still running is cancelled, as by zklock_call_cancel. If it has acquired a lock, connected a
-/// client or entered a double barrier, and you have not taken the hold, client or member from it,
-/// then the lock is released, the client is closed, or the member leaves, in the background. A freed
-/// call has no more events.
-///
-/// @param call may be NULL. A handle that was already freed is ignored.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_call_free(call: *mut zklock_call) {
-    call::free("zklock_call_free", || {
+    /// Frees a call and its descriptor. Remove the descriptor from your event loop first. A call that
+    /// is still running is cancelled, as by zklock_call_cancel. If it has acquired a lock, connected a
+    /// client or entered a double barrier, and you have not taken the hold, client or member from it,
+    /// then the lock is released, the client is closed, or the member leaves, in the background. A freed
+    /// call has no more events.
+    ///
+    /// @param call may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_call_free(call: *mut zklock_call) {
         if let Some(call) = Started::table().take(call) {
             call.notice.end();
         }
-    });
+    }
 }

@@ -1,9 +1,9 @@
 //! What a client has counted: figures, distributions, and both as text for Prometheus.
 
 use crate::c_enum::c_enum;
-use crate::call;
 use crate::client::{Client, zklock_client};
 use crate::convert::{unsigned, whole};
+use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::loss::zklock_reason;
@@ -78,27 +78,21 @@ pub struct zklock_bucket {
     pub count: u64,
 }
 
-/// Gets what a client has counted so far, as it is at one moment. It sends no request.
-///
-///     zklock_stats stats;
-///
-///     if (zklock_client_stats(client, &stats) != ZKLOCK_OK) return fail(zklock_last_error());
-///     if (stats.losses_by[ZKLOCK_REASON_NODE_DELETED] > 0) puts("an operator breaks our locks");
-///
-/// @param client the client. If it has not connected yet, all counts are 0.
-/// @param[out] stats the counts.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_stats(
-    client: *const zklock_client,
-    stats: *mut zklock_stats,
-) -> zklock_status {
-    call::status("zklock_client_stats", || {
+export! {
+    /// Gets what a client has counted so far, as it is at one moment. It sends no request.
+    ///
+    ///     zklock_stats stats;
+    ///
+    ///     if (zklock_client_stats(client, &stats) != ZKLOCK_OK) return fail(zklock_last_error());
+    ///     if (stats.losses_by[ZKLOCK_REASON_NODE_DELETED] > 0) puts("an operator breaks our locks");
+    ///
+    /// @param client the client. If it has not connected yet, all counts are 0.
+    /// @param[out] stats the counts.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_client_stats(client: *const zklock_client, stats: *mut zklock_stats) -> zklock_status {
         let stats = out("stats", stats)?;
         stats.set(counted(Client::table().find(client)?.inner()));
-        Ok(())
-    })
+    }
 }
 
 fn counted(client: &blocking::Client) -> zklock_stats {
@@ -125,42 +119,40 @@ fn counted(client: &blocking::Client) -> zklock_stats {
     }
 }
 
-/// Gets the distribution of what a client has counted so far, such as the times that acquires took:
-/// how many of the values were not larger than each of some bounds. It sends no request.
-///
-///     zklock_bucket buckets[ZKLOCK_BUCKETS];
-///     size_t length;
-///     double sum;
-///
-///     if (zklock_client_histogram(client, ZKLOCK_HISTOGRAM_ACQUIRE_WAIT, buckets, ZKLOCK_BUCKETS, &length, &sum) != ZKLOCK_OK)
-///         return fail(zklock_last_error());
-///     const uint64_t count = buckets[length - 1].count;
-///     if (count > 0) printf("%llu acquires waited %g s on average\n", (unsigned long long)count, sum / (double)count);
-///
-/// @param client the client. If it has not connected yet, all counts are 0.
-/// @param histogram one of zklock_histogram.
-/// @param buckets receives the buckets, in the order of their bounds. Buckets that do not fit are
-///        left out. It may be NULL if size is 0.
-/// @param size the number of buckets for which there is room. ZKLOCK_BUCKETS is enough for every
-///        histogram of this version.
-/// @param[out] length the number of buckets, even if they do not fit.
-/// @param[out] sum the sum of all values.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_histogram(
-    client: *const zklock_client,
-    histogram: i32,
-    buckets: *mut zklock_bucket,
-    size: usize,
-    length: *mut usize,
-    sum: *mut f64,
-) -> zklock_status {
-    use zklock_histogram::{
-        ZKLOCK_HISTOGRAM_ACQUIRE_WAIT, ZKLOCK_HISTOGRAM_HEARTBEAT_LAG, ZKLOCK_HISTOGRAM_HOLD_TIME,
-        ZKLOCK_HISTOGRAM_QUEUE_LENGTH,
-    };
-    call::status("zklock_client_histogram", || {
+export! {
+    /// Gets the distribution of what a client has counted so far, such as the times that acquires took:
+    /// how many of the values were not larger than each of some bounds. It sends no request.
+    ///
+    ///     zklock_bucket buckets[ZKLOCK_BUCKETS];
+    ///     size_t length;
+    ///     double sum;
+    ///
+    ///     if (zklock_client_histogram(client, ZKLOCK_HISTOGRAM_ACQUIRE_WAIT, buckets, ZKLOCK_BUCKETS, &length, &sum) != ZKLOCK_OK)
+    ///         return fail(zklock_last_error());
+    ///     const uint64_t count = buckets[length - 1].count;
+    ///     if (count > 0) printf("%llu acquires waited %g s on average\n", (unsigned long long)count, sum / (double)count);
+    ///
+    /// @param client the client. If it has not connected yet, all counts are 0.
+    /// @param histogram one of zklock_histogram.
+    /// @param buckets receives the buckets, in the order of their bounds. Buckets that do not fit are
+    ///        left out. It may be NULL if size is 0.
+    /// @param size the number of buckets for which there is room. ZKLOCK_BUCKETS is enough for every
+    ///        histogram of this version.
+    /// @param[out] length the number of buckets, even if they do not fit.
+    /// @param[out] sum the sum of all values.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_client_histogram(
+        client: *const zklock_client,
+        histogram: i32,
+        buckets: *mut zklock_bucket,
+        size: usize,
+        length: *mut usize,
+        sum: *mut f64,
+    ) -> zklock_status {
+        use zklock_histogram::{
+            ZKLOCK_HISTOGRAM_ACQUIRE_WAIT, ZKLOCK_HISTOGRAM_HEARTBEAT_LAG, ZKLOCK_HISTOGRAM_HOLD_TIME,
+            ZKLOCK_HISTOGRAM_QUEUE_LENGTH,
+        };
         let unknown = || Failure::argument(format!("there is no histogram with the number {histogram}"));
         let (length, sum) = (out("length", length)?, out("sum", sum)?);
         let room = outs("buckets", buckets, size)?;
@@ -176,46 +168,40 @@ pub extern "C-unwind" fn zklock_client_histogram(
         room.set(&counted);
         length.set(counted.len());
         sum.set(histogram.sum());
-        Ok(())
-    })
-}
+    }
 
-/// Gets all figures of zklock_client_stats and zklock_client_histogram as text for Prometheus. The
-/// text has Prometheus' format 0.0.4: serve it as "text/plain; version=0.0.4". It sends no request.
-///
-///     static char page[16384];
-///     size_t length;
-///
-///     if (zklock_client_prometheus(client, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
-///     if (length <= sizeof page) fwrite(page, 1, length, out);
-///
-/// Names of metrics and labels do not change from version to version, but later versions may add
-/// some. Each text is about one client. Do not join the texts of two clients: every name would then
-/// occur twice, which Prometheus refuses.
-///
-/// @param client the client. If it has not connected yet, all counts are 0.
-/// @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
-///         may be NULL if size is 0.
-/// @param size the size of the buffer in bytes.
-/// @param[out] length the length of the whole text in bytes, even if it does not fit. The text may
-///         be longer the next time.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_prometheus(
-    client: *const zklock_client,
-    buffer: *mut c_void,
-    size: usize,
-    length: *mut usize,
-) -> zklock_status {
-    call::status("zklock_client_prometheus", || {
+    /// Gets all figures of zklock_client_stats and zklock_client_histogram as text for Prometheus. The
+    /// text has Prometheus' format 0.0.4: serve it as "text/plain; version=0.0.4". It sends no request.
+    ///
+    ///     static char page[16384];
+    ///     size_t length;
+    ///
+    ///     if (zklock_client_prometheus(client, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
+    ///     if (length <= sizeof page) fwrite(page, 1, length, out);
+    ///
+    /// Names of metrics and labels do not change from version to version, but later versions may add
+    /// some. Each text is about one client. Do not join the texts of two clients: every name would then
+    /// occur twice, which Prometheus refuses.
+    ///
+    /// @param client the client. If it has not connected yet, all counts are 0.
+    /// @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
+    ///         may be NULL if size is 0.
+    /// @param size the size of the buffer in bytes.
+    /// @param[out] length the length of the whole text in bytes, even if it does not fit. The text may
+    ///         be longer the next time.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_client_prometheus(
+        client: *const zklock_client,
+        buffer: *mut c_void,
+        size: usize,
+        length: *mut usize,
+    ) -> zklock_status {
         let length = out("length", length)?;
         let room = outs("buffer", buffer.cast::<u8>(), size)?;
         let page = Client::table().find(client)?.inner().stats().to_prometheus();
         room.set(page.as_bytes());
         length.set(page.len());
-        Ok(())
-    })
+    }
 }
 
 #[cfg(test)]
