@@ -18,6 +18,8 @@ public:
     error(zklock::status why, const std::string &message) : std::runtime_error(message), status_(why) {}
     /** The status of the call. */
     zklock::status status() const noexcept { return status_; }
+    /** Its name in C, such as "ZKLOCK_TIMEOUT". */
+    const char *status_name() const noexcept { return zklock_status_name(static_cast<std::int32_t>(status_)); }
 private:
     zklock::status status_;
 };

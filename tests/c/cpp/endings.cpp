@@ -45,7 +45,7 @@ struct works_at_exit {
             try {
                 the_busy_mutex->current();
             } catch (const zklock::misuse_error &error) {
-                say(zklock_status_name(static_cast<std::int32_t>(error.status())));
+                say(error.status_name());
             }
             say(std::to_string(the_mutex->current()->valid_for() > 0ms));
         } catch (const zklock::error &error) {
