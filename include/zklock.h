@@ -341,7 +341,9 @@
  * As after any crash, its locks are free once the session has timed out.
  *
  * ThreadSanitizer does not see how the library synchronises, and reports data races that do not
- * exist. Run your program with TSAN_OPTIONS=suppressions=PREFIX/share/zklock/tsan.supp.
+ * exist. Run your program with TSAN_OPTIONS=suppressions=PREFIX/share/zklock/tsan.supp. Valgrind's leak
+ * check calls memory of the library's threads possibly lost, because they live as long as the process.
+ * Run it with --suppressions=PREFIX/share/zklock/valgrind.supp.
  *
  * Versions
  * --------
