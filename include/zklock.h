@@ -63,8 +63,7 @@
  * Acquire
  *
  * - To wait for a lock or try once, see zklock_acquire.
- * - To acquire in the background, see zklock_acquire_start, zklock_acquire_finish,
- *   zklock_acquire_cancel, zklock_ticket_fd, zklock_ticket_set_context, zklock_ticket_free.
+ * - To acquire in the background, see zklock_acquire_start, zklock_call_hold.
  * - To check that the lock is still held, see zklock_hold_valid_for, zklock_hold_confirm,
  *   zklock_hold_confirm_start.
  * - To fence another resource, see zklock_hold_token.
@@ -77,8 +76,7 @@
  *
  * - To learn that a hold is lost, see zklock_hold_state, zklock_hold_on_lost,
  *   zklock_hold_wait_lost, zklock_hold_fd, zklock_hold_set_context.
- * - To learn that others are waiting, see zklock_hold_is_wanted, zklock_hold_on_wanted,
- *   zklock_hold_wait_wanted, zklock_hold_wanted_fd.
+ * - To learn that others are waiting, see zklock_hold_is_wanted, zklock_hold_wait_wanted.
  *
  * Event loops
  *
@@ -90,11 +88,10 @@
  * Administer
  *
  * - To see the queue, see zklock_contenders, zklock_contenders_start, zklock_call_contenders.
- * - To follow the holder or leader, see zklock_observe, zklock_observer_next, zklock_observer_fd,
- *   zklock_observer_free.
+ * - To follow the holder or leader, see zklock_observe, zklock_observer_next, zklock_observer_free.
  * - To take a lock away or ask its holders to release it, see zklock_break_lock, zklock_evict,
  *   zklock_revoke.
- * - To measure, see zklock_client_stat, zklock_client_histogram, zklock_client_prometheus.
+ * - To measure, see zklock_client_stats, zklock_client_histogram, zklock_client_prometheus.
  * - To log, see zklock_set_log.
  *
  * Related primitives
@@ -166,9 +163,8 @@
  * is at least 0.
  *
  * Compilers warn if a status is ignored, except for calls that clean up: zklock_release,
- * zklock_acquire_cancel, zklock_call_cancel, zklock_member_leave, zklock_client_close,
- * zklock_set_log. To switch the warnings off, define ZKLOCK_NODISCARD as nothing before you include
- * this file.
+ * zklock_call_cancel, zklock_member_leave, zklock_client_close, zklock_set_log. To switch the warnings
+ * off, define ZKLOCK_NODISCARD as nothing before you include this file.
  *
  * NULL for a required argument, a handle of the wrong type or a freed handle gives an error status
  * and never crashes. A handle is a number that looks like a pointer: do not dereference it.
@@ -195,15 +191,15 @@
  * -----------
  *
  * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
- * with _start. zklock_acquire_start gives a zklock_ticket, all others give a zklock_call, and
- * zklock_acquire_finish and zklock_call_finish fetch the result. The exceptions are
- * zklock_client_guard, zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and
- * zklock_revoke, which only exist as calls that wait: make them on another thread. In place of zklock_hold_wait_lost, zklock_hold_wait_wanted and
- * zklock_observer_next there are descriptors. You can learn in two ways that a result has arrived.
+ * with _start. It gives a zklock_call, and zklock_call_finish tells how the call has ended. The
+ * exceptions are zklock_client_guard, zklock_hold_read, zklock_set_limit, zklock_evict,
+ * zklock_break_lock and zklock_revoke, which only exist as calls that wait: make them on another
+ * thread. In place of zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next there are
+ * events.
  *
- * The first way needs one descriptor per client, however much is going on: zklock_client_fd. It is
- * readable as long as the client has an event: a ticket or a call has its result, a hold is lost or
- * wanted, or the connection has changed. An event has the handle that it is about, and the context
+ * One descriptor per client is enough, however much is going on: zklock_client_fd. It is readable as
+ * long as the client has an event: a call has its result, a hold is lost or wanted, an observer has a
+ * new leader, or the connection has changed. An event has the handle that it is about, and the context
  * pointer that you set for that handle.
  *
  *     zklock_event event;
@@ -214,7 +210,7 @@
  *     if (zklock_client_fd(client, &any.fd) != ZKLOCK_OK) return fail(zklock_last_error());
  *     while (poll(&any, 1, -1) == 1) {
  *         while ((status = zklock_client_next_event(client, &event)) == ZKLOCK_OK) {
- *             if (event.kind == ZKLOCK_EVENT_TICKET) go_on_with(event.context, event.ticket);
+ *             if (event.kind == ZKLOCK_EVENT_CALL) go_on_with(event.context, event.call);
  *             if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
  *         }
  *         if (status != ZKLOCK_PENDING) return fail(zklock_last_error());
@@ -223,9 +219,9 @@
  * ZKLOCK_PENDING means that there are no more events for now. Every other status is an error that the
  * loop must handle: in a forked child, for example, it is ZKLOCK_FORKED, and no event ever comes.
  *
- * The second way is a descriptor for each ticket, call, hold or observer: zklock_ticket_fd,
- * zklock_call_fd, zklock_hold_fd, zklock_hold_wanted_fd, zklock_observer_fd. Each is created the
- * first time that you ask for it.
+ * A program that waits for a single thing needs no events: each call has a descriptor of its own
+ * (zklock_call_fd), and so has the loss of each hold (zklock_hold_fd). It is created the first time
+ * that you ask for it.
  *
  *     zklock_call *call;
  *     struct pollfd readable;
@@ -242,9 +238,9 @@
  * ----------------------
  *
  * You own every handle that you get from a function whose name ends with _new or _start, and from
- * zklock_client_new_lazy, zklock_acquire, zklock_acquire_finish, zklock_observe,
- * zklock_double_barrier_enter, zklock_call_client and zklock_call_member. Free it with the _free
- * function of its type. Freeing NULL does nothing. You may free handles in any order: a hold outlives
+ * zklock_client_new_lazy, zklock_acquire, zklock_observe, zklock_double_barrier_enter,
+ * zklock_call_hold, zklock_call_client and zklock_call_member. Free it with the _free function of its
+ * type. Freeing NULL does nothing. You may free handles in any order: a hold outlives
  * its lock, and a lock outlives its client.
  *
  * Freeing never waits for a server. If you free a hold that is still held, it is released in the
@@ -272,7 +268,7 @@
  * Callbacks
  * ---------
  *
- * Callbacks for losses, for waiters and for the log run one at a time, on a single thread of the
+ * Callbacks for losses and for the log run one at a time, on a single thread of the
  * library, which holds none of its internal locks meanwhile. They may make any call that does not
  * wait. A call that would wait returns ZKLOCK_DEADLOCK there.
  *
@@ -287,8 +283,7 @@
  * The library installs no signal handlers and does not change your signal masks. Its threads block
  * all signals except their own faults, so signals are delivered only to your threads. SIGPIPE is
  * never raised in the library's threads. A signal handler does not interrupt a wait. To end a wait,
- * close the client from another thread, or wait with a ticket or a zklock_call, which can be
- * cancelled. Do not call any function of this library in a signal handler.
+ * close the client from another thread, or wait with a zklock_call, which can be cancelled. Do not call any function of this library in a signal handler.
  *
  * Fork
  * ----
@@ -346,7 +341,9 @@
  * As after any crash, its locks are free once the session has timed out.
  *
  * ThreadSanitizer does not see how the library synchronises, and reports data races that do not
- * exist. Run your program with TSAN_OPTIONS=suppressions=PREFIX/share/zklock/tsan.supp.
+ * exist. Run your program with TSAN_OPTIONS=suppressions=PREFIX/share/zklock/tsan.supp. Valgrind's leak
+ * check calls memory of the library's threads possibly lost, because they live as long as the process.
+ * Run it with --suppressions=PREFIX/share/zklock/valgrind.supp.
  *
  * Versions
  * --------
@@ -367,7 +364,7 @@
  * You fill zklock_write, which has reserved members. Set the whole struct to 0 first, for example
  * with `zklock_write write = {0}`. If a reserved member is 0, a later library behaves as an earlier
  * one did. An earlier library refuses any other value with ZKLOCK_INVALID_ARGUMENT. The library fills
- * your zklock_event, which has reserved members too, and never grows. The library owns
+ * your zklock_event and zklock_stats, which have reserved members too, and never grow. The library owns
  * zklock_contender, whose first member is its size, and which may grow at its end. All other structs
  * are opaque.
  *
@@ -463,8 +460,8 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_NOT_OWNER = 6,
     /**
-     * The hold was already released, the result of the ticket or call was already taken, or
-     * the member has already left: correct the program.
+     * The hold was already released, what a call gives was already taken from it, or the
+     * member has already left: correct the program.
      */
     ZKLOCK_NOT_HELD = 7,
     /**
@@ -504,8 +501,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_FORKED = 15,
     /**
-     * The ticket or call has no result yet, or the client has no event: wait for the
-     * descriptor.
+     * The call has no result yet, or the client has no event: wait for the descriptor.
      */
     ZKLOCK_PENDING = 16,
     /**
@@ -576,22 +572,23 @@ typedef enum zklock_reason ZKLOCK_INT32 {
  */
 typedef enum zklock_event_kind ZKLOCK_INT32 {
     /**
-     * A ticket has its result: zklock_acquire_finish gives the hold, or the reason why there
-     * is none.
+     * A call has its result, good or bad: zklock_call_finish gives it, and for an acquire
+     * zklock_call_hold gives the hold.
      */
-    ZKLOCK_EVENT_TICKET = 1,
+    ZKLOCK_EVENT_CALL = 1,
     /**
      * A hold is lost: zklock_hold_state says why.
      */
     ZKLOCK_EVENT_LOST = 2,
     /**
-     * A call of zklock_release_start has its result, good or bad: zklock_call_finish gives it.
+     * Others are waiting for what a hold has. This event comes only for holds for which
+     * zklock_hold_is_wanted was called.
      */
-    ZKLOCK_EVENT_RELEASED = 3,
+    ZKLOCK_EVENT_WANTED = 3,
     /**
-     * Any other call has its result, good or bad: zklock_call_finish gives it.
+     * An observer has a new holder or leader: zklock_observer_next gives it.
      */
-    ZKLOCK_EVENT_CALL = 4,
+    ZKLOCK_EVENT_LEADER = 4,
     /**
      * The client is connected to a server.
      */
@@ -609,11 +606,6 @@ typedef enum zklock_event_kind ZKLOCK_INT32 {
      * The client was closed. This is the last event about its connection.
      */
     ZKLOCK_EVENT_CLOSED = 8,
-    /**
-     * Others are waiting for what a hold has. This event comes only for holds for which
-     * zklock_hold_is_wanted or zklock_hold_wanted_fd was called.
-     */
-    ZKLOCK_EVENT_WANTED = 9,
 } zklock_event_kind;
 
 /**
@@ -764,91 +756,6 @@ typedef enum zklock_log_level ZKLOCK_INT32 {
 } zklock_log_level;
 
 /**
- * The figures that zklock_client_stat can give.
- */
-typedef enum zklock_stat ZKLOCK_INT32 {
-    /**
-     * Sessions opened so far.
-     */
-    ZKLOCK_STAT_SESSIONS = 1,
-    /**
-     * Locks granted so far.
-     */
-    ZKLOCK_STAT_GRANTS = 2,
-    /**
-     * Holds lost so far.
-     */
-    ZKLOCK_STAT_LOSSES = 3,
-    /**
-     * Attempts whose caller already has an answer, but whose node may still exist. It is being
-     * deleted.
-     */
-    ZKLOCK_STAT_OWED = 4,
-    /**
-     * The number of the session, as the servers print it in their logs; 0 if there is no
-     * session.
-     */
-    ZKLOCK_STAT_SESSION_ID = 5,
-    /**
-     * The session timeout that the servers granted, in milliseconds; 0 if there is no session.
-     */
-    ZKLOCK_STAT_SESSION_TIMEOUT = 6,
-    /**
-     * How often a session got a new connection because the previous one broke.
-     */
-    ZKLOCK_STAT_RECONNECTS = 7,
-    /**
-     * Calls to acquire a lock that were given a hold.
-     */
-    ZKLOCK_STAT_ACQUIRES_GRANTED = 8,
-    /**
-     * Calls to acquire a lock that were not to wait, and found the lock busy.
-     */
-    ZKLOCK_STAT_ACQUIRES_BUSY = 9,
-    /**
-     * Calls to acquire a lock that waited until their timeout because others had the lock.
-     */
-    ZKLOCK_STAT_ACQUIRES_TIMED_OUT = 10,
-    /**
-     * Calls to acquire a lock that failed with any other error.
-     */
-    ZKLOCK_STAT_ACQUIRES_FAILED = 11,
-    /**
-     * Calls to acquire a lock that were cancelled, or whose ticket was freed.
-     */
-    ZKLOCK_STAT_ACQUIRES_CANCELLED = 12,
-    /**
-     * Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. Each zklock_reason has such a figure: its
-     * number is that of the reason plus 100.
-     */
-    ZKLOCK_STAT_LOSSES_SESSION_EXPIRED = 101,
-    /**
-     * Holds lost for ZKLOCK_REASON_NODE_DELETED.
-     */
-    ZKLOCK_STAT_LOSSES_NODE_DELETED = 102,
-    /**
-     * Holds lost for ZKLOCK_REASON_LEASE_LAPSED.
-     */
-    ZKLOCK_STAT_LOSSES_LEASE_LAPSED = 103,
-    /**
-     * Holds lost for ZKLOCK_REASON_CLIENT_CLOSED.
-     */
-    ZKLOCK_STAT_LOSSES_CLIENT_CLOSED = 104,
-    /**
-     * Holds lost for ZKLOCK_REASON_OTHER.
-     */
-    ZKLOCK_STAT_LOSSES_OTHER = 105,
-    /**
-     * Holds lost for ZKLOCK_REASON_FOREIGN_CONTENDER.
-     */
-    ZKLOCK_STAT_LOSSES_FOREIGN_CONTENDER = 106,
-    /**
-     * Holds lost for ZKLOCK_REASON_SESSION_CLOSED.
-     */
-    ZKLOCK_STAT_LOSSES_SESSION_CLOSED = 107,
-} zklock_stat;
-
-/**
  * What a guarded write does.
  */
 typedef enum zklock_write_kind ZKLOCK_INT32 {
@@ -874,7 +781,7 @@ typedef struct zklock_barrier zklock_barrier;
 
 /**
  * A call that runs in the background, for event loops. Every function with _start in its name
- * starts one, except zklock_acquire_start, which gives a zklock_ticket.
+ * starts one.
  */
 typedef struct zklock_call zklock_call;
 
@@ -917,11 +824,6 @@ typedef struct zklock_observer zklock_observer;
  * How a client connects. The defaults suit most programs.
  */
 typedef struct zklock_options zklock_options;
-
-/**
- * A wait for a lock that goes on in the background, for event loops.
- */
-typedef struct zklock_ticket zklock_ticket;
 
 /**
  * A contender in the queue of a lock. Everything that it points to is valid for the call of the
@@ -987,23 +889,23 @@ typedef void (*zklock_contender_visitor)(const zklock_contender *contender, void
  */
 typedef struct {
     /**
-     * The pointer that was given to zklock_ticket_set_context, zklock_call_set_context or
-     * zklock_hold_set_context; NULL if none was.
+     * The pointer that was given to zklock_call_set_context or zklock_hold_set_context; NULL if none
+     * was.
      */
     void *context;
     /**
-     * For ZKLOCK_EVENT_TICKET, the ticket; otherwise NULL.
-     */
-    zklock_ticket *ticket;
-    /**
-     * For ZKLOCK_EVENT_RELEASED and ZKLOCK_EVENT_CALL, the call; otherwise NULL.
+     * For ZKLOCK_EVENT_CALL, the call; otherwise NULL.
      */
     zklock_call *call;
     /**
-     * For ZKLOCK_EVENT_LOST and ZKLOCK_EVENT_WANTED, the hold. For ZKLOCK_EVENT_RELEASED, the
-     * released hold, or NULL if it has been freed. Otherwise NULL.
+     * For ZKLOCK_EVENT_LOST and ZKLOCK_EVENT_WANTED, the hold. For ZKLOCK_EVENT_CALL, the hold that a
+     * call of zklock_release_start has released, unless it has been freed. Otherwise NULL.
      */
     zklock_hold *hold;
+    /**
+     * For ZKLOCK_EVENT_LEADER, the observer; otherwise NULL.
+     */
+    zklock_observer *observer;
     /**
      * What has happened.
      */
@@ -1051,14 +953,73 @@ typedef struct {
 typedef void (*zklock_loss_callback)(zklock_hold *hold, zklock_reason reason, void *context);
 
 /**
- * Called when others wait for what a hold has.
- */
-typedef void (*zklock_wanted_callback)(zklock_hold *hold, void *context);
-
-/**
  * Called with a line of the log. The line is valid during the call.
  */
 typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
+
+/**
+ * What a client has counted so far, and what it still has to clean up. zklock_client_stats fills all
+ * members. The struct never grows.
+ */
+typedef struct {
+    /**
+     * Sessions opened.
+     */
+    uint64_t sessions;
+    /**
+     * The number of the session, as the servers print it in their logs; 0 if there is no session.
+     */
+    uint64_t session_id;
+    /**
+     * The session timeout that the servers granted, in milliseconds; 0 if there is no session.
+     */
+    uint64_t session_timeout;
+    /**
+     * How often a session got a new connection because the previous one broke.
+     */
+    uint64_t reconnects;
+    /**
+     * Attempts whose caller already has an answer, but whose node may still exist. It is being
+     * deleted.
+     */
+    uint64_t owed;
+    /**
+     * Locks granted.
+     */
+    uint64_t grants;
+    /**
+     * Calls to acquire a lock that were given a hold.
+     */
+    uint64_t acquires_granted;
+    /**
+     * Calls to acquire a lock that were not to wait, and found the lock busy.
+     */
+    uint64_t acquires_busy;
+    /**
+     * Calls to acquire a lock that waited until their timeout because others had the lock.
+     */
+    uint64_t acquires_timed_out;
+    /**
+     * Calls to acquire a lock that failed with any other error.
+     */
+    uint64_t acquires_failed;
+    /**
+     * Calls to acquire a lock that were cancelled, or whose zklock_call was freed.
+     */
+    uint64_t acquires_cancelled;
+    /**
+     * Holds lost.
+     */
+    uint64_t losses;
+    /**
+     * Holds lost for each zklock_reason, whose number is the index.
+     */
+    uint64_t losses_by[16];
+    /**
+     * Always 0. A later version may give them a meaning.
+     */
+    uint64_t reserved[4];
+} zklock_stats;
 
 /**
  * One bucket of zklock_client_histogram.
@@ -1237,7 +1198,7 @@ zklock_status zklock_client_close_start(zklock_client *client, zklock_call **cal
 
 /**
  * Frees a client with its descriptor and its events, and returns at once. Its sessions are closed
- * in the background, once its locks, tickets and holds are freed as well. To close them now, call
+ * in the background, once its locks, calls and holds are freed as well. To close them now, call
  * zklock_client_close first.
  *
  * @param client may be NULL. A handle that was already freed is ignored.
@@ -1969,84 +1930,34 @@ ZKLOCK_NODISCARD
 zklock_status zklock_acquire(zklock_lock *lock, int64_t timeout, zklock_hold **hold);
 
 /**
- * Starts to wait for a lock, and returns at once. When zklock_acquire_finish has a result, the
- * ticket's descriptor becomes readable (zklock_ticket_fd), and the client has an event
- * (zklock_client_next_event).
+ * Starts to acquire a lock as zklock_acquire does, and returns at once. When the call has its
+ * result, take the hold from it with zklock_call_hold.
  *
  * Such a wait does not belong to a thread: a thread that holds the lock may start another wait for
  * it, and any thread may release the hold, even if the lock is reentrant. The lock is held from
- * the moment that it is granted, not from the moment that you fetch the hold.
+ * the moment that it is granted, not from the moment that you take the hold.
  *
- * @param lock the lock.
+ * @param lock the lock. You may free it before the call.
  * @param timeout in milliseconds, as for zklock_acquire.
- * @param[out] ticket the ticket. Free it with zklock_ticket_free.
+ * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_acquire_start(zklock_lock *lock,
-                                   int64_t timeout,
-                                   zklock_ticket **ticket);
+zklock_status zklock_acquire_start(zklock_lock *lock, int64_t timeout, zklock_call **call);
 
 /**
- * Fetches the result of zklock_acquire_start, and returns at once. The result can be fetched once.
+ * Takes the hold from a call of zklock_acquire_start that has acquired its lock. It returns at once.
+ * The events of the hold start with the pointer of the call: see zklock_call_set_context.
  *
- * @param ticket the ticket. You must still free it.
+ * @param call the call. You must still free it.
  * @param[out] hold as for zklock_acquire.
- * @return ZKLOCK_OK; ZKLOCK_PENDING as long as the wait goes on; ZKLOCK_INTERRUPTED after
- *         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was already fetched; ZKLOCK_LOST if
- *         the lock was granted, but lost before this call; and everything that zklock_acquire
- *         returns.
+ * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the hold was already taken from the call; ZKLOCK_LOST if
+ *         the lock was granted, but lost before this call; ZKLOCK_INVALID_ARGUMENT if the call is of
+ *         another function; everything that zklock_call_finish returns; and everything that
+ *         zklock_acquire returns.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_acquire_finish(zklock_ticket *ticket, zklock_hold **hold);
-
-/**
- * Cancels a wait, and returns at once. The ticket's descriptor becomes readable, its event comes,
- * and zklock_acquire_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
- * Nothing is left behind in the queue: the node is deleted in the background. Before the process
- * ends, close the client, which waits for that.
- *
- * @param ticket the ticket. You must still free it.
- * @return ZKLOCK_OK.
- */
-zklock_status zklock_acquire_cancel(zklock_ticket *ticket);
-
-/**
- * Gets the descriptor of a ticket. It becomes readable when there is a result, and stays readable.
- * Do not read from it, write to it or close it. It is created the first time that you ask for it.
- * A program with thousands of tickets should use the one descriptor of their client instead:
- * zklock_client_fd.
- *
- * @param ticket the ticket.
- * @param[out] descriptor valid until the ticket is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_ticket_fd(const zklock_ticket *ticket, int *descriptor);
-
-/**
- * Sets the pointer that the event of a ticket gives back to you. The library never follows it. It
- * is NULL until you set it. The hold that you fetch from the ticket starts with the same pointer.
- *
- * The event may come as soon as the ticket is started. So start tickets and fetch events on the
- * same thread, or lock a mutex of yours from zklock_acquire_start until the context is set, and
- * also while you handle an event.
- *
- * @param ticket the ticket.
- * @param context any pointer, or NULL.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_ticket_set_context(zklock_ticket *ticket, void *context);
-
-/**
- * Frees a ticket and its descriptor. Remove the descriptor from your event loop first. A wait that
- * is still going on is cancelled. A lock that was granted but not fetched is released in the
- * background. A freed ticket has no more events.
- *
- * @param ticket may be NULL. A handle that was already freed is ignored.
- */
-void zklock_ticket_free(zklock_ticket *ticket);
+zklock_status zklock_call_hold(zklock_call *call, zklock_hold **hold);
 
 /**
  * Gets how long the lock is certain to be held, even if the client hears nothing more from the
@@ -2339,7 +2250,7 @@ zklock_status zklock_hold_fd(const zklock_hold *hold, int *descriptor);
 
 /**
  * Sets the pointer that the events of a hold give back to you. The library never follows it.
- * Before you set it, it is the pointer of the ticket that gave the hold, or NULL.
+ * Before you set it, it is the pointer of the call that gave the hold, or NULL.
  *
  * @param hold the hold.
  * @param context any pointer, or NULL.
@@ -2359,10 +2270,14 @@ zklock_status zklock_hold_set_context(zklock_hold *hold, void *context);
  *
  * A request by zklock_revoke, or by Curator's Revoker, counts as a waiter.
  *
- * This function never waits for the servers. The first call for a hold that asks about waiters
- * (this function, zklock_hold_on_wanted, zklock_hold_wait_wanted or zklock_hold_wanted_fd) starts
- * to list the lock's queue and to read the hold's own nodes in the background. It leaves watches,
- * which the next contender or request triggers. A hold that is never asked costs nothing.
+ * This function never waits for the servers. The first call of this function or of
+ * zklock_hold_wait_wanted for a hold starts to list the lock's queue and to read the hold's own nodes
+ * in the background. It leaves watches, which the next contender or request triggers. A hold that is
+ * never asked costs nothing.
+ *
+ * In an event loop, call this function once for each hold. If the client queues events, one comes
+ * when somebody waits: ZKLOCK_EVENT_WANTED. Without a loop, let a thread call
+ * zklock_hold_wait_wanted.
  *
  * The answer is the state that was seen last, so it may still be 1 after the other contender has
  * given up. Readers do not wait for readers, so a hold of the read side is not wanted because of
@@ -2377,22 +2292,6 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_is_wanted(zklock_hold *hold, int *is_wanted);
 
 /**
- * Registers a callback for when others wait for what a hold has, and returns at once. The callback
- * is called once, on a thread of the library, and not at all if the hold is released or lost
- * first. If others are already waiting, it is called right away. Several callbacks may be
- * registered. See zklock_hold_is_wanted.
- *
- * @param hold the hold.
- * @param callback see "Callbacks" above. It may query the hold, and free it, which releases it.
- * @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if no thread can be started for callbacks.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_hold_on_wanted(zklock_hold *hold,
-                                    zklock_wanted_callback callback,
-                                    void *context);
-
-/**
  * Waits until others wait for what a hold has. See zklock_hold_is_wanted.
  *
  * @param hold the hold.
@@ -2403,23 +2302,12 @@ zklock_status zklock_hold_on_wanted(zklock_hold *hold,
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_wait_wanted(zklock_hold *hold, int64_t timeout);
 
-/**
- * Gets a second descriptor of a hold. It becomes readable when others wait for what the hold has,
- * and stays readable. Do not read from it, write to it or close it. See zklock_hold_is_wanted.
- *
- * @param hold the hold.
- * @param[out] descriptor valid until the hold is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_hold_wanted_fd(zklock_hold *hold, int *descriptor);
-
 /* ==== Event loops ==== */
 
 /**
  * Gets the descriptor of a client. It is readable as long as zklock_client_next_event has an
- * event, so this one descriptor serves all tickets, calls and holds of the client. Do not read
- * from it, write to it or close it.
+ * event, so this one descriptor serves all calls, holds and observers of the client. Do not
+ * read from it, write to it or close it.
  *
  * The client starts to queue its events on the first call of this function or of
  * zklock_client_next_event, and queues none before. From then on, a client of
@@ -2443,28 +2331,26 @@ zklock_status zklock_client_fd(zklock_client *client, int *descriptor);
  *     zklock_status status;
  *
  *     while ((status = zklock_client_next_event(client, &event)) == ZKLOCK_OK) {
- *         if (event.kind == ZKLOCK_EVENT_TICKET) go_on_with(event.context, event.ticket);
+ *         if (event.kind == ZKLOCK_EVENT_CALL) go_on_with(event.context, event.call);
  *         if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
- *         if (event.kind == ZKLOCK_EVENT_RELEASED) zklock_call_free(event.call);
  *     }
  *     if (status != ZKLOCK_PENDING) return fail(zklock_last_error());
  *
  * From the first call of this function or of zklock_client_fd on, the client has one event for
  *
- * - each ticket that gets its result, even if it was started earlier;
- * - each call of the client and of its locks, holds, barriers and members that gets its result;
+ * - each call of the client and of its locks, holds, barriers and members that gets its result,
+ *   even if it was started earlier;
  * - each hold that is lost, if it was acquired from then on;
- * - each such hold that others wait for, if zklock_hold_is_wanted or zklock_hold_wanted_fd was
- *   called for it;
+ * - each such hold that others wait for, if zklock_hold_is_wanted was called for it;
+ * - each new holder or leader that an observer sees: see zklock_observe;
  * - each change of the connection, starting with its current state.
  *
- * Cancelling a ticket or a call gives it a result, and so an event. A handle that is freed before
- * its event was fetched has no event. Events about the connection that are not fetched are merged:
+ * Cancelling a call gives it a result, and so an event. A handle that is freed before its event was
+ * fetched has no event. Events about the connection that are not fetched are merged:
  * several outages become one, several lost sessions become one, but none vanishes entirely. All
  * other events are kept until they are fetched or their handle is freed.
  *
- * A call of zklock_client_new_start belongs to no client, and an observer has only its own
- * descriptor, so neither has events here.
+ * A call of zklock_client_new_start belongs to no client, so it has only its descriptor.
  *
  * @param client the client.
  * @param[out] event what has happened. You still own the handles in it.
@@ -2477,7 +2363,8 @@ zklock_status zklock_client_next_event(zklock_client *client, zklock_event *even
 /**
  * Gets the descriptor of a call. It becomes readable when there is a result, and stays readable.
  * Do not read from it, write to it or close it. It is created the first time that you ask for it.
- * To follow all calls of a client with one descriptor, see zklock_client_fd.
+ * A program with thousands of calls should use the one descriptor of their client instead:
+ * zklock_client_fd.
  *
  * @param call the call.
  * @param[out] descriptor valid until the call is freed.
@@ -2489,7 +2376,11 @@ zklock_status zklock_call_fd(const zklock_call *call, int *descriptor);
 /**
  * Sets the pointer that the event of a call gives back to you. The library never follows it.
  * Before you set it, a call of zklock_release_start has the pointer of its hold, and any other
- * call has NULL.
+ * call has NULL. A hold that you take from a call starts with the pointer of the call.
+ *
+ * The event may come as soon as the call is started. So start calls and fetch events on the same
+ * thread, or lock a mutex of yours from the start until the context is set, and also while you
+ * handle an event.
  *
  * @param call the call.
  * @param context any pointer, or NULL.
@@ -2501,8 +2392,9 @@ zklock_status zklock_call_set_context(zklock_call *call, void *context);
 /**
  * Gets the result of a call and returns at once. You may call it more than once.
  *
- * This function only gives a number. zklock_call_client, zklock_call_member, zklock_call_versions
- * and zklock_call_contenders give other results.
+ * This function only gives a number. zklock_call_hold, zklock_call_client, zklock_call_member,
+ * zklock_call_versions and zklock_call_contenders give other results, and you need not call this
+ * function before them.
  *
  * @param call the call. You must still free it.
  * @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
@@ -2518,12 +2410,14 @@ ZKLOCK_NODISCARD
 zklock_status zklock_call_finish(zklock_call *call, int64_t *number);
 
 /**
- * Stops waiting for a call: its descriptor becomes readable, its event comes, and
- * zklock_call_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
+ * Stops waiting for a call, and returns at once: the call's descriptor becomes readable, its event
+ * comes, and zklock_call_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
  *
- * Work that has already begun goes on in the background: a release, leaving a barrier, closing a
- * client. A cancelled commit may or may not be done. If a client connects after the cancellation,
- * it is closed. A member that has not entered a double barrier yet withdraws.
+ * An acquire leaves nothing behind in the queue, and a member that has not entered a double barrier
+ * yet withdraws: their nodes are deleted in the background. Before the process ends, close the
+ * client, which waits for that. Work that has already begun goes on in the background: a release,
+ * leaving a barrier, closing a client. A cancelled commit may or may not be done. If a client
+ * connects after the cancellation, it is closed.
  *
  * @param call the call. You must still free it.
  * @return ZKLOCK_OK.
@@ -2532,9 +2426,10 @@ zklock_status zklock_call_cancel(zklock_call *call);
 
 /**
  * Frees a call and its descriptor. Remove the descriptor from your event loop first. A call that
- * is still running is cancelled, as by zklock_call_cancel. If it has connected a client or entered
- * a double barrier, and you have not taken the client or member from it, then the client is
- * closed, or the member leaves, in the background. A freed call has no more events.
+ * is still running is cancelled, as by zklock_call_cancel. If it has acquired a lock, connected a
+ * client or entered a double barrier, and you have not taken the hold, client or member from it,
+ * then the lock is released, the client is closed, or the member leaves, in the background. A freed
+ * call has no more events.
  *
  * @param call may be NULL. A handle that was already freed is ignored.
  */
@@ -2588,6 +2483,11 @@ zklock_status zklock_call_contenders(zklock_call *call,
  * Starts to observe who holds a lock or, for an election, who leads. It returns at once. An
  * observer watches only the holder, so many can observe one lock without waking each other.
  *
+ * If the client queues events (see zklock_client_next_event), each report of the observer is one:
+ * ZKLOCK_EVENT_LEADER. zklock_observer_next with a timeout of 0 gives the report, and only then the
+ * next event can come. An observer that was made before the client queued events, or that has
+ * reported an error, starts with its next zklock_observer_next.
+ *
  * @param lock the lock. It must be of a kind that has a single holder, or one side of a read/write
  *         lock. You may free it before the observer.
  * @param[out] observer the observer. Free it with zklock_observer_free.
@@ -2605,8 +2505,8 @@ zklock_status zklock_observe(zklock_lock *lock, zklock_observer **observer);
  * still waits for another of its locks. zklock_contenders can tell the two apart.
  *
  * @param observer the observer.
- * @param timeout in milliseconds. 0 checks whether there is anything new, without waiting.
- *         ZKLOCK_FOREVER waits as long as it takes.
+ * @param timeout in milliseconds. 0 gives what has been found in the background, and looks for more
+ *         there. ZKLOCK_FOREVER waits as long as it takes.
  * @param[out] holder the holder, or NULL if there is none. It is valid until the next call with
  *         this observer.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed in that time; ZKLOCK_UNREACHABLE if the
@@ -2619,20 +2519,8 @@ zklock_status zklock_observer_next(zklock_observer *observer,
                                    const zklock_contender **holder);
 
 /**
- * Gets the descriptor of an observer. It is readable while zklock_observer_next has something new.
- * When it is readable, call zklock_observer_next with a timeout of 0, which gives ZKLOCK_TIMEOUT
- * if there is nothing new after all. Do not read from it, write to it or close it.
- *
- * @param observer the observer.
- * @param[out] descriptor valid until the observer is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_observer_fd(zklock_observer *observer, int *descriptor);
-
-/**
- * Frees an observer and its descriptor. Remove the descriptor from your event loop first. Calls
- * that are waiting with this observer go on.
+ * Frees an observer. Calls that are waiting with this observer go on. A freed observer has no more
+ * events.
  *
  * @param observer may be NULL. A handle that was already freed is ignored.
  */
@@ -2704,16 +2592,19 @@ zklock_status zklock_revoke(zklock_lock *lock,
                             void *context);
 
 /**
- * Gets one figure about what a client has done so far, or what it still has to clean up. It sends
- * no request.
+ * Gets what a client has counted so far, as it is at one moment. It sends no request.
  *
- * @param client the client.
- * @param stat one of zklock_stat.
- * @param[out] value the number.
+ *     zklock_stats stats;
+ *
+ *     if (zklock_client_stats(client, &stats) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     if (stats.losses_by[ZKLOCK_REASON_NODE_DELETED] > 0) puts("an operator breaks our locks");
+ *
+ * @param client the client. If it has not connected yet, all counts are 0.
+ * @param[out] stats the counts.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint64_t *value);
+zklock_status zklock_client_stats(const zklock_client *client, zklock_stats *stats);
 
 /**
  * Gets the distribution of what a client has counted so far, such as the times that acquires took:
@@ -2747,7 +2638,7 @@ zklock_status zklock_client_histogram(const zklock_client *client,
                                       double *sum);
 
 /**
- * Gets all figures of zklock_client_stat and zklock_client_histogram as text for Prometheus. The
+ * Gets all figures of zklock_client_stats and zklock_client_histogram as text for Prometheus. The
  * text has Prometheus' format 0.0.4: serve it as "text/plain; version=0.0.4". It sends no request.
  *
  *     static char page[16384];

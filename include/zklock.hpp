@@ -20,7 +20,7 @@
  * Unlike those of the standard library, a zklock lock can be lost. To learn of a loss, use the hold:
  *
  *     zklock::hold hold = client.mutex("/locks/report").acquire_for(5s);
- *     hold.on_lost([&](zklock_reason) { stop = true; });
+ *     hold.on_lost([&] { stop = true; });
  *     write_the_report(hold.token());
  *     hold.release(); // throws a lost_error
  *
@@ -30,7 +30,7 @@
  * Errors and times
  * ----------------
  *
- * A function that fails throws a zklock::error, which has the zklock_status and a message that explains it. Errors that a
+ * A function that fails throws a zklock::error, which has the status and a message that explains it. Errors that a
  * caller may want to handle separately have their own classes. Destructors and unlock() do not throw.
  *
  * A wait is any std::chrono duration, rounded up to whole milliseconds. If it is zero or negative, the call tries once.
@@ -39,9 +39,9 @@
  * Event loops
  * -----------
  *
- * A function whose name contains start waits in the background and returns an object with a descriptor: lock::start()
- * returns a ticket, all others return an async_call. When fd() is readable, try_finish() gives the result. A client has
- * one descriptor for all of these objects and for its holds. When it is readable, next_event() says what has happened.
+ * A function whose name contains start waits in the background and returns an async_call. When its fd() is readable,
+ * try_finish() gives the result. A client has one descriptor for all of its calls, holds and observers. When it is
+ * readable, next_event() says what has happened.
  *
  * Objects
  * -------
@@ -69,6 +69,7 @@
 #include "zklock/client.hpp"
 #include "zklock/contender.hpp"
 #include "zklock/double_barrier.hpp"
+#include "zklock/enums.hpp"
 #include "zklock/error.hpp"
 #include "zklock/event.hpp"
 #include "zklock/hold.hpp"
@@ -81,6 +82,5 @@
 #include "zklock/scoped_lock.hpp"
 #include "zklock/semaphore.hpp"
 #include "zklock/shared_mutex.hpp"
-#include "zklock/ticket.hpp"
 
 #endif // ZKLOCK_HPP

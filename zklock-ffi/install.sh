@@ -211,7 +211,7 @@ file 644 "$work/static" "$libdir/libzklock.a"
 from_template "$here/zklock.pc.in" "$libdir/pkgconfig/zklock.pc"
 from_template "$here/cmake/zklock-config.cmake.in" "$libdir/cmake/zklock/zklock-config.cmake"
 from_template "$here/cmake/zklock-config-version.cmake.in" "$libdir/cmake/zklock/zklock-config-version.cmake"
-file 644 "$here/tsan.supp" "${list%/*}/tsan.supp"
+for suppressions in tsan.supp valgrind.supp; do file 644 "$here/$suppressions" "${list%/*}/$suppressions"; done
 # What an earlier installation brought is removed with this one.
 [ ! -f "$destination/$list" ] || cat "$destination/$list" >>"$work/list"
 echo "$list" >>"$work/list"

@@ -3,8 +3,12 @@
 #ifndef ZKLOCK_CLIENT_HPP
 #define ZKLOCK_CLIENT_HPP
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +20,7 @@
 
 namespace zklock {
 
-/** What a client has done so far, and what it still has to clean up: see zklock_stat. */
+/** What a client has counted so far, and what it still has to clean up: see zklock_stats. */
 struct stats {
     std::uint64_t sessions, grants, losses, owed, session_id;
     std::chrono::milliseconds session_timeout;
@@ -25,14 +29,29 @@ struct stats {
     struct {
         std::uint64_t granted, busy, timed_out, failed, cancelled;
     } acquires;
+    /**
+     * How many holds were lost for this reason.
+     *
+     *     if (client.stats().losses_by(zklock::reason::node_deleted) > 0) std::cerr << "an operator breaks our locks\n";
+     */
+    std::uint64_t losses_by(reason why) const noexcept {
+        const auto at = static_cast<std::size_t>(why);
+        return at < by_reason.size() ? by_reason[at] : 0;
+    }
+    /** For losses_by(). */
+    std::array<std::uint64_t, 16> by_reason;
 };
+static_assert(sizeof(stats::by_reason) == sizeof(zklock_stats::losses_by), "one place for each that C has");
+
+/** One bucket of a histogram: how many values were not larger than its bound. The last bound is infinite. */
+using bucket = zklock_bucket;
 
 /** How what a client has counted is distributed: see zklock_client_histogram. */
 struct histogram {
     /** How many values were counted. */
     std::uint64_t count() const noexcept { return buckets.empty() ? 0 : buckets.back().count; }
     double sum;
-    std::vector<zklock_bucket> buckets;
+    std::vector<bucket> buckets;
 };
 
 /** Not for use outside these files. */
@@ -87,7 +106,7 @@ public:
     [[nodiscard]] std::optional<event> next_event() {
         const std::optional<zklock_event> it = ask_unless<zklock_event, zklock_event>(ZKLOCK_PENDING, zklock_client_next_event);
         if (!it) return std::nullopt;
-        return event{it->kind, it->context, it->ticket, it->call, it->hold};
+        return event{static_cast<event_kind>(it->kind), it->context, it->call, it->hold, it->observer};
     }
     /** The mutex at a path. As with every kind of lock, making it sends no request. */
     lock mutex(const std::string &path, const lock_options &how = lock_options()) const {
@@ -139,29 +158,23 @@ public:
     }
     /** What this client has done so far. It sends no request. */
     zklock::stats stats() const {
-        return {stat(ZKLOCK_STAT_SESSIONS), stat(ZKLOCK_STAT_GRANTS), stat(ZKLOCK_STAT_LOSSES), stat(ZKLOCK_STAT_OWED),
-                stat(ZKLOCK_STAT_SESSION_ID), std::chrono::milliseconds(stat(ZKLOCK_STAT_SESSION_TIMEOUT)),
-                stat(ZKLOCK_STAT_RECONNECTS),
-                {stat(ZKLOCK_STAT_ACQUIRES_GRANTED), stat(ZKLOCK_STAT_ACQUIRES_BUSY), stat(ZKLOCK_STAT_ACQUIRES_TIMED_OUT),
-                 stat(ZKLOCK_STAT_ACQUIRES_FAILED), stat(ZKLOCK_STAT_ACQUIRES_CANCELLED)}};
-    }
-    /**
-     * How many holds were lost for this reason. It sends no request.
-     *
-     *     if (client.losses(ZKLOCK_REASON_NODE_DELETED) > 0) std::cerr << "an operator breaks our locks\n";
-     */
-    std::uint64_t losses(zklock_reason why) const {
-        const std::int32_t first = ZKLOCK_STAT_LOSSES_SESSION_EXPIRED, reason = why;
-        return why == ZKLOCK_REASON_NONE ? 0 : stat(first - ZKLOCK_REASON_SESSION_EXPIRED + reason);
+        const auto all = ask<zklock_stats>(zklock_client_stats);
+        zklock::stats result{all.sessions, all.grants, all.losses, all.owed, all.session_id,
+                             std::chrono::milliseconds(all.session_timeout), all.reconnects,
+                             {all.acquires_granted, all.acquires_busy, all.acquires_timed_out, all.acquires_failed,
+                              all.acquires_cancelled}, {}};
+        std::copy(std::begin(all.losses_by), std::end(all.losses_by), result.by_reason.begin());
+        return result;
     }
     /**
      * How what it has counted is distributed. It sends no request.
      *
-     *     auto waits = client.histogram(ZKLOCK_HISTOGRAM_ACQUIRE_WAIT);
+     *     auto waits = client.histogram(zklock::measure::acquire_wait);
      *     if (waits.count() > 0) std::cout << waits.sum / static_cast<double>(waits.count()) << " s on average\n";
      */
-    zklock::histogram histogram(zklock_histogram which) const {
-        zklock::histogram all{0, std::vector<zklock_bucket>(ZKLOCK_BUCKETS)};
+    zklock::histogram histogram(measure of) const {
+        zklock::histogram all{0, std::vector<bucket>(ZKLOCK_BUCKETS)};
+        const auto which = static_cast<std::int32_t>(of);
         for (;;) {
             const std::size_t room = all.buckets.size();
             std::size_t length = 0;
@@ -198,7 +211,6 @@ private:
     lock made(Constructor constructor, const std::string &path, const lock_options &how) const {
         return lock(ask<zklock_lock *>(constructor, detail::text(path), how.made().get()));
     }
-    std::uint64_t stat(std::int32_t which) const { return ask<std::uint64_t>(zklock_client_stat, which); }
 };
 
 /** Not for use outside these files. */

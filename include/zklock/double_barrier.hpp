@@ -28,8 +28,8 @@ public:
     async_call<void> start_leave(detail::span wait = detail::span::max()) {
         return async_call<void>(ask<zklock_call *>(zklock_member_leave_start, detail::ms(wait)));
     }
-    /** Why the member was lost; ZKLOCK_REASON_NONE if it is not lost. */
-    zklock_reason lost_reason() const { return ask<zklock_reason>(zklock_member_loss); }
+    /** Why the member was lost; reason::none if it is not lost. */
+    reason lost_reason() const { return static_cast<reason>(ask<zklock_reason>(zklock_member_loss)); }
     /** The path of the member's node. */
     std::string node() const { return ask<const char *>(zklock_member_node); }
 };

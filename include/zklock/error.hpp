@@ -3,27 +3,25 @@
 #ifndef ZKLOCK_ERROR_HPP
 #define ZKLOCK_ERROR_HPP
 
-#if __cplusplus < 201703L
-#error "zklock.hpp needs C++17 or later: compile with -std=c++17. With older C++, use zklock.h, the C interface."
-#endif
-
 #include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "../zklock.h"
+#include "enums.hpp"
 
 namespace zklock {
 
 /** The base class of all exceptions of zklock. */
 class error : public std::runtime_error {
 public:
-    error(zklock_status status, const std::string &message) : std::runtime_error(message), status_(status) {}
-    /** The status that the function of zklock.h returned. */
-    zklock_status status() const noexcept { return status_; }
+    error(zklock::status why, const std::string &message) : std::runtime_error(message), status_(why) {}
+    /** The status of the call. */
+    zklock::status status() const noexcept { return status_; }
+    /** Its name in C, such as "ZKLOCK_TIMEOUT". */
+    const char *status_name() const noexcept { return zklock_status_name(static_cast<std::int32_t>(status_)); }
 private:
-    zklock_status status_;
+    zklock::status status_;
 };
 
 struct timeout_error : error { using error::error; };     ///< The time ran out: try again, or do without the lock.
@@ -37,7 +35,7 @@ struct misuse_error : error { using error::error; };      ///< A wrong argument 
 class conflict_error : public error {
 public:
     conflict_error(const std::string &message, std::size_t index, std::string path)
-        : error(ZKLOCK_CONFLICT, message), index_(index), path_(std::move(path)) {}
+        : error(zklock::status::conflict, message), index_(index), path_(std::move(path)) {}
     /** Which of the writes was refused, counting from 0. */
     std::size_t index() const noexcept { return index_; }
     /** The path of the node; "" if the writes were committed in the background. */
@@ -49,16 +47,17 @@ private:
 
 /** Not for use outside these files. */
 namespace detail {
-[[noreturn]] inline void fail(zklock_status status, const std::string &message) {
-    switch (status) {
-    case ZKLOCK_TIMEOUT: throw timeout_error(status, message);
-    case ZKLOCK_UNREACHABLE: throw unreachable_error(status, message);
-    case ZKLOCK_LOST: throw lost_error(status, message);
-    case ZKLOCK_CLOSED: throw closed_error(status, message);
-    case ZKLOCK_UNCERTAIN: throw uncertain_error(status, message);
-    case ZKLOCK_INVALID_ARGUMENT: case ZKLOCK_INVALID_HANDLE: case ZKLOCK_DEADLOCK:
-    case ZKLOCK_NOT_OWNER: case ZKLOCK_NOT_HELD: throw misuse_error(status, message);
-    default: throw error(status, message);
+[[noreturn]] inline void fail(zklock_status returned, const std::string &message) {
+    const auto why = static_cast<status>(returned);
+    switch (why) {
+    case status::timeout: throw timeout_error(why, message);
+    case status::unreachable: throw unreachable_error(why, message);
+    case status::lost: throw lost_error(why, message);
+    case status::closed: throw closed_error(why, message);
+    case status::uncertain: throw uncertain_error(why, message);
+    case status::invalid_argument: case status::invalid_handle: case status::deadlock:
+    case status::not_owner: case status::not_held: throw misuse_error(why, message);
+    default: throw error(why, message);
     }
 }
 

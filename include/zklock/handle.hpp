@@ -32,7 +32,7 @@ protected:
         const zklock_status status = call(get(), given..., &value);
         if (status == nothing) return std::nullopt;
         check(status);
-        return Result(value);
+        return static_cast<Result>(value);
     }
 
     /** Objects that the library may use until the handle is freed. They keep their addresses when this object is moved. */

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,22 +33,21 @@ struct node_data {
  */
 class [[nodiscard]] writes {
 public:
-    explicit writes(zklock_hold *hold) noexcept : hold_(hold) {}
     /** Adds a write that creates a persistent node. */
     writes &create(std::string path, std::string data = {}) {
-        return add({ZKLOCK_WRITE_CREATE, ZKLOCK_ANY_VERSION, std::move(path), std::move(data)});
+        return add({ZKLOCK_WRITE_CREATE, any_version, std::move(path), std::move(data)});
     }
     /** Adds a write that sets the data of a node, which must have this version. Throws a misuse_error if no node can have it. */
-    writes &set(std::string path, std::string data, std::int64_t version = ZKLOCK_ANY_VERSION) {
+    writes &set(std::string path, std::string data, std::int64_t version = any_version) {
         return add({ZKLOCK_WRITE_SET, checked(version), std::move(path), std::move(data)});
     }
     /** Adds a write that deletes a node, which must have this version. Throws a misuse_error if no node can have it. */
-    writes &remove(std::string path, std::int64_t version = ZKLOCK_ANY_VERSION) {
+    writes &remove(std::string path, std::int64_t version = any_version) {
         return add({ZKLOCK_WRITE_DELETE, checked(version), std::move(path), {}});
     }
     /**
      * Does all the writes, in order, and returns the version of each node after its write: 0 for a node that was created,
-     * ZKLOCK_NO_NODE for a node that was deleted. May throw a lost_error, a conflict_error or an uncertain_error: see
+     * no_node for a node that was deleted. May throw a lost_error, a conflict_error or an uncertain_error: see
      * their comments.
      */
     std::vector<std::int32_t> commit() const {
@@ -71,15 +71,18 @@ public:
             detail::ask<zklock_call *>(zklock_hold_commit_start, hold_, all.data(), all.size()));
     }
 private:
+    friend class hold;
+    explicit writes(zklock_hold *of) noexcept : hold_(of) {}
+
     struct one {
         std::int32_t kind, version;
         std::string path, data;
     };
     /** Cut off to 32 bits, it could be the version of another write. */
     static std::int32_t checked(std::int64_t version) {
-        if (version >= ZKLOCK_ANY_VERSION && version <= INT32_MAX) return static_cast<std::int32_t>(version);
+        if (version >= any_version && version <= INT32_MAX) return static_cast<std::int32_t>(version);
         detail::fail(ZKLOCK_INVALID_ARGUMENT, "no node has the version " + std::to_string(version) +
-                                                  ": pass the one that hold::read() gave, or ZKLOCK_ANY_VERSION");
+                                                  ": pass the one that hold::read() gave, or any_version");
     }
     std::vector<zklock_write> listed() const {
         std::vector<zklock_write> all;
@@ -118,14 +121,14 @@ public:
         return std::chrono::milliseconds(ask<std::int64_t>(zklock_hold_valid_for));
     }
     /** The state of the hold. */
-    zklock_state state() const { return stands().first; }
-    /** Why it was lost; ZKLOCK_REASON_NONE if it is not. */
-    zklock_reason lost_reason() const { return stands().second; }
+    zklock::state state() const { return stands().first; }
+    /** Why it was lost; reason::none if it is not. */
+    reason lost_reason() const { return stands().second; }
     /** The path of the lock. */
     std::string path() const { return ask<const char *>(zklock_hold_path); }
     /** The path of this hold's node. */
     std::string node() const { return ask<const char *>(zklock_hold_node); }
-    /** Sets the pointer that its events give back, in place of the one from its ticket. The library never follows it. */
+    /** Sets the pointer that its events give back, in place of the one from its call. The library never follows it. */
     void set_context(void *context) { detail::check(zklock_hold_set_context(get(), context)); }
     /** A descriptor for event loops: readable once the hold is lost. It is valid until the hold is destroyed; do not close it. */
     int fd() const { return ask<int>(zklock_hold_fd); }
@@ -140,18 +143,31 @@ public:
      * prints its what(). A thread that destroys the hold while the callback runs waits for it, so that
      * thread must not have a mutex locked that the callback locks.
      */
-    void on_lost(std::function<void(zklock_reason)> callback) {
-        add<std::function<void(zklock_reason)>>(std::move(callback), zklock_hold_on_lost, tell_lost);
+    void on_lost(std::function<void(reason)> callback) {
+        const bool usable = callback != nullptr;
+        kept().push_front(std::make_shared<callback_type>(std::move(callback)));
+        // It is kept until the handle is freed.
+        const zklock_status status = zklock_hold_on_lost(get(), usable ? tell_lost : nullptr, &kept().front());
+        if (status != ZKLOCK_OK) kept().pop_front();
+        detail::check(status);
+    }
+    /** The same with a callback that does not ask for the reason. */
+    template <class Callback,
+              class = std::enable_if_t<std::is_invocable_v<Callback &> && !std::is_invocable_v<Callback &, reason>>>
+    void on_lost(Callback callback) {
+        std::function<void()> told(std::move(callback));
+        on_lost(told ? [told = std::move(told)](reason) { told(); } : callback_type());
     }
 
     /** Waits until the hold is lost, and returns why; nothing if it is still held at the end. Throws a misuse_error if it is
         released. */
-    std::optional<zklock_reason> wait_lost_for(detail::span wait) const {
-        return ask_unless<zklock_reason, zklock_reason>(ZKLOCK_TIMEOUT, zklock_hold_wait_lost, detail::ms(wait));
+    std::optional<reason> wait_lost_for(detail::span wait) const {
+        return ask_unless<reason, zklock_reason>(ZKLOCK_TIMEOUT, zklock_hold_wait_lost, detail::ms(wait));
     }
     /**
      * Whether anyone is known to be waiting for what this hold has. Use it to finish early, or to release the lock between
-     * two pieces of work. It does not wait for the servers: the first call starts to watch. See zklock_hold_is_wanted.
+     * two pieces of work. It does not wait for the servers: the first call starts to watch. From then on the
+     * client has an event when somebody waits. See zklock_hold_is_wanted.
      */
     bool is_wanted() const { return ask<int>(zklock_hold_is_wanted) != 0; }
     /** Waits until others wait for it; false if nobody does in that time. Throws a lost_error after a loss, and a
@@ -160,17 +176,6 @@ public:
         const zklock_status status = zklock_hold_wait_wanted(get(), detail::ms(wait));
         if (status != ZKLOCK_TIMEOUT) detail::check(status);
         return status == ZKLOCK_OK;
-    }
-    /** A descriptor for event loops: readable once others wait. It is valid until the hold is destroyed; do not close it. */
-    int wanted_fd() const { return ask<int>(zklock_hold_wanted_fd); }
-    /**
-     * Registers a callback for when others wait. It is called once, and not at all if the hold is released or lost first.
-     * You may register several. The rules for callbacks of on_lost() apply.
-     *
-     *     hold.on_wanted([&] { is_to_finish = true; });
-     */
-    void on_wanted(std::function<void()> callback) {
-        add<std::function<void()>>(std::move(callback), zklock_hold_on_wanted, tell_wanted);
     }
 
     /** Asks the servers how long the lock is certain to be held. Throws a lost_error if it is not held. */
@@ -193,12 +198,12 @@ public:
      *     if (node) hold.guarded().set("/report/state", "done", node->version).commit();
      */
     std::optional<node_data> read(const std::string &path) const {
-        node_data node{std::string(1024, '\0'), ZKLOCK_NO_NODE};
+        node_data node{std::string(1024, '\0'), no_node};
         for (;;) {
             const std::size_t room = node.data.size();
             std::size_t length = 0;
             detail::check(zklock_hold_read(get(), detail::text(path), node.data.data(), room, &length, &node.version));
-            if (node.version == ZKLOCK_NO_NODE) return std::nullopt;
+            if (node.version == no_node) return std::nullopt;
             node.data.resize(length);
             // If the data did not fit, read again with more room.
             if (length <= room) return node;
@@ -211,35 +216,32 @@ public:
     /** Does what release() does, in the background. It goes on even if the call is destroyed. */
     async_call<void> start_release() { return async_call<void>(ask<zklock_call *>(zklock_release_start)); }
 private:
-    std::pair<zklock_state, zklock_reason> stands() const {
-        zklock_state state{};
-        const auto reason = ask<zklock_reason>(zklock_hold_state, &state);
-        return {state, reason};
+    std::pair<zklock::state, reason> stands() const {
+        zklock_state now{};
+        const auto why = ask<zklock_reason>(zklock_hold_state, &now);
+        return {static_cast<zklock::state>(now), static_cast<reason>(why)};
     }
 
-    /** Adds a callback and keeps it until the handle is freed. */
-    template <class Function, class Call, class Tell>
-    void add(Function callback, Call call, Tell how) {
-        const bool usable = callback != nullptr;
-        kept().push_front(std::make_shared<Function>(std::move(callback)));
-        const zklock_status status = call(get(), usable ? how : nullptr, &kept().front());
-        if (status != ZKLOCK_OK) kept().pop_front();
-        detail::check(status);
-    }
-    template <class... News>
-    static void tell(void *context, News... news) {
+    using callback_type = std::function<void(reason)>;
+    static void tell_lost(zklock_hold *, zklock_reason why, void *context) noexcept {
         // The callback may destroy the hold, but must not destroy itself while it runs.
         const std::shared_ptr<void> callback = *static_cast<std::shared_ptr<void> *>(context);
         try {
-            (*static_cast<std::function<void(News...)> *>(callback.get()))(news...);
+            (*static_cast<callback_type *>(callback.get()))(static_cast<reason>(why));
         } catch (...) {
             // A noexcept alone ends the program too, but some compilers then lose the exception on the way.
             std::terminate();
         }
     }
-    static void tell_lost(zklock_hold *, zklock_reason reason, void *context) noexcept { tell(context, reason); }
-    static void tell_wanted(zklock_hold *, void *context) noexcept { tell(context); }
 };
+
+/** Not for use outside these files. */
+namespace detail {
+template <>
+struct given<hold> {
+    static hold by(zklock_call *done) { return hold(ask<zklock_hold *>(zklock_call_hold, done)); }
+};
+} // namespace detail
 } // namespace zklock
 
 #endif // ZKLOCK_HOLD_HPP

@@ -10,7 +10,6 @@
 #include "contender.hpp"
 #include "hold.hpp"
 #include "observer.hpp"
-#include "ticket.hpp"
 
 namespace zklock {
 
@@ -31,8 +30,8 @@ public:
         return ask_unless<hold, zklock_hold *>(ZKLOCK_TIMEOUT, zklock_acquire, detail::ms(wait));
     }
     /** Starts to wait for the lock, for up to this time, and returns at once. */
-    ticket start(detail::span wait = detail::span::max()) const {
-        return ticket(ask<zklock_ticket *>(zklock_acquire_start, detail::ms(wait)));
+    async_call<hold> start(detail::span wait = detail::span::max()) const {
+        return async_call<hold>(ask<zklock_call *>(zklock_acquire_start, detail::ms(wait)));
     }
     /** The contenders in the queue, holders first. Those of other libraries are included. */
     std::vector<contender> contenders() const { return detail::shown_by(zklock_contenders, get()); }

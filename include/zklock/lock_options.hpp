@@ -16,7 +16,7 @@ namespace zklock {
 /**
  * How a lock behaves. The defaults suit most programs. If an option is wrong, making the lock throws.
  *
- *     zklock::lock lock = client.mutex("/locks/report", zklock::lock_options().dialect(ZKLOCK_DIALECT_KAZOO));
+ *     zklock::lock lock = client.mutex("/locks/report", zklock::lock_options().dialect(zklock::dialect::kazoo));
  */
 class lock_options {
 public:
@@ -27,7 +27,7 @@ public:
     /** Watch all other contenders, instead of only the one that matters. This is the naive method, for comparisons. */
     lock_options &watch_children(bool is_so = true) { return flag(ZKLOCK_WATCH_CHILDREN, is_so); }
     /** How the lock's nodes are named, which decides the libraries that it can share a queue with. */
-    lock_options &dialect(zklock_dialect name) { return dialect_ = name, *this; }
+    lock_options &dialect(zklock::dialect name) { return dialect_ = name, *this; }
     /** How many permits of a semaphore to acquire at once. Default: 1. */
     lock_options &permits(std::uint32_t count) { return permits_ = count, *this; }
     /** The node that holds the number of permits of a semaphore: see client::set_limit(). */
@@ -48,7 +48,7 @@ public:
         detail::owner<zklock_lock_options, zklock_lock_options_free> made(
             detail::ask<zklock_lock_options *>(zklock_lock_options_new));
         detail::check(zklock_lock_options_set_flags(made.get(), flags_));
-        detail::check(zklock_lock_options_set_dialect(made.get(), dialect_));
+        detail::check(zklock_lock_options_set_dialect(made.get(), static_cast<std::int32_t>(dialect_)));
         detail::check(zklock_lock_options_set_permits(made.get(), permits_));
         detail::check(zklock_lock_options_set_linger(made.get(), linger_.count()));
         detail::check(zklock_lock_options_set_local_turns(made.get(), local_turns_));
@@ -64,7 +64,7 @@ private:
 
     std::uint32_t flags_ = 0, permits_ = 1, local_turns_ = 1;
     std::chrono::milliseconds linger_{0};
-    zklock_dialect dialect_ = ZKLOCK_DIALECT_CURATOR;
+    zklock::dialect dialect_ = zklock::dialect::curator;
     std::optional<std::string> limit_at_;
 };
 } // namespace zklock

@@ -16,22 +16,20 @@ namespace zklock {
  *     zklock::observer observer = client.election("/election/scheduler").observe();
  *     while (const auto leader = observer.next()) greet(leader->identity);
  *
- * Only one thread at a time may use it.
+ * In an event loop, call next_for(0s) when the client has an event_kind::leader. Only one thread at a time may use it.
  */
 class observer : public detail::owner<zklock_observer, zklock_observer_free> {
 public:
     using owner::owner;
     /** The holder; nothing if there is none. Later calls wait until the holder changes. */
     std::optional<contender> next() { return next_for(detail::span::max()); }
-    /** Like next(), but waits for up to this time. Then it throws a timeout_error. A wait of 0 only checks for something new. */
+    /** Like next(), but waits for up to this time. Then it throws a timeout_error. A wait of 0 gives what was found in the
+        background. */
     std::optional<contender> next_for(detail::span wait) {
         const auto *holder = ask<const zklock_contender *>(zklock_observer_next, detail::ms(wait));
         if (!holder) return std::nullopt;
         return detail::copied(*holder);
     }
-    /** A descriptor: readable while there is something new. Then call next_for(0s). Valid until the observer is destroyed; do
-        not close it. */
-    int fd() const { return ask<int>(zklock_observer_fd); }
 };
 } // namespace zklock
 

@@ -99,8 +99,8 @@ public:
     options &kerberos(const std::string &service, const std::string &host) {
         return set(zklock_options_add_kerberos, detail::text(service), detail::text(host));
     }
-    /** Who may use the nodes that the client creates. Default: ZKLOCK_ACCESS_OPEN. */
-    options &access(zklock_access access) { return set(zklock_options_set_access, static_cast<int32_t>(access)); }
+    /** Who may use the nodes that the client creates. Default: open. */
+    options &access(zklock::access who) { return set(zklock_options_set_access, static_cast<std::int32_t>(who)); }
     /** Who may use the nodes that the client creates, as a list such as "sasl:billing:cdrwa,world:anyone:r". */
     options &access(const std::string &list) { return set(zklock_options_set_access_list, detail::text(list)); }
 private:

@@ -86,9 +86,8 @@
  * is at least 0.
  *
  * Compilers warn if a status is ignored, except for calls that clean up: zklock_release,
- * zklock_acquire_cancel, zklock_call_cancel, zklock_member_leave, zklock_client_close,
- * zklock_set_log. To switch the warnings off, define ZKLOCK_NODISCARD as nothing before you include
- * this file.
+ * zklock_call_cancel, zklock_member_leave, zklock_client_close, zklock_set_log. To switch the warnings
+ * off, define ZKLOCK_NODISCARD as nothing before you include this file.
  *
  * NULL for a required argument, a handle of the wrong type or a freed handle gives an error status
  * and never crashes. A handle is a number that looks like a pointer: do not dereference it.
@@ -115,15 +114,15 @@
  * -----------
  *
  * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
- * with _start. zklock_acquire_start gives a zklock_ticket, all others give a zklock_call, and
- * zklock_acquire_finish and zklock_call_finish fetch the result. The exceptions are
- * zklock_client_guard, zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and
- * zklock_revoke, which only exist as calls that wait: make them on another thread. In place of zklock_hold_wait_lost, zklock_hold_wait_wanted and
- * zklock_observer_next there are descriptors. You can learn in two ways that a result has arrived.
+ * with _start. It gives a zklock_call, and zklock_call_finish tells how the call has ended. The
+ * exceptions are zklock_client_guard, zklock_hold_read, zklock_set_limit, zklock_evict,
+ * zklock_break_lock and zklock_revoke, which only exist as calls that wait: make them on another
+ * thread. In place of zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next there are
+ * events.
  *
- * The first way needs one descriptor per client, however much is going on: zklock_client_fd. It is
- * readable as long as the client has an event: a ticket or a call has its result, a hold is lost or
- * wanted, or the connection has changed. An event has the handle that it is about, and the context
+ * One descriptor per client is enough, however much is going on: zklock_client_fd. It is readable as
+ * long as the client has an event: a call has its result, a hold is lost or wanted, an observer has a
+ * new leader, or the connection has changed. An event has the handle that it is about, and the context
  * pointer that you set for that handle.
  *
  *     zklock_event event;
@@ -134,7 +133,7 @@
  *     if (zklock_client_fd(client, &any.fd) != ZKLOCK_OK) return fail(zklock_last_error());
  *     while (poll(&any, 1, -1) == 1) {
  *         while ((status = zklock_client_next_event(client, &event)) == ZKLOCK_OK) {
- *             if (event.kind == ZKLOCK_EVENT_TICKET) go_on_with(event.context, event.ticket);
+ *             if (event.kind == ZKLOCK_EVENT_CALL) go_on_with(event.context, event.call);
  *             if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
  *         }
  *         if (status != ZKLOCK_PENDING) return fail(zklock_last_error());
@@ -143,9 +142,9 @@
  * ZKLOCK_PENDING means that there are no more events for now. Every other status is an error that the
  * loop must handle: in a forked child, for example, it is ZKLOCK_FORKED, and no event ever comes.
  *
- * The second way is a descriptor for each ticket, call, hold or observer: zklock_ticket_fd,
- * zklock_call_fd, zklock_hold_fd, zklock_hold_wanted_fd, zklock_observer_fd. Each is created the
- * first time that you ask for it.
+ * A program that waits for a single thing needs no events: each call has a descriptor of its own
+ * (zklock_call_fd), and so has the loss of each hold (zklock_hold_fd). It is created the first time
+ * that you ask for it.
  *
  *     zklock_call *call;
  *     struct pollfd readable;
@@ -162,9 +161,9 @@
  * ----------------------
  *
  * You own every handle that you get from a function whose name ends with _new or _start, and from
- * zklock_client_new_lazy, zklock_acquire, zklock_acquire_finish, zklock_observe,
- * zklock_double_barrier_enter, zklock_call_client and zklock_call_member. Free it with the _free
- * function of its type. Freeing NULL does nothing. You may free handles in any order: a hold outlives
+ * zklock_client_new_lazy, zklock_acquire, zklock_observe, zklock_double_barrier_enter,
+ * zklock_call_hold, zklock_call_client and zklock_call_member. Free it with the _free function of its
+ * type. Freeing NULL does nothing. You may free handles in any order: a hold outlives
  * its lock, and a lock outlives its client.
  *
  * Freeing never waits for a server. If you free a hold that is still held, it is released in the
@@ -192,7 +191,7 @@
  * Callbacks
  * ---------
  *
- * Callbacks for losses, for waiters and for the log run one at a time, on a single thread of the
+ * Callbacks for losses and for the log run one at a time, on a single thread of the
  * library, which holds none of its internal locks meanwhile. They may make any call that does not
  * wait. A call that would wait returns ZKLOCK_DEADLOCK there.
  *
@@ -207,8 +206,7 @@
  * The library installs no signal handlers and does not change your signal masks. Its threads block
  * all signals except their own faults, so signals are delivered only to your threads. SIGPIPE is
  * never raised in the library's threads. A signal handler does not interrupt a wait. To end a wait,
- * close the client from another thread, or wait with a ticket or a zklock_call, which can be
- * cancelled. Do not call any function of this library in a signal handler.
+ * close the client from another thread, or wait with a zklock_call, which can be cancelled. Do not call any function of this library in a signal handler.
  *
  * Fork
  * ----
@@ -266,7 +264,9 @@
  * As after any crash, its locks are free once the session has timed out.
  *
  * ThreadSanitizer does not see how the library synchronises, and reports data races that do not
- * exist. Run your program with TSAN_OPTIONS=suppressions=PREFIX/share/zklock/tsan.supp.
+ * exist. Run your program with TSAN_OPTIONS=suppressions=PREFIX/share/zklock/tsan.supp. Valgrind's leak
+ * check calls memory of the library's threads possibly lost, because they live as long as the process.
+ * Run it with --suppressions=PREFIX/share/zklock/valgrind.supp.
  *
  * Versions
  * --------
@@ -287,7 +287,7 @@
  * You fill zklock_write, which has reserved members. Set the whole struct to 0 first, for example
  * with `zklock_write write = {0}`. If a reserved member is 0, a later library behaves as an earlier
  * one did. An earlier library refuses any other value with ZKLOCK_INVALID_ARGUMENT. The library fills
- * your zklock_event, which has reserved members too, and never grows. The library owns
+ * your zklock_event and zklock_stats, which have reserved members too, and never grow. The library owns
  * zklock_contender, whose first member is its size, and which may grow at its end. All other structs
  * are opaque.
  *

@@ -59,23 +59,35 @@ fn generated() -> String {
     parts.fold(header.replace("@VERSION@", version), |header, (name, part)| header.replace(name, part))
 }
 
-/// A copy of the sources without the macro around enums, which cbindgen does not expand, and the names of those enums.
+/// A copy of the sources without the macros around enums and functions, which cbindgen does not expand, and the names of
+/// those enums.
 fn sources() -> (PathBuf, Vec<String>) {
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("header");
     std::fs::create_dir_all(&copy).unwrap();
-    let mut enums = Vec::new();
+    let (mut enums, ignorable) = (Vec::new(), clean_up());
     for file in std::fs::read_dir(root().join("zklock-ffi/src")).unwrap() {
         let file = file.unwrap();
         let (mut text, mut is_within) = (String::new(), false);
         for line in std::fs::read_to_string(file.path()).unwrap().lines() {
             match line {
-                "c_enum! {" => is_within = true,
+                "c_enum! {" | "export! {" => is_within = true,
                 "}" if is_within => is_within = false,
                 _ => text += &format!("{line}\n"),
             }
             if let Some(name) = line.strip_prefix("    pub enum ").filter(|_| is_within) {
                 enums.push(name.trim_end_matches(" {").to_owned());
             }
+        }
+        for function in text.clone().split(FUNCTION).skip(1) {
+            let (name, rest) = function.split_once('(').expect("a function has parameters");
+            let gives = rest.split_once(") ").expect("they have an end").1;
+            let must_use = gives.starts_with("->") && !ignorable.contains(&name);
+            let marks = if must_use { "#[must_use]\n#[no_mangle]" } else { "#[no_mangle]" };
+            text = text.replacen(
+                &format!("{FUNCTION}{name}("),
+                &format!("{marks}\npub extern \"C\" fn {name}("),
+                1,
+            );
         }
         let text = text.replace("    pub enum ", "    #[repr(C)]\n    pub enum ");
         std::fs::write(copy.join(file.file_name()), text).unwrap();
@@ -84,6 +96,15 @@ fn sources() -> (PathBuf, Vec<String>) {
     (copy, enums)
 }
 
+/// The functions whose status may be ignored, as the chapters name them.
+fn clean_up() -> Vec<&'static str> {
+    let (_, listed) = CHAPTERS.split_once("calls that clean up:").expect("the chapters name them");
+    let (listed, _) = listed.split_once(". To").expect("a sentence has an end");
+    listed.split([' ', ',', '\n', '*']).filter(|name| !name.is_empty()).collect()
+}
+
+/// How a function begins in `export!`.
+const FUNCTION: &str = "    pub fn ";
 const ENUM: &str = "typedef enum {";
 /// The line before the functions.
 const EXTERN: &str = "#ifdef __cplusplus\nextern \"C\" {";

@@ -28,7 +28,7 @@ void under_standard_locks(const zklock::client &client) {
 void with_a_hold(const zklock::client &client, long pieces) {
     std::atomic<bool> lost{false}; // before the hold, so that it outlives the callback
     zklock::hold hold = client.mutex("/locks/cpp/report").acquire_for(5s);
-    hold.on_lost([&](zklock_reason) { lost = true; });
+    hold.on_lost([&] { lost = true; });
     std::cout << "works with token " << hold.token() << std::endl;
     for (; pieces > 0 && !lost; pieces--) std::this_thread::sleep_for(20ms); // a piece of the work
     // This throws if the lock was lost. The destructor would release it without reporting that.
@@ -48,7 +48,7 @@ int main(int count, char **words) {
     } catch (const zklock::lost_error &error) {
         std::cerr << "the work is void: " << error.what() << std::endl;
     } catch (const zklock::error &error) {
-        std::cerr << zklock_status_name(error.status()) << ": " << error.what() << std::endl;
+        std::cerr << error.status_name() << ": " << error.what() << std::endl;
     }
     return 1;
 }

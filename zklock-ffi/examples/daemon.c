@@ -64,14 +64,14 @@ static zklock_hold *acquire(zklock_lock *lock, int *failed) {
     zklock_hold *hold = NULL;
     zklock_status status;
     do {
-        zklock_ticket *ticket = NULL;
+        zklock_call *waiting = NULL;
         int descriptor;
-        status = zklock_acquire_start(lock, ZKLOCK_FOREVER, &ticket);
-        if (status == ZKLOCK_OK) status = zklock_ticket_fd(ticket, &descriptor);
-        if (status == ZKLOCK_OK && wait_for(descriptor, -1) == 'd') status = zklock_acquire_finish(ticket, &hold);
+        status = zklock_acquire_start(lock, ZKLOCK_FOREVER, &waiting);
+        if (status == ZKLOCK_OK) status = zklock_call_fd(waiting, &descriptor);
+        if (status == ZKLOCK_OK && wait_for(descriptor, -1) == 'd') status = zklock_call_hold(waiting, &hold);
         if (status != ZKLOCK_OK) say("no lock", zklock_last_error());
         /* This also ends a wait that is still going on, and leaves nothing behind in the queue. */
-        zklock_ticket_free(ticket);
+        zklock_call_free(waiting);
     } while (status == ZKLOCK_LOST); /* granted, but already lost: try again */
     *failed = status != ZKLOCK_OK;
     return hold;

@@ -3,7 +3,7 @@
  *
  * A single epoll loop waits for a hundred locks at once and watches the holds. It also takes twenty turns at one lock that
  * all these turns want. It has one descriptor, that of the client, which could be one of many. No call in the loop blocks:
- * waits are tickets, and a hold that is freed is released in the background.
+ * an acquire is started, and a hold that is freed is released in the background.
  */
 
 #include <errno.h>
@@ -15,10 +15,10 @@
 
 enum { LOCKS = 100, TURNS = 20, TIMEOUT_MS = 30000 };
 
-/* One acquire. It has a ticket as long as it waits, and then a hold. */
+/* One acquire. It has a call as long as it waits, and then a hold. */
 struct job {
     int has_lock_of_its_own;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     zklock_hold *hold;
 };
 
@@ -36,18 +36,18 @@ static int begin(zklock_client *client, const char *path, struct job *job) {
     zklock_status status;
 
     if (zklock_mutex_new(client, path, NULL, &lock) != ZKLOCK_OK) return complain(path);
-    status = zklock_acquire_start(lock, TIMEOUT_MS, &job->ticket);
+    status = zklock_acquire_start(lock, TIMEOUT_MS, &job->waiting);
     zklock_lock_free(lock);
-    /* Events of the ticket, and of the hold that it gives, have the job as their context. */
-    if (status != ZKLOCK_OK || zklock_ticket_set_context(job->ticket, job) != ZKLOCK_OK) return complain(path);
+    /* Events of the call, and of the hold that it gives, have the job as their context. */
+    if (status != ZKLOCK_OK || zklock_call_set_context(job->waiting, job) != ZKLOCK_OK) return complain(path);
     return 0;
 }
 
-/* The ticket has its result. */
+/* The call has its result. */
 static int granted(struct job *job) {
-    zklock_status status = zklock_acquire_finish(job->ticket, &job->hold);
-    zklock_ticket_free(job->ticket);
-    job->ticket = NULL;
+    zklock_status status = zklock_call_hold(job->waiting, &job->hold);
+    zklock_call_free(job->waiting);
+    job->waiting = NULL;
     if (status != ZKLOCK_OK) return complain("not acquired");
 
     if (!job->has_lock_of_its_own) {
@@ -76,7 +76,7 @@ static int take_events(zklock_client *client) {
 
     while ((status = zklock_client_next_event(client, &event)) == ZKLOCK_OK) {
         switch (event.kind) {
-        case ZKLOCK_EVENT_TICKET:
+        case ZKLOCK_EVENT_CALL:
             if (granted(event.context)) return -1;
             break;
         case ZKLOCK_EVENT_LOST:
@@ -148,7 +148,7 @@ int main(int count, char **words) {
     /* This frees every lock that is still held, and waits until the servers have confirmed it. */
     zklock_client_close(client);
     for (at = 0; at < LOCKS + TURNS; at++) {
-        zklock_ticket_free(jobs[at].ticket);
+        zklock_call_free(jobs[at].waiting);
         zklock_hold_free(jobs[at].hold);
     }
     zklock_client_free(client);

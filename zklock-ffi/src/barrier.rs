@@ -1,17 +1,18 @@
 //! The barrier: as long as it is set, callers wait.
 
-use crate::async_call::{Answer, AsyncCall, zklock_call};
-use crate::call;
 use crate::client::{Client, zklock_client};
 use crate::convert::patience;
 use crate::events::Events;
+use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::raw::{out, text};
+use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
-use zklock_core::{Error, Wait, blocking};
+use zklock_core::Wait;
+use zklock_core::blocking::{self, Call};
 
 /// A barrier at a path: as long as its node exists, zklock_barrier_wait waits. The node does not
 /// belong to a client, and outlives the process that set it.
@@ -31,204 +32,164 @@ handle!(
     }
 );
 
-/// Creates the handle of the barrier at a path. This sends no request and does not set the barrier.
-/// The barrier is compatible with Curator's DistributedBarrier.
-///
-/// @param client the client. You may free it before the barrier.
-/// @param path such as "/barriers/migration".
-/// @param[out] barrier the barrier. Free it with zklock_barrier_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_barrier_new(
-    client: *mut zklock_client,
-    path: *const c_char,
-    barrier: *mut *mut zklock_barrier,
-) -> zklock_status {
-    call::status("zklock_barrier_new", || {
+impl Barrier {
+    fn setting(&self) -> Call<bool> {
+        self.0.core().call(Wait::Forever, |barrier| async move { barrier.set().await })
+    }
+
+    fn removing(&self) -> Call<bool> {
+        self.0.core().call(Wait::Forever, |barrier| async move { barrier.remove().await })
+    }
+
+    fn asking(&self) -> Call<bool> {
+        self.0.core().call(Wait::Forever, |barrier| async move { barrier.is_set().await })
+    }
+}
+
+export! {
+    /// Creates the handle of the barrier at a path. This sends no request and does not set the barrier.
+    /// The barrier is compatible with Curator's DistributedBarrier.
+    ///
+    /// @param client the client. You may free it before the barrier.
+    /// @param path such as "/barriers/migration".
+    /// @param[out] barrier the barrier. Free it with zklock_barrier_free.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid.
+    pub fn zklock_barrier_new(
+        client: *mut zklock_client,
+        path: *const c_char,
+        barrier: *mut *mut zklock_barrier,
+    ) -> zklock_status {
         let barrier = out("barrier", barrier)?;
         let path = text("path", path)?;
         let client = Client::table().find(client)?;
         let made = Barrier(client.inner().barrier(path)?, client.events().clone());
         barrier.set(Barrier::table().put(made));
-        Ok(())
-    })
-}
+    }
 
-/// Frees the handle of a barrier. The barrier itself stays set or not set, and waits for it go on.
-///
-/// @param barrier may be NULL. A handle that was already freed is ignored.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_barrier_free(barrier: *mut zklock_barrier) {
-    call::free("zklock_barrier_free", || drop(Barrier::table().take(barrier)));
-}
+    /// Frees the handle of a barrier. The barrier itself stays set or not set, and waits for it go on.
+    ///
+    /// @param barrier may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_barrier_free(barrier: *mut zklock_barrier) {
+        drop(Barrier::table().take(barrier));
+    }
 
-/// Sets the barrier, and waits for the servers' answer. It is not an error if the barrier is
-/// already set.
-///
-/// @param barrier the barrier.
-/// @param[out] changed 1, or 0 if the barrier was already set. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout, in which
-///         case the barrier may be set or not; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a
-///         callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_barrier_set(
-    barrier: *mut zklock_barrier,
-    changed: *mut c_int,
-) -> zklock_status {
-    call::status("zklock_barrier_set", || answer(barrier, changed, blocking::Barrier::set))
-}
+    /// Sets the barrier, and waits for the servers' answer. It is not an error if the barrier is
+    /// already set.
+    ///
+    /// @param barrier the barrier.
+    /// @param[out] changed 1, or 0 if the barrier was already set. It may be NULL.
+    /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout, in which
+    ///         case the barrier may be set or not; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a
+    ///         callback.
+    pub fn zklock_barrier_set(barrier: *mut zklock_barrier, changed: *mut c_int) -> zklock_status {
+        answer(changed, Barrier::table().find(barrier)?.setting())?;
+    }
 
-/// Removes the barrier, so that all waiters go on, and waits for the servers' answer. It is not an
-/// error if the barrier is not set.
-///
-/// @param barrier the barrier.
-/// @param[out] changed 1, or 0 if the barrier was not set. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout, in which
-///         case the barrier may be removed or not; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
-///         in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_barrier_remove(
-    barrier: *mut zklock_barrier,
-    changed: *mut c_int,
-) -> zklock_status {
-    call::status("zklock_barrier_remove", || answer(barrier, changed, blocking::Barrier::remove))
-}
+    /// Removes the barrier, so that all waiters go on, and waits for the servers' answer. It is not an
+    /// error if the barrier is not set.
+    ///
+    /// @param barrier the barrier.
+    /// @param[out] changed 1, or 0 if the barrier was not set. It may be NULL.
+    /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout, in which
+    ///         case the barrier may be removed or not; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
+    ///         in a callback.
+    pub fn zklock_barrier_remove(barrier: *mut zklock_barrier, changed: *mut c_int) -> zklock_status {
+        answer(changed, Barrier::table().find(barrier)?.removing())?;
+    }
 
-/// Asks the servers whether the barrier is set.
-///
-/// @param barrier the barrier.
-/// @param[out] is_set 1 if it is set, otherwise 0.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
-///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_barrier_is_set(
-    barrier: *mut zklock_barrier,
-    is_set: *mut c_int,
-) -> zklock_status {
-    call::status("zklock_barrier_is_set", || {
+    /// Asks the servers whether the barrier is set.
+    ///
+    /// @param barrier the barrier.
+    /// @param[out] is_set 1 if it is set, otherwise 0.
+    /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+    ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_barrier_is_set(barrier: *mut zklock_barrier, is_set: *mut c_int) -> zklock_status {
         out("is_set", is_set)?;
-        answer(barrier, is_set, blocking::Barrier::is_set)
-    })
+        answer(is_set, Barrier::table().find(barrier)?.asking())?;
+    }
+
+    /// Waits until the barrier is not set.
+    ///
+    /// @param barrier the barrier.
+    /// @param timeout in milliseconds. 0 checks once, and takes the try timeout if no server answers.
+    ///         ZKLOCK_FOREVER waits as long as it takes. With any other timeout the call returns in
+    ///         time, whatever the network does.
+    /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if the barrier was set for all that time; ZKLOCK_UNREACHABLE
+    ///         if there was no connection in the end, or no server answered a single check;
+    ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeout: i64) -> zklock_status {
+        Barrier::table().find(barrier)?.0.wait_call(patience(timeout)?).wait(None)?;
+    }
+
+    /// Starts to set the barrier as zklock_barrier_set does, and returns at once. zklock_call_finish
+    /// gives `changed` as its number.
+    ///
+    /// @param barrier the barrier. You may free it before the call.
+    /// @param[out] call the call. Free it with zklock_call_free.
+    /// @return ZKLOCK_OK. Other statuses come with the result.
+    pub fn zklock_barrier_set_start(
+        barrier: *mut zklock_barrier,
+        call: *mut *mut zklock_call,
+    ) -> zklock_status {
+        start(barrier, call, Barrier::setting, Answer::yes)?;
+    }
+
+    /// Starts to remove the barrier as zklock_barrier_remove does, and returns at once.
+    /// zklock_call_finish gives `changed` as its number.
+    ///
+    /// @param barrier the barrier. You may free it before the call.
+    /// @param[out] call the call. Free it with zklock_call_free.
+    /// @return ZKLOCK_OK. Other statuses come with the result.
+    pub fn zklock_barrier_remove_start(
+        barrier: *mut zklock_barrier,
+        call: *mut *mut zklock_call,
+    ) -> zklock_status {
+        start(barrier, call, Barrier::removing, Answer::yes)?;
+    }
+
+    /// Starts to ask whether the barrier is set as zklock_barrier_is_set does, and returns at once.
+    /// zklock_call_finish gives `is_set` as its number.
+    ///
+    /// @param barrier the barrier. You may free it before the call.
+    /// @param[out] call the call. Free it with zklock_call_free.
+    /// @return ZKLOCK_OK. Other statuses come with the result.
+    pub fn zklock_barrier_is_set_start(
+        barrier: *mut zklock_barrier,
+        call: *mut *mut zklock_call,
+    ) -> zklock_status {
+        start(barrier, call, Barrier::asking, Answer::yes)?;
+    }
+
+    /// Starts to wait for the barrier as zklock_barrier_wait does, and returns at once.
+    ///
+    /// @param barrier the barrier. You may free it before the call.
+    /// @param timeout in milliseconds, as for zklock_barrier_wait.
+    /// @param[out] call the call. Free it with zklock_call_free.
+    /// @return ZKLOCK_OK. Other statuses come with the result.
+    pub fn zklock_barrier_wait_start(
+        barrier: *mut zklock_barrier,
+        timeout: i64,
+        call: *mut *mut zklock_call,
+    ) -> zklock_status {
+        let wait = patience(timeout)?;
+        start(barrier, call, |barrier| barrier.0.wait_call(wait), Answer::nothing)?;
+    }
 }
 
-/// Waits until the barrier is not set.
-///
-/// @param barrier the barrier.
-/// @param timeout in milliseconds. 0 checks once, and takes the try timeout if no server answers.
-///         ZKLOCK_FOREVER waits as long as it takes. With any other timeout the call returns in
-///         time, whatever the network does.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if the barrier was set for all that time; ZKLOCK_UNREACHABLE
-///         if there was no connection in the end, or no server answered a single check;
-///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeout: i64) -> zklock_status {
-    call::status("zklock_barrier_wait", || {
-        Ok(Barrier::table().find(barrier)?.0.wait_within(patience(timeout)?, None)?)
-    })
-}
-
-/// Starts to set the barrier as zklock_barrier_set does, and returns at once. zklock_call_finish
-/// gives `changed` as its number.
-///
-/// @param barrier the barrier. You may free it before the call.
-/// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK. Other statuses come with the result.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_barrier_set_start(
+fn start<T: Send + 'static>(
     barrier: *mut zklock_barrier,
     call: *mut *mut zklock_call,
-) -> zklock_status {
-    call::status("zklock_barrier_set_start", || {
-        begin(barrier, call, Answer::yes, Wait::Forever, |barrier| async move { barrier.set().await })
-    })
-}
-
-/// Starts to remove the barrier as zklock_barrier_remove does, and returns at once.
-/// zklock_call_finish gives `changed` as its number.
-///
-/// @param barrier the barrier. You may free it before the call.
-/// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK. Other statuses come with the result.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_barrier_remove_start(
-    barrier: *mut zklock_barrier,
-    call: *mut *mut zklock_call,
-) -> zklock_status {
-    call::status("zklock_barrier_remove_start", || {
-        begin(barrier, call, Answer::yes, Wait::Forever, |barrier| async move { barrier.remove().await })
-    })
-}
-
-/// Starts to ask whether the barrier is set as zklock_barrier_is_set does, and returns at once.
-/// zklock_call_finish gives `is_set` as its number.
-///
-/// @param barrier the barrier. You may free it before the call.
-/// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK. Other statuses come with the result.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_barrier_is_set_start(
-    barrier: *mut zklock_barrier,
-    call: *mut *mut zklock_call,
-) -> zklock_status {
-    call::status("zklock_barrier_is_set_start", || {
-        begin(barrier, call, Answer::yes, Wait::Forever, |barrier| async move { barrier.is_set().await })
-    })
-}
-
-/// Starts to wait for the barrier as zklock_barrier_wait does, and returns at once.
-///
-/// @param barrier the barrier. You may free it before the call.
-/// @param timeout in milliseconds, as for zklock_barrier_wait.
-/// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK. Other statuses come with the result.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_barrier_wait_start(
-    barrier: *mut zklock_barrier,
-    timeout: i64,
-    call: *mut *mut zklock_call,
-) -> zklock_status {
-    call::status("zklock_barrier_wait_start", || {
-        let wait = Wait::from(patience(timeout)?);
-        begin(
-            barrier,
-            call,
-            Answer::nothing,
-            wait,
-            move |barrier| async move { barrier.wait_within(wait).await },
-        )
-    })
-}
-
-fn begin<T: Send + 'static, F: Future<Output = Result<T, Error>> + Send + 'static>(
-    barrier: *mut zklock_barrier,
-    call: *mut *mut zklock_call,
+    make: impl FnOnce(&Barrier) -> Call<T>,
     answer: fn(T) -> Answer,
-    connecting: Wait,
-    ask: impl FnOnce(Arc<zklock_core::Barrier>) -> F + Send + 'static,
 ) -> Result<(), Failure> {
     let call = out("call", call)?;
     let barrier = Barrier::table().find(barrier)?;
-    let notice = AsyncCall::notice(Some(&barrier.1));
-    let begin = |ready| barrier.0.core().start(ready, connecting, ask);
-    call.set(AsyncCall::start(&notice, begin, answer)?);
+    call.set(Started::keep(make(&barrier), Some(&barrier.1), answer)?);
     Ok(())
 }
 
-fn answer(
-    barrier: *mut zklock_barrier,
-    answer: *mut c_int,
-    ask: impl FnOnce(&blocking::Barrier) -> Result<bool, Error>,
-) -> Result<(), Failure> {
-    let yes = ask(&Barrier::table().find(barrier)?.0)?;
+fn answer(answer: *mut c_int, call: Call<bool>) -> Result<(), Failure> {
+    let yes = call.wait(None)?;
     if let Ok(answer) = out("answer", answer) {
         answer.set(yes.into());
     }

@@ -1,16 +1,18 @@
 //! A logical connection to an ensemble.
 
-use crate::async_call::{Answer, AsyncCall, zklock_call};
-use crate::call;
 use crate::convert::patience;
 use crate::events::Events;
+use crate::export::export;
+use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::options::{Options, zklock_options};
 use crate::raw::{mark_process, optional_text, out, text};
+use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{OsStr, c_char};
 use std::sync::Arc;
-use zklock_core::blocking;
+use zklock_core::Wait;
+use zklock_core::blocking::{self, Call};
 use zklock_core::face::guardian_command;
 
 /// A logical connection to an ensemble. It outlives sessions: when one expires, it opens the next.
@@ -31,6 +33,21 @@ impl Client {
     pub(crate) fn events(&self) -> &Arc<Events> {
         &self.1
     }
+
+    /// Makes a client that has not connected yet.
+    fn of(hosts: *const c_char, options: *const zklock_options) -> Result<blocking::Client, Failure> {
+        let hosts = text("hosts", hosts)?;
+        mark_process();
+        Ok(blocking::Client::lazy(Options::of(options, hosts)?))
+    }
+
+    fn keep(inner: blocking::Client) -> *mut zklock_client {
+        Self::table().put(Self(inner, Events::new()))
+    }
+
+    fn connecting(&self, timeout: i64) -> Result<Call<blocking::Client>, Failure> {
+        Ok(self.0.connect_call(patience(timeout)?))
+    }
 }
 
 handle!(
@@ -41,246 +58,182 @@ handle!(
     }
 );
 
-/// Creates a client and opens its first session. It returns once the session is open, or after the
-/// connect timeout at the latest.
-///
-/// @param hosts "host:port,host:port", optionally with a "/chroot" at the end. The default port is
-///         2181.
-/// @param options NULL for the defaults. They are copied.
-/// @param[out] client the client. Free it with zklock_client_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed; ZKLOCK_UNREACHABLE if
-///         no server answers in time, or no host name can be resolved; ZKLOCK_REFUSED if the chroot
-///         does not exist, or the system gives the library no threads or descriptors;
-///         ZKLOCK_DEADLOCK in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_new(
-    hosts: *const c_char,
-    options: *const zklock_options,
-    client: *mut *mut zklock_client,
-) -> zklock_status {
-    call::status("zklock_client_new", || {
+export! {
+    /// Creates a client and opens its first session. It returns once the session is open, or after the
+    /// connect timeout at the latest.
+    ///
+    /// @param hosts "host:port,host:port", optionally with a "/chroot" at the end. The default port is
+    ///         2181.
+    /// @param options NULL for the defaults. They are copied.
+    /// @param[out] client the client. Free it with zklock_client_free.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed; ZKLOCK_UNREACHABLE if
+    ///         no server answers in time, or no host name can be resolved; ZKLOCK_REFUSED if the chroot
+    ///         does not exist, or the system gives the library no threads or descriptors;
+    ///         ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_client_new(
+        hosts: *const c_char,
+        options: *const zklock_options,
+        client: *mut *mut zklock_client,
+    ) -> zklock_status {
         let client = out("client", client)?;
-        let hosts = text("hosts", hosts)?;
-        mark_process();
-        let connected = blocking::Client::connect(Options::of(options, hosts)?)?;
-        client.set(Client::table().put(Client(connected, Events::new())));
-        Ok(())
-    })
-}
+        client.set(Client::keep(Client::of(hosts, options)?.connect_call(Wait::Forever).wait(None)?));
+    }
 
-/// Starts to create a client as zklock_client_new does, and returns at once. When the call has its
-/// result, take the client from it with zklock_call_client.
-///
-/// @param hosts as for zklock_client_new.
-/// @param options NULL for the defaults. They are copied.
-/// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed. All other statuses
-///         come with the result.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_new_start(
-    hosts: *const c_char,
-    options: *const zklock_options,
-    call: *mut *mut zklock_call,
-) -> zklock_status {
-    call::status("zklock_client_new_start", || {
+    /// Starts to create a client as zklock_client_new does, and returns at once. When the call has its
+    /// result, take the client from it with zklock_call_client.
+    ///
+    /// @param hosts as for zklock_client_new.
+    /// @param options NULL for the defaults. They are copied.
+    /// @param[out] call the call. Free it with zklock_call_free.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed. All other statuses
+    ///         come with the result.
+    pub fn zklock_client_new_start(
+        hosts: *const c_char,
+        options: *const zklock_options,
+        call: *mut *mut zklock_call,
+    ) -> zklock_status {
         let call = out("call", call)?;
-        let hosts = text("hosts", hosts)?;
-        mark_process();
-        let client = blocking::Client::lazy(Options::of(options, hosts)?);
+        let connecting = Client::of(hosts, options)?.connect_call(Wait::Forever);
         // The call does not belong to a client yet.
-        call.set(AsyncCall::start(
-            &AsyncCall::notice(None),
-            |ready| client.start_connecting(None, ready),
-            Answer::Client,
-        )?);
-        Ok(())
-    })
-}
+        call.set(Started::keep(connecting, None, Answer::Client)?);
+    }
 
-/// Creates a client that connects on first use. Until then it does nothing, so a program may create
-/// it, and locks and barriers of it, before it forks: each child that uses them connects on its
-/// own.
-///
-/// The first call that needs a connection makes it. That takes no longer than this call may wait,
-/// and no longer than the connect timeout. So such a call may also return ZKLOCK_UNREACHABLE or
-/// ZKLOCK_REFUSED for the reasons given at zklock_client_new. The next call tries again. A call
-/// with a timeout of 0 that has to connect first may take the connect timeout plus the try timeout.
-///
-/// @param hosts as for zklock_client_new.
-/// @param options NULL for the defaults. They are copied.
-/// @param[out] client the client. Free it with zklock_client_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_new_lazy(
-    hosts: *const c_char,
-    options: *const zklock_options,
-    client: *mut *mut zklock_client,
-) -> zklock_status {
-    call::status("zklock_client_new_lazy", || {
+    /// Creates a client that connects on first use. Until then it does nothing, so a program may create
+    /// it, and locks and barriers of it, before it forks: each child that uses them connects on its
+    /// own.
+    ///
+    /// The first call that needs a connection makes it. That takes no longer than this call may wait,
+    /// and no longer than the connect timeout. So such a call may also return ZKLOCK_UNREACHABLE or
+    /// ZKLOCK_REFUSED for the reasons given at zklock_client_new. The next call tries again. A call
+    /// with a timeout of 0 that has to connect first may take the connect timeout plus the try timeout.
+    ///
+    /// @param hosts as for zklock_client_new.
+    /// @param options NULL for the defaults. They are copied.
+    /// @param[out] client the client. Free it with zklock_client_free.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed.
+    pub fn zklock_client_new_lazy(
+        hosts: *const c_char,
+        options: *const zklock_options,
+        client: *mut *mut zklock_client,
+    ) -> zklock_status {
         let client = out("client", client)?;
-        let hosts = text("hosts", hosts)?;
-        mark_process();
-        let lazy = blocking::Client::lazy(Options::of(options, hosts)?);
-        client.set(Client::table().put(Client(lazy, Events::new())));
-        Ok(())
-    })
-}
+        client.set(Client::keep(Client::of(hosts, options)?));
+    }
 
-/// Connects a client of zklock_client_new_lazy now, and returns once it is connected. If it already
-/// is, this does nothing.
-///
-/// @param client the client.
-/// @param timeout in milliseconds. The wait is never longer than the connect timeout, even with
-///         ZKLOCK_FOREVER.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host name can be
-///         resolved; ZKLOCK_REFUSED if the chroot does not exist, or the system gives the library
-///         no threads or descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_connect(client: *mut zklock_client, timeout: i64) -> zklock_status {
-    call::status("zklock_client_connect", || {
-        Ok(Client::table().find(client)?.0.connect_within(patience(timeout)?)?)
-    })
-}
+    /// Connects a client of zklock_client_new_lazy now, and returns once it is connected. If it already
+    /// is, this does nothing.
+    ///
+    /// @param client the client.
+    /// @param timeout in milliseconds. The wait is never longer than the connect timeout, even with
+    ///         ZKLOCK_FOREVER.
+    /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host name can be
+    ///         resolved; ZKLOCK_REFUSED if the chroot does not exist, or the system gives the library
+    ///         no threads or descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_client_connect(client: *mut zklock_client, timeout: i64) -> zklock_status {
+        Client::table().find(client)?.connecting(timeout)?.wait(None)?;
+    }
 
-/// Starts to connect a client as zklock_client_connect does, and returns at once.
-///
-/// @param client the client. You may free it before the call.
-/// @param timeout in milliseconds, as for zklock_client_connect.
-/// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK. Other statuses come with the result.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_connect_start(
-    client: *mut zklock_client,
-    timeout: i64,
-    call: *mut *mut zklock_call,
-) -> zklock_status {
-    call::status("zklock_client_connect_start", || {
+    /// Starts to connect a client as zklock_client_connect does, and returns at once.
+    ///
+    /// @param client the client. You may free it before the call.
+    /// @param timeout in milliseconds, as for zklock_client_connect.
+    /// @param[out] call the call. Free it with zklock_call_free.
+    /// @return ZKLOCK_OK. Other statuses come with the result.
+    pub fn zklock_client_connect_start(
+        client: *mut zklock_client,
+        timeout: i64,
+        call: *mut *mut zklock_call,
+    ) -> zklock_status {
         let call = out("call", call)?;
         let client = Client::table().find(client)?;
-        let wait = patience(timeout)?;
-        let begin = |ready| client.0.start_connecting(wait, ready);
-        call.set(AsyncCall::start(&AsyncCall::notice(Some(&client.1)), begin, |_| Answer::Nothing)?);
-        Ok(())
-    })
-}
+        call.set(Started::keep(client.connecting(timeout)?, Some(&client.1), |_| Answer::Nothing)?);
+    }
 
-/// Takes the connected client from a call of zklock_client_new_start. It returns at once.
-///
-/// @param call the call. You must still free it.
-/// @param[out] client the client, which you now own. Free it with zklock_client_free.
-/// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the client was already taken from the call;
-///         ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything that
-///         zklock_call_finish returns.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_call_client(
-    call: *mut zklock_call,
-    client: *mut *mut zklock_client,
-) -> zklock_status {
-    call::status("zklock_call_client", || {
+    /// Takes the connected client from a call of zklock_client_new_start. It returns at once.
+    ///
+    /// @param call the call. You must still free it.
+    /// @param[out] client the client, which you now own. Free it with zklock_client_free.
+    /// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the client was already taken from the call;
+    ///         ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything that
+    ///         zklock_call_finish returns.
+    pub fn zklock_call_client(call: *mut zklock_call, client: *mut *mut zklock_client) -> zklock_status {
         let client = out("client", client)?;
-        let connected = AsyncCall::answer(call, |answer| match std::mem::replace(answer, Answer::Taken) {
+        let connected = Started::table().find(call)?.take("a client", |answer| match answer {
             Answer::Client(connected) => Ok(connected),
-            other => {
-                *answer = other;
-                Err(answer.unsuited("a client"))
-            }
+            other => Err(other),
         })?;
-        client.set(Client::table().put(Client(connected, Events::new())));
-        Ok(())
-    })
-}
+        client.set(Client::keep(connected));
+    }
 
-/// Starts a guardian: a process that ends the session at the servers when this process is dead. Then
-/// the client's locks are free at once, and not when the session times out. By default there is none.
-///
-///     if (zklock_client_guard(client, NULL) != ZKLOCK_OK) return fail(zklock_last_error());
-///
-/// The guardian is the command zklock with the argument "guardian", of the same version as this
-/// library. Through its standard input the client tells it how to connect, with all passwords, and
-/// the key of each session. It is a child of this process with its own process group. This call
-/// returns when it watches. It ends when the client is closed, or freed together with everything that
-/// was made from it. It writes to standard error only if it could not end the session of a dead
-/// process.
-///
-/// The guardian waits until this process is dead. It does nothing to a process that is stopped, slow,
-/// cut off or replaced (exec). Child processes of this process may live on beside the next holder. If
-/// the machine or the container dies, if the guardian is killed too, or if the servers cannot be
-/// reached, the session timeout applies. If the guardian ends early, the log has a warning, and you
-/// can make this call again.
-///
-/// @param client the client. One that has not connected connects first. A forked child guards a
-///        client of its own.
-/// @param command the path of the command zklock, or its name in the directories of PATH. NULL for
-///        "zklock".
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the command cannot be found or executed, if it is
-///         another program or of another version, if the client has a guardian already, and on
-///         Linux before 5.3; ZKLOCK_REFUSED if the command was built without what it takes to
-///         connect, or for a reason of zklock_client_new; ZKLOCK_UNREACHABLE; ZKLOCK_CLOSED;
-///         ZKLOCK_DEADLOCK in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_guard(
-    client: *mut zklock_client,
-    command: *const c_char,
-) -> zklock_status {
-    call::status("zklock_client_guard", || {
+    /// Starts a guardian: a process that ends the session at the servers when this process is dead. Then
+    /// the client's locks are free at once, and not when the session times out. By default there is none.
+    ///
+    ///     if (zklock_client_guard(client, NULL) != ZKLOCK_OK) return fail(zklock_last_error());
+    ///
+    /// The guardian is the command zklock with the argument "guardian", of the same version as this
+    /// library. Through its standard input the client tells it how to connect, with all passwords, and
+    /// the key of each session. It is a child of this process with its own process group. This call
+    /// returns when it watches. It ends when the client is closed, or freed together with everything that
+    /// was made from it. It writes to standard error only if it could not end the session of a dead
+    /// process.
+    ///
+    /// The guardian waits until this process is dead. It does nothing to a process that is stopped, slow,
+    /// cut off or replaced (exec). Child processes of this process may live on beside the next holder. If
+    /// the machine or the container dies, if the guardian is killed too, or if the servers cannot be
+    /// reached, the session timeout applies. If the guardian ends early, the log has a warning, and you
+    /// can make this call again.
+    ///
+    /// @param client the client. One that has not connected connects first. A forked child guards a
+    ///        client of its own.
+    /// @param command the path of the command zklock, or its name in the directories of PATH. NULL for
+    ///        "zklock".
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the command cannot be found or executed, if it is
+    ///         another program or of another version, if the client has a guardian already, and on
+    ///         Linux before 5.3; ZKLOCK_REFUSED if the command was built without what it takes to
+    ///         connect, or for a reason of zklock_client_new; ZKLOCK_UNREACHABLE; ZKLOCK_CLOSED;
+    ///         ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_client_guard(client: *mut zklock_client, command: *const c_char) -> zklock_status {
         let client = Client::table().find(client)?;
         let program = optional_text("command", command)?;
-        Ok(client.0.guard(guardian_command(program.map(OsStr::new)))?)
-    })
-}
+        client.0.guard(guardian_command(program.map(OsStr::new)))?;
+    }
 
-/// Closes the sessions of a client, which frees every lock that it holds. It returns once the
-/// servers have confirmed this, or after a second at the latest.
-///
-/// All holds of the client are lost, and all waits end with ZKLOCK_CLOSED. Closing twice is not an
-/// error. You must still free the client.
-///
-/// @param client the client.
-/// @return ZKLOCK_OK; ZKLOCK_DEADLOCK in a callback; ZKLOCK_REFUSED if the process is exiting and
-///         no thread can be started.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_close(client: *mut zklock_client) -> zklock_status {
-    call::status("zklock_client_close", || Ok(Client::table().find(client)?.0.close()?))
-}
+    /// Closes the sessions of a client, which frees every lock that it holds. It returns once the
+    /// servers have confirmed this, or after a second at the latest.
+    ///
+    /// All holds of the client are lost, and all waits end with ZKLOCK_CLOSED. Closing twice is not an
+    /// error. You must still free the client.
+    ///
+    /// @param client the client.
+    /// @return ZKLOCK_OK; ZKLOCK_DEADLOCK in a callback; ZKLOCK_REFUSED if the process is exiting and
+    ///         no thread can be started.
+    pub fn zklock_client_close(client: *mut zklock_client) -> zklock_status {
+        Client::table().find(client)?.0.close()?;
+    }
 
-/// Starts to close a client as zklock_client_close does, and returns at once. When the call has its
-/// result, the holds of the client are lost.
-///
-/// @param client the client. You may free it before the call.
-/// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK. Other statuses come with the result.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_close_start(
-    client: *mut zklock_client,
-    call: *mut *mut zklock_call,
-) -> zklock_status {
-    call::status("zklock_client_close_start", || {
+    /// Starts to close a client as zklock_client_close does, and returns at once. When the call has its
+    /// result, the holds of the client are lost.
+    ///
+    /// @param client the client. You may free it before the call.
+    /// @param[out] call the call. Free it with zklock_call_free.
+    /// @return ZKLOCK_OK. Other statuses come with the result.
+    pub fn zklock_client_close_start(
+        client: *mut zklock_client,
+        call: *mut *mut zklock_call,
+    ) -> zklock_status {
         let call = out("call", call)?;
         let client = Client::table().find(client)?;
-        let notice = AsyncCall::notice(Some(&client.1));
-        call.set(AsyncCall::start(&notice, |ready| client.0.start_close(ready), Answer::nothing)?);
-        Ok(())
-    })
-}
+        call.set(Started::keep(client.0.close_call(), Some(&client.1), Answer::nothing)?);
+    }
 
-/// Frees a client with its descriptor and its events, and returns at once. Its sessions are closed
-/// in the background, once its locks, tickets and holds are freed as well. To close them now, call
-/// zklock_client_close first.
-///
-/// @param client may be NULL. A handle that was already freed is ignored.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_free(client: *mut zklock_client) {
-    call::free("zklock_client_free", || {
+    /// Frees a client with its descriptor and its events, and returns at once. Its sessions are closed
+    /// in the background, once its locks, calls and holds are freed as well. To close them now, call
+    /// zklock_client_close first.
+    ///
+    /// @param client may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_client_free(client: *mut zklock_client) {
         if let Some(client) = Client::table().take(client) {
             client.1.end();
         }
-    });
+    }
 }

@@ -1,16 +1,17 @@
 //! The contenders in the queue of a lock, and how an operator removes one.
 
-use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
-use crate::call;
 use crate::convert::{c_string, unsigned, whole};
+use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::lock::{Lock, zklock_lock};
 use crate::raw::{Context, Visitor, WithStrings, out, show, text};
+use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int, c_void};
 use std::time::UNIX_EPOCH;
+use zklock_core::blocking::Call;
 use zklock_core::{QueuedContender, Role, Wait};
 
 c_enum! {
@@ -69,172 +70,139 @@ pub struct zklock_contender {
 pub type zklock_contender_visitor =
     Option<unsafe extern "C" fn(contender: *const zklock_contender, context: *mut c_void)>;
 
-/// Asks the servers for the queue of a lock, and passes each contender to the visitor, holders
-/// first. Contenders of other libraries are included. It waits for the servers' answer.
-///
-/// @param lock the lock.
-/// @param visitor called on this thread, before zklock_contenders returns. It may make any call.
-/// @param context passed to the visitor.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
-///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_contenders(
-    lock: *const zklock_lock,
-    visitor: zklock_contender_visitor,
-    context: *mut c_void,
-) -> zklock_status {
-    call::status("zklock_contenders", || {
+export! {
+    /// Asks the servers for the queue of a lock, and passes each contender to the visitor, holders
+    /// first. Contenders of other libraries are included. It waits for the servers' answer.
+    ///
+    /// @param lock the lock.
+    /// @param visitor called on this thread, before zklock_contenders returns. It may make any call.
+    /// @param context passed to the visitor.
+    /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+    ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_contenders(
+        lock: *const zklock_lock,
+        visitor: zklock_contender_visitor,
+        context: *mut c_void,
+    ) -> zklock_status {
         let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
-        show_all(&Lock::table().find(lock)?.inner().contenders()?, visitor, Context(context));
-        Ok(())
-    })
-}
+        let lock = Lock::table().find(lock)?;
+        show_all(&asking(&lock).wait(None)?, visitor, Context(context));
+    }
 
-/// Starts to ask for the queue of a lock as zklock_contenders does, and returns at once. When the
-/// call has its result, zklock_call_contenders shows the contenders.
-///
-/// @param lock the lock. You may free it before the call.
-/// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK. Other statuses come with the result.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_contenders_start(
-    lock: *const zklock_lock,
-    call: *mut *mut zklock_call,
-) -> zklock_status {
-    call::status("zklock_contenders_start", || {
+    /// Starts to ask for the queue of a lock as zklock_contenders does, and returns at once. When the
+    /// call has its result, zklock_call_contenders shows the contenders.
+    ///
+    /// @param lock the lock. You may free it before the call.
+    /// @param[out] call the call. Free it with zklock_call_free.
+    /// @return ZKLOCK_OK. Other statuses come with the result.
+    pub fn zklock_contenders_start(lock: *const zklock_lock, call: *mut *mut zklock_call) -> zklock_status {
         let call = out("call", call)?;
         let lock = Lock::table().find(lock)?;
-        let begin = |ready| {
-            lock.inner().core().start(ready, Wait::Forever, |lock| async move { lock.contenders().await })
-        };
-        call.set(AsyncCall::start(&AsyncCall::notice(Some(lock.events())), begin, Answer::Contenders)?);
-        Ok(())
-    })
-}
+        call.set(Started::keep(asking(&lock), Some(lock.events()), Answer::Contenders)?);
+    }
 
-/// Passes each contender that a call of zklock_contenders_start has found to the visitor, holders
-/// first.
-///
-/// @param call the call. You must still free it.
-/// @param visitor called on this thread, before zklock_call_contenders returns. It may make any
-///         call.
-/// @param context passed to the visitor.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything
-///         that zklock_call_finish returns.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_call_contenders(
-    call: *mut zklock_call,
-    visitor: zklock_contender_visitor,
-    context: *mut c_void,
-) -> zklock_status {
-    call::status("zklock_call_contenders", || {
+    /// Passes each contender that a call of zklock_contenders_start has found to the visitor, holders
+    /// first.
+    ///
+    /// @param call the call. You must still free it.
+    /// @param visitor called on this thread, before zklock_call_contenders returns. It may make any
+    ///         call.
+    /// @param context passed to the visitor.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything
+    ///         that zklock_call_finish returns.
+    pub fn zklock_call_contenders(
+        call: *mut zklock_call,
+        visitor: zklock_contender_visitor,
+        context: *mut c_void,
+    ) -> zklock_status {
         let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
         // A copy, because a visitor may query this call again.
-        let contenders = AsyncCall::answer(call, |answer| match answer {
+        let contenders = Started::table().find(call)?.answer(|answer| match answer {
             Answer::Contenders(contenders) => Ok(contenders.clone()),
             _ => Err(answer.unsuited("contenders")),
         })?;
         show_all(&contenders, visitor, Context(context));
-        Ok(())
-    })
-}
+    }
 
-/// Takes one contender, of any library, out of the queue by deleting its node. A holder learns that
-/// its hold is lost, if its library reports that. A waiter queues again.
-///
-/// Evicting a holder breaks the protection of the lock, unless the holder is known to have stopped:
-/// until it learns of the loss, it believes that it holds the lock, and another already does.
-///
-/// All nodes of an exclusive lock have the same path, so this evicts the current holder, which may
-/// not be the contender that you saw. zklock_break_lock avoids this.
-///
-/// @param lock the lock.
-/// @param node the path of the contender's node, as zklock_contenders shows it.
-/// @param[out] evicted 1, or 0 if the node no longer existed. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
-///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if
-///         the node is not that of a contender of this lock.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_evict(
-    lock: *mut zklock_lock,
-    node: *const c_char,
-    evicted: *mut c_int,
-) -> zklock_status {
-    call::status("zklock_evict", || {
+    /// Takes one contender, of any library, out of the queue by deleting its node. A holder learns that
+    /// its hold is lost, if its library reports that. A waiter queues again.
+    ///
+    /// Evicting a holder breaks the protection of the lock, unless the holder is known to have stopped:
+    /// until it learns of the loss, it believes that it holds the lock, and another already does.
+    ///
+    /// All nodes of an exclusive lock have the same path, so this evicts the current holder, which may
+    /// not be the contender that you saw. zklock_break_lock avoids this.
+    ///
+    /// @param lock the lock.
+    /// @param node the path of the contender's node, as zklock_contenders shows it.
+    /// @param[out] evicted 1, or 0 if the node no longer existed. It may be NULL.
+    /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+    ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if
+    ///         the node is not that of a contender of this lock.
+    pub fn zklock_evict(lock: *mut zklock_lock, node: *const c_char, evicted: *mut c_int) -> zklock_status {
         let node = text("node", node)?;
         let was_there = Lock::table().find(lock)?.inner().evict(node)?;
         if let Ok(evicted) = out("evicted", evicted) {
             evicted.set(was_there.into());
         }
-        Ok(())
-    })
-}
+    }
 
-/// Takes the lock away from all its holders, by deleting their nodes. See zklock_evict for what
-/// this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
-/// but still waits for another of its locks.
-///
-/// The next holder of an exclusive lock is spared. It can be hit only if the servers are of version
-/// 3.4, or another library holds the lock, and if its node is created just between the request that
-/// reads the node and the one that deletes it.
-///
-/// @param lock the lock.
-/// @param visitor called on this thread for each holder, before zklock_break_lock returns. It may
-///         make any call. It may be NULL.
-/// @param context passed to the visitor.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
-///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_break_lock(
-    lock: *mut zklock_lock,
-    visitor: zklock_contender_visitor,
-    context: *mut c_void,
-) -> zklock_status {
-    call::status("zklock_break_lock", || {
+    /// Takes the lock away from all its holders, by deleting their nodes. See zklock_evict for what
+    /// this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
+    /// but still waits for another of its locks.
+    ///
+    /// The next holder of an exclusive lock is spared. It can be hit only if the servers are of version
+    /// 3.4, or another library holds the lock, and if its node is created just between the request that
+    /// reads the node and the one that deletes it.
+    ///
+    /// @param lock the lock.
+    /// @param visitor called on this thread for each holder, before zklock_break_lock returns. It may
+    ///         make any call. It may be NULL.
+    /// @param context passed to the visitor.
+    /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+    ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_break_lock(
+        lock: *mut zklock_lock,
+        visitor: zklock_contender_visitor,
+        context: *mut c_void,
+    ) -> zklock_status {
         let broken = Lock::table().find(lock)?.inner().break_lock()?;
         if let Some(visitor) = visitor {
             show_all(&broken, visitor, Context(context));
         }
-        Ok(())
-    })
-}
+    }
 
-/// Asks all holders of the lock to release it. Nothing is taken away: a holder learns of the
-/// request if it looks for waiters (see zklock_hold_is_wanted), and keeps the lock until it
-/// releases it.
-///
-/// The request is written as Curator's Revoker writes it: the data of the holder's node becomes
-/// `__REVOKE__`. So it reaches holders of zklock, in this process too, and holders of a Curator
-/// InterProcessMutex that called makeRevocable. Other libraries ignore it. Below that word, the node
-/// of a holder of zklock keeps its identity. For a holder of another library, the word replaces it.
-///
-/// @param lock the lock.
-/// @param visitor called on this thread for each holder, before zklock_revoke returns. It may make
-///         any call. It may be NULL.
-/// @param context passed to the visitor.
-/// @return ZKLOCK_OK, even if nobody holds the lock; ZKLOCK_UNREACHABLE if no server answers within
-///         the connect timeout; ZKLOCK_REFUSED, for example if the access list does not allow
-///         writing to a holder's node (all other holders are still asked, but the visitor is not
-///         called); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_revoke(
-    lock: *mut zklock_lock,
-    visitor: zklock_contender_visitor,
-    context: *mut c_void,
-) -> zklock_status {
-    call::status("zklock_revoke", || {
+    /// Asks all holders of the lock to release it. Nothing is taken away: a holder learns of the
+    /// request if it looks for waiters (see zklock_hold_is_wanted), and keeps the lock until it
+    /// releases it.
+    ///
+    /// The request is written as Curator's Revoker writes it: the data of the holder's node becomes
+    /// `__REVOKE__`. So it reaches holders of zklock, in this process too, and holders of a Curator
+    /// InterProcessMutex that called makeRevocable. Other libraries ignore it. Below that word, the node
+    /// of a holder of zklock keeps its identity. For a holder of another library, the word replaces it.
+    ///
+    /// @param lock the lock.
+    /// @param visitor called on this thread for each holder, before zklock_revoke returns. It may make
+    ///         any call. It may be NULL.
+    /// @param context passed to the visitor.
+    /// @return ZKLOCK_OK, even if nobody holds the lock; ZKLOCK_UNREACHABLE if no server answers within
+    ///         the connect timeout; ZKLOCK_REFUSED, for example if the access list does not allow
+    ///         writing to a holder's node (all other holders are still asked, but the visitor is not
+    ///         called); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_revoke(
+        lock: *mut zklock_lock,
+        visitor: zklock_contender_visitor,
+        context: *mut c_void,
+    ) -> zklock_status {
         let asked = Lock::table().find(lock)?.inner().revoke()?;
         if let Some(visitor) = visitor {
             show_all(&asked, visitor, Context(context));
         }
-        Ok(())
-    })
+    }
+}
+
+fn asking(lock: &Lock) -> Call<Vec<QueuedContender>> {
+    lock.inner().core().call(Wait::Forever, |lock| async move { lock.contenders().await })
 }
 
 fn show_all(contenders: &[QueuedContender], visitor: Visitor<zklock_contender>, context: Context) {

@@ -1,17 +1,17 @@
 //! The double barrier: its members begin together and end together.
 
-use crate::async_call::{Answer, AsyncCall, zklock_call};
-use crate::call;
 use crate::client::{Client, zklock_client};
 use crate::convert::{c_string, patience};
 use crate::events::Events;
+use crate::export::export;
 use crate::handle::{Object, handle};
 use crate::loss::zklock_reason;
 use crate::raw::{out, text};
+use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
-use zklock_core::{Wait, blocking};
+use zklock_core::blocking;
 
 /// A double barrier at a path, whose members begin together and end together.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -45,223 +45,163 @@ handle!(
 handle!(Member: zklock_member, 10);
 
 impl Member {
-    fn keep(inner: blocking::Member, events: Arc<Events>) -> *mut zklock_member {
-        let node = c_string(inner.node());
+    fn keep(inner: blocking::Member, events: &Arc<Events>) -> *mut zklock_member {
+        let (node, events) = (c_string(inner.node()), events.clone());
         Self::table().put(Self { inner, node, events })
     }
 }
 
-/// Creates the handle of the double barrier at a path. This sends no request. The barrier is
-/// compatible with Curator's DistributedDoubleBarrier.
-///
-/// @param client the client. You may free it before the barrier.
-/// @param path such as "/barriers/round".
-/// @param members how many members open the barrier, 1 to 4294967295. Every program that uses it
-///         must give the same number. Additional members that come while it is open enter as well.
-/// @param[out] double_barrier the barrier. Free it with zklock_double_barrier_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_double_barrier_new(
-    client: *mut zklock_client,
-    path: *const c_char,
-    members: u32,
-    double_barrier: *mut *mut zklock_double_barrier,
-) -> zklock_status {
-    call::status("zklock_double_barrier_new", || {
+export! {
+    /// Creates the handle of the double barrier at a path. This sends no request. The barrier is
+    /// compatible with Curator's DistributedDoubleBarrier.
+    ///
+    /// @param client the client. You may free it before the barrier.
+    /// @param path such as "/barriers/round".
+    /// @param members how many members open the barrier, 1 to 4294967295. Every program that uses it
+    ///         must give the same number. Additional members that come while it is open enter as well.
+    /// @param[out] double_barrier the barrier. Free it with zklock_double_barrier_free.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid.
+    pub fn zklock_double_barrier_new(
+        client: *mut zklock_client,
+        path: *const c_char,
+        members: u32,
+        double_barrier: *mut *mut zklock_double_barrier,
+    ) -> zklock_status {
         let double_barrier = out("double_barrier", double_barrier)?;
         let path = text("path", path)?;
         let client = Client::table().find(client)?;
         let made = DoubleBarrier(client.inner().double_barrier(path, members)?, client.events().clone());
         double_barrier.set(DoubleBarrier::table().put(made));
-        Ok(())
-    })
-}
+    }
 
-/// Frees the handle of a double barrier. Its members are not affected, and waits for it go on.
-///
-/// @param double_barrier may be NULL. A handle that was already freed is ignored.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_double_barrier_free(double_barrier: *mut zklock_double_barrier) {
-    call::free("zklock_double_barrier_free", || drop(DoubleBarrier::table().take(double_barrier)));
-}
+    /// Frees the handle of a double barrier. Its members are not affected, and waits for it go on.
+    ///
+    /// @param double_barrier may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_double_barrier_free(double_barrier: *mut zklock_double_barrier) {
+        drop(DoubleBarrier::table().take(double_barrier));
+    }
 
-/// Enters the barrier as a new member, and waits until the barrier is open. Every call makes a
-/// member of its own.
-///
-/// @param double_barrier the barrier.
-/// @param timeout in milliseconds. 0 enters only if the barrier is open or this member opens it,
-///         and takes the try timeout if no server answers. ZKLOCK_FOREVER waits as long as it
-///         takes. With any other timeout the call returns in time, whatever the network does.
-/// @param[out] member the member, which stays inside until zklock_member_leave. Free it with
-///         zklock_member_free.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if the barrier did not open in that time; ZKLOCK_UNREACHABLE
-///         if there was no connection in the end, or no server answered a single try;
-///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_double_barrier_enter(
-    double_barrier: *mut zklock_double_barrier,
-    timeout: i64,
-    member: *mut *mut zklock_member,
-) -> zklock_status {
-    call::status("zklock_double_barrier_enter", || {
+    /// Enters the barrier as a new member, and waits until the barrier is open. Every call makes a
+    /// member of its own.
+    ///
+    /// @param double_barrier the barrier.
+    /// @param timeout in milliseconds. 0 enters only if the barrier is open or this member opens it,
+    ///         and takes the try timeout if no server answers. ZKLOCK_FOREVER waits as long as it
+    ///         takes. With any other timeout the call returns in time, whatever the network does.
+    /// @param[out] member the member, which stays inside until zklock_member_leave. Free it with
+    ///         zklock_member_free.
+    /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if the barrier did not open in that time; ZKLOCK_UNREACHABLE
+    ///         if there was no connection in the end, or no server answered a single try;
+    ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_double_barrier_enter(
+        double_barrier: *mut zklock_double_barrier,
+        timeout: i64,
+        member: *mut *mut zklock_member,
+    ) -> zklock_status {
         let member = out("member", member)?;
         let barrier = DoubleBarrier::table().find(double_barrier)?;
-        let entered = barrier.0.enter_within(patience(timeout)?, None)?;
-        member.set(Member::keep(entered, barrier.1.clone()));
-        Ok(())
-    })
-}
+        let entered = barrier.0.enter_call(patience(timeout)?).wait(None)?;
+        member.set(Member::keep(entered, &barrier.1));
+    }
 
-/// Starts to enter the barrier as zklock_double_barrier_enter does, and returns at once. When the
-/// call has its result, take the member from it with zklock_call_member.
-///
-/// @param double_barrier the barrier. You may free it before the call.
-/// @param timeout in milliseconds, as for zklock_double_barrier_enter.
-/// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK. Other statuses come with the result.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_double_barrier_enter_start(
-    double_barrier: *mut zklock_double_barrier,
-    timeout: i64,
-    call: *mut *mut zklock_call,
-) -> zklock_status {
-    call::status("zklock_double_barrier_enter_start", || {
+    /// Starts to enter the barrier as zklock_double_barrier_enter does, and returns at once. When the
+    /// call has its result, take the member from it with zklock_call_member.
+    ///
+    /// @param double_barrier the barrier. You may free it before the call.
+    /// @param timeout in milliseconds, as for zklock_double_barrier_enter.
+    /// @param[out] call the call. Free it with zklock_call_free.
+    /// @return ZKLOCK_OK. Other statuses come with the result.
+    pub fn zklock_double_barrier_enter_start(
+        double_barrier: *mut zklock_double_barrier,
+        timeout: i64,
+        call: *mut *mut zklock_call,
+    ) -> zklock_status {
         let call = out("call", call)?;
         let barrier = DoubleBarrier::table().find(double_barrier)?;
-        let wait = patience(timeout)?;
-        let (notice, events) = (AsyncCall::notice(Some(&barrier.1)), barrier.1.clone());
-        let answer = move |entered| Answer::Member(entered, events.clone());
-        call.set(AsyncCall::start(&notice, |ready| barrier.0.start(wait, ready), answer)?);
-        Ok(())
-    })
-}
+        call.set(Started::keep(barrier.0.enter_call(patience(timeout)?), Some(&barrier.1), Answer::Member)?);
+    }
 
-/// Takes the member from a call of zklock_double_barrier_enter_start that has entered. It returns
-/// at once.
-///
-/// @param call the call. You must still free it.
-/// @param[out] member the member, which you now own. Free it with zklock_member_free.
-/// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the member was already taken from the call;
-///         ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything that
-///         zklock_call_finish returns.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_call_member(
-    call: *mut zklock_call,
-    member: *mut *mut zklock_member,
-) -> zklock_status {
-    call::status("zklock_call_member", || {
+    /// Takes the member from a call of zklock_double_barrier_enter_start that has entered. It returns
+    /// at once.
+    ///
+    /// @param call the call. You must still free it.
+    /// @param[out] member the member, which you now own. Free it with zklock_member_free.
+    /// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the member was already taken from the call;
+    ///         ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything that
+    ///         zklock_call_finish returns.
+    pub fn zklock_call_member(call: *mut zklock_call, member: *mut *mut zklock_member) -> zklock_status {
         let member = out("member", member)?;
-        let (entered, events) =
-            AsyncCall::answer(call, |answer| match std::mem::replace(answer, Answer::Taken) {
-                Answer::Member(entered, events) => Ok((entered, events)),
-                other => {
-                    *answer = other;
-                    Err(answer.unsuited("a member"))
-                }
-            })?;
-        member.set(Member::keep(entered, events));
-        Ok(())
-    })
-}
+        let call = Started::table().find(call)?;
+        let entered = call.take("a member", |answer| match answer {
+            Answer::Member(entered) => Ok(entered),
+            other => Err(other),
+        })?;
+        member.set(Member::keep(entered, &call.events()));
+    }
 
-/// Leaves the barrier, and waits until all other members have left. A member that crashes counts as
-/// having left once its session is over.
-///
-/// Whatever this returns, except for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left or is
-/// leaving in the background.
-///
-/// @param member the member. You must still free it.
-/// @param timeout in milliseconds. 0 does not wait for the others, and takes the try timeout if no
-///         server answers. ZKLOCK_FOREVER waits as long as it takes.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if other members are still inside; ZKLOCK_LOST if the member's
-///         session ended earlier, or somebody deleted its node, so that the others may have gone on
-///         without it; ZKLOCK_NOT_HELD if it has already left; ZKLOCK_UNREACHABLE if there was no
-///         connection in the end, or the timeout was 0 and no server answered; ZKLOCK_REFUSED;
-///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_member_leave(member: *mut zklock_member, timeout: i64) -> zklock_status {
-    call::status("zklock_member_leave", || {
-        Ok(Member::table().find(member)?.inner.leave_within(patience(timeout)?, None)?)
-    })
-}
+    /// Leaves the barrier, and waits until all other members have left. A member that crashes counts as
+    /// having left once its session is over.
+    ///
+    /// Whatever this returns, except for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left or is
+    /// leaving in the background.
+    ///
+    /// @param member the member. You must still free it.
+    /// @param timeout in milliseconds. 0 does not wait for the others, and takes the try timeout if no
+    ///         server answers. ZKLOCK_FOREVER waits as long as it takes.
+    /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if other members are still inside; ZKLOCK_LOST if the member's
+    ///         session ended earlier, or somebody deleted its node, so that the others may have gone on
+    ///         without it; ZKLOCK_NOT_HELD if it has already left; ZKLOCK_UNREACHABLE if there was no
+    ///         connection in the end, or the timeout was 0 and no server answered; ZKLOCK_REFUSED;
+    ///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_member_leave(member: *mut zklock_member, timeout: i64) -> zklock_status {
+        Member::table().find(member)?.inner.leave_call(patience(timeout)?).wait(None)?;
+    }
 
-/// Starts to leave the barrier as zklock_member_leave does, and returns at once. If this gives you
-/// a call, the member has left or is leaving in the background, even if you cancel or free the
-/// call.
-///
-/// @param member the member. You must still free it, and may do so before the call has its result.
-/// @param timeout in milliseconds, as for zklock_member_leave.
-/// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK. Other statuses come with the result.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_member_leave_start(
-    member: *mut zklock_member,
-    timeout: i64,
-    call: *mut *mut zklock_call,
-) -> zklock_status {
-    call::status("zklock_member_leave_start", || {
+    /// Starts to leave the barrier as zklock_member_leave does, and returns at once. If this gives you
+    /// a call, the member has left or is leaving in the background, even if you cancel or free the
+    /// call.
+    ///
+    /// @param member the member. You must still free it, and may do so before the call has its result.
+    /// @param timeout in milliseconds, as for zklock_member_leave.
+    /// @param[out] call the call. Free it with zklock_call_free.
+    /// @return ZKLOCK_OK. Other statuses come with the result.
+    pub fn zklock_member_leave_start(
+        member: *mut zklock_member,
+        timeout: i64,
+        call: *mut *mut zklock_call,
+    ) -> zklock_status {
         let call = out("call", call)?;
         let member = Member::table().find(member)?;
-        let wait = Wait::from(patience(timeout)?);
-        let notice = AsyncCall::notice(Some(&member.events));
-        let member = member.inner.core();
-        call.set(match member.get()?.begin_to_leave(wait) {
-            Ok(leaving) => {
-                AsyncCall::start(&notice, |ready| member.start(ready, |_| leaving), Answer::nothing)?
-            }
-            Err(error) => AsyncCall::over(&notice, Err(error.into())),
-        });
-        Ok(())
-    })
-}
+        let leaving = member.inner.leave_call(patience(timeout)?);
+        call.set(Started::keep(leaving, Some(&member.events), Answer::nothing)?);
+    }
 
-/// Gets the path of a member's node.
-///
-/// @param member the member.
-/// @param[out] node valid until the member is freed.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_member_node(
-    member: *const zklock_member,
-    node: *mut *const c_char,
-) -> zklock_status {
-    call::status("zklock_member_node", || {
+    /// Gets the path of a member's node.
+    ///
+    /// @param member the member.
+    /// @param[out] node valid until the member is freed.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_member_node(member: *const zklock_member, node: *mut *const c_char) -> zklock_status {
         out("node", node)?.set(Member::table().find(member)?.node.as_ptr());
-        Ok(())
-    })
-}
+    }
 
-/// Tells whether and why a member is lost. Once its session has ended, the others consider it to
-/// have left. It sends no request.
-///
-/// @param member the member.
-/// @param[out] reason why it was lost; ZKLOCK_REASON_NONE if it is not lost.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_member_loss(
-    member: *const zklock_member,
-    reason: *mut zklock_reason,
-) -> zklock_status {
-    call::status("zklock_member_loss", || {
+    /// Tells whether and why a member is lost. Once its session has ended, the others consider it to
+    /// have left. It sends no request.
+    ///
+    /// @param member the member.
+    /// @param[out] reason why it was lost; ZKLOCK_REASON_NONE if it is not lost.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_member_loss(member: *const zklock_member, reason: *mut zklock_reason) -> zklock_status {
         let reason = out("reason", reason)?;
         let why = Member::table().find(member)?.inner.loss();
         reason.set(why.map_or(zklock_reason::ZKLOCK_REASON_NONE, zklock_reason::of));
-        Ok(())
-    })
-}
+    }
 
-/// Frees a member. If it has not left yet, it leaves in the background, without waiting for the
-/// others.
-///
-/// @param member may be NULL. A handle that was already freed is ignored.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_member_free(member: *mut zklock_member) {
-    call::free("zklock_member_free", || drop(Member::table().take(member)));
+    /// Frees a member. If it has not left yet, it leaves in the background, without waiting for the
+    /// others.
+    ///
+    /// @param member may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_member_free(member: *mut zklock_member) {
+        drop(Member::table().take(member));
+    }
 }

@@ -1,15 +1,15 @@
 //! Events of a client and of everything that it made, through one descriptor.
 
-use crate::async_call::zklock_call;
-use crate::call;
 use crate::client::{Client, zklock_client};
 use crate::events::{Event, zklock_event_kind};
+use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::{Object, SentHandle};
 use crate::hold::zklock_hold;
+use crate::observer::zklock_observer;
 use crate::raw::out;
+use crate::started::zklock_call;
 use crate::status::zklock_status::{self, ZKLOCK_PENDING};
-use crate::ticket::zklock_ticket;
 use std::ffi::{c_int, c_void};
 
 /// Something that has happened. zklock_client_next_event fills all members. The struct never grows.
@@ -17,123 +17,103 @@ use std::ffi::{c_int, c_void};
 #[repr(C)]
 #[derive(Debug)]
 pub struct zklock_event {
-    /// The pointer that was given to zklock_ticket_set_context, zklock_call_set_context or
-    /// zklock_hold_set_context; NULL if none was.
+    /// The pointer that was given to zklock_call_set_context or zklock_hold_set_context; NULL if none
+    /// was.
     pub context: *mut c_void,
-    /// For ZKLOCK_EVENT_TICKET, the ticket; otherwise NULL.
-    pub ticket: *mut zklock_ticket,
-    /// For ZKLOCK_EVENT_RELEASED and ZKLOCK_EVENT_CALL, the call; otherwise NULL.
+    /// For ZKLOCK_EVENT_CALL, the call; otherwise NULL.
     pub call: *mut zklock_call,
-    /// For ZKLOCK_EVENT_LOST and ZKLOCK_EVENT_WANTED, the hold. For ZKLOCK_EVENT_RELEASED, the
-    /// released hold, or NULL if it has been freed. Otherwise NULL.
+    /// For ZKLOCK_EVENT_LOST and ZKLOCK_EVENT_WANTED, the hold. For ZKLOCK_EVENT_CALL, the hold that a
+    /// call of zklock_release_start has released, unless it has been freed. Otherwise NULL.
     pub hold: *mut zklock_hold,
+    /// For ZKLOCK_EVENT_LEADER, the observer; otherwise NULL.
+    pub observer: *mut zklock_observer,
     /// What has happened.
     pub kind: zklock_event_kind,
     /// Always 0. A later version may give it a meaning.
     pub reserved: [u32; 7],
 }
 
-/// Gets the descriptor of a client. It is readable as long as zklock_client_next_event has an
-/// event, so this one descriptor serves all tickets, calls and holds of the client. Do not read
-/// from it, write to it or close it.
-///
-/// The client starts to queue its events on the first call of this function or of
-/// zklock_client_next_event, and queues none before. From then on, a client of
-/// zklock_client_new_lazy belongs to this process. Its first event about the connection comes once
-/// it has connected.
-///
-/// @param client the client.
-/// @param[out] descriptor valid until the client is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor or thread left.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_fd(
-    client: *mut zklock_client,
-    descriptor: *mut c_int,
-) -> zklock_status {
-    call::status("zklock_client_fd", || {
+export! {
+    /// Gets the descriptor of a client. It is readable as long as zklock_client_next_event has an
+    /// event, so this one descriptor serves all calls, holds and observers of the client. Do not
+    /// read from it, write to it or close it.
+    ///
+    /// The client starts to queue its events on the first call of this function or of
+    /// zklock_client_next_event, and queues none before. From then on, a client of
+    /// zklock_client_new_lazy belongs to this process. Its first event about the connection comes once
+    /// it has connected.
+    ///
+    /// @param client the client.
+    /// @param[out] descriptor valid until the client is freed.
+    /// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor or thread left.
+    pub fn zklock_client_fd(client: *mut zklock_client, descriptor: *mut c_int) -> zklock_status {
         let descriptor = out("descriptor", descriptor)?;
         let client = Client::table().find(client)?;
         let number = client.events().descriptor()?;
         client.events().want(client.inner())?;
         descriptor.set(number);
-        Ok(())
-    })
-}
+    }
 
-/// Gets the next event of a client and returns at once. Events are about the client itself or about
-/// anything that it made. Those about the connection come first, all others in the order in which
-/// they happened. Call it until it returns anything but ZKLOCK_OK. ZKLOCK_PENDING then means that
-/// there is nothing more for now; any other status is an error.
-///
-///     zklock_event event;
-///     zklock_status status;
-///
-///     while ((status = zklock_client_next_event(client, &event)) == ZKLOCK_OK) {
-///         if (event.kind == ZKLOCK_EVENT_TICKET) go_on_with(event.context, event.ticket);
-///         if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
-///         if (event.kind == ZKLOCK_EVENT_RELEASED) zklock_call_free(event.call);
-///     }
-///     if (status != ZKLOCK_PENDING) return fail(zklock_last_error());
-///
-/// From the first call of this function or of zklock_client_fd on, the client has one event for
-///
-/// - each ticket that gets its result, even if it was started earlier;
-/// - each call of the client and of its locks, holds, barriers and members that gets its result;
-/// - each hold that is lost, if it was acquired from then on;
-/// - each such hold that others wait for, if zklock_hold_is_wanted or zklock_hold_wanted_fd was
-///   called for it;
-/// - each change of the connection, starting with its current state.
-///
-/// Cancelling a ticket or a call gives it a result, and so an event. A handle that is freed before
-/// its event was fetched has no event. Events about the connection that are not fetched are merged:
-/// several outages become one, several lost sessions become one, but none vanishes entirely. All
-/// other events are kept until they are fetched or their handle is freed.
-///
-/// A call of zklock_client_new_start belongs to no client, and an observer has only its own
-/// descriptor, so neither has events here.
-///
-/// @param client the client.
-/// @param[out] event what has happened. You still own the handles in it.
-/// @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the first call
-///         cannot start a thread.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_client_next_event(
-    client: *mut zklock_client,
-    event: *mut zklock_event,
-) -> zklock_status {
-    call::status("zklock_client_next_event", || {
+    /// Gets the next event of a client and returns at once. Events are about the client itself or about
+    /// anything that it made. Those about the connection come first, all others in the order in which
+    /// they happened. Call it until it returns anything but ZKLOCK_OK. ZKLOCK_PENDING then means that
+    /// there is nothing more for now; any other status is an error.
+    ///
+    ///     zklock_event event;
+    ///     zklock_status status;
+    ///
+    ///     while ((status = zklock_client_next_event(client, &event)) == ZKLOCK_OK) {
+    ///         if (event.kind == ZKLOCK_EVENT_CALL) go_on_with(event.context, event.call);
+    ///         if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
+    ///     }
+    ///     if (status != ZKLOCK_PENDING) return fail(zklock_last_error());
+    ///
+    /// From the first call of this function or of zklock_client_fd on, the client has one event for
+    ///
+    /// - each call of the client and of its locks, holds, barriers and members that gets its result,
+    ///   even if it was started earlier;
+    /// - each hold that is lost, if it was acquired from then on;
+    /// - each such hold that others wait for, if zklock_hold_is_wanted was called for it;
+    /// - each new holder or leader that an observer sees: see zklock_observe;
+    /// - each change of the connection, starting with its current state.
+    ///
+    /// Cancelling a call gives it a result, and so an event. A handle that is freed before its event was
+    /// fetched has no event. Events about the connection that are not fetched are merged:
+    /// several outages become one, several lost sessions become one, but none vanishes entirely. All
+    /// other events are kept until they are fetched or their handle is freed.
+    ///
+    /// A call of zklock_client_new_start belongs to no client, so it has only its descriptor.
+    ///
+    /// @param client the client.
+    /// @param[out] event what has happened. You still own the handles in it.
+    /// @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the first call
+    ///         cannot start a thread.
+    pub fn zklock_client_next_event(client: *mut zklock_client, event: *mut zklock_event) -> zklock_status {
         let event = out("event", event)?;
         let client = Client::table().find(client)?;
         client.events().want(client.inner())?;
         let none = || Failure::new(ZKLOCK_PENDING, "there is no event: wait for the client's descriptor");
         event.set(shown(&client.events().next().ok_or_else(none)?));
-        Ok(())
-    })
+    }
 }
 
 /// Returns the event as a C struct.
 fn shown(event: &Event) -> zklock_event {
-    use zklock_event_kind::{
-        ZKLOCK_EVENT_CALL, ZKLOCK_EVENT_LOST, ZKLOCK_EVENT_RELEASED, ZKLOCK_EVENT_TICKET, ZKLOCK_EVENT_WANTED,
-    };
+    use zklock_event_kind::{ZKLOCK_EVENT_CALL, ZKLOCK_EVENT_LEADER, ZKLOCK_EVENT_LOST, ZKLOCK_EVENT_WANTED};
     let number =
         |handle: &Option<SentHandle<c_void>>| handle.as_ref().map_or(std::ptr::null_mut(), SentHandle::get);
-    let of = |kinds: &[zklock_event_kind]| {
-        if kinds.contains(&event.kind) { number(&event.handle) } else { std::ptr::null_mut() }
+    let (handle, none) = (number(&event.handle), std::ptr::null_mut());
+    let (call, hold, observer) = match event.kind {
+        ZKLOCK_EVENT_CALL => (handle, number(&event.released), none),
+        ZKLOCK_EVENT_LOST | ZKLOCK_EVENT_WANTED => (none, handle, none),
+        ZKLOCK_EVENT_LEADER => (none, none, handle),
+        _ => (none, none, none),
     };
-    let is_release = event.kind == ZKLOCK_EVENT_RELEASED;
     zklock_event {
         context: event.context.0,
-        ticket: of(&[ZKLOCK_EVENT_TICKET]).cast(),
-        call: of(&[ZKLOCK_EVENT_CALL, ZKLOCK_EVENT_RELEASED]).cast(),
-        hold: if is_release {
-            number(&event.released)
-        } else {
-            of(&[ZKLOCK_EVENT_LOST, ZKLOCK_EVENT_WANTED])
-        }
-        .cast(),
+        call: call.cast(),
+        hold: hold.cast(),
+        observer: observer.cast(),
         kind: event.kind,
         reserved: [0; 7],
     }

@@ -1,8 +1,8 @@
 //! A queue of everything that happens to a client and what it made, so that an event loop needs
 //! only one descriptor.
 //!
-//! A [`Notice`] stands for something that can happen once to a handle: a ticket or a call gets its
-//! result, a hold is lost or wanted. It shares its readiness with the handle, and is queued when it
+//! A [`Notice`] stands for something that can happen once to a handle: a call gets its result, a hold
+//! is lost or wanted. It shares its readiness with the handle, and is queued when it
 //! happens. It leaves the queue when its handle is freed. So the queue is never longer than the
 //! number of handles, and every entry can be reported.
 
@@ -24,15 +24,16 @@ c_enum! {
     /// What has happened. Later versions may add kinds: ignore any that you do not know.
     #[from(ConnectionState)]
     pub enum zklock_event_kind {
-        /// A ticket has its result: zklock_acquire_finish gives the hold, or the reason why there
-        /// is none.
-        ZKLOCK_EVENT_TICKET = 1,
+        /// A call has its result, good or bad: zklock_call_finish gives it, and for an acquire
+        /// zklock_call_hold gives the hold.
+        ZKLOCK_EVENT_CALL = 1,
         /// A hold is lost: zklock_hold_state says why.
         ZKLOCK_EVENT_LOST = 2,
-        /// A call of zklock_release_start has its result, good or bad: zklock_call_finish gives it.
-        ZKLOCK_EVENT_RELEASED = 3,
-        /// Any other call has its result, good or bad: zklock_call_finish gives it.
-        ZKLOCK_EVENT_CALL = 4,
+        /// Others are waiting for what a hold has. This event comes only for holds for which
+        /// zklock_hold_is_wanted was called.
+        ZKLOCK_EVENT_WANTED = 3,
+        /// An observer has a new holder or leader: zklock_observer_next gives it.
+        ZKLOCK_EVENT_LEADER = 4,
         /// The client is connected to a server.
         #[from(Connected)]
         ZKLOCK_EVENT_CONNECTED = 5,
@@ -46,9 +47,6 @@ c_enum! {
         /// The client was closed. This is the last event about its connection.
         #[from(Closed)]
         ZKLOCK_EVENT_CLOSED = 8,
-        /// Others are waiting for what a hold has. This event comes only for holds for which
-        /// zklock_hold_is_wanted or zklock_hold_wanted_fd was called.
-        ZKLOCK_EVENT_WANTED = 9,
     }
 }
 
@@ -85,7 +83,7 @@ enum Stage {
 /// An event to give to C.
 pub(crate) struct Event {
     pub(crate) kind: zklock_event_kind,
-    /// The ticket, the call or the hold.
+    /// The call, the hold or the observer.
     pub(crate) handle: Option<SentHandle<c_void>>,
     /// The hold that a call has released, unless it is freed.
     pub(crate) released: Option<SentHandle<c_void>>,
@@ -267,7 +265,7 @@ impl Notice {
 
     /// Returns the notice of a call that releases the hold of another notice.
     pub(crate) fn of_release(events: Arc<Events>, hold: &Arc<Self>) -> Arc<Self> {
-        let kind = zklock_event_kind::ZKLOCK_EVENT_RELEASED;
+        let kind = zklock_event_kind::ZKLOCK_EVENT_CALL;
         Self::made(kind, Some(events), hold.context(), Some(Arc::downgrade(hold)))
     }
 
@@ -284,6 +282,10 @@ impl Notice {
     /// Whether it is queued when it happens.
     pub(crate) fn is_event(&self) -> bool {
         self.events.is_some()
+    }
+
+    pub(crate) fn events(&self) -> Option<&Arc<Events>> {
+        self.events.as_ref()
     }
 
     /// Sets its handle, which is in its table by now.
@@ -373,7 +375,7 @@ mod tests {
     }
 
     fn notice(events: &Arc<Events>) -> Arc<Notice> {
-        let kind = zklock_event_kind::ZKLOCK_EVENT_TICKET;
+        let kind = zklock_event_kind::ZKLOCK_EVENT_CALL;
         Notice::new(kind, Some(events.clone()), Context::NONE)
     }
 

@@ -1,14 +1,15 @@
 //! Writes that are done only if a lock is held, and reads that go with them.
 
-use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
-use crate::call;
+use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
 use crate::raw::{array, out, outs, text};
+use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_void};
+use zklock_core::blocking::Call;
 use zklock_core::{Committed, Guarded};
 
 c_enum! {
@@ -43,142 +44,116 @@ pub struct zklock_write {
     pub reserved: [u64; 2],
 }
 
-/// Writes to ZooKeeper itself: either all of the writes or none, and only if the lock is still held
-/// when the servers commit them. It waits for the servers' answer, or until it is too late for one:
-/// a session timeout or two seconds at most, whichever is longer.
-///
-/// @param hold the hold.
-/// @param writes the writes, which are done in this order.
-/// @param count the number of writes.
-/// @param[out] versions the version of each node after its write, as many as there are writes: 0
-///         for a node that was created, ZKLOCK_NO_NODE for a node that was deleted. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_LOST if the lock was no longer held, and nothing was written;
-///         ZKLOCK_CONFLICT if a node was not in the required state, and nothing was written:
-///         zklock_last_conflict tells which write was refused; ZKLOCK_UNCERTAIN if the reply was
-///         lost, and either all or nothing was written: zklock_hold_read shows which;
-///         ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT
-///         for an invalid path, or for more than 512 KiB in total.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_commit(
-    hold: *mut zklock_hold,
-    writes: *const zklock_write,
-    count: usize,
-    versions: *mut i32,
-) -> zklock_status {
-    call::status("zklock_hold_commit", || {
+export! {
+    /// Writes to ZooKeeper itself: either all of the writes or none, and only if the lock is still held
+    /// when the servers commit them. It waits for the servers' answer, or until it is too late for one:
+    /// a session timeout or two seconds at most, whichever is longer.
+    ///
+    /// @param hold the hold.
+    /// @param writes the writes, which are done in this order.
+    /// @param count the number of writes.
+    /// @param[out] versions the version of each node after its write, as many as there are writes: 0
+    ///         for a node that was created, ZKLOCK_NO_NODE for a node that was deleted. It may be NULL.
+    /// @return ZKLOCK_OK; ZKLOCK_LOST if the lock was no longer held, and nothing was written;
+    ///         ZKLOCK_CONFLICT if a node was not in the required state, and nothing was written:
+    ///         zklock_last_conflict tells which write was refused; ZKLOCK_UNCERTAIN if the reply was
+    ///         lost, and either all or nothing was written: zklock_hold_read shows which;
+    ///         ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT
+    ///         for an invalid path, or for more than 512 KiB in total.
+    pub fn zklock_hold_commit(
+        hold: *mut zklock_hold,
+        writes: *const zklock_write,
+        count: usize,
+        versions: *mut i32,
+    ) -> zklock_status {
         let writes = array("writes", writes, count)?;
         let versions = outs("versions", versions, if versions.is_null() { 0 } else { count })?;
-        let held = Held::table().find(hold)?;
-        // Read all of them before adding any, since adding cannot fail.
-        let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
-        let fill = |guarded| writes.iter().fold(guarded, |guarded, write| write.add(guarded));
-        let written = held.inner().commit_guarded(fill)?;
+        let written = committing(&*Held::table().find(hold)?, writes)?.wait(None)?;
         versions.set(&numbers(&written));
-        Ok(())
-    })
-}
+    }
 
-/// Starts to write as zklock_hold_commit does, and returns at once. zklock_call_versions gives the
-/// versions. If zklock_call_finish or zklock_call_versions returns ZKLOCK_CONFLICT,
-/// zklock_last_conflict tells which write was refused.
-///
-/// @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
-///         the call may then give ZKLOCK_NOT_HELD.
-/// @param writes the writes, which are done in this order. They are copied.
-/// @param count the number of writes.
-/// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for an invalid path, or for more than 512 KiB in
-///         total. All other statuses come with the result.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_commit_start(
-    hold: *mut zklock_hold,
-    writes: *const zklock_write,
-    count: usize,
-    call: *mut *mut zklock_call,
-) -> zklock_status {
-    call::status("zklock_hold_commit_start", || {
+    /// Starts to write as zklock_hold_commit does, and returns at once. zklock_call_versions gives the
+    /// versions. If zklock_call_finish or zklock_call_versions returns ZKLOCK_CONFLICT,
+    /// zklock_last_conflict tells which write was refused.
+    ///
+    /// @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
+    ///         the call may then give ZKLOCK_NOT_HELD.
+    /// @param writes the writes, which are done in this order. They are copied.
+    /// @param count the number of writes.
+    /// @param[out] call the call. Free it with zklock_call_free.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for an invalid path, or for more than 512 KiB in
+    ///         total. All other statuses come with the result.
+    pub fn zklock_hold_commit_start(
+        hold: *mut zklock_hold,
+        writes: *const zklock_write,
+        count: usize,
+        call: *mut *mut zklock_call,
+    ) -> zklock_status {
         let call = out("call", call)?;
         let writes = array("writes", writes, count)?;
         let held = Held::table().find(hold)?;
-        let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
-        let hold = held.inner().core();
-        let guarded = writes.iter().fold(hold.get()?.guarded(), |guarded, write| write.add(guarded));
-        let writes = guarded.checked()?;
-        let begin = |ready| hold.start(ready, |hold| async move { hold.commit_checked(writes).await });
         let answer = |written| Answer::Versions(numbers(&written));
-        call.set(AsyncCall::start(&held.notice_of_call(), begin, answer)?);
-        Ok(())
-    })
-}
+        call.set(Started::keep(committing(&held, writes)?, Some(held.events()), answer)?);
+    }
 
-/// Gets the versions that a call of zklock_hold_commit_start has written. It returns at once.
-///
-/// @param call the call. You must still free it.
-/// @param[out] versions the version of each node after its write, as zklock_hold_commit gives them.
-///         There are as many as there were writes, and zklock_call_finish gives that number. It may
-///         be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything
-///         that zklock_call_finish returns.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_call_versions(call: *mut zklock_call, versions: *mut i32) -> zklock_status {
-    call::status("zklock_call_versions", || {
+    /// Gets the versions that a call of zklock_hold_commit_start has written. It returns at once.
+    ///
+    /// @param call the call. You must still free it.
+    /// @param[out] versions the version of each node after its write, as zklock_hold_commit gives them.
+    ///         There are as many as there were writes, and zklock_call_finish gives that number. It may
+    ///         be NULL.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything
+    ///         that zklock_call_finish returns.
+    pub fn zklock_call_versions(call: *mut zklock_call, versions: *mut i32) -> zklock_status {
         // Check the output parameter first, so that misuse is found whatever the result is.
         outs("versions", versions, (!versions.is_null()).into())?;
-        let written = AsyncCall::answer(call, |answer| match answer {
+        let written = Started::table().find(call)?.answer(|answer| match answer {
             Answer::Versions(written) => Ok(written.clone()),
             _ => Err(answer.unsuited("versions")),
         })?;
         outs("versions", versions, if versions.is_null() { 0 } else { written.len() })?.set(&written);
-        Ok(())
-    })
-}
+    }
 
-/// Reads the data and the version of a node in ZooKeeper. The answer is at least as recent as
-/// everything that the servers had committed when this was called, and it reflects the final
-/// outcome of every earlier zklock_hold_commit of this hold. So after ZKLOCK_UNCERTAIN, read what
-/// you meant to write, then decide. It works as long as the client is open, even if the hold is
-/// lost or released.
-///
-///     char state[64];
-///     size_t length;
-///     int32_t version;
-///
-///     if (zklock_hold_read(hold, "/report/state", state, sizeof state, &length, &version) != ZKLOCK_OK)
-///         return fail(zklock_last_error());
-///     if (version == ZKLOCK_NO_NODE) puts("no report yet");
-///     else if (length > sizeof state) puts("longer than it should be");
-///     else printf("version %d: %.*s\n", (int)version, (int)length, state);
-///
-/// It waits for the servers' answer, for a session timeout or two seconds at most, whichever is
-/// longer.
-///
-/// @param hold the hold.
-/// @param path the path of the node.
-/// @param buffer receives the data, without a NUL at its end. Data that does not fit is cut off. It
-///         may be NULL if size is 0.
-/// @param size the size of the buffer in bytes.
-/// @param[out] length the length of all the data in bytes, even if it does not fit; 0 if the node
-///         does not exist.
-/// @param[out] version the version of the node, for a zklock_write. If the node does not exist,
-///         ZKLOCK_NO_NODE, which a write refuses.
-/// @return ZKLOCK_OK, even if the node does not exist; ZKLOCK_UNREACHABLE if the servers did not
-///         answer in time; ZKLOCK_REFUSED if the access list does not allow reading the node;
-///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for an invalid
-///         path.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_read(
-    hold: *mut zklock_hold,
-    path: *const c_char,
-    buffer: *mut c_void,
-    size: usize,
-    length: *mut usize,
-    version: *mut i32,
-) -> zklock_status {
-    call::status("zklock_hold_read", || {
+    /// Reads the data and the version of a node in ZooKeeper. The answer is at least as recent as
+    /// everything that the servers had committed when this was called, and it reflects the final
+    /// outcome of every earlier zklock_hold_commit of this hold. So after ZKLOCK_UNCERTAIN, read what
+    /// you meant to write, then decide. It works as long as the client is open, even if the hold is
+    /// lost or released.
+    ///
+    ///     char state[64];
+    ///     size_t length;
+    ///     int32_t version;
+    ///
+    ///     if (zklock_hold_read(hold, "/report/state", state, sizeof state, &length, &version) != ZKLOCK_OK)
+    ///         return fail(zklock_last_error());
+    ///     if (version == ZKLOCK_NO_NODE) puts("no report yet");
+    ///     else if (length > sizeof state) puts("longer than it should be");
+    ///     else printf("version %d: %.*s\n", (int)version, (int)length, state);
+    ///
+    /// It waits for the servers' answer, for a session timeout or two seconds at most, whichever is
+    /// longer.
+    ///
+    /// @param hold the hold.
+    /// @param path the path of the node.
+    /// @param buffer receives the data, without a NUL at its end. Data that does not fit is cut off. It
+    ///         may be NULL if size is 0.
+    /// @param size the size of the buffer in bytes.
+    /// @param[out] length the length of all the data in bytes, even if it does not fit; 0 if the node
+    ///         does not exist.
+    /// @param[out] version the version of the node, for a zklock_write. If the node does not exist,
+    ///         ZKLOCK_NO_NODE, which a write refuses.
+    /// @return ZKLOCK_OK, even if the node does not exist; ZKLOCK_UNREACHABLE if the servers did not
+    ///         answer in time; ZKLOCK_REFUSED if the access list does not allow reading the node;
+    ///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for an invalid
+    ///         path.
+    pub fn zklock_hold_read(
+        hold: *mut zklock_hold,
+        path: *const c_char,
+        buffer: *mut c_void,
+        size: usize,
+        length: *mut usize,
+        version: *mut i32,
+    ) -> zklock_status {
         let (length, version) = (out("length", length)?, out("version", version)?);
         let path = text("path", path)?;
         let room = outs("buffer", buffer.cast::<u8>(), size)?;
@@ -187,8 +162,15 @@ pub extern "C-unwind" fn zklock_hold_read(
         room.set(&data);
         length.set(data.len());
         version.set(number);
-        Ok(())
-    })
+    }
+}
+
+fn committing(held: &Held, writes: &[zklock_write]) -> Result<Call<Committed>, Failure> {
+    // Read all of them before adding any, since adding cannot fail.
+    let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
+    let guarded = held.inner().core().get()?.guarded();
+    let guarded = writes.iter().fold(guarded, |guarded, write| write.add(guarded));
+    Ok(held.inner().commit_call(guarded.checked()?))
 }
 
 /// Returns the versions in C's form.

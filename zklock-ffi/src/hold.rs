@@ -1,21 +1,22 @@
 //! The proof that a lock is held.
 
-use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
-use crate::call;
 use crate::callback::{CallbackGate, teller};
 use crate::convert::{c_string, patience, whole};
 use crate::events::{Events, Notice, zklock_event_kind};
+use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::{Object, SentHandle, handle};
 use crate::loss::zklock_reason;
 use crate::raw::{Context, call_with_handle, out};
+use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use zklock_core::blocking::{self, Watch};
+use std::time::Duration;
+use zklock_core::blocking::{self, Call, Watch};
 use zklock_core::face::call_later;
-use zklock_core::{Error, HoldState, Owner};
+use zklock_core::{HoldState, LossReason, Owner};
 
 /// The proof that a lock is held.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -97,13 +98,21 @@ impl Held {
         handle
     }
 
-    /// Returns the notice of a call with this hold.
-    pub(crate) fn notice_of_call(&self) -> Arc<Notice> {
-        AsyncCall::notice(Some(&self.events))
+    /// Returns the events of its client.
+    pub(crate) fn events(&self) -> &Arc<Events> {
+        &self.events
     }
 
     pub(crate) fn inner(&self) -> &blocking::Hold {
         &self.inner
+    }
+
+    fn releasing(&self) -> Call<()> {
+        self.inner.release_call(Owner::current())
+    }
+
+    fn confirming(&self) -> Call<Duration> {
+        self.inner.core().call(|hold| async move { hold.confirm().await })
     }
 
     /// Returns the notice that others wait.
@@ -149,17 +158,13 @@ impl Held {
         Ok(is_wanted)
     }
 
-    /// Registers a function of the host, which is called when `watch` has something to report.
-    pub(crate) fn tell<V: Send + 'static>(
-        &self,
-        call: impl FnOnce(V) + Send + 'static,
-        watch: impl FnOnce(&blocking::Hold, Box<dyn FnOnce(V) + Send>) -> Result<Watch, Error>,
-    ) -> Result<(), Failure> {
+    /// Registers a function of the host, which is called when the hold is lost.
+    fn tell_loss(&self, call: impl FnOnce(LossReason) + Send + 'static) -> Result<(), Failure> {
         // Start the thread now, so that a failure shows now and not later.
         call_later(|| ())?;
         let gate = Arc::new(CallbackGate::new());
         let mut told = self.open_told()?;
-        told.watches.push(watch(&self.inner, teller(gate.clone(), call))?);
+        told.watches.push(self.inner.on_lost(teller(gate.clone(), call))?);
         told.gates.push(gate);
         Ok(())
     }
@@ -176,140 +181,106 @@ impl Held {
     }
 }
 
-/// Releases a hold, and waits until the servers have confirmed it. If a reentrant lock has several
-/// holds, only the release of the last one reaches the servers.
-///
-/// Whatever this returns, except for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, the hold
-/// has ended. You must still free it.
-///
-/// @param hold the hold.
-/// @return ZKLOCK_OK; ZKLOCK_LOST if the hold was lost before the release; ZKLOCK_NOT_HELD if it
-///         was already released; ZKLOCK_NOT_OWNER if the lock is reentrant and another thread
-///         acquired it, in which case nothing changes; ZKLOCK_TIMEOUT if the servers have not
-///         answered within a session timeout, in which case the release goes on in the background;
-///         ZKLOCK_UNREACHABLE if the client can no longer connect to its session, for example after
-///         a change of passwords, in which case the lock is free once the servers end the session,
-///         a session timeout after they last heard from it; ZKLOCK_REFUSED if the access list does
-///         not allow deleting its node, in which case the client's session was ended to remove the
-///         node, and its other holds are lost too; ZKLOCK_REFUSED also if the process is exiting
-///         and no thread can be started; ZKLOCK_DEADLOCK in a callback.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
-    call::status("zklock_release", || Ok(Held::table().find(hold)?.inner.release()?))
-}
+export! {
+    /// Releases a hold, and waits until the servers have confirmed it. If a reentrant lock has several
+    /// holds, only the release of the last one reaches the servers.
+    ///
+    /// Whatever this returns, except for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, the hold
+    /// has ended. You must still free it.
+    ///
+    /// @param hold the hold.
+    /// @return ZKLOCK_OK; ZKLOCK_LOST if the hold was lost before the release; ZKLOCK_NOT_HELD if it
+    ///         was already released; ZKLOCK_NOT_OWNER if the lock is reentrant and another thread
+    ///         acquired it, in which case nothing changes; ZKLOCK_TIMEOUT if the servers have not
+    ///         answered within a session timeout, in which case the release goes on in the background;
+    ///         ZKLOCK_UNREACHABLE if the client can no longer connect to its session, for example after
+    ///         a change of passwords, in which case the lock is free once the servers end the session,
+    ///         a session timeout after they last heard from it; ZKLOCK_REFUSED if the access list does
+    ///         not allow deleting its node, in which case the client's session was ended to remove the
+    ///         node, and its other holds are lost too; ZKLOCK_REFUSED also if the process is exiting
+    ///         and no thread can be started; ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
+        Held::table().find(hold)?.releasing().wait(None)?;
+    }
 
-/// Starts to release a hold as zklock_release does, and returns at once. If this gives you a call,
-/// and this thread may release the hold, then the hold has ended, and the release goes on even if
-/// you cancel or free the call.
-///
-/// @param hold the hold. You must still free it, and may do so before the call has its result.
-/// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK. Other statuses come with the result.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_release_start(
-    hold: *mut zklock_hold,
-    call: *mut *mut zklock_call,
-) -> zklock_status {
-    call::status("zklock_release_start", || {
+    /// Starts to release a hold as zklock_release does, and returns at once. If this gives you a call,
+    /// and this thread may release the hold, then the hold has ended, and the release goes on even if
+    /// you cancel or free the call.
+    ///
+    /// @param hold the hold. You must still free it, and may do so before the call has its result.
+    /// @param[out] call the call. Free it with zklock_call_free.
+    /// @return ZKLOCK_OK. Other statuses come with the result.
+    pub fn zklock_release_start(hold: *mut zklock_hold, call: *mut *mut zklock_call) -> zklock_status {
         let call = out("call", call)?;
         let held = Held::table().find(hold)?;
-        let hold = held.inner.core();
         let notice = Notice::of_release(held.events.clone(), &held.notice);
-        call.set(match hold.get()?.begin_release(Owner::current()) {
-            Ok(Some(rest)) => {
-                AsyncCall::start(&notice, |ready| hold.start(ready, |_| rest), Answer::nothing)?
-            }
-            Ok(None) => AsyncCall::over(&notice, Ok(Answer::Nothing)),
-            Err(error) => AsyncCall::over(&notice, Err(error.into())),
-        });
-        Ok(())
-    })
-}
+        call.set(Started::keep_with(&notice, held.releasing(), Answer::nothing)?);
+    }
 
-/// Frees a hold and its descriptor. Remove the descriptor from your event loop first. If the lock
-/// is still held, it is released in the background, whichever thread acquired it. Calls that are
-/// waiting with this hold end. A freed hold has no more callbacks or events.
-///
-/// If a callback of this hold is running, this function waits for it to return, unless the callback
-/// itself calls this function. So do not call it with a mutex locked that the callback locks too.
-/// It waits for nothing else.
-///
-/// @param hold may be NULL. A handle that was already freed is ignored.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_free(hold: *mut zklock_hold) {
-    call::free("zklock_hold_free", || {
+    /// Frees a hold and its descriptor. Remove the descriptor from your event loop first. If the lock
+    /// is still held, it is released in the background, whichever thread acquired it. Calls that are
+    /// waiting with this hold end. A freed hold has no more callbacks or events.
+    ///
+    /// If a callback of this hold is running, this function waits for it to return, unless the callback
+    /// itself calls this function. So do not call it with a mutex locked that the callback locks too.
+    /// It waits for nothing else.
+    ///
+    /// @param hold may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_hold_free(hold: *mut zklock_hold) {
         if let Some(held) = Held::table().take(hold) {
             held.notice.end();
             held.wanted.end();
             held.tell_nobody();
             held.inner.let_go();
         }
-    });
-}
+    }
 
-/// Gets the fencing token of a hold. If two grants at one path exclude each other, the later one
-/// never has a smaller token. Have the resource that the lock guards refuse any token smaller than
-/// the largest it has seen, and accept an equal one.
-///
-/// Grants that follow one another on one node have the same token. These are nested holds of a lock
-/// made with ZKLOCK_REENTRANT, and grants that a client takes over because of
-/// zklock_lock_options_set_linger or zklock_lock_options_set_local_turns. All other grants that
-/// exclude each other have different tokens.
-///
-/// Among grants that can be held at the same time, the order of tokens means nothing: the later of
-/// two readers with no writer between them may have the smaller token, and so may the later of two
-/// permits. So compare a reader's token only with those of writers.
-///
-/// @param hold the hold.
-/// @param[out] token the token.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_token(hold: *const zklock_hold, token: *mut u64) -> zklock_status {
-    call::status("zklock_hold_token", || {
+    /// Gets the fencing token of a hold. If two grants at one path exclude each other, the later one
+    /// never has a smaller token. Have the resource that the lock guards refuse any token smaller than
+    /// the largest it has seen, and accept an equal one.
+    ///
+    /// Grants that follow one another on one node have the same token. These are nested holds of a lock
+    /// made with ZKLOCK_REENTRANT, and grants that a client takes over because of
+    /// zklock_lock_options_set_linger or zklock_lock_options_set_local_turns. All other grants that
+    /// exclude each other have different tokens.
+    ///
+    /// Among grants that can be held at the same time, the order of tokens means nothing: the later of
+    /// two readers with no writer between them may have the smaller token, and so may the later of two
+    /// permits. So compare a reader's token only with those of writers.
+    ///
+    /// @param hold the hold.
+    /// @param[out] token the token.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_hold_token(hold: *const zklock_hold, token: *mut u64) -> zklock_status {
         out("token", token)?.set(Held::table().find(hold)?.inner.token().value());
-        Ok(())
-    })
-}
+    }
 
-/// Gets how long the lock is certain to be held, even if the client hears nothing more from the
-/// servers. 0 means that others may hold the lock. It sends no request.
-///
-/// An answer stays true to its end, whatever the network and the servers do, unless you release the
-/// hold or an operator ends it. But if the process is paused right after the call, that end may have
-/// passed by the time it goes on. The token (zklock_hold_token) and zklock_hold_commit protect you
-/// against that.
-///
-/// @param hold the hold.
-/// @param[out] milliseconds rounded down.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_valid_for(
-    hold: *const zklock_hold,
-    milliseconds: *mut i64,
-) -> zklock_status {
-    call::status("zklock_hold_valid_for", || {
+    /// Gets how long the lock is certain to be held, even if the client hears nothing more from the
+    /// servers. 0 means that others may hold the lock. It sends no request.
+    ///
+    /// An answer stays true to its end, whatever the network and the servers do, unless you release the
+    /// hold or an operator ends it. But if the process is paused right after the call, that end may have
+    /// passed by the time it goes on. The token (zklock_hold_token) and zklock_hold_commit protect you
+    /// against that.
+    ///
+    /// @param hold the hold.
+    /// @param[out] milliseconds rounded down.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_hold_valid_for(hold: *const zklock_hold, milliseconds: *mut i64) -> zklock_status {
         out("milliseconds", milliseconds)?.set(whole(Held::table().find(hold)?.inner.valid_for()));
-        Ok(())
-    })
-}
+    }
 
-/// Gets the state of a hold. It sends no request.
-///
-/// @param hold the hold.
-/// @param[out] state the state.
-/// @param[out] reason why the hold was lost; ZKLOCK_REASON_NONE if it is not lost. It may be NULL.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_state(
-    hold: *const zklock_hold,
-    state: *mut zklock_state,
-    reason: *mut zklock_reason,
-) -> zklock_status {
-    call::status("zklock_hold_state", || {
+    /// Gets the state of a hold. It sends no request.
+    ///
+    /// @param hold the hold.
+    /// @param[out] state the state.
+    /// @param[out] reason why the hold was lost; ZKLOCK_REASON_NONE if it is not lost. It may be NULL.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_hold_state(
+        hold: *const zklock_hold,
+        state: *mut zklock_state,
+        reason: *mut zklock_reason,
+    ) -> zklock_status {
         let state = out("state", state)?;
         let now = Held::table().find(hold)?.inner.state();
         state.set(zklock_state::of(now));
@@ -319,58 +290,37 @@ pub extern "C-unwind" fn zklock_hold_state(
                 _ => zklock_reason::ZKLOCK_REASON_NONE,
             });
         }
-        Ok(())
-    })
-}
+    }
 
-/// Gets the path of the lock that a hold is on.
-///
-/// @param hold the hold.
-/// @param[out] path valid until the hold is freed.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_path(
-    hold: *const zklock_hold,
-    path: *mut *const c_char,
-) -> zklock_status {
-    call::status("zklock_hold_path", || {
+    /// Gets the path of the lock that a hold is on.
+    ///
+    /// @param hold the hold.
+    /// @param[out] path valid until the hold is freed.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_hold_path(hold: *const zklock_hold, path: *mut *const c_char) -> zklock_status {
         let path = out("path", path)?;
         let held = Held::table().find(hold)?;
         path.set(held.path.get_or_init(|| c_string(held.inner.path())).as_ptr());
-        Ok(())
-    })
-}
+    }
 
-/// Gets the path of a hold's node.
-///
-/// @param hold the hold.
-/// @param[out] node valid until the hold is freed.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_node(
-    hold: *const zklock_hold,
-    node: *mut *const c_char,
-) -> zklock_status {
-    call::status("zklock_hold_node", || {
+    /// Gets the path of a hold's node.
+    ///
+    /// @param hold the hold.
+    /// @param[out] node valid until the hold is freed.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_hold_node(hold: *const zklock_hold, node: *mut *const c_char) -> zklock_status {
         let node = out("node", node)?;
         let held = Held::table().find(hold)?;
         node.set(held.node.get_or_init(|| c_string(held.inner.node())).as_ptr());
-        Ok(())
-    })
-}
+    }
 
-/// Gets the descriptor of a hold. It becomes readable when the hold is lost, and stays readable. Do
-/// not read from it, write to it or close it.
-///
-/// @param hold the hold.
-/// @param[out] descriptor valid until the hold is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *mut c_int) -> zklock_status {
-    call::status("zklock_hold_fd", || {
+    /// Gets the descriptor of a hold. It becomes readable when the hold is lost, and stays readable. Do
+    /// not read from it, write to it or close it.
+    ///
+    /// @param hold the hold.
+    /// @param[out] descriptor valid until the hold is freed.
+    /// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
+    pub fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *mut c_int) -> zklock_status {
         let descriptor = out("descriptor", descriptor)?;
         let held = Held::table().find(hold)?;
         let mut told = held.open_told()?;
@@ -381,120 +331,85 @@ pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *m
             held.notice.happen();
         }
         descriptor.set(number);
-        Ok(())
-    })
-}
+    }
 
-/// Sets the pointer that the events of a hold give back to you. The library never follows it.
-/// Before you set it, it is the pointer of the ticket that gave the hold, or NULL.
-///
-/// @param hold the hold.
-/// @param context any pointer, or NULL.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_set_context(
-    hold: *mut zklock_hold,
-    context: *mut c_void,
-) -> zklock_status {
-    call::status("zklock_hold_set_context", || {
+    /// Sets the pointer that the events of a hold give back to you. The library never follows it.
+    /// Before you set it, it is the pointer of the call that gave the hold, or NULL.
+    ///
+    /// @param hold the hold.
+    /// @param context any pointer, or NULL.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_hold_set_context(hold: *mut zklock_hold, context: *mut c_void) -> zklock_status {
         let held = Held::table().find(hold)?;
         held.notice.set_context(Context(context));
         held.wanted.set_context(Context(context));
-        Ok(())
-    })
-}
+    }
 
-/// Registers a callback for the loss of a hold, and returns at once. The callback is called once,
-/// on a thread of the library, and not at all if the hold is released first. If the hold is already
-/// lost, it is called right away. Several callbacks may be registered.
-///
-/// @param hold the hold.
-/// @param callback see "Callbacks" above. It may query the hold, and free it.
-/// @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if no thread can be started for callbacks.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_on_lost(
-    hold: *mut zklock_hold,
-    callback: zklock_loss_callback,
-    context: *mut c_void,
-) -> zklock_status {
-    call::status("zklock_hold_on_lost", || {
+    /// Registers a callback for the loss of a hold, and returns at once. The callback is called once,
+    /// on a thread of the library, and not at all if the hold is released first. If the hold is already
+    /// lost, it is called right away. Several callbacks may be registered.
+    ///
+    /// @param hold the hold.
+    /// @param callback see "Callbacks" above. It may query the hold, and free it.
+    /// @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
+    /// @return ZKLOCK_OK; ZKLOCK_REFUSED if no thread can be started for callbacks.
+    pub fn zklock_hold_on_lost(
+        hold: *mut zklock_hold,
+        callback: zklock_loss_callback,
+        context: *mut c_void,
+    ) -> zklock_status {
         let callback = callback.ok_or_else(|| Failure::argument("the callback is NULL"))?;
         let held = Held::table().find(hold)?;
         let (hold, context) = (SentHandle::new(hold), Context(context));
         let call = move |why| call_with_handle(callback, hold.get(), zklock_reason::of(why), context);
-        held.tell(call, blocking::Hold::on_lost)
-    })
-}
+        held.tell_loss(call)?;
+    }
 
-/// Waits until a hold is lost.
-///
-/// @param hold the hold.
-/// @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
-/// @param[out] reason why the hold was lost.
-/// @return ZKLOCK_OK if the hold is lost; ZKLOCK_TIMEOUT if it is still held at the end;
-///         ZKLOCK_NOT_HELD if it is released; ZKLOCK_DEADLOCK in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_wait_lost(
-    hold: *mut zklock_hold,
-    timeout: i64,
-    reason: *mut zklock_reason,
-) -> zklock_status {
-    call::status("zklock_hold_wait_lost", || {
+    /// Waits until a hold is lost.
+    ///
+    /// @param hold the hold.
+    /// @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
+    /// @param[out] reason why the hold was lost.
+    /// @return ZKLOCK_OK if the hold is lost; ZKLOCK_TIMEOUT if it is still held at the end;
+    ///         ZKLOCK_NOT_HELD if it is released; ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_hold_wait_lost(
+        hold: *mut zklock_hold,
+        timeout: i64,
+        reason: *mut zklock_reason,
+    ) -> zklock_status {
         let reason = out("reason", reason)?;
         let held = Held::table().find(hold)?;
         match held.inner.loss().wait(patience(timeout)?, None)? {
             Some(why) => reason.set(zklock_reason::of(why)),
             None => return Err(Failure::new(zklock_status::ZKLOCK_NOT_HELD, "the hold is released")),
         }
-        Ok(())
-    })
-}
+    }
 
-/// Asks the servers whether the lock is still held, and waits for their answer.
-///
-/// @param hold the hold.
-/// @param[out] milliseconds how long the lock is certain to be held. It may be NULL.
-/// @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did
-///         not answer within what was left of the lease, or within a second; ZKLOCK_NOT_HELD if the
-///         hold was released, before the call or during it; ZKLOCK_DEADLOCK in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_confirm(
-    hold: *mut zklock_hold,
-    milliseconds: *mut i64,
-) -> zklock_status {
-    call::status("zklock_hold_confirm", || {
-        let valid_for = Held::table().find(hold)?.inner.confirm()?;
+    /// Asks the servers whether the lock is still held, and waits for their answer.
+    ///
+    /// @param hold the hold.
+    /// @param[out] milliseconds how long the lock is certain to be held. It may be NULL.
+    /// @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did
+    ///         not answer within what was left of the lease, or within a second; ZKLOCK_NOT_HELD if the
+    ///         hold was released, before the call or during it; ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_hold_confirm(hold: *mut zklock_hold, milliseconds: *mut i64) -> zklock_status {
+        let valid_for = Held::table().find(hold)?.confirming().wait(None)?;
         if let Ok(milliseconds) = out("milliseconds", milliseconds) {
             milliseconds.set(whole(valid_for));
         }
-        Ok(())
-    })
-}
+    }
 
-/// Starts to ask the servers as zklock_hold_confirm does, and returns at once. zklock_call_finish
-/// gives the milliseconds as its number.
-///
-/// @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
-///         the call may then give ZKLOCK_NOT_HELD.
-/// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK. Other statuses come with the result.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_confirm_start(
-    hold: *mut zklock_hold,
-    call: *mut *mut zklock_call,
-) -> zklock_status {
-    call::status("zklock_hold_confirm_start", || {
+    /// Starts to ask the servers as zklock_hold_confirm does, and returns at once. zklock_call_finish
+    /// gives the milliseconds as its number.
+    ///
+    /// @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
+    ///         the call may then give ZKLOCK_NOT_HELD.
+    /// @param[out] call the call. Free it with zklock_call_free.
+    /// @return ZKLOCK_OK. Other statuses come with the result.
+    pub fn zklock_hold_confirm_start(hold: *mut zklock_hold, call: *mut *mut zklock_call) -> zklock_status {
         let call = out("call", call)?;
         let held = Held::table().find(hold)?;
-        let begin = |ready| held.inner.core().start(ready, |hold| async move { hold.confirm().await });
         let answer = |valid_for| Answer::Number(whole(valid_for));
-        call.set(AsyncCall::start(&held.notice_of_call(), begin, answer)?);
-        Ok(())
-    })
+        call.set(Started::keep(held.confirming(), Some(&held.events), answer)?);
+    }
 }

@@ -1,125 +1,71 @@
 //! Reporting to a holder that others wait.
 
-use crate::call;
 use crate::convert::patience;
+use crate::export::export;
 use crate::failure::Failure;
-use crate::handle::{Object, SentHandle};
+use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
-use crate::raw::{Context, call_with_news, out};
+use crate::raw::out;
 use crate::status::zklock_status;
-use std::ffi::{c_int, c_void};
-use zklock_core::HoldState;
+use std::ffi::c_int;
+use zklock_core::{HoldState, blocking};
 
-/// Called when others wait for what a hold has.
-#[allow(non_camel_case_types, reason = "the name in C")]
-pub type zklock_wanted_callback = Option<unsafe extern "C" fn(hold: *mut zklock_hold, context: *mut c_void)>;
-
-/// Tells whether anyone is known to be waiting for what this hold has, in any process and with any
-/// library. Use it to finish early, or to release the lock between two pieces of work.
-///
-///     for (piece = 0; piece < pieces && !is_wanted; piece++) {
-///         work_on(piece);
-///         if (zklock_hold_is_wanted(hold, &is_wanted) != ZKLOCK_OK) return fail(zklock_last_error());
-///     }
-///
-/// A request by zklock_revoke, or by Curator's Revoker, counts as a waiter.
-///
-/// This function never waits for the servers. The first call for a hold that asks about waiters
-/// (this function, zklock_hold_on_wanted, zklock_hold_wait_wanted or zklock_hold_wanted_fd) starts
-/// to list the lock's queue and to read the hold's own nodes in the background. It leaves watches,
-/// which the next contender or request triggers. A hold that is never asked costs nothing.
-///
-/// The answer is the state that was seen last, so it may still be 1 after the other contender has
-/// given up. Readers do not wait for readers, so a hold of the read side is not wanted because of
-/// them. Nobody queues for a lock of zklock_exclusive_new: there, only waiters of this client and
-/// requests to release are seen.
-///
-/// @param hold the hold.
-/// @param[out] is_wanted 1 if anyone waits; 0 if nobody does, or if the hold is released or lost.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_is_wanted(
-    hold: *mut zklock_hold,
-    is_wanted: *mut c_int,
-) -> zklock_status {
-    call::status("zklock_hold_is_wanted", || {
+export! {
+    /// Tells whether anyone is known to be waiting for what this hold has, in any process and with any
+    /// library. Use it to finish early, or to release the lock between two pieces of work.
+    ///
+    ///     for (piece = 0; piece < pieces && !is_wanted; piece++) {
+    ///         work_on(piece);
+    ///         if (zklock_hold_is_wanted(hold, &is_wanted) != ZKLOCK_OK) return fail(zklock_last_error());
+    ///     }
+    ///
+    /// A request by zklock_revoke, or by Curator's Revoker, counts as a waiter.
+    ///
+    /// This function never waits for the servers. The first call of this function or of
+    /// zklock_hold_wait_wanted for a hold starts to list the lock's queue and to read the hold's own nodes
+    /// in the background. It leaves watches, which the next contender or request triggers. A hold that is
+    /// never asked costs nothing.
+    ///
+    /// In an event loop, call this function once for each hold. If the client queues events, one comes
+    /// when somebody waits: ZKLOCK_EVENT_WANTED. Without a loop, let a thread call
+    /// zklock_hold_wait_wanted.
+    ///
+    /// The answer is the state that was seen last, so it may still be 1 after the other contender has
+    /// given up. Readers do not wait for readers, so a hold of the read side is not wanted because of
+    /// them. Nobody queues for a lock of zklock_exclusive_new: there, only waiters of this client and
+    /// requests to release are seen.
+    ///
+    /// @param hold the hold.
+    /// @param[out] is_wanted 1 if anyone waits; 0 if nobody does, or if the hold is released or lost.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_hold_is_wanted(hold: *mut zklock_hold, is_wanted: *mut c_int) -> zklock_status {
         let is_wanted = out("is_wanted", is_wanted)?;
         let held = Held::table().find(hold)?;
         let now = if held.wanted().is_event() { held.watch_wanted()? } else { held.inner().is_wanted() };
         is_wanted.set(now.into());
-        Ok(())
-    })
-}
+    }
 
-/// Gets a second descriptor of a hold. It becomes readable when others wait for what the hold has,
-/// and stays readable. Do not read from it, write to it or close it. See zklock_hold_is_wanted.
-///
-/// @param hold the hold.
-/// @param[out] descriptor valid until the hold is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_wanted_fd(
-    hold: *mut zklock_hold,
-    descriptor: *mut c_int,
-) -> zklock_status {
-    call::status("zklock_hold_wanted_fd", || {
-        let descriptor = out("descriptor", descriptor)?;
+    /// Waits until others wait for what a hold has. See zklock_hold_is_wanted.
+    ///
+    /// @param hold the hold.
+    /// @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
+    /// @return ZKLOCK_OK if anyone waits; ZKLOCK_TIMEOUT if nobody does in that time; ZKLOCK_NOT_HELD
+    ///         if the hold is released; ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_hold_wait_wanted(hold: *mut zklock_hold, timeout: i64) -> zklock_status {
         let held = Held::table().find(hold)?;
-        let number = held.wanted().descriptor()?;
-        held.watch_wanted()?;
-        descriptor.set(number);
-        Ok(())
-    })
-}
-
-/// Registers a callback for when others wait for what a hold has, and returns at once. The callback
-/// is called once, on a thread of the library, and not at all if the hold is released or lost
-/// first. If others are already waiting, it is called right away. Several callbacks may be
-/// registered. See zklock_hold_is_wanted.
-///
-/// @param hold the hold.
-/// @param callback see "Callbacks" above. It may query the hold, and free it, which releases it.
-/// @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if no thread can be started for callbacks.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_on_wanted(
-    hold: *mut zklock_hold,
-    callback: zklock_wanted_callback,
-    context: *mut c_void,
-) -> zklock_status {
-    call::status("zklock_hold_on_wanted", || {
-        let callback = callback.ok_or_else(|| Failure::argument("the callback is NULL"))?;
-        let held = Held::table().find(hold)?;
-        let (hold, context) = (SentHandle::new(hold), Context(context));
-        let call = move |()| call_with_news(callback, hold.get(), context);
-        held.tell(call, |hold, tell| hold.on_wanted(|| tell(())))
-    })
-}
-
-/// Waits until others wait for what a hold has. See zklock_hold_is_wanted.
-///
-/// @param hold the hold.
-/// @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
-/// @return ZKLOCK_OK if anyone waits; ZKLOCK_TIMEOUT if nobody does in that time; ZKLOCK_NOT_HELD
-///         if the hold is released; ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_hold_wait_wanted(hold: *mut zklock_hold, timeout: i64) -> zklock_status {
-    call::status("zklock_hold_wait_wanted", || {
-        let held = Held::table().find(hold)?;
-        if held.inner().wait_wanted(patience(timeout)?, None)? {
-            return Ok(());
+        if !held.inner().wait_wanted(patience(timeout)?, None)? {
+            return Err(ended(held.inner()));
         }
-        Err(match held.inner().state() {
-            HoldState::Lost(why) => {
-                let message =
-                    format!("the hold of {} is lost: {why}; stop what it guarded", held.inner().path());
-                Failure::new(zklock_status::ZKLOCK_LOST, message)
-            }
-            _ => Failure::new(zklock_status::ZKLOCK_NOT_HELD, "the hold is released"),
-        })
-    })
+    }
+}
+
+/// Returns why nobody wants a hold any more.
+fn ended(hold: &blocking::Hold) -> Failure {
+    match hold.state() {
+        HoldState::Lost(why) => {
+            let message = format!("the hold of {} is lost: {why}; stop what it guarded", hold.path());
+            Failure::new(zklock_status::ZKLOCK_LOST, message)
+        }
+        _ => Failure::new(zklock_status::ZKLOCK_NOT_HELD, "the hold is released"),
+    }
 }

@@ -4,7 +4,7 @@
 use crate::contenders::zklock_contender;
 use crate::event::zklock_event;
 use crate::guarded::zklock_write;
-use crate::stats::zklock_bucket;
+use crate::stats::{zklock_bucket, zklock_stats};
 use std::mem::offset_of;
 
 const _: () = {
@@ -16,9 +16,11 @@ const _: () = {
     assert!(offset_of!(zklock_contender, node) == 56 && offset_of!(zklock_contender, role) == 64);
     assert!(offset_of!(zklock_contender, holds) == 68);
     assert!(size_of::<zklock_event>() == 64 && align_of::<zklock_event>() == 8);
-    assert!(offset_of!(zklock_event, context) == 0 && offset_of!(zklock_event, ticket) == 8);
-    assert!(offset_of!(zklock_event, call) == 16 && offset_of!(zklock_event, hold) == 24);
+    assert!(offset_of!(zklock_event, context) == 0 && offset_of!(zklock_event, call) == 8);
+    assert!(offset_of!(zklock_event, hold) == 16 && offset_of!(zklock_event, observer) == 24);
     assert!(size_of::<zklock_bucket>() == 16 && align_of::<zklock_bucket>() == 8);
+    assert!(size_of::<zklock_stats>() == 256 && align_of::<zklock_stats>() == 8);
+    assert!(offset_of!(zklock_stats, losses_by) == 96 && offset_of!(zklock_stats, reserved) == 224);
     assert!(offset_of!(zklock_bucket, bound) == 0 && offset_of!(zklock_bucket, count) == 8);
     assert!(offset_of!(zklock_event, kind) == 32 && offset_of!(zklock_event, reserved) == 36);
 };

@@ -8,13 +8,14 @@
 // .  layout                        what C and the library must see alike
 //    kinds barrier double_barrier  one C noun a file: what is exported
 //    event
-//    ticket contenders observer stats
+//    contenders observer stats
 //    client lock credentials tls
 //    options lock_options guarded hold_wanted
 //    hold
-//    async_call log last_error version
+//    started log last_error version
 //    loss events                   telling the host, and values as C has them
 //    callback connection readiness convert
+//    export                        what every function of C is made with
 //    call                          around every call: no panic passes
 //    handle                        handles, which are numbers in a table
 //    raw                           all that is unsafe
@@ -28,7 +29,6 @@
     reason = "exported names; `tests/run lint` looks that unsafe blocks stand in raw.rs alone"
 )]
 
-pub mod async_call;
 pub mod barrier;
 mod c_enum;
 mod call;
@@ -41,6 +41,7 @@ pub mod credentials;
 pub mod double_barrier;
 pub mod event;
 pub mod events;
+mod export;
 mod failure;
 pub mod guarded;
 mod handle;
@@ -57,8 +58,8 @@ pub mod observer;
 pub mod options;
 mod raw;
 mod readiness;
+pub mod started;
 pub mod stats;
 pub mod status;
-pub mod ticket;
 pub mod tls;
 pub mod version;

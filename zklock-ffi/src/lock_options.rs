@@ -1,8 +1,8 @@
 //! How a lock behaves.
 
 use crate::c_enum::c_enum;
-use crate::call;
 use crate::convert::time;
+use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::raw::{out, text};
@@ -102,15 +102,13 @@ impl LockOptions {
     }
 }
 
-/// Creates lock options with the defaults. Free them with zklock_lock_options_free, at any time
-/// after the lock is made.
-///
-/// @param[out] options the options.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_lock_options_new(options: *mut *mut zklock_lock_options) -> zklock_status {
-    call::status("zklock_lock_options_new", || {
+export! {
+    /// Creates lock options with the defaults. Free them with zklock_lock_options_free, at any time
+    /// after the lock is made.
+    ///
+    /// @param[out] options the options.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_lock_options_new(options: *mut *mut zklock_lock_options) -> zklock_status {
         let options = out("options", options)?;
         let defaults = Chosen {
             flags: 0,
@@ -121,156 +119,121 @@ pub extern "C-unwind" fn zklock_lock_options_new(options: *mut *mut zklock_lock_
             local_turns: 1,
         };
         options.set(LockOptions::table().put(LockOptions(Mutex::new(defaults))));
-        Ok(())
-    })
-}
+    }
 
-/// Frees lock options. Locks that were made with them are not affected.
-///
-/// @param options may be NULL. A handle that was already freed is ignored.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_lock_options_free(options: *mut zklock_lock_options) {
-    call::free("zklock_lock_options_free", || drop(LockOptions::table().take(options)));
-}
+    /// Frees lock options. Locks that were made with them are not affected.
+    ///
+    /// @param options may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_lock_options_free(options: *mut zklock_lock_options) {
+        drop(LockOptions::table().take(options));
+    }
 
-/// Sets the boolean properties of the lock. This replaces flags that were set earlier.
-///
-/// @param options the options.
-/// @param flags 0, or a sum of zklock_flag.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_lock_options_set_flags(
-    options: *mut zklock_lock_options,
-    flags: u32,
-) -> zklock_status {
-    call::status("zklock_lock_options_set_flags", || {
+    /// Sets the boolean properties of the lock. This replaces flags that were set earlier.
+    ///
+    /// @param options the options.
+    /// @param flags 0, or a sum of zklock_flag.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_lock_options_set_flags(options: *mut zklock_lock_options, flags: u32) -> zklock_status {
         let unknown = zklock_flag::ALL.iter().fold(flags, |flags, (flag, _)| flags & !(*flag as u32));
         if unknown != 0 {
             return Err(Failure::argument(format!("there is no such flag: {unknown:#x}")));
         }
-        LockOptions::change(options, |chosen| chosen.flags = flags)
-    })
-}
+        LockOptions::change(options, |chosen| chosen.flags = flags)?;
+    }
 
-/// Sets how the lock's nodes are named. Contenders of every dialect are recognised, whichever one
-/// the lock itself uses.
-///
-/// @param options the options.
-/// @param dialect one of zklock_dialect, where each lists the kinds of lock that can use it.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_lock_options_set_dialect(
-    options: *mut zklock_lock_options,
-    dialect: i32,
-) -> zklock_status {
-    use zklock_dialect::{ZKLOCK_DIALECT_CURATOR, ZKLOCK_DIALECT_KAZOO, ZKLOCK_DIALECT_WRITELOCK};
-    call::status("zklock_lock_options_set_dialect", || {
+    /// Sets how the lock's nodes are named. Contenders of every dialect are recognised, whichever one
+    /// the lock itself uses.
+    ///
+    /// @param options the options.
+    /// @param dialect one of zklock_dialect, where each lists the kinds of lock that can use it.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_lock_options_set_dialect(options: *mut zklock_lock_options, dialect: i32) -> zklock_status {
+        use zklock_dialect::{ZKLOCK_DIALECT_CURATOR, ZKLOCK_DIALECT_KAZOO, ZKLOCK_DIALECT_WRITELOCK};
         let unknown = || Failure::argument(format!("there is no dialect with the number {dialect}"));
         let wanted = match zklock_dialect::find(dialect).ok_or_else(unknown)? {
             ZKLOCK_DIALECT_CURATOR => Dialect::Curator,
             ZKLOCK_DIALECT_KAZOO => Dialect::Kazoo,
             ZKLOCK_DIALECT_WRITELOCK => Dialect::WriteLock,
         };
-        LockOptions::change(options, |chosen| chosen.dialect = wanted)
-    })
-}
+        LockOptions::change(options, |chosen| chosen.dialect = wanted)?;
+    }
 
-/// Sets how many permits of a semaphore to acquire at once. Default: 1.
-///
-/// @param options the options.
-/// @param permits 1 to 256.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_lock_options_set_permits(
-    options: *mut zklock_lock_options,
-    permits: u32,
-) -> zklock_status {
-    call::status("zklock_lock_options_set_permits", || {
+    /// Sets how many permits of a semaphore to acquire at once. Default: 1.
+    ///
+    /// @param options the options.
+    /// @param permits 1 to 256.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_lock_options_set_permits(options: *mut zklock_lock_options, permits: u32) -> zklock_status {
         check_permits(permits)?;
-        LockOptions::change(options, |chosen| chosen.permits = permits)
-    })
-}
+        LockOptions::change(options, |chosen| chosen.permits = permits)?;
+    }
 
-/// Sets the node that holds the number of permits of a semaphore, in the format of Curator's
-/// SharedCount. As long as it does not exist, the limit is the one given to zklock_semaphore_new.
-/// Waiters notice when zklock_set_limit changes it.
-///
-/// @param options the options.
-/// @param path such as "/limits/licences".
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_lock_options_set_limit_at(
-    options: *mut zklock_lock_options,
-    path: *const c_char,
-) -> zklock_status {
-    call::status("zklock_lock_options_set_limit_at", || {
+    /// Sets the node that holds the number of permits of a semaphore, in the format of Curator's
+    /// SharedCount. As long as it does not exist, the limit is the one given to zklock_semaphore_new.
+    /// Waiters notice when zklock_set_limit changes it.
+    ///
+    /// @param options the options.
+    /// @param path such as "/limits/licences".
+    /// @return ZKLOCK_OK.
+    pub fn zklock_lock_options_set_limit_at(
+        options: *mut zklock_lock_options,
+        path: *const c_char,
+    ) -> zklock_status {
         let path = text("path", path)?;
         check_lock_path(path)?;
-        LockOptions::change(options, |chosen| chosen.limit_at = Some(path.to_owned()))
-    })
-}
+        LockOptions::change(options, |chosen| chosen.limit_at = Some(path.to_owned()))?;
+    }
 
-/// Sets how long the lock's node stays after a release, as long as nobody else wants the lock.
-/// Default: 0, not at all. For mutexes and the sides of a read/write lock.
-///
-/// While the node lingers, nobody holds the lock. The client's next acquire takes the node over
-/// without a request, or after one check if its lease has run out or the client is disconnected.
-/// When anyone else queues, with any library, the node is deleted: at once, or on release if the
-/// lock is held. So a lock that only one process uses again and again costs nothing, and other
-/// processes that want it wait for no more than a deletion. All readers of a client share one
-/// node, until a writer queues.
-///
-/// All grants on one node have the same token, so the resource that the lock guards must accept a
-/// token equal to the largest that it has seen. If another client tries the lock once while the
-/// node lingers, it finds the lock busy, but this frees the lock. If the process is killed, others
-/// wait for its session timeout, as for any holder.
-///
-///     zklock_lock_options *options;
-///
-///     if (zklock_lock_options_new(&options) != ZKLOCK_OK) return fail(zklock_last_error());
-///     if (zklock_lock_options_set_linger(options, 10000) != ZKLOCK_OK ||
-///         zklock_mutex_new(client, "/locks/report", options, &lock) != ZKLOCK_OK)
-///         return fail(zklock_last_error());
-///     zklock_lock_options_free(options);
-///
-/// @param options the options.
-/// @param milliseconds not negative.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_lock_options_set_linger(
-    options: *mut zklock_lock_options,
-    milliseconds: i64,
-) -> zklock_status {
-    call::status("zklock_lock_options_set_linger", || {
+    /// Sets how long the lock's node stays after a release, as long as nobody else wants the lock.
+    /// Default: 0, not at all. For mutexes and the sides of a read/write lock.
+    ///
+    /// While the node lingers, nobody holds the lock. The client's next acquire takes the node over
+    /// without a request, or after one check if its lease has run out or the client is disconnected.
+    /// When anyone else queues, with any library, the node is deleted: at once, or on release if the
+    /// lock is held. So a lock that only one process uses again and again costs nothing, and other
+    /// processes that want it wait for no more than a deletion. All readers of a client share one
+    /// node, until a writer queues.
+    ///
+    /// All grants on one node have the same token, so the resource that the lock guards must accept a
+    /// token equal to the largest that it has seen. If another client tries the lock once while the
+    /// node lingers, it finds the lock busy, but this frees the lock. If the process is killed, others
+    /// wait for its session timeout, as for any holder.
+    ///
+    ///     zklock_lock_options *options;
+    ///
+    ///     if (zklock_lock_options_new(&options) != ZKLOCK_OK) return fail(zklock_last_error());
+    ///     if (zklock_lock_options_set_linger(options, 10000) != ZKLOCK_OK ||
+    ///         zklock_mutex_new(client, "/locks/report", options, &lock) != ZKLOCK_OK)
+    ///         return fail(zklock_last_error());
+    ///     zklock_lock_options_free(options);
+    ///
+    /// @param options the options.
+    /// @param milliseconds not negative.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_lock_options_set_linger(
+        options: *mut zklock_lock_options,
+        milliseconds: i64,
+    ) -> zklock_status {
         let linger = time("time to linger", milliseconds)?;
-        LockOptions::change(options, |chosen| chosen.linger = linger)
-    })
-}
+        LockOptions::change(options, |chosen| chosen.linger = linger)?;
+    }
 
-/// Sets how many holders of this client may follow one another on one node while other clients
-/// wait. Default: 1, so that clients take turns, however many threads each has. For mutexes and the
-/// sides of a read/write lock.
-///
-/// With more than one turn, or with zklock_lock_options_set_linger, threads of this client pass the
-/// lock on without a request: without limit while no other client waits, and otherwise for this
-/// many turns. All grants on one node have the same token.
-///
-/// @param options the options.
-/// @param turns 1 to 4294967295.
-/// @return ZKLOCK_OK.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_lock_options_set_local_turns(
-    options: *mut zklock_lock_options,
-    turns: u32,
-) -> zklock_status {
-    call::status("zklock_lock_options_set_local_turns", || {
+    /// Sets how many holders of this client may follow one another on one node while other clients
+    /// wait. Default: 1, so that clients take turns, however many threads each has. For mutexes and the
+    /// sides of a read/write lock.
+    ///
+    /// With more than one turn, or with zklock_lock_options_set_linger, threads of this client pass the
+    /// lock on without a request: without limit while no other client waits, and otherwise for this
+    /// many turns. All grants on one node have the same token.
+    ///
+    /// @param options the options.
+    /// @param turns 1 to 4294967295.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_lock_options_set_local_turns(
+        options: *mut zklock_lock_options,
+        turns: u32,
+    ) -> zklock_status {
         check_local_turns(turns)?;
-        LockOptions::change(options, |chosen| chosen.local_turns = turns)
-    })
+        LockOptions::change(options, |chosen| chosen.local_turns = turns)?;
+    }
 }

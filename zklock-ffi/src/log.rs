@@ -1,9 +1,9 @@
 //! The library's log goes to its host. It never prints anything itself.
 
 use crate::c_enum::c_enum;
-use crate::call;
 use crate::callback::CallbackGate;
 use crate::convert::c_string;
+use crate::export::export;
 use crate::failure::Failure;
 use crate::raw::{Context, TextCallback, call_with_text, mark_process};
 use crate::status::zklock_status;
@@ -59,24 +59,19 @@ static LINES: OfProcess<Mutex<VecDeque<Line>>> = OfProcess::new();
 /// Further lines are dropped, so that the log cannot use up the host's memory.
 const LINES_AT_MOST: usize = 10_000;
 
-/// Sends the library's log to a callback, or to nowhere. The whole process has one log callback:
-/// the one that was set last.
-///
-/// The callback gets one line at a time (see "Callbacks" above). While 10,000 lines are waiting for
-/// it, further lines are dropped. Once this function returns, the previous callback is not running
-/// and is never called again.
-///
-/// @param level one of zklock_log_level.
-/// @param callback the callback; NULL for none.
-/// @param context passed to the callback. Both must stay valid until they are replaced.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such level.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_set_log(
-    level: i32,
-    callback: zklock_log_callback,
-    context: *mut c_void,
-) -> zklock_status {
-    call::status("zklock_set_log", || {
+export! {
+    /// Sends the library's log to a callback, or to nowhere. The whole process has one log callback:
+    /// the one that was set last.
+    ///
+    /// The callback gets one line at a time (see "Callbacks" above). While 10,000 lines are waiting for
+    /// it, further lines are dropped. Once this function returns, the previous callback is not running
+    /// and is never called again.
+    ///
+    /// @param level one of zklock_log_level.
+    /// @param callback the callback; NULL for none.
+    /// @param context passed to the callback. Both must stay valid until they are replaced.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such level.
+    pub fn zklock_set_log(level: i32, callback: zklock_log_callback, context: *mut c_void) -> zklock_status {
         mark_process();
         let level = filter(level)?;
         let context = Context(context);
@@ -95,8 +90,7 @@ pub extern "C-unwind" fn zklock_set_log(
             let _ = log_to(ToSink);
         }
         tracing::callsite::rebuild_interest_cache();
-        Ok(())
-    })
+    }
 }
 
 use zklock_log_level::{

@@ -1,18 +1,18 @@
 //! Reports who holds a lock.
 
-use crate::call;
 use crate::contenders::{Shown, shown, zklock_contender};
 use crate::convert::patience;
+use crate::events::{Events, Notice, zklock_event_kind};
+use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::lock::{Lock, zklock_lock};
-use crate::raw::out;
-use crate::readiness::Readiness;
+use crate::raw::{Context, out};
 use crate::status::zklock_status::{self, ZKLOCK_TIMEOUT};
-use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use zklock_core::face::Call;
-use zklock_core::{Error, ErrorKind, QueuedContender, blocking};
+use std::time::Duration;
+use zklock_core::blocking::{self, Started};
+use zklock_core::{Error, ErrorKind, QueuedContender, Wait};
 
 /// Reports who holds a lock, without taking part in it.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -23,20 +23,24 @@ pub struct zklock_observer {
 
 pub(crate) struct Observer {
     inner: blocking::Observer,
+    events: Arc<Events>,
     watching: Mutex<Watching>,
 }
 
 #[derive(Default)]
 struct Watching {
-    /// A call for the next holder, made while nobody waits for it.
-    call: Option<Call<Option<QueuedContender>>>,
-    /// Raised when the call has an answer.
-    ready: Arc<Readiness>,
-    /// The descriptor is in use, so there is always a call.
-    has_descriptor: bool,
+    ahead: Option<Ahead>,
     /// The holder that was reported last. C has pointers to it.
     told: Option<Box<Shown>>,
 }
+
+/// A call for the next holder, which goes on while nobody waits for it, and the notice of its result.
+struct Ahead {
+    call: Started<Option<QueuedContender>>,
+    notice: Arc<Notice>,
+}
+
+type Answer = Result<Option<QueuedContender>, Error>;
 
 handle!(Observer: zklock_observer, 7);
 
@@ -45,144 +49,119 @@ impl Observer {
         self.watching.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the next holder, if it is already known.
-    fn fetch(&self) -> Result<Option<QueuedContender>, Failure> {
+    /// Looks for the next holder in the background, unless it already does.
+    fn look_ahead(&self, handle: *mut zklock_observer) -> Result<(), Failure> {
         let mut watching = self.watching();
-        watching.look_ahead(&self.inner)?;
-        // Lowered before the check, so that a later answer raises it again.
-        watching.ready.lower();
-        let Some(answer) = watching.call.as_ref().and_then(Call::fetch) else {
-            return Err(Failure::new(ZKLOCK_TIMEOUT, "nothing has changed yet"));
+        if watching.ahead.is_none() {
+            let kind = zklock_event_kind::ZKLOCK_EVENT_LEADER;
+            let notice = Notice::new(kind, Some(self.events.clone()), Context::NONE);
+            notice.known(handle);
+            let call = self.inner.next_call(Wait::Forever).detach(notice.teller())?;
+            watching.ahead = Some(Ahead { call, notice });
+        }
+        Ok(())
+    }
+
+    /// Returns what was found in the background. If nothing was, that goes on, unless it `ends`.
+    fn found(&self, ends: bool) -> Option<Answer> {
+        let mut watching = self.watching();
+        let ahead = watching.ahead.as_ref()?;
+        if ends {
+            ahead.call.cancel();
+        }
+        let answer = ahead.call.fetch();
+        if answer.is_some() {
+            watching.ahead = None;
+        }
+        answer.filter(|answer| !answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted))
+    }
+
+    /// Returns the next holder. `None` waits as long as it takes, and zero not at all.
+    fn next(&self, handle: *mut zklock_observer, patience: Option<Duration>) -> Result<Answer, Failure> {
+        let waits = patience != Some(Duration::ZERO);
+        if !waits {
+            self.look_ahead(handle)?;
+        }
+        let answer = match self.found(waits) {
+            // A failure would come again at once.
+            Some(Err(error)) => return Ok(Err(error)),
+            Some(answer) => answer,
+            None if waits => self.inner.next(patience),
+            None => return Err(Failure::new(ZKLOCK_TIMEOUT, "nothing has changed yet")),
         };
-        watching.call = None;
-        watching.look_ahead_for_descriptor(&self.inner)?;
-        Ok(answer?)
-    }
-
-    /// Waits for the next holder.
-    fn wait(&self, timeout: i64) -> Result<Option<QueuedContender>, Failure> {
-        let patience = patience(timeout)?;
-        let known = self.watching().call.take().as_ref().and_then(last_answer);
-        let answer = known.unwrap_or_else(|| self.inner.next(patience));
-        self.watching().look_ahead_for_descriptor(&self.inner)?;
-        Ok(answer?)
-    }
-}
-
-impl Watching {
-    /// Starts to fetch the next answer in the background, unless that is already running.
-    fn look_ahead(&mut self, observer: &blocking::Observer) -> Result<(), Failure> {
-        if self.call.is_none() {
-            let ready = Arc::downgrade(&self.ready);
-            let raise = move || {
-                if let Some(ready) = ready.upgrade() {
-                    ready.raise();
-                }
-            };
-            self.call = Some(observer.start(raise)?);
+        if self.events.are_wanted() {
+            self.look_ahead(handle)?;
         }
-        Ok(())
-    }
-
-    fn look_ahead_for_descriptor(&mut self, observer: &blocking::Observer) -> Result<(), Failure> {
-        if !self.has_descriptor || self.call.is_some() {
-            return Ok(());
-        }
-        self.ready.lower();
-        self.look_ahead(observer)
+        Ok(answer)
     }
 }
 
-/// Ends the call, and returns its answer if there is one.
-fn last_answer(call: &Call<Option<QueuedContender>>) -> Option<Result<Option<QueuedContender>, Error>> {
-    call.cancel();
-    call.fetch().filter(|answer| !answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted))
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.notice.end();
+    }
 }
 
-/// Starts to observe who holds a lock or, for an election, who leads. It returns at once. An
-/// observer watches only the holder, so many can observe one lock without waking each other.
-///
-/// @param lock the lock. It must be of a kind that has a single holder, or one side of a read/write
-///         lock. You may free it before the observer.
-/// @param[out] observer the observer. Free it with zklock_observer_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for a semaphore or a set of locks.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_observe(
-    lock: *mut zklock_lock,
-    observer: *mut *mut zklock_observer,
-) -> zklock_status {
-    call::status("zklock_observe", || {
+export! {
+    /// Starts to observe who holds a lock or, for an election, who leads. It returns at once. An
+    /// observer watches only the holder, so many can observe one lock without waking each other.
+    ///
+    /// If the client queues events (see zklock_client_next_event), each report of the observer is one:
+    /// ZKLOCK_EVENT_LEADER. zklock_observer_next with a timeout of 0 gives the report, and only then the
+    /// next event can come. An observer that was made before the client queued events, or that has
+    /// reported an error, starts with its next zklock_observer_next.
+    ///
+    /// @param lock the lock. It must be of a kind that has a single holder, or one side of a read/write
+    ///         lock. You may free it before the observer.
+    /// @param[out] observer the observer. Free it with zklock_observer_free.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for a semaphore or a set of locks.
+    pub fn zklock_observe(lock: *mut zklock_lock, observer: *mut *mut zklock_observer) -> zklock_status {
         let observer = out("observer", observer)?;
-        let inner = Lock::table().find(lock)?.inner().observe()?;
-        observer.set(Observer::table().put(Observer { inner, watching: Mutex::default() }));
-        Ok(())
-    })
-}
+        let lock = Lock::table().find(lock)?;
+        let (inner, events) = (lock.inner().observe()?, lock.events().clone());
+        let looks_ahead = events.are_wanted();
+        let handle = Observer::table().put(Observer { inner, events, watching: Mutex::default() });
+        if looks_ahead {
+            Observer::table().find(handle)?.look_ahead(handle)?;
+        }
+        observer.set(handle);
+    }
 
-/// Reports the holder of the lock on the first call. Each later call waits until the holder has
-/// changed, and reports the new one. Several quick changes may be reported as one. If there are
-/// several holders, it reports the first of them. If no server answers, it keeps waiting.
-///
-/// The first contender in the queue is reported as the holder, even if it is a set of locks that
-/// still waits for another of its locks. zklock_contenders can tell the two apart.
-///
-/// @param observer the observer.
-/// @param timeout in milliseconds. 0 checks whether there is anything new, without waiting.
-///         ZKLOCK_FOREVER waits as long as it takes.
-/// @param[out] holder the holder, or NULL if there is none. It is valid until the next call with
-///         this observer.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed in that time; ZKLOCK_UNREACHABLE if the
-///         client has never connected, and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
-///         if it would have to wait in a callback.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_observer_next(
-    observer: *mut zklock_observer,
-    timeout: i64,
-    holder: *mut *const zklock_contender,
-) -> zklock_status {
-    call::status("zklock_observer_next", || {
+    /// Reports the holder of the lock on the first call. Each later call waits until the holder has
+    /// changed, and reports the new one. Several quick changes may be reported as one. If there are
+    /// several holders, it reports the first of them. If no server answers, it keeps waiting.
+    ///
+    /// The first contender in the queue is reported as the holder, even if it is a set of locks that
+    /// still waits for another of its locks. zklock_contenders can tell the two apart.
+    ///
+    /// @param observer the observer.
+    /// @param timeout in milliseconds. 0 gives what has been found in the background, and looks for more
+    ///         there. ZKLOCK_FOREVER waits as long as it takes.
+    /// @param[out] holder the holder, or NULL if there is none. It is valid until the next call with
+    ///         this observer.
+    /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed in that time; ZKLOCK_UNREACHABLE if the
+    ///         client has never connected, and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
+    ///         if it would have to wait in a callback.
+    pub fn zklock_observer_next(
+        observer: *mut zklock_observer,
+        timeout: i64,
+        holder: *mut *const zklock_contender,
+    ) -> zklock_status {
         let holder = out("holder", holder)?;
-        let observer = Observer::table().find(observer)?;
-        let now = if timeout == 0 { observer.fetch()? } else { observer.wait(timeout)? };
+        let found = Observer::table().find(observer)?;
+        let now = found.next(observer, patience(timeout)?)??;
         let told = now.map(|now| Box::new(shown(&now)));
         holder.set(told.as_ref().map_or(std::ptr::null(), |told| std::ptr::from_ref(told.value())));
-        observer.watching().told = told;
-        Ok(())
-    })
-}
+        found.watching().told = told;
+    }
 
-/// Gets the descriptor of an observer. It is readable while zklock_observer_next has something new.
-/// When it is readable, call zklock_observer_next with a timeout of 0, which gives ZKLOCK_TIMEOUT
-/// if there is nothing new after all. Do not read from it, write to it or close it.
-///
-/// @param observer the observer.
-/// @param[out] descriptor valid until the observer is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_observer_fd(
-    observer: *mut zklock_observer,
-    descriptor: *mut c_int,
-) -> zklock_status {
-    call::status("zklock_observer_fd", || {
-        let descriptor = out("descriptor", descriptor)?;
-        let observer = Observer::table().find(observer)?;
-        let mut watching = observer.watching();
-        let number = watching.ready.number()?;
-        watching.has_descriptor = true;
-        watching.look_ahead_for_descriptor(&observer.inner)?;
-        descriptor.set(number);
-        Ok(())
-    })
-}
-
-/// Frees an observer and its descriptor. Remove the descriptor from your event loop first. Calls
-/// that are waiting with this observer go on.
-///
-/// @param observer may be NULL. A handle that was already freed is ignored.
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_observer_free(observer: *mut zklock_observer) {
-    call::free("zklock_observer_free", || drop(Observer::table().take(observer)));
+    /// Frees an observer. Calls that are waiting with this observer go on. A freed observer has no more
+    /// events.
+    ///
+    /// @param observer may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_observer_free(observer: *mut zklock_observer) {
+        if let Some(observer) = Observer::table().take(observer) {
+            let _ahead = observer.watching().ahead.take();
+        }
+    }
 }

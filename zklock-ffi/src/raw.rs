@@ -209,8 +209,6 @@ unsafe impl<T, const N: usize> Sync for WithStrings<T, N> {}
 pub(crate) type TextCallback = unsafe extern "C" fn(i32, *const c_char, *mut c_void);
 /// A callback that gets a handle and a value.
 pub(crate) type HandleCallback<H, V> = unsafe extern "C" fn(*mut H, V, *mut c_void);
-/// A callback that gets only a handle.
-pub(crate) type NewsCallback<H> = unsafe extern "C" fn(*mut H, *mut c_void);
 /// A callback that gets a struct.
 pub(crate) type Visitor<T> = unsafe extern "C" fn(*const T, *mut c_void);
 
@@ -229,11 +227,6 @@ pub(crate) fn call_with_handle<H, V>(
     // SAFETY: the header requires a function of this signature that may be called until the object
     // is freed.
     unsafe { callback(handle, value, context.0) }
-}
-
-pub(crate) fn call_with_news<H>(callback: NewsCallback<H>, handle: *mut H, context: Context) {
-    // SAFETY: as above.
-    unsafe { callback(handle, context.0) }
 }
 
 pub(crate) fn show<T>(visitor: Visitor<T>, value: &T, context: Context) {

@@ -27,8 +27,8 @@ c_enum! {
         /// The hold is of a reentrant lock that another thread acquired: release it on that thread.
         #[from(NotOwner)]
         ZKLOCK_NOT_OWNER = 6,
-        /// The hold was already released, the result of the ticket or call was already taken, or
-        /// the member has already left: correct the program.
+        /// The hold was already released, what a call gives was already taken from it, or the
+        /// member has already left: correct the program.
         #[from(NotHeld)]
         ZKLOCK_NOT_HELD = 7,
         /// The hold is lost, and others may hold the lock: stop the work that it guarded.
@@ -59,8 +59,7 @@ c_enum! {
         /// "Fork" above.
         #[from(Forked)]
         ZKLOCK_FORKED = 15,
-        /// The ticket or call has no result yet, or the client has no event: wait for the
-        /// descriptor.
+        /// The call has no result yet, or the client has no event: wait for the descriptor.
         ZKLOCK_PENDING = 16,
         /// A bug in zklock, caught before it could do harm: please report it.
         ZKLOCK_INTERNAL = 17,

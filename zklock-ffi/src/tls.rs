@@ -1,6 +1,6 @@
 //! TLS: which servers to trust, and the client's certificate.
 
-use crate::call;
+use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::options::{Options, zklock_options};
@@ -8,112 +8,96 @@ use crate::raw::{optional_text, text};
 use crate::status::zklock_status;
 use std::ffi::c_char;
 
-/// Makes the client speak TLS with the servers. Their certificates must come from the given
-/// authorities, and be valid for the host names given in the hosts. Neither check can be switched
-/// off.
-///
-/// The files are read now, and again for each connection, so that renewed certificates take effect
-/// without a restart. If a file cannot be used at that time, the client makes no new connection: it
-/// does not fall back to what it read earlier. An existing connection stays.
-///
-/// @param options the options.
-/// @param authorities a PEM file with the certificates of the authorities to trust.
-/// @param certificate a PEM file with this client's certificate, for servers that ask for one; or
-///         NULL.
-/// @param key a PEM file with the private key of the certificate; NULL if there is no certificate.
-///         If the key is encrypted, set its pass phrase first.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read or has the wrong contents,
-///         or if only one of certificate and key is given; ZKLOCK_REFUSED if this library was built
-///         without TLS.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_options_set_tls(
-    options: *mut zklock_options,
-    authorities: *const c_char,
-    certificate: *const c_char,
-    key: *const c_char,
-) -> zklock_status {
-    call::status("zklock_options_set_tls", || {
+export! {
+    /// Makes the client speak TLS with the servers. Their certificates must come from the given
+    /// authorities, and be valid for the host names given in the hosts. Neither check can be switched
+    /// off.
+    ///
+    /// The files are read now, and again for each connection, so that renewed certificates take effect
+    /// without a restart. If a file cannot be used at that time, the client makes no new connection: it
+    /// does not fall back to what it read earlier. An existing connection stays.
+    ///
+    /// @param options the options.
+    /// @param authorities a PEM file with the certificates of the authorities to trust.
+    /// @param certificate a PEM file with this client's certificate, for servers that ask for one; or
+    ///         NULL.
+    /// @param key a PEM file with the private key of the certificate; NULL if there is no certificate.
+    ///         If the key is encrypted, set its pass phrase first.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read or has the wrong contents,
+    ///         or if only one of certificate and key is given; ZKLOCK_REFUSED if this library was built
+    ///         without TLS.
+    pub fn zklock_options_set_tls(
+        options: *mut zklock_options,
+        authorities: *const c_char,
+        certificate: *const c_char,
+        key: *const c_char,
+    ) -> zklock_status {
         let authorities = text("authorities", authorities)?;
-        set_tls(options, Some(authorities), identity(certificate, key)?)
-    })
-}
+        set_tls(options, Some(authorities), identity(certificate, key)?)?;
+    }
 
-/// Makes the client speak TLS with the servers, as zklock_options_set_tls does, but trusts the
-/// authorities that this system trusts. They come from the file that the environment variable
-/// SSL_CERT_FILE names, otherwise from the file of the system's distribution. If the servers'
-/// certificates come from your own authority, use zklock_options_set_tls and give that authority
-/// alone.
-///
-/// @param options the options.
-/// @param certificate a PEM file with this client's certificate, for servers that ask for one; or
-///         NULL.
-/// @param key a PEM file with the private key of the certificate; NULL if there is no certificate.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read or has the wrong contents,
-///         or if only one of certificate and key is given; ZKLOCK_REFUSED if this library was built
-///         without TLS.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_options_set_tls_system(
-    options: *mut zklock_options,
-    certificate: *const c_char,
-    key: *const c_char,
-) -> zklock_status {
-    call::status("zklock_options_set_tls_system", || set_tls(options, None, identity(certificate, key)?))
-}
+    /// Makes the client speak TLS with the servers, as zklock_options_set_tls does, but trusts the
+    /// authorities that this system trusts. They come from the file that the environment variable
+    /// SSL_CERT_FILE names, otherwise from the file of the system's distribution. If the servers'
+    /// certificates come from your own authority, use zklock_options_set_tls and give that authority
+    /// alone.
+    ///
+    /// @param options the options.
+    /// @param certificate a PEM file with this client's certificate, for servers that ask for one; or
+    ///         NULL.
+    /// @param key a PEM file with the private key of the certificate; NULL if there is no certificate.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read or has the wrong contents,
+    ///         or if only one of certificate and key is given; ZKLOCK_REFUSED if this library was built
+    ///         without TLS.
+    pub fn zklock_options_set_tls_system(
+        options: *mut zklock_options,
+        certificate: *const c_char,
+        key: *const c_char,
+    ) -> zklock_status {
+        set_tls(options, None, identity(certificate, key)?)?;
+    }
 
-/// Sets the pass phrase of the private key. Call it before zklock_options_set_tls or
-/// zklock_options_set_tls_system. The pass phrase never appears in an error message or in the log.
-/// Keys are read in the format that "openssl genpkey -aes256" writes.
-///
-/// @param options the options.
-/// @param pass_phrase not empty.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if this library was built without TLS.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_options_set_pass_phrase(
-    options: *mut zklock_options,
-    pass_phrase: *const c_char,
-) -> zklock_status {
-    call::status("zklock_options_set_pass_phrase", || {
-        set_pass_phrase(options, Origin::Text(text("pass_phrase", pass_phrase)?))
-    })
-}
+    /// Sets the pass phrase of the private key. Call it before zklock_options_set_tls or
+    /// zklock_options_set_tls_system. The pass phrase never appears in an error message or in the log.
+    /// Keys are read in the format that "openssl genpkey -aes256" writes.
+    ///
+    /// @param options the options.
+    /// @param pass_phrase not empty.
+    /// @return ZKLOCK_OK; ZKLOCK_REFUSED if this library was built without TLS.
+    pub fn zklock_options_set_pass_phrase(
+        options: *mut zklock_options,
+        pass_phrase: *const c_char,
+    ) -> zklock_status {
+        set_pass_phrase(options, Origin::Text(text("pass_phrase", pass_phrase)?))?;
+    }
 
-/// Sets the pass phrase of the private key, as zklock_options_set_pass_phrase does, to the first
-/// line of a file. The file is read now, and again for each connection.
-///
-/// @param options the options.
-/// @param file the path of the file.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the file cannot be read, or its first line is
-///         empty; ZKLOCK_REFUSED if this library was built without TLS.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_options_set_pass_phrase_from_file(
-    options: *mut zklock_options,
-    file: *const c_char,
-) -> zklock_status {
-    call::status("zklock_options_set_pass_phrase_from_file", || {
-        set_pass_phrase(options, Origin::File(text("file", file)?))
-    })
-}
+    /// Sets the pass phrase of the private key, as zklock_options_set_pass_phrase does, to the first
+    /// line of a file. The file is read now, and again for each connection.
+    ///
+    /// @param options the options.
+    /// @param file the path of the file.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the file cannot be read, or its first line is
+    ///         empty; ZKLOCK_REFUSED if this library was built without TLS.
+    pub fn zklock_options_set_pass_phrase_from_file(
+        options: *mut zklock_options,
+        file: *const c_char,
+    ) -> zklock_status {
+        set_pass_phrase(options, Origin::File(text("file", file)?))?;
+    }
 
-/// Sets the pass phrase of the private key, as zklock_options_set_pass_phrase does, to the value of
-/// an environment variable. The variable is read now.
-///
-/// @param options the options.
-/// @param variable the name of the variable, such as "CLIENT_KEY_PASS".
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the variable is not set, or empty; ZKLOCK_REFUSED
-///         if this library was built without TLS.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_options_set_pass_phrase_from_env(
-    options: *mut zklock_options,
-    variable: *const c_char,
-) -> zklock_status {
-    call::status("zklock_options_set_pass_phrase_from_env", || {
-        set_pass_phrase(options, Origin::Variable(text("variable", variable)?))
-    })
+    /// Sets the pass phrase of the private key, as zklock_options_set_pass_phrase does, to the value of
+    /// an environment variable. The variable is read now.
+    ///
+    /// @param options the options.
+    /// @param variable the name of the variable, such as "CLIENT_KEY_PASS".
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the variable is not set, or empty; ZKLOCK_REFUSED
+    ///         if this library was built without TLS.
+    pub fn zklock_options_set_pass_phrase_from_env(
+        options: *mut zklock_options,
+        variable: *const c_char,
+    ) -> zklock_status {
+        set_pass_phrase(options, Origin::Variable(text("variable", variable)?))?;
+    }
 }
 
 /// A certificate and its key.

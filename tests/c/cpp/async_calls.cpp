@@ -32,7 +32,7 @@ TEST(each_gives_what_the_call_that_waits_gives) {
     const std::vector<std::int32_t> versions = soon(hold.guarded().create(node).set(node, "data", 0).start_commit());
     CHECK(versions == std::vector<std::int32_t>({0, 1}));
     soon(hold.start_release());
-    CHECK(hold.state() == ZKLOCK_STATE_RELEASED);
+    CHECK(hold.state() == zklock::state::released);
     soon(client.start_close());
     THROWS(client.mutex(path).try_acquire(), zklock::closed_error, ZKLOCK_CLOSED);
 }
@@ -106,31 +106,37 @@ static zklock::event next(zklock::client &client) {
 
 TEST(events_of_a_client_come_through_one_descriptor) {
     auto client = new_cpp_client();
-    CHECK(next(client).kind == ZKLOCK_EVENT_CONNECTED);
+    CHECK(next(client).kind == zklock::event_kind::connected);
     CHECK(!readable(client.fd(), 0) && !client.next_event());
-    int of_ticket = 0, of_hold = 0, of_call = 0;
-    zklock::ticket ticket = client.mutex(fresh_path()).start(SOON);
-    ticket.set_context(&of_ticket);
+    int of_acquire = 0, of_hold = 0, of_call = 0;
+    zklock::async_call<zklock::hold> acquiring = client.mutex(fresh_path()).start(SOON);
+    acquiring.set_context(&of_acquire);
     zklock::event event = next(client);
-    CHECK(event.kind == ZKLOCK_EVENT_TICKET && event.is_of(ticket) && event.context == &of_ticket);
-    std::optional<zklock::hold> hold = ticket.try_finish();
+    CHECK(event.kind == zklock::event_kind::call && event.is_of(acquiring) && event.context == &of_acquire);
+    std::optional<zklock::hold> hold = acquiring.try_finish();
     CHECK(hold && !event.is_of(*hold));
     zklock::async_call<std::chrono::milliseconds> confirming = hold->start_confirm();
     confirming.set_context(&of_call);
     event = next(client);
-    CHECK(event.kind == ZKLOCK_EVENT_CALL && event.is_of(confirming) && event.context == &of_call);
-    CHECK(!event.is_of(ticket) && confirming.try_finish());
+    CHECK(event.kind == zklock::event_kind::call && event.is_of(confirming) && event.context == &of_call);
+    CHECK(!event.is_of(acquiring) && confirming.try_finish());
     delete_node(hold->node());
     event = next(client);
-    CHECK(event.kind == ZKLOCK_EVENT_LOST && event.is_of(*hold) && event.context == &of_ticket);
+    CHECK(event.kind == zklock::event_kind::lost && event.is_of(*hold) && event.context == &of_acquire);
     hold->set_context(&of_hold);
     zklock::async_call<void> releasing = hold->start_release();
     event = next(client);
-    CHECK(event.kind == ZKLOCK_EVENT_RELEASED && event.is_of(releasing) && event.is_of(*hold));
+    CHECK(event.kind == zklock::event_kind::call && event.is_of(releasing) && event.is_of(*hold));
     CHECK(event.context == &of_hold);
     THROWS(releasing.try_finish(), zklock::lost_error, ZKLOCK_LOST);
+    {
+        zklock::observer observer = client.election(fresh_path()).observe();
+        event = next(client);
+        CHECK(event.kind == zklock::event_kind::leader && event.is_of(observer) && !event.is_of(*hold));
+        CHECK(!observer.next_for(0s));
+    }
     client.close();
-    CHECK(next(client).kind == ZKLOCK_EVENT_CLOSED);
+    CHECK(next(client).kind == zklock::event_kind::closed);
     zklock::client gone = std::move(client);
     THROWS(client.next_event(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }

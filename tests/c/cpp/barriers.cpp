@@ -33,7 +33,7 @@ TEST(members_begin_together_and_end_together) {
     CHECK(second.has_value());
     zklock::member first = soon(waiting);
     CHECK(first.node().find(path) == 0 && first.node() != second->node());
-    CHECK(first.lost_reason() == ZKLOCK_REASON_NONE);
+    CHECK(first.lost_reason() == zklock::reason::none);
     CHECK(!first.leave_for(50ms));
     THROWS(first.leave(), zklock::misuse_error, ZKLOCK_NOT_HELD);
     second.reset();

@@ -29,7 +29,7 @@ std::optional<zklock::client> the_client;
 std::optional<zklock::mutex> the_mutex, the_busy_mutex;
 std::optional<zklock::lock> the_lock;
 std::optional<zklock::hold> the_hold;
-std::optional<zklock::ticket> the_ticket;
+std::optional<zklock::async_call<zklock::hold>> the_acquire;
 
 void say(const std::string &line) {
     if (write(STDOUT_FILENO, (line + "\n").data(), line.size() + 1) < 0) _exit(9);
@@ -45,7 +45,7 @@ struct works_at_exit {
             try {
                 the_busy_mutex->current();
             } catch (const zklock::misuse_error &error) {
-                say(zklock_status_name(error.status()));
+                say(error.status_name());
             }
             say(std::to_string(the_mutex->current()->valid_for() > 0ms));
         } catch (const zklock::error &error) {
@@ -67,8 +67,8 @@ int exits_in_the_middle(const orders &given) {
     connect(given);
     the_mutex->lock();
     the_hold.emplace(the_lock->acquire());
-    the_hold->on_lost([](zklock_reason) {});
-    the_ticket.emplace(the_lock->start());
+    the_hold->on_lost([](zklock::reason) {});
+    the_acquire.emplace(the_lock->start());
     std::thread([] { the_busy_mutex->lock(); }).detach();
     say("waits");
     if (getchar() == EOF) return 8;
@@ -93,7 +93,7 @@ int throws_in_a_callback(const orders &given) {
     });
     connect(given);
     the_hold.emplace(the_lock->acquire());
-    the_hold->on_lost([](zklock_reason) { throw std::runtime_error("nobody can catch it"); });
+    the_hold->on_lost([](zklock::reason) { throw std::runtime_error("nobody can catch it"); });
     say(the_hold->node());
     return getchar() == EOF ? 8 : 0;
 }
@@ -194,7 +194,7 @@ static bool forked(Call call) {
     try {
         call();
     } catch (const zklock::error &error) {
-        return error.status() == ZKLOCK_FORKED;
+        return error.status() == zklock::status::forked;
     }
     return false;
 }
@@ -207,12 +207,12 @@ TEST(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothin
         zklock::mutex left{client, fresh_path()}, right{client, fresh_path()};
         zklock::scoped_lock both{left, right};
         zklock::hold hold = client.mutex(fresh_path()).acquire();
-        zklock::ticket ticket = client.mutex(fresh_path()).start();
+        zklock::async_call<zklock::hold> acquiring = client.mutex(fresh_path()).start();
     };
     const auto other = new_cpp_client();
     const std::string of_child = fresh_path();
     auto all = std::make_unique<objects>();
-    all->hold.on_lost([](zklock_reason) { failed(__FILE__, __LINE__, "it was lost"); });
+    all->hold.on_lost([](zklock::reason) { failed(__FILE__, __LINE__, "it was lost"); });
     const pid_t id = fork();
     CHECK(id >= 0);
     if (id == 0) {
@@ -222,7 +222,7 @@ TEST(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothin
             forked([&] { all->mutex.lock(); }) && forked([&] { (void)all->mutex.try_lock(); }) &&
             forked([&] { (void)all->mutex.current(); }) && forked([&] { zklock::scoped_lock(all->right, all->left); }) &&
             forked([&] { (void)all->client.mutex("/x"); }) &&
-            forked([&] { all->client.close(); }) && forked([&] { (void)all->ticket.try_finish(); });
+            forked([&] { all->client.close(); }) && forked([&] { (void)all->acquiring.try_finish(); });
         all.reset();
         /* Objects that the child makes belong to the child. */
         const auto own = new_cpp_client();

@@ -1,4 +1,4 @@
-/* Clients, locks, holds and tickets in C++: their values, their exceptions, and their lifetimes. */
+/* Clients, locks, holds and calls in C++: their values, their exceptions, and their lifetimes. */
 
 #include <atomic>
 #include <memory>
@@ -64,9 +64,9 @@ TEST(without_a_heartbeat_a_hold_is_held_though_nothing_proves_it) {
     const zklock::client client(servers(), zklock::options().session_timeout(SESSION).heartbeat(false));
     const auto hold = client.mutex(fresh_path()).acquire_for(SOON);
     EVENTUALLY(hold.valid_for() == 0ms);
-    CHECK(hold.state() == ZKLOCK_STATE_HELD);
+    CHECK(hold.state() == zklock::state::held);
     ground("delete %s", hold.node().c_str());
-    EVENTUALLY(hold.state() == ZKLOCK_STATE_LOST);
+    EVENTUALLY(hold.state() == zklock::state::lost);
 }
 
 TEST(a_hold_says_how_it_stands) {
@@ -77,12 +77,12 @@ TEST(a_hold_says_how_it_stands) {
         auto hold = lock.acquire();
         token = hold.token();
         CHECK(hold.path() == lock.path() && hold.node().find(lock.path() + "/_c_") == 0);
-        CHECK(hold.state() == ZKLOCK_STATE_HELD && hold.lost_reason() == ZKLOCK_REASON_NONE);
+        CHECK(hold.state() == zklock::state::held && hold.lost_reason() == zklock::reason::none);
         CHECK(hold.valid_for() > 0ms && hold.valid_for() <= SESSION);
         CHECK(hold.confirm() > 0ms && hold.confirm() <= SESSION);
         CHECK(!hold.wait_lost_for(0s) && !hold.wait_lost_for(1ms) && !readable(hold.fd(), 0));
         hold.release();
-        CHECK(hold.state() == ZKLOCK_STATE_RELEASED && hold.valid_for() == 0ms && hold.token() == token);
+        CHECK(hold.state() == zklock::state::released && hold.valid_for() == 0ms && hold.token() == token);
         THROWS(hold.release(), zklock::misuse_error, ZKLOCK_NOT_HELD);
         THROWS(hold.confirm(), zklock::misuse_error, ZKLOCK_NOT_HELD);
         THROWS(hold.wait_lost_for(1h), zklock::misuse_error, ZKLOCK_NOT_HELD);
@@ -110,7 +110,7 @@ TEST(a_reentrant_lock_belongs_to_its_thread) {
     CHECK(outer.token() == inner.token());
     soon(in_background([&] { THROWS(inner.release(), zklock::misuse_error, ZKLOCK_NOT_OWNER); }));
     inner.release();
-    CHECK(outer.state() == ZKLOCK_STATE_HELD);
+    CHECK(outer.state() == zklock::state::held);
     outer.release();
 }
 
@@ -120,23 +120,23 @@ TEST(what_was_moved_from_is_empty_and_what_is_assigned_to_lets_go) {
     auto lock = client.mutex(fresh_path()), second = client.mutex(fresh_path());
     const std::string path = lock.path(), second_path = second.path();
     auto hold = lock.acquire(), second_hold = second.acquire();
-    auto ticket = client.mutex(fresh_path()).start(1h);
+    auto acquiring = client.mutex(fresh_path()).start(1h);
 
     const auto token = second_hold.token();
     hold = std::move(second_hold);
     EVENTUALLY(is_free(other, path));
     CHECK(!is_free(other, second_path) && hold.token() == token);
 
-    const zklock::ticket moved_ticket = std::move(ticket);
+    const zklock::async_call<zklock::hold> moved_acquire = std::move(acquiring);
     const zklock::lock moved_lock = std::move(lock);
     const zklock::client moved_client = std::move(client);
-    CHECK(moved_ticket.fd() >= 0 && moved_lock.path() == path && moved_client.stats().sessions == 1);
+    CHECK(moved_acquire.fd() >= 0 && moved_lock.path() == path && moved_client.stats().sessions == 1);
     /* NOLINTBEGIN(bugprone-use-after-move): that is what this tests. */
     THROWS(second_hold.token(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(second_hold.release(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(second_hold.on_lost([](zklock_reason) {}), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(second_hold.on_lost([](zklock::reason) {}), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(second_hold.guarded().set("/x", "").commit(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(ticket.try_finish(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(acquiring.try_finish(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(lock.acquire(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(lock.contenders(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.stats(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
@@ -156,27 +156,37 @@ TEST(a_handle_of_c_can_be_taken_over_and_lent) {
 TEST(a_loss_is_told_in_every_way) {
     const auto client = new_cpp_client();
     auto hold = client.mutex(fresh_path()).acquire();
-    std::promise<zklock_reason> first, second, late;
-    hold.on_lost([&](zklock_reason reason) { first.set_value(reason); });
-    hold.on_lost([&](zklock_reason reason) { second.set_value(reason); });
+    std::promise<zklock::reason> first, second, late;
+    hold.on_lost([&](zklock::reason reason) { first.set_value(reason); });
+    hold.on_lost([&](zklock::reason reason) { second.set_value(reason); });
+    /* A callback need not ask why, nor be const. */
+    std::promise<void> third, fourth;
+    hold.on_lost([&] { third.set_value(); });
+    hold.on_lost([&fourth, told = false]() mutable {
+        if (!std::exchange(told, true)) fourth.set_value();
+    });
     THROWS(hold.on_lost(nullptr), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(hold.on_lost(std::function<void()>()), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     zklock::hold moved = std::move(hold);
     auto waiting = in_background([&] { return moved.wait_lost_for(std::chrono::hours::max()); });
     delete_node(moved.node());
-    CHECK(soon(waiting) == ZKLOCK_REASON_NODE_DELETED && readable(moved.fd(), SOON_MS));
-    CHECK(soon(first.get_future()) == ZKLOCK_REASON_NODE_DELETED);
-    CHECK(soon(second.get_future()) == ZKLOCK_REASON_NODE_DELETED);
-    CHECK(moved.state() == ZKLOCK_STATE_LOST && moved.lost_reason() == ZKLOCK_REASON_NODE_DELETED);
+    CHECK(soon(waiting) == zklock::reason::node_deleted && readable(moved.fd(), SOON_MS));
+    CHECK(soon(first.get_future()) == zklock::reason::node_deleted);
+    CHECK(soon(second.get_future()) == zklock::reason::node_deleted);
+    soon(third.get_future());
+    soon(fourth.get_future());
+    CHECK(moved.state() == zklock::state::lost && moved.lost_reason() == zklock::reason::node_deleted);
     CHECK(moved.valid_for() == 0ms && client.stats().grants == 1);
     EVENTUALLY(client.stats().losses == 1);
-    CHECK(client.losses(ZKLOCK_REASON_NODE_DELETED) == 1 && client.losses(ZKLOCK_REASON_LEASE_LAPSED) == 0);
+    const zklock::stats stats = client.stats();
+    CHECK(stats.losses_by(zklock::reason::node_deleted) == 1 && stats.losses_by(zklock::reason::lease_lapsed) == 0);
     CHECK(client.stats().acquires.granted == 1 && client.stats().reconnects == 0);
-    const zklock::histogram waits = client.histogram(ZKLOCK_HISTOGRAM_ACQUIRE_WAIT);
+    const zklock::histogram waits = client.histogram(zklock::measure::acquire_wait);
     CHECK(waits.count() == 1 && waits.sum > 0 && waits.buckets.size() == ZKLOCK_BUCKETS);
-    CHECK(client.histogram(ZKLOCK_HISTOGRAM_QUEUE_LENGTH).buckets.size() == 13);
+    CHECK(client.histogram(zklock::measure::queue_length).buckets.size() == 13);
     CHECK(client.prometheus().find("\nzklock_losses_total{reason=\"node_deleted\"} 1\n") != std::string::npos);
-    moved.on_lost([&](zklock_reason reason) { late.set_value(reason); });
-    CHECK(soon(late.get_future()) == ZKLOCK_REASON_NODE_DELETED);
+    moved.on_lost([&](zklock::reason reason) { late.set_value(reason); });
+    CHECK(soon(late.get_future()) == zklock::reason::node_deleted);
     THROWS(moved.confirm(), zklock::lost_error, ZKLOCK_LOST);
     THROWS(moved.release(), zklock::lost_error, ZKLOCK_LOST);
 }
@@ -189,17 +199,10 @@ TEST(a_holder_is_told_that_others_wait) {
     first.release();
     auto hold = lock.acquire();
     CHECK(hold.token() == first.token() && hold.node() == first.node());
-    std::promise<void> told, late;
-    hold.on_wanted([&] { told.set_value(); });
-    THROWS(hold.on_wanted(nullptr), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     CHECK(!hold.is_wanted() && !hold.wait_wanted_for(0s) && !hold.wait_wanted_for(1ms));
-    CHECK(!readable(hold.wanted_fd(), 0));
     auto waiting = in_background([&] { return other.mutex(path).acquire_for(SOON); });
     CHECK(hold.wait_wanted_for(std::chrono::hours::max()) && hold.is_wanted());
-    CHECK(readable(hold.wanted_fd(), SOON_MS) && !readable(hold.fd(), 0));
-    soon(told.get_future());
-    hold.on_wanted([&] { late.set_value(); });
-    soon(late.get_future());
+    CHECK(!readable(hold.fd(), 0));
     hold.release();
     THROWS(hold.wait_wanted_for(1h), zklock::misuse_error, ZKLOCK_NOT_HELD);
     const auto next = soon(waiting);
@@ -222,7 +225,7 @@ TEST(a_callback_that_destroys_its_hold_lives_to_its_end) {
     std::promise<bool> ended;
     std::optional<zklock::hold> hold = client.mutex(fresh_path()).acquire();
     const std::string node = hold->node();
-    hold->on_lost([&, kept = std::make_shared<last_words>(last_words{&dead})](zklock_reason) {
+    hold->on_lost([&, kept = std::make_shared<last_words>(last_words{&dead})](zklock::reason) {
         hold.reset();
         ended.set_value(!*kept->dead);
     });
@@ -239,7 +242,7 @@ TEST(a_hold_that_is_destroyed_waits_for_its_callback_and_keeps_nothing) {
     auto kept = std::make_shared<int>(1);
     const std::weak_ptr<int> alive = kept;
     std::optional<zklock::hold> hold = client.mutex(fresh_path()).acquire();
-    hold->on_lost([&, kept = std::move(kept)](zklock_reason) {
+    hold->on_lost([&, kept = std::move(kept)](zklock::reason) {
         begun.set_value();
         soon(finish.get_future());
         finished = true;
@@ -259,7 +262,7 @@ TEST(a_hold_that_is_destroyed_waits_for_its_callback_and_keeps_nothing) {
 TEST(what_is_released_or_destroyed_or_assigned_over_calls_nobody_back) {
     auto client = new_cpp_client();
     std::atomic<int> called{0};
-    const auto count = [&](zklock_reason) { called++; };
+    const auto count = [&](zklock::reason) { called++; };
     auto released = client.mutex(fresh_path()).acquire(), replaced = client.mutex(fresh_path()).acquire();
     std::optional<zklock::hold> destroyed = client.mutex(fresh_path()).acquire();
     released.on_lost(count);
@@ -269,10 +272,10 @@ TEST(what_is_released_or_destroyed_or_assigned_over_calls_nobody_back) {
     destroyed.reset();
     replaced = client.mutex(fresh_path()).acquire();
     /* Callbacks run one at a time: when this one has run, the others would have too. */
-    std::promise<zklock_reason> told;
-    replaced.on_lost([&](zklock_reason reason) { told.set_value(reason); });
+    std::promise<zklock::reason> told;
+    replaced.on_lost([&](zklock::reason reason) { told.set_value(reason); });
     client.close();
-    CHECK(soon(told.get_future()) == ZKLOCK_REASON_CLIENT_CLOSED && called == 0);
+    CHECK(soon(told.get_future()) == zklock::reason::client_closed && called == 0);
 }
 
 TEST(a_callback_must_not_wait) {
@@ -280,10 +283,10 @@ TEST(a_callback_must_not_wait) {
     const auto lock = client.mutex(fresh_path()), another = client.mutex(fresh_path());
     auto hold = lock.acquire();
     std::promise<void> tried;
-    hold.on_lost([&](zklock_reason) {
+    hold.on_lost([&](zklock::reason) {
         THROWS(another.acquire(), zklock::misuse_error, ZKLOCK_DEADLOCK);
         THROWS(hold.release(), zklock::misuse_error, ZKLOCK_DEADLOCK);
-        CHECK(hold.state() == ZKLOCK_STATE_LOST);
+        CHECK(hold.state() == zklock::state::lost);
         tried.set_value();
     });
     delete_node(hold.node());
@@ -314,9 +317,9 @@ TEST(guarded_writes_are_done_all_or_none_and_only_while_the_lock_is_held) {
     CHECK(data_of(node) == "two");
     /* Cut off to 32 bits, it would be the version of the node. */
     THROWS(hold.guarded().set(node, "three", (std::int64_t{1} << 40) + 2), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(hold.guarded().remove(node, ZKLOCK_NO_NODE), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(hold.guarded().remove(node, zklock::no_node), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(hold.guarded().set(node + std::string(1, '\0'), "").commit(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    CHECK(hold.guarded().remove(second).commit() == std::vector<std::int32_t>{ZKLOCK_NO_NODE});
+    CHECK(hold.guarded().remove(second).commit() == std::vector<std::int32_t>{zklock::no_node});
     CHECK(std::string(ground("exists %s", second.c_str())) == "false");
     auto writes = hold.guarded();
     writes.set(node, "never");
@@ -351,22 +354,22 @@ TEST(a_hold_reads_what_is_in_a_node_however_long_it_is) {
     CHECK(moved.read(node).has_value());
 }
 
-TEST(a_ticket_waits_by_itself) {
+TEST(an_acquire_waits_in_the_background) {
     const auto client = new_cpp_client(), other = new_cpp_client();
     const auto lock = client.mutex(fresh_path());
     auto held = other.mutex(lock.path()).acquire();
-    auto ticket = lock.start(), withdrawn = lock.start(1h), short_one = lock.start(30ms);
-    CHECK(!ticket.try_finish() && !readable(ticket.fd(), 0));
+    auto acquiring = lock.start(), withdrawn = lock.start(1h), short_one = lock.start(30ms);
+    CHECK(!acquiring.try_finish() && !readable(acquiring.fd(), 0));
     CHECK(readable(short_one.fd(), SOON_MS));
     THROWS(short_one.try_finish(), zklock::timeout_error, ZKLOCK_TIMEOUT);
     withdrawn.cancel();
     CHECK(readable(withdrawn.fd(), SOON_MS));
     THROWS(withdrawn.try_finish(), zklock::error, ZKLOCK_INTERRUPTED);
     held.release();
-    CHECK(readable(ticket.fd(), SOON_MS));
-    std::optional<zklock::hold> hold = ticket.try_finish();
+    CHECK(readable(acquiring.fd(), SOON_MS));
+    std::optional<zklock::hold> hold = acquiring.try_finish();
     CHECK(hold && hold->valid_for() > 0ms && !is_free(other, lock.path()));
-    THROWS(ticket.try_finish(), zklock::misuse_error, ZKLOCK_NOT_HELD);
+    THROWS(acquiring.try_finish(), zklock::misuse_error, ZKLOCK_NOT_HELD);
     hold.reset();
     {
         auto unfetched = lock.start(SOON);
@@ -405,5 +408,5 @@ TEST_MAIN("standalone max-session=5000",
           LISTED(what_is_released_or_destroyed_or_assigned_over_calls_nobody_back),
           LISTED(a_callback_must_not_wait),
           LISTED(guarded_writes_are_done_all_or_none_and_only_while_the_lock_is_held),
-          LISTED(a_hold_reads_what_is_in_a_node_however_long_it_is), LISTED(a_ticket_waits_by_itself),
+          LISTED(a_hold_reads_what_is_in_a_node_however_long_it_is), LISTED(an_acquire_waits_in_the_background),
           LISTED(the_queue_is_shown_in_its_order))

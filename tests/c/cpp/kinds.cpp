@@ -29,7 +29,7 @@ TEST(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way) {
 TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
     const auto client = new_cpp_client(), other = new_cpp_client();
     const std::string path = fresh_path();
-    const lock_options kazoo = lock_options().dialect(ZKLOCK_DIALECT_KAZOO);
+    const lock_options kazoo = lock_options().dialect(zklock::dialect::kazoo);
     {
         lock_options copy = kazoo;
         const auto lock = client.mutex(path, copy.reentrant().reentrant(false));
@@ -59,14 +59,14 @@ TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
 
 TEST(who_logs_in_may_keep_what_it_creates_to_itself) {
     const auto as = [](const char *user) {
-        return zklock::client(servers(), zklock::options().digest(user, "s3cret").access(ZKLOCK_ACCESS_CREATOR_ALL));
+        return zklock::client(servers(), zklock::options().digest(user, "s3cret").access(zklock::access::creator_all));
     };
     const auto ann = as("ann"), again = as("ann"), bob = as("bob");
     const std::string path = fresh_path();
     ann.mutex(path).acquire().release();
     again.mutex(path).acquire_for(SOON).release();
     THROWS(bob.mutex(path).acquire_for(SOON), zklock::error, ZKLOCK_REFUSED);
-    THROWS(zklock::client(servers(), zklock::options().access(ZKLOCK_ACCESS_READ_OPEN)), zklock::misuse_error,
+    THROWS(zklock::client(servers(), zklock::options().access(zklock::access::read_open)), zklock::misuse_error,
            ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().digest_from_file("/no/such/file"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().digest_from_env("ZKLOCK_NOT_SET"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
@@ -85,9 +85,9 @@ TEST(the_limit_of_a_semaphore_can_be_changed) {
     const auto semaphore = client.semaphore(path, 1, lock_options().limit_at(limit));
     const auto first = semaphore.acquire();
     CHECK(!semaphore.try_acquire());
-    auto ticket = semaphore.start(SOON);
+    auto acquiring = semaphore.start(SOON);
     client.set_limit(limit, 2);
-    CHECK(readable(ticket.fd(), SOON_MS) && ticket.try_finish());
+    CHECK(readable(acquiring.fd(), SOON_MS) && acquiring.try_finish());
     THROWS(client.set_limit(limit, 1u << 31), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
 
@@ -125,10 +125,10 @@ TEST(any_of_several_locks_is_whichever_comes_first) {
     {
         const auto theirs = other.mutex(jobs[2].path()).acquire();
         CHECK(!any.try_acquire());
-        auto ticket = any.start(SOON);
+        auto acquiring = any.start(SOON);
         second.release();
-        CHECK(readable(ticket.fd(), SOON_MS));
-        const auto again = ticket.try_finish();
+        CHECK(readable(acquiring.fd(), SOON_MS));
+        const auto again = acquiring.try_finish();
         CHECK(again && again->path() == jobs[1].path());
     }
     first.release();
@@ -152,12 +152,10 @@ TEST(an_observer_tells_who_leads) {
         const auto lead = election.acquire();
         const std::optional<zklock::contender> leader = soon(told);
         CHECK(leader && leader->identity == "the leader" && leader->node == lead.node() && leader->holds);
-        CHECK(leader->token == lead.token() && leader->role == ZKLOCK_ROLE_EXCLUSIVE);
-        CHECK(!readable(observer.fd(), 0));
+        CHECK(leader->token == lead.token() && leader->role == zklock::role::exclusive);
     }
-    CHECK(readable(observer.fd(), SOON_MS) && !observer.next_for(0s));
+    CHECK(!observer.next_for(SOON));
     audience.close();
-    CHECK(readable(observer.fd(), SOON_MS));
     THROWS(observer.next(), zklock::closed_error, ZKLOCK_CLOSED);
 }
 
@@ -173,12 +171,12 @@ TEST(an_operator_can_evict_and_break) {
     const auto queue = seen.contenders();
     CHECK(queue[0].holds && queue[0].node == hold.node() && !queue[1].holds);
     CHECK(seen.evict(queue[0].node) && !seen.evict(queue[0].node));
-    CHECK(hold.wait_lost_for(SOON) == ZKLOCK_REASON_NODE_DELETED);
+    CHECK(hold.wait_lost_for(SOON) == zklock::reason::node_deleted);
     CHECK(readable(waiting.fd(), SOON_MS));
     const auto next = waiting.try_finish();
     const auto broken = seen.break_lock();
     CHECK(broken.size() == 1 && broken[0].node == next->node() && broken[0].session == other.stats().session_id);
-    CHECK(next->wait_lost_for(SOON) == ZKLOCK_REASON_NODE_DELETED);
+    CHECK(next->wait_lost_for(SOON) == zklock::reason::node_deleted);
     THROWS(seen.evict("/nobody"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
 

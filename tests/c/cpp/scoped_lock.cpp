@@ -80,7 +80,7 @@ TEST(each_mutex_counts_as_locked_until_the_end_of_the_scope) {
         zklock::scoped_lock all(third, second, mutex);
         kept = all.current();
         CHECK(mutex.current() == kept && second.current() == kept && third.current() == kept);
-        CHECK(kept->state() == ZKLOCK_STATE_HELD && kept->valid_for() > 0ms && kept->token() > 0);
+        CHECK(kept->state() == zklock::state::held && kept->valid_for() > 0ms && kept->token() > 0);
         CHECK(is_held(mutex.path()) && is_held(second.path()));
         CHECK(!other.read(third.path()).try_acquire());
         CHECK(!mutex.try_lock());
@@ -88,7 +88,7 @@ TEST(each_mutex_counts_as_locked_until_the_end_of_the_scope) {
         soon(in_background([&] { mutex.unlock(); }));
         CHECK(mutex.current() == kept && is_held(mutex.path()));
     }
-    CHECK(kept->state() == ZKLOCK_STATE_RELEASED);
+    CHECK(kept->state() == zklock::state::released);
     THROWS(mutex.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
     THROWS(third.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
     CHECK(!is_held(mutex.path()) && !is_held(second.path()) && other.read(third.path()).try_acquire());
@@ -114,7 +114,7 @@ TEST(a_loss_of_one_is_a_loss_of_all_and_is_told) {
     zklock::mutex left(client, fresh_path()), right(client, fresh_path());
     zklock::scoped_lock both(left, right);
     delete_node(client.mutex(right.path()).contenders()[0].node);
-    CHECK(left.current()->wait_lost_for(SOON) == ZKLOCK_REASON_NODE_DELETED);
+    CHECK(left.current()->wait_lost_for(SOON) == zklock::reason::node_deleted);
     THROWS(both.current()->release(), zklock::lost_error, ZKLOCK_LOST);
 }
 

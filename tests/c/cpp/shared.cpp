@@ -143,9 +143,9 @@ TEST(each_thread_unlocks_its_own_side) {
     soon(locked.get_future());
     /* There is no writer, so this does nothing. */
     mutex.unlock();
-    CHECK(mutex.current_shared() == mine && mine->state() == ZKLOCK_STATE_HELD);
+    CHECK(mutex.current_shared() == mine && mine->state() == zklock::state::held);
     mutex.unlock_shared();
-    CHECK(mine->state() == ZKLOCK_STATE_RELEASED && !can_write(other, path));
+    CHECK(mine->state() == zklock::state::released && !can_write(other, path));
     unlock.set_value();
     soon(second);
     CHECK(can_write(other, path));
@@ -164,7 +164,7 @@ TEST(a_thread_may_lock_the_read_side_in_two_places) {
             CHECK(timed.owns_lock() && tried.owns_lock() && mutex.current_shared() != first);
             CHECK(other.write(path).contenders().size() == 5 && !mutex.try_lock() && !mutex.try_lock_for(20ms));
         }
-        CHECK(mutex.current_shared() == first && first->state() == ZKLOCK_STATE_HELD && !can_write(other, path));
+        CHECK(mutex.current_shared() == first && first->state() == zklock::state::held && !can_write(other, path));
     }
     CHECK(can_write(other, path));
 }
@@ -219,7 +219,7 @@ TEST(a_reentrant_writer_becomes_a_reader_without_a_gap) {
     zklock::hold reading = client.read(path).acquire();
     CHECK(writing.node() != reading.node() && writing.token() == reading.token());
     writing.release();
-    CHECK(reading.state() == ZKLOCK_STATE_HELD && reading.valid_for() > 0ms && !readable(rival.fd(), 0));
+    CHECK(reading.state() == zklock::state::held && reading.valid_for() > 0ms && !readable(rival.fd(), 0));
     reading.release();
     CHECK(readable(rival.fd(), SOON_MS));
 }

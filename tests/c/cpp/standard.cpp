@@ -53,7 +53,7 @@ static_assert(is_timed_lockable<std::timed_mutex>::value && !is_timed_lockable<s
 static_assert(is_timed_lockable<zklock::mutex>::value && is_timed_lockable<zklock::recursive_mutex>::value);
 static_assert(stays<zklock::mutex> && stays<zklock::recursive_mutex>);
 static_assert(noexcept(std::declval<zklock::mutex &>().unlock()));
-static_assert(moves<zklock::client> && moves<zklock::lock> && moves<zklock::hold> && moves<zklock::ticket> &&
+static_assert(moves<zklock::client> && moves<zklock::lock> && moves<zklock::hold> && moves<zklock::async_call<zklock::hold>> &&
               moves<zklock::options>);
 static_assert(!std::is_convertible_v<zklock_hold *, zklock::hold>);
 static_assert(!std::is_convertible_v<std::string, zklock::client>);
@@ -252,7 +252,7 @@ TEST(a_recursive_mutex_is_released_with_the_last_unlock_of_its_thread) {
             THROWS(mutex.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
             CHECK(!mutex.try_lock());
         }));
-        CHECK(!is_free(other, path) && mutex.current()->state() == ZKLOCK_STATE_HELD);
+        CHECK(!is_free(other, path) && mutex.current()->state() == zklock::state::held);
     }
     CHECK(is_free(other, path));
 }
@@ -284,21 +284,21 @@ TEST(after_a_loss_nobody_unlocks_what_another_has_locked_since) {
     std::unique_lock guard(mutex);
     const auto lost = mutex.current();
     delete_node(lost->node());
-    CHECK(lost->wait_lost_for(SOON) == ZKLOCK_REASON_NODE_DELETED);
+    CHECK(lost->wait_lost_for(SOON) == zklock::reason::node_deleted);
     auto second = in_background([&] {
         std::unique_lock mine(mutex);
         const auto kept = mutex.current();
         locked_anew.set_value();
         soon(look.get_future());
-        CHECK(mutex.current() == kept && kept->state() == ZKLOCK_STATE_HELD && kept->token() > lost->token());
+        CHECK(mutex.current() == kept && kept->state() == zklock::state::held && kept->token() > lost->token());
         CHECK(!is_free(other, path));
         mine.unlock();
-        CHECK(kept->state() == ZKLOCK_STATE_RELEASED);
+        CHECK(kept->state() == zklock::state::released);
     });
     soon(is_locked);
     CHECK(mutex.current() == lost);
     guard.unlock();
-    CHECK(lost->state() == ZKLOCK_STATE_LOST && lost->lost_reason() == ZKLOCK_REASON_NODE_DELETED);
+    CHECK(lost->state() == zklock::state::lost && lost->lost_reason() == zklock::reason::node_deleted);
     look.set_value();
     soon(second);
     CHECK(is_free(other, path));
@@ -341,7 +341,7 @@ TEST(unlocking_in_a_callback_does_not_wait_and_does_not_end_the_program) {
     zklock::hold hold = client.mutex(fresh_path()).acquire_for(SOON);
     std::promise<void> told;
     mutex.lock();
-    hold.on_lost([&](zklock_reason) {
+    hold.on_lost([&](zklock::reason) {
         mutex.unlock();
         told.set_value();
     });

@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds SOON{SOON_MS};
             (void)(call);                                                                                \
         } catch (const zklock::error &error_) {                                                          \
             thrown_ = true;                                                                              \
-            check_status(__FILE__, __LINE__, #call, error_.status(), (wanted));                          \
+            check_status(__FILE__, __LINE__, #call, static_cast<zklock_status>(error_.status()), (wanted));                          \
             if (typeid(error_) != typeid(kind)) failed(__FILE__, __LINE__, "not " #kind ": %s", #call);  \
             if (!*error_.what()) failed(__FILE__, __LINE__, "no sentence: %s", #call);                   \
         }                                                                                                \

@@ -58,9 +58,9 @@ static void makes_every_call(zklock_hold *hold, zklock_reason reason, void *cont
             zklock_status status = calls[at].run(&of->on);
             int64_t took = now_ms() - begun;
             least = took < least ? took : least;
-            /* The lock is free, so the ticket may have been granted by now. A result can only be fetched once. */
-            if (calls[at].run == call_acquire_finish && (status == ZKLOCK_OK || status == ZKLOCK_NOT_HELD)) continue;
-            /* A report that was read for the observer's descriptor meanwhile needs no wait. */
+            /* The lock is free, so the call may have been granted by now. A result can only be fetched once. */
+            if (calls[at].run == call_call_hold && (status == ZKLOCK_OK || status == ZKLOCK_NOT_HELD)) continue;
+            /* A report that was found in the background meanwhile needs no wait. */
             if (calls[at].run == call_observer_next && status == ZKLOCK_OK) continue;
             check_status(__FILE__, __LINE__, calls[at].name, status, wanted);
         }
@@ -222,17 +222,17 @@ TEST(no_callback_comes_after_its_hold_is_freed) {
         zklock_client *client = new_client();
         zklock_lock *locks[HOLDS];
         zklock_hold *holds[HOLDS];
-        zklock_ticket *tickets[HOLDS];
+        zklock_call *waiting[HOLDS];
         for (int at = 0; at < HOLDS; at++) {
             locks[at] = new_mutex(client, fresh_path(), 0);
-            OK(zklock_acquire_start(locks[at], SOON_MS, &tickets[at]));
+            OK(zklock_acquire_start(locks[at], SOON_MS, &waiting[at]));
         }
         for (int at = 0; at < HOLDS; at++) {
             int descriptor;
-            OK(zklock_ticket_fd(tickets[at], &descriptor));
+            OK(zklock_call_fd(waiting[at], &descriptor));
             CHECK(readable(descriptor, SOON_MS));
-            OK(zklock_acquire_finish(tickets[at], &holds[at]));
-            zklock_ticket_free(tickets[at]);
+            OK(zklock_call_hold(waiting[at], &holds[at]));
+            zklock_call_free(waiting[at]);
             contexts[round][at].alive = 1;
             OK(zklock_hold_on_lost(holds[at], looks, &contexts[round][at]));
         }

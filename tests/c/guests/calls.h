@@ -18,9 +18,8 @@ typedef struct {
     zklock_member *member;
     /* Set by zklock_acquire. */
     zklock_hold *hold;
-    zklock_ticket *ticket;
-    /* A call that is still running. */
-    zklock_call *call;
+    /* Calls that are still running; the first is an acquire. */
+    zklock_call *waiting, *call;
 } handles;
 
 typedef struct {
@@ -31,10 +30,6 @@ typedef struct {
     /* ZKLOCK_DEADLOCK in a callback. */
     int blocks;
 } call;
-
-static inline void ignore_waiters(zklock_hold *hold, void *context) {
-    (void)hold, (void)context;
-}
 
 static inline void ignore_loss(zklock_hold *hold, zklock_reason reason, void *context) {
     (void)hold, (void)reason, (void)context;
@@ -117,10 +112,6 @@ CALL(observe) {
     if (!status) zklock_observer_free(observer);
     return status;
 }
-CALL(observer_fd) {
-    int descriptor;
-    return zklock_observer_fd(on->observer, &descriptor);
-}
 CALL(observer_next) {
     const zklock_contender *holder;
     return zklock_observer_next(on->observer, SOON_MS, &holder);
@@ -162,25 +153,19 @@ CALL(member_loss) {
 }
 CALL(member_leave) { return zklock_member_leave(on->member, SOON_MS); }
 CALL(acquire_start) {
-    zklock_ticket *ticket;
-    zklock_status status = zklock_acquire_start(on->lock, SOON_MS, &ticket);
+    zklock_call *waiting;
+    zklock_status status = zklock_acquire_start(on->lock, SOON_MS, &waiting);
     if (status) return status;
-    zklock_ticket_free(on->ticket);
-    on->ticket = ticket;
+    zklock_call_free(on->waiting);
+    on->waiting = waiting;
     return status;
 }
-CALL(ticket_fd) {
-    int descriptor;
-    return zklock_ticket_fd(on->ticket, &descriptor);
-}
-CALL(ticket_set_context) { return zklock_ticket_set_context(on->ticket, on); }
-CALL(acquire_finish) {
+CALL(call_hold) {
     zklock_hold *hold;
-    zklock_status status = zklock_acquire_finish(on->ticket, &hold);
+    zklock_status status = zklock_call_hold(on->waiting, &hold);
     if (!status) zklock_hold_free(hold);
     return status;
 }
-CALL(acquire_cancel) { return zklock_acquire_cancel(on->ticket); }
 CALL(hold_token) {
     uint64_t token;
     return zklock_hold_token(on->hold, &token);
@@ -215,11 +200,6 @@ CALL(hold_is_wanted) {
     int is_wanted;
     return zklock_hold_is_wanted(on->hold, &is_wanted);
 }
-CALL(hold_wanted_fd) {
-    int descriptor;
-    return zklock_hold_wanted_fd(on->hold, &descriptor);
-}
-CALL(hold_on_wanted) { return zklock_hold_on_wanted(on->hold, ignore_waiters, NULL); }
 CALL(hold_wait_wanted) { return zklock_hold_wait_wanted(on->hold, 0); }
 CALL(hold_confirm) { return zklock_hold_confirm(on->hold, NULL); }
 CALL(hold_commit) {
@@ -334,7 +314,7 @@ static const call calls[] = {
     CALL(client_connect, ZKLOCK_OK, 1),
     CALL(client_connect_start, ZKLOCK_OK, 0),
     CALL(client_guard, ZKLOCK_INVALID_ARGUMENT, 1),
-    CALL(client_stat, ZKLOCK_OK, 0),
+    CALL(client_stats, ZKLOCK_OK, 0),
     CALL(client_histogram, ZKLOCK_OK, 0),
     CALL(client_prometheus, ZKLOCK_OK, 0),
     CALL(client_fd, ZKLOCK_OK, 0),
@@ -359,13 +339,10 @@ static const call calls[] = {
     CALL(acquire, ZKLOCK_OK, 1),
     /* Before anybody waits. */
     CALL(hold_is_wanted, ZKLOCK_OK, 0),
-    CALL(hold_wanted_fd, ZKLOCK_OK, 0),
-    CALL(hold_on_wanted, ZKLOCK_OK, 0),
     CALL(hold_wait_wanted, ZKLOCK_TIMEOUT, 1),
     CALL(contenders, ZKLOCK_OK, 1),
     CALL(contenders_start, ZKLOCK_OK, 0),
     CALL(observe, ZKLOCK_OK, 0),
-    CALL(observer_fd, ZKLOCK_OK, 0),
     CALL(observer_next, ZKLOCK_OK, 1),
     CALL(evict, ZKLOCK_OK, 1),
     CALL(break_lock, ZKLOCK_OK, 1),
@@ -387,10 +364,7 @@ static const call calls[] = {
     CALL(member_leave, ZKLOCK_OK, 1),
     CALL(member_leave_start, ZKLOCK_OK, 0),
     CALL(acquire_start, ZKLOCK_OK, 0),
-    CALL(ticket_fd, ZKLOCK_OK, 0),
-    CALL(ticket_set_context, ZKLOCK_OK, 0),
-    CALL(acquire_finish, ZKLOCK_PENDING, 0),
-    CALL(acquire_cancel, ZKLOCK_OK, 0),
+    CALL(call_hold, ZKLOCK_PENDING, 0),
     CALL(hold_token, ZKLOCK_OK, 0),
     CALL(hold_valid_for, ZKLOCK_OK, 0),
     CALL(hold_state, ZKLOCK_OK, 0),
@@ -422,7 +396,7 @@ static const call calls[] = {
 
 #undef CALL
 
-/* Handles for all calls. Hold and ticket come from the calls that make them. */
+/* Handles for all calls. Hold and acquire come from the calls that make them. */
 static inline handles new_handles(const char *hosts, const char *path) {
     handles made = {.hosts = hosts, .path = path};
     char unused[128];
@@ -449,7 +423,7 @@ static inline handles new_handles(const char *hosts, const char *path) {
 
 static inline void free_handles(handles *of) {
     zklock_call_free(of->call);
-    zklock_ticket_free(of->ticket);
+    zklock_call_free(of->waiting);
     zklock_hold_free(of->hold);
     zklock_observer_free(of->observer);
     zklock_member_free(of->member);

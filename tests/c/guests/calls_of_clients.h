@@ -8,9 +8,9 @@ CALL(client_new) {
 }
 /* A guard that works would start a process, so this one fails. */
 CALL(client_guard) { return zklock_client_guard(on->client, "/nowhere/zklock"); }
-CALL(client_stat) {
-    uint64_t value;
-    return zklock_client_stat(on->client, ZKLOCK_STAT_SESSIONS, &value);
+CALL(client_stats) {
+    zklock_stats stats;
+    return zklock_client_stats(on->client, &stats);
 }
 CALL(client_histogram) {
     size_t length;

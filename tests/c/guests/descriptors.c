@@ -149,12 +149,12 @@ static int queue(void) {
 static int freeing_mode(char **words) {
     begin(words);
     hold = acquire(lock, SOON_MS);
-    zklock_ticket *ticket;
-    OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &ticket));
+    zklock_call *waiting;
+    OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &waiting));
     EVENTUALLY(queue() == 2);
     close_all_and_reuse();
     /* These would wake the I/O thread. */
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     zklock_hold_free(hold);
     zklock_lock_free(lock);
     zklock_client_free(client);
@@ -172,17 +172,17 @@ static void *waits(void *given) {
 
 /* The lock is held by another process. */
 static int waiting_mode(char **words) {
-    zklock_ticket *ticket;
+    zklock_call *call;
     zklock_hold *never;
     begin(words);
     pthread_t waiting = host_thread(waits, NULL);
-    OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &ticket));
+    OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &call));
     go_ahead("waits");
     close_all_and_reuse();
     /* Nothing is asked, so the I/O thread has to notice. */
     thread_end(waiting);
-    REFUSED(zklock_acquire_finish(ticket, &never));
-    zklock_ticket_free(ticket);
+    REFUSED(zklock_call_hold(call, &never));
+    zklock_call_free(call);
     go_ahead("has ended");
     end_and_begin_again(words);
     check_files();
@@ -218,7 +218,7 @@ static void open_streams(const int *from) {
 
 static int streamless_mode(char **words) {
     int descriptor, taken[4] = {0}, events;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     close_streams();
     begin(words);
     hold = acquire(lock, SOON_MS);
@@ -226,7 +226,7 @@ static int streamless_mode(char **words) {
     (void)!zklock_hold_fd(hold, &descriptor);
     (void)!zklock_client_fd(client, &events);
     taken[1] = are_closed();
-    (void)!zklock_acquire_start(lock, ZKLOCK_FOREVER, &ticket);
+    (void)!zklock_acquire_start(lock, ZKLOCK_FOREVER, &waiting);
     /* As a daemon does. */
     int null = open("/dev/null", O_RDWR);
     open_streams((int[]){null, null, null});
@@ -234,14 +234,14 @@ static int streamless_mode(char **words) {
     zklock_hold_free(hold);
     zklock_status finished;
     for (int64_t until = now_ms() + SOON_MS; now_ms() < until; sleep_ms(5)) {
-        if ((finished = zklock_acquire_finish(ticket, &hold)) != ZKLOCK_PENDING) break;
+        if ((finished = zklock_call_hold(waiting, &hold)) != ZKLOCK_PENDING) break;
     }
     taken[3] = finished == ZKLOCK_OK;
     open_streams(streams);
     CHECK(taken[0] && taken[1] && taken[2] && taken[3]);
     CHECK(null == 0 && descriptor > 2 && events > 2);
     OK(zklock_release(hold));
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     free_all(hold, lock, client);
     return 0;
 }
@@ -253,13 +253,13 @@ static int reconnecting_mode(char **words) {
     go_ahead("holds");
     close_streams();
     CHECK(dprintf(streams[1], "closed\n") > 0);
-    uint64_t number = 0;
-    for (int64_t until = now_ms() + SOON_MS; !number && now_ms() < until; sleep_ms(5)) {
-        (void)!zklock_client_stat(client, ZKLOCK_STAT_RECONNECTS, &number);
+    zklock_stats stats = {0};
+    for (int64_t until = now_ms() + SOON_MS; !stats.reconnects && now_ms() < until; sleep_ms(5)) {
+        (void)!zklock_client_stats(client, &stats);
     }
     int left_alone = are_closed();
     open_streams(streams);
-    CHECK(number && left_alone);
+    CHECK(stats.reconnects && left_alone);
     OK(zklock_release(hold));
     free_all(hold, lock, client);
     return 0;

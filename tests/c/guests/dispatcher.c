@@ -71,7 +71,7 @@ TEST(a_dispatcher_hands_each_hold_to_a_worker) {
     for (int job = 0; job < JOBS; job++) hand_over(acquire(lock, ZKLOCK_FOREVER));
     for (int at = 0; at < WORKERS; at++) hand_over(NULL);
     for (int at = 0; at < WORKERS; at++) thread_end(workers[at]);
-    CHECK(done == JOBS && stat_of(client, ZKLOCK_STAT_GRANTS) == JOBS);
+    CHECK(done == JOBS && stats_of(client).grants == JOBS);
     wait_for_contenders(told.path, 0);
     /* After another thread has released the first hold, there is no more reason to warn. */
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));

@@ -64,11 +64,11 @@ static int waiting_mode(char **words) {
 }
 
 static int pending_mode(char **words) {
-    zklock_ticket *tickets[20];
+    zklock_call *waiting[20];
     begin(words);
     other = connect_to(hosts);
     zklock_lock *wanted = new_mutex(other, path, 0);
-    for (size_t at = 0; at < COUNT(tickets); at++) OK(zklock_acquire_start(wanted, ZKLOCK_FOREVER, &tickets[at]));
+    for (size_t at = 0; at < COUNT(waiting); at++) OK(zklock_acquire_start(wanted, ZKLOCK_FOREVER, &waiting[at]));
     return 3;
 }
 
@@ -270,8 +270,8 @@ static void *is_busy(void *given) {
     (void)given;
     for (;;) {
         zklock_hold *mine;
-        zklock_ticket *ticket;
-        if (zklock_acquire_start(lock, 100, &ticket) == ZKLOCK_OK) zklock_ticket_free(ticket);
+        zklock_call *waiting;
+        if (zklock_acquire_start(lock, 100, &waiting) == ZKLOCK_OK) zklock_call_free(waiting);
         if (zklock_acquire(lock, 100, &mine)) continue;
         zklock_release(mine);
         zklock_hold_free(mine);
@@ -287,8 +287,8 @@ static int busy_mode(char **words) {
     for (int at = 0; at < 8; at++) host_thread(is_busy, NULL);
     OK(zklock_release(hold));
     zklock_hold_free(hold);
-    uint64_t grants = stat_of(client, ZKLOCK_STAT_GRANTS);
-    EVENTUALLY(stat_of(client, ZKLOCK_STAT_GRANTS) > grants + 20);
+    uint64_t grants = stats_of(client).grants;
+    EVENTUALLY(stats_of(client).grants > grants + 20);
     return 3;
 }
 
@@ -313,7 +313,7 @@ TEST(while_holding) {
     wait_for_contenders(at, 0);
 }
 TEST(while_a_thread_waits) { ends("waiting", EXITED(3)); }
-TEST(while_tickets_are_pending) { ends("pending", EXITED(3)); }
+TEST(while_started_acquires_are_pending) { ends("pending", EXITED(3)); }
 TEST(while_a_loss_callback_runs) { ends("called", EXITED(3)); }
 TEST(while_a_log_callback_runs) { ends("logging", EXITED(3)); }
 TEST(while_others_connect) {
@@ -357,7 +357,7 @@ static const mode modes[] = {
 TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
                    LISTED(while_holding),
                    LISTED(while_a_thread_waits),
-                   LISTED(while_tickets_are_pending),
+                   LISTED(while_started_acquires_are_pending),
                    LISTED(while_a_loss_callback_runs),
                    LISTED(while_a_log_callback_runs),
                    LISTED(while_others_connect),

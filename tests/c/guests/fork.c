@@ -53,12 +53,12 @@ static void check_free(handles *on) {
     CHECK(now_ms() - begun < SOON_MS);
 }
 
-/* Handles of all kinds, with a hold that is watched and a ticket that waits for it. */
+/* Handles of all kinds, with a hold that is watched and a call that waits for it. */
 static handles all_handles(const char *hosts, const char *path) {
     handles on = new_handles(hosts, path);
     int descriptor;
     on.hold = acquire(on.lock, SOON_MS);
-    OK(zklock_acquire_start(on.lock, ZKLOCK_FOREVER, &on.ticket));
+    OK(zklock_acquire_start(on.lock, ZKLOCK_FOREVER, &on.waiting));
     OK(zklock_hold_fd(on.hold, &descriptor));
     OK(zklock_hold_on_lost(on.hold, ignore_loss, NULL));
     return on;
@@ -77,8 +77,8 @@ static void count_line(int32_t level, const char *line, void *context) {
 }
 
 static void end_handles(handles *on) {
-    zklock_ticket_free(on->ticket);
-    on->ticket = NULL;
+    zklock_call_free(on->waiting);
+    on->waiting = NULL;
     OK(zklock_release(on->hold));
     free_handles(on);
 }
@@ -173,7 +173,7 @@ TEST(what_the_parent_has_is_untouched) {
     int watches = new_hook("see-reply", proxy, "getdata", 1, "");
     handles on = all_handles(hosts, path);
     OK(zklock_hold_node(on.hold, &node));
-    uint64_t session = stat_of(on.client, ZKLOCK_STAT_SESSION_ID);
+    uint64_t session = stats_of(on.client).session_id;
     await_hook(watches);
     /* A call that waits would send checks from time to time, so cancel it. */
     OK(zklock_call_cancel(on.call));
@@ -209,8 +209,8 @@ TEST(what_the_parent_has_is_untouched) {
     CHECK(!strcmp(ground("exists %s", node), "true"));
     CHECK(state_of(on.hold) == ZKLOCK_STATE_HELD);
     CHECK(valid_for(on.hold) > 0);
-    CHECK(stat_of(on.client, ZKLOCK_STAT_SESSION_ID) == session);
-    CHECK(stat_of(on.client, ZKLOCK_STAT_SESSIONS) == 1);
+    CHECK(stats_of(on.client).session_id == session);
+    CHECK(stats_of(on.client).sessions == 1);
     CHECK(sscanf(ground("connections %d", proxy), "%d", &number) == 1 && number == 1);
     CHECK(contenders_at(path) == 2);
     /* All messages come from the parent. */
@@ -264,10 +264,10 @@ static void *sets_logs(void *given) {
 static void *makes(void *given) {
     while (goes_on()) {
         zklock_options *options;
-        zklock_ticket *ticket;
+        zklock_call *waiting;
         OK(zklock_options_new(&options));
-        OK(zklock_acquire_start(given, 1000, &ticket));
-        zklock_ticket_free(ticket);
+        OK(zklock_acquire_start(given, 1000, &waiting));
+        zklock_call_free(waiting);
         zklock_options_free(options);
     }
     return NULL;

@@ -38,7 +38,7 @@ static void use(lazy made) {
     OK(zklock_contenders(made.lock, shows_this_process, &token));
     CHECK(!token);
     give_back(hold);
-    CHECK(stat_of(made.client, ZKLOCK_STAT_SESSIONS) == 1);
+    CHECK(stats_of(made.client).sessions == 1);
 }
 
 TEST(nothing_is_done_before_it_is_needed) {
@@ -57,7 +57,7 @@ TEST(nothing_is_done_before_it_is_needed) {
     OK(zklock_double_barrier_new(made.client, fresh_path(), 1, &members));
     OK(zklock_observe(made.lock, &observer));
     CHECK(our_tasks() == threads && descriptors() == open);
-    CHECK(stat_of(made.client, ZKLOCK_STAT_SESSIONS) == 0 && stat_of(made.client, ZKLOCK_STAT_SESSION_ID) == 0);
+    CHECK(stats_of(made.client).sessions == 0 && stats_of(made.client).session_id == 0);
 
     OK(zklock_observer_next(observer, SOON_MS, &holder));
     CHECK(!holder);
@@ -100,7 +100,7 @@ TEST(each_child_uses_what_the_parent_made_and_did_not_use) {
     }
     for (size_t at = 0; at < COUNT(children); at++) CHECK(reaped(children[at], 2 * ENDS_MS) == 0);
     /* Whatever children did with their copies has no effect here. */
-    CHECK(stat_of(made.client, ZKLOCK_STAT_SESSIONS) == 0);
+    CHECK(stats_of(made.client).sessions == 0);
     use(made);
     free_lazy(made);
 }
@@ -147,7 +147,7 @@ TEST(a_call_connects_in_its_own_time_and_the_next_one_tries_again) {
     char hosts[128];
     int proxy = new_proxy(hosts, sizeof hosts), descriptor;
     zklock_hold *hold;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     zklock_call *call;
     ground("refuse %d on", proxy);
     lazy made = new_lazy(hosts, fresh_path());
@@ -162,15 +162,15 @@ TEST(a_call_connects_in_its_own_time_and_the_next_one_tries_again) {
     IS(zklock_call_finish(call, NULL), ZKLOCK_UNREACHABLE);
     zklock_call_free(call);
 
-    OK(zklock_acquire_start(made.lock, SOON_MS, &ticket));
-    OK(zklock_ticket_fd(ticket, &descriptor));
+    OK(zklock_acquire_start(made.lock, SOON_MS, &waiting));
+    OK(zklock_call_fd(waiting, &descriptor));
     ground("refuse %d off", proxy);
     CHECK(readable(descriptor, SOON_MS));
-    OK(zklock_acquire_finish(ticket, &hold));
+    OK(zklock_call_hold(waiting, &hold));
     CHECK(valid_for(hold) > 0);
     OK(zklock_client_connect(made.client, 0));
     give_back(hold);
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
 
     OK(zklock_client_connect_start(made.client, SOON_MS, &call));
     OK(zklock_call_fd(call, &descriptor));
@@ -182,7 +182,7 @@ TEST(a_call_connects_in_its_own_time_and_the_next_one_tries_again) {
 
 TEST(one_that_is_closed_does_not_connect) {
     zklock_hold *hold;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     zklock_call *call;
     int descriptor;
     lazy made = new_lazy(servers(), fresh_path());
@@ -194,12 +194,14 @@ TEST(one_that_is_closed_does_not_connect) {
     IS(zklock_client_connect(made.client, SOON_MS), ZKLOCK_CLOSED);
     OK(zklock_client_connect_start(made.client, SOON_MS, &call));
     OK(zklock_call_fd(call, &descriptor));
-    CHECK(readable(descriptor, 0));
+    CHECK(readable(descriptor, SOON_MS));
     IS(zklock_call_finish(call, NULL), ZKLOCK_CLOSED);
     zklock_call_free(call);
-    OK(zklock_acquire_start(made.lock, SOON_MS, &ticket));
-    IS(zklock_acquire_finish(ticket, &hold), ZKLOCK_CLOSED);
-    zklock_ticket_free(ticket);
+    OK(zklock_acquire_start(made.lock, SOON_MS, &waiting));
+    OK(zklock_call_fd(waiting, &descriptor));
+    CHECK(readable(descriptor, SOON_MS));
+    IS(zklock_call_hold(waiting, &hold), ZKLOCK_CLOSED);
+    zklock_call_free(waiting);
     OK(zklock_client_close(made.client));
     free_lazy(made);
 }

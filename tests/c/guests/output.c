@@ -32,7 +32,7 @@ TEST(one_thread_and_one_for_callbacks) {
     CHECK(our_tasks() == 0);
     handles on = new_handles(servers(), fresh_path());
     on.hold = acquire(on.lock, SOON_MS);
-    OK(zklock_acquire_start(on.lock, 100, &on.ticket));
+    OK(zklock_acquire_start(on.lock, 100, &on.waiting));
     OK(zklock_hold_confirm(on.hold, NULL));
     CHECK(is_there("zklock-io"));
     CHECK(our_tasks() == 1);
@@ -50,25 +50,25 @@ static void use(int round) {
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    zklock_ticket *tickets[4];
+    zklock_call *waiting[4];
     int descriptor, is_told = 0;
     CHECK(!zklock_hold_fd(hold, &descriptor) && !zklock_hold_fd(hold, &descriptor));
     OK(zklock_hold_on_lost(hold, ignore_loss_once, &is_told));
-    for (size_t at = 0; at < COUNT(tickets); at++) {
-        OK(zklock_acquire_start(lock, at ? ZKLOCK_FOREVER : 1, &tickets[at]));
+    for (size_t at = 0; at < COUNT(waiting); at++) {
+        OK(zklock_acquire_start(lock, at ? ZKLOCK_FOREVER : 1, &waiting[at]));
     }
-    OK(zklock_acquire_cancel(tickets[1]));
+    OK(zklock_call_cancel(waiting[1]));
     if (round % 2) OK(zklock_release(hold));
     if (round % 4 == 1) {
-        /* A grant that nobody fetches, but not the grant of the first ticket. */
-        zklock_ticket_free(tickets[0]);
-        OK(zklock_ticket_fd(tickets[2], &descriptor));
+        /* A grant that nobody fetches, but not the grant of the first call. */
+        zklock_call_free(waiting[0]);
+        OK(zklock_call_fd(waiting[2], &descriptor));
         CHECK(readable(descriptor, SOON_MS));
     }
     if (round % 3) OK(zklock_client_close(client));
     zklock_hold_free(hold);
     if (round % 5) zklock_client_free(client);
-    for (size_t at = 0; at < COUNT(tickets); at++) zklock_ticket_free(tickets[at]);
+    for (size_t at = 0; at < COUNT(waiting); at++) zklock_call_free(waiting[at]);
     zklock_lock_free(lock);
     if (!(round % 5)) zklock_client_free(client);
 }
@@ -124,7 +124,7 @@ TEST(descriptors_are_not_inherited) {
     handles on = new_handles(servers(), fresh_path());
     int descriptor;
     on.hold = acquire(on.lock, SOON_MS);
-    OK(zklock_acquire_start(on.lock, ZKLOCK_FOREVER, &on.ticket));
+    OK(zklock_acquire_start(on.lock, ZKLOCK_FOREVER, &on.waiting));
     OK(zklock_hold_fd(on.hold, &descriptor));
     for (descriptor = 3; descriptor < 256; descriptor++) {
         int flags = fcntl(descriptor, F_GETFD);

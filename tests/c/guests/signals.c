@@ -298,11 +298,11 @@ TEST(a_signal_does_not_end_a_wait) {
     /* Nor does it make a wait longer. */
     const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
     zklock_lock *other = new_mutex(client, fresh_path(), 0);
-    zklock_ticket *ticket;
+    zklock_call *call;
     zklock_hold *none;
-    OK(zklock_acquire_start(other, SOON_MS, &ticket));
+    OK(zklock_acquire_start(other, SOON_MS, &call));
     int descriptor;
-    OK(zklock_ticket_fd(ticket, &descriptor));
+    OK(zklock_call_fd(call, &descriptor));
     CHECK(readable(descriptor, SOON_MS));
     hosts_threads[0] = gettid(), taken_by_host = 0;
     CHECK(!setitimer(ITIMER_REAL, &often, NULL));
@@ -315,7 +315,7 @@ TEST(a_signal_does_not_end_a_wait) {
     NOT_LATER(took, 1500);
     CHECK(taken_by_host > 50 && taken_by_others == 0);
     printf("  500 ms took %lld ms with %d signals\n", (long long)took, taken_by_host);
-    zklock_ticket_free(ticket);
+    zklock_call_free(call);
     zklock_lock_free(other);
     zklock_hold_free(hold);
     zklock_lock_free(lock);

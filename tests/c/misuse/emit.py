@@ -9,6 +9,7 @@ def emit(matrix, values):
     parts += enums(matrix.header)
     parts += [stub(name, parameters) for name, parameters in matrix.header.callbacks.items()]
     parts += [caller(matrix, function) for function in matrix.header.functions]
+    parts += [f'_Static_assert(sizeof({name}) < BLOCK_BYTES, "no room for it");' for name in matrix.header.structs]
     parts += [statuses(function) for function in matrix.header.functions]
     entries = [entry(matrix, function, values) for function in matrix.header.functions]
     parts.append(table("function", "functions", entries))

@@ -19,7 +19,6 @@ static zklock_options *options;
 static zklock_lock_options *lock_options;
 static zklock_client *client, *other_client;
 static zklock_lock *lock, *busy_lock;
-static zklock_ticket *ticket;
 static zklock_hold *hold, *busy_hold, *lost_hold;
 static zklock_observer *observer;
 static zklock_barrier *barrier;
@@ -28,7 +27,7 @@ static zklock_member *member;
 static zklock_call *pending;
 static char busy_path[64];
 static uint64_t token_before;
-static int descriptor_before, observed_before, pending_before;
+static int pending_before;
 static unsigned char *on_stack, *heap, on_static[WILD_BYTES];
 
 void free_handle(kind kind, void *handle) {
@@ -37,7 +36,6 @@ void free_handle(kind kind, void *handle) {
     case CLIENT: zklock_client_free(handle); break;
     case LOCK_OPTIONS: zklock_lock_options_free(handle); break;
     case LOCK: zklock_lock_free(handle); break;
-    case TICKET: zklock_ticket_free(handle); break;
     case HOLD: zklock_hold_free(handle); break;
     case OBSERVER: zklock_observer_free(handle); break;
     case BARRIER: zklock_barrier_free(handle); break;
@@ -83,10 +81,10 @@ static zklock_hold *make_hold(zklock_client *of, uint32_t flags) {
     return keep(HOLD, acquire(make_lock(of, fresh_path(), flags), SOON_MS));
 }
 
-static zklock_ticket *make_ticket(zklock_client *of, const char *path) {
-    zklock_ticket *result;
+static zklock_call *make_acquire(zklock_client *of, const char *path) {
+    zklock_call *result;
     OK(zklock_acquire_start(make_lock(of, path, 0), ZKLOCK_FOREVER, &result));
-    return keep(TICKET, result);
+    return keep(CALL, result);
 }
 
 static zklock_observer *make_observer(zklock_client *of) {
@@ -109,26 +107,19 @@ static zklock_member *make_member(zklock_client *of, const char *path) {
     return keep(MEMBER, result);
 }
 
-/* A call that keeps running, because entering needs a second member. */
-static zklock_call *make_call(zklock_client *of) {
-    zklock_call *result;
-    OK(zklock_double_barrier_enter_start(make_double_barrier(of, fresh_path(), 2), ZKLOCK_FOREVER, &result));
-    return keep(CALL, result);
-}
-
 static void *make(kind kind, zklock_client *of) {
     switch (kind) {
     case OPTIONS: return make_options();
     case CLIENT: return of;
     case LOCK_OPTIONS: return make_lock_options();
     case LOCK: return make_lock(of, fresh_path(), 0);
-    case TICKET: return make_ticket(of, busy_path);
     case HOLD: return make_hold(of, 0);
     case OBSERVER: return make_observer(of);
     case BARRIER: return make_barrier(of);
     case DOUBLE_BARRIER: return make_double_barrier(of, fresh_path(), 1);
     case MEMBER: return make_member(of, fresh_path());
-    case CALL: return make_call(of);
+    /* It keeps running. */
+    case CALL: return make_acquire(of, busy_path);
     case KINDS: break;
     }
     abort();
@@ -155,19 +146,16 @@ void make_bystanders(unsigned char *stack) {
     lock = make_lock(client, busy_path, 0);
     busy_lock = make_lock(other_client, busy_path, 0);
     busy_hold = keep(HOLD, acquire(busy_lock, SOON_MS));
-    ticket = make_ticket(client, busy_path);
     hold = make_hold(client, 0);
     observer = told_observer();
     barrier = make_barrier(client);
     double_barrier = make_double_barrier(client, fresh_path(), 1);
     member = make_member(client, fresh_path());
-    pending = make_call(client);
+    pending = make_acquire(client, busy_path);
     zklock_client *closing = make_client();
     lost_hold = make_hold(closing, 0);
     OK(zklock_client_close(closing));
     token_before = token_of(hold);
-    OK(zklock_ticket_fd(ticket, &descriptor_before));
-    OK(zklock_observer_fd(observer, &observed_before));
     OK(zklock_call_fd(pending, &pending_before));
     /* From here on, objects are made for one cell. */
     made_count = 0;
@@ -187,17 +175,16 @@ static int is_alive(const zklock_hold *of) {
 const char *harm_of_bystanders(void) {
     const char *path;
     zklock_reason reason;
-    uint64_t token, value;
+    const zklock_contender *holder;
+    zklock_stats stats;
+    uint64_t token;
     int descriptor;
     if (zklock_options_set_connect_timeout(options, 10000)) return "the options";
-    if (zklock_client_stat(client, ZKLOCK_STAT_LOSSES, &value) || value) return "the client";
+    if (zklock_client_stats(client, &stats) || stats.losses) return "the client";
     if (zklock_lock_path(lock, &path) || strcmp(path, busy_path)) return "the lock";
     if (zklock_hold_token(hold, &token) || token != token_before || !is_alive(hold)) return "the hold";
-    if (zklock_ticket_fd(ticket, &descriptor) || descriptor != descriptor_before) return "the ticket";
-    if (readable(descriptor, 0)) return "the ticket's wait";
     if (zklock_lock_options_set_permits(lock_options, 1)) return "the lock's options";
-    if (zklock_observer_fd(observer, &descriptor) || descriptor != observed_before) return "the observer";
-    if (readable(descriptor, 0)) return "what the observer sees";
+    if (zklock_observer_next(observer, 0, &holder) != ZKLOCK_TIMEOUT) return "the observer";
     if (zklock_call_fd(pending, &descriptor) || descriptor != pending_before) return "the call";
     if (readable(descriptor, 0)) return "what the call waits for";
     if (zklock_member_loss(member, &reason) || reason) return "the member of a barrier";
@@ -207,7 +194,6 @@ const char *harm_of_bystanders(void) {
 void free_bystanders(void) {
     free_made();
     zklock_call_free(pending);
-    zklock_ticket_free(ticket);
     zklock_observer_free(observer);
     zklock_member_free(member);
     zklock_double_barrier_free(double_barrier);
@@ -233,7 +219,7 @@ zklock_lock *bystander_lock(void) { return lock; }
 zklock_hold *closed_hold(void) { return lost_hold; }
 
 static void *bystander(kind kind) {
-    void *all[] = {options, client, lock_options, lock, ticket, hold, observer, barrier, double_barrier, member, pending};
+    void *all[] = {options, client, lock_options, lock, hold, observer, barrier, double_barrier, member, pending};
     return all[kind];
 }
 
@@ -252,23 +238,17 @@ int wild_places_are_untouched(void) {
     return 1;
 }
 
-static void await_result(zklock_ticket *of) {
-    int descriptor;
-    OK(zklock_ticket_fd(of, &descriptor));
-    CHECK(readable(descriptor, SOON_MS));
-}
-
-/* A ticket with the result of a lock that was free. */
-static zklock_ticket *granted_ticket(void) {
-    zklock_ticket *result = make_ticket(client, fresh_path());
-    await_result(result);
-    return result;
-}
-
 static void await_end(zklock_call *of) {
     int descriptor;
     OK(zklock_call_fd(of, &descriptor));
     CHECK(readable(descriptor, SOON_MS));
+}
+
+/* An acquire of a lock that was free. */
+static zklock_call *granted_acquire(void) {
+    zklock_call *result = make_acquire(client, fresh_path());
+    await_end(result);
+    return result;
 }
 
 /* A call that has ended. */
@@ -319,7 +299,7 @@ static zklock_hold *wanted_hold(void) {
     char path[64];
     snprintf(path, sizeof path, "%s", fresh_path());
     zklock_hold *result = keep(HOLD, acquire(make_lock(client, path, 0), SOON_MS));
-    make_ticket(other_client, path);
+    make_acquire(other_client, path);
     OK(zklock_hold_wait_wanted(result, SOON_MS));
     return result;
 }
@@ -339,19 +319,19 @@ static void *in_state(source state, kind kind) {
     case NAMED: return make_lock(client, NAMED_PATH, 0);
     case TOLD: return told_observer();
     case WANTED: return wanted_hold();
-    case GRANTED: return granted_ticket();
+    case GRANTED: return granted_acquire();
     case CONNECTED:
     case ENTERED:
     case WRITTEN:
     case SHOWN: return done(state);
     case FETCHED:
-        result = granted_ticket();
-        OK(zklock_acquire_finish(result, &fetched));
+        result = granted_acquire();
+        OK(zklock_call_hold(result, &fetched));
         keep(HOLD, fetched);
         return result;
     case CANCELLED:
-        result = kind == CALL ? (void *)make_call(client) : make_ticket(client, busy_path);
-        OK(kind == CALL ? zklock_call_cancel(result) : zklock_acquire_cancel(result));
+        result = make_acquire(client, busy_path);
+        OK(zklock_call_cancel(result));
         return result;
     case LEFT:
         result = make_member(client, fresh_path());
@@ -366,7 +346,6 @@ static void *in_state(source state, kind kind) {
         result = make(kind, closing);
         OK(zklock_client_close(closing));
         /* The wait ends just after. */
-        if (kind == TICKET) await_result(result);
         if (kind == CALL) await_end(result);
         if (kind == CLIENT) followed(result);
         return result;

@@ -29,7 +29,7 @@ VALUES = {
 GOOD = {
     ("zklock_client_guard", "client"): "FRESH", ("zklock_client_close", "client"): "FRESH",
     ("zklock_client_free", "client"): "FRESH",
-    ("zklock_acquire_finish", "ticket"): "GRANTED",
+    ("zklock_call_hold", "call"): "GRANTED",
     ("zklock_hold_wait_lost", "hold"): "CLOSED",
     ("zklock_hold_wait_wanted", "hold"): "WANTED",
     ("zklock_evict", "lock"): "NAMED",
@@ -54,14 +54,12 @@ OF_CLOSED = {
 # is ZKLOCK_OK.
 PASTS = {
     "zklock_hold": [("RELEASED", "ZKLOCK_NOT_HELD")],
-    "zklock_ticket": [
-        ("LIVE", "ZKLOCK_PENDING"),
-        ("FETCHED", "ZKLOCK_NOT_HELD"),
-        ("CANCELLED", "ZKLOCK_INTERRUPTED"),
-    ],
     "zklock_member": [("LEFT", "ZKLOCK_NOT_HELD")],
-    "zklock_call": [("LIVE", "ZKLOCK_PENDING"), ("CANCELLED", "ZKLOCK_INTERRUPTED")],
+    "zklock_call": [("LIVE", "ZKLOCK_PENDING"), ("FETCHED", "ZKLOCK_NOT_HELD"), ("CANCELLED", "ZKLOCK_INTERRUPTED")],
 }
+
+# What is not the result of an acquire.
+OF_OTHER_CALLS = {"zklock_call_client", "zklock_call_member", "zklock_call_versions", "zklock_call_contenders"}
 
 # Numbers that are nearly a living handle.
 NEARLY = {
@@ -133,7 +131,7 @@ class Matrix:
         if stars == 1 and not is_const and (base, parameter.name) in (("void", "buffer"), ("int32_t", "versions"), ("zklock_bucket", "buckets")):
             return "room", base
         if parameter.is_out:
-            known = base in ("int", "double", "int32_t", "int64_t", "uint64_t", "size_t", "zklock_event")
+            known = base in ("int", "double", "int32_t", "int64_t", "uint64_t", "size_t", "zklock_event", "zklock_stats")
             known = known or base in self.header.enums
             pointer = base == "char" or base in self.header.structs
             if stars == 1 and known and not is_const or stars == 2 and pointer and is_const:
@@ -261,6 +259,8 @@ class Matrix:
             status = OF_CLOSED.get((function.name, parameter.name), closed(function))
             yield "of a closed client", ("CLOSED", kind), status
         for past, status in PASTS.get(base, []):
+            if past == "FETCHED" and function.name in OF_OTHER_CALLS:
+                status = "ZKLOCK_INVALID_ARGUMENT"
             if GOOD.get((function.name, parameter.name)) != "CLOSED" or past != "LIVE":
                 yield past.lower(), (past, kind), status if status in function.listed else outcome(function)[0]
 

@@ -15,7 +15,6 @@ typedef enum kind {
     CLIENT,
     LOCK_OPTIONS,
     LOCK,
-    TICKET,
     HOLD,
     OBSERVER,
     BARRIER,
@@ -56,7 +55,7 @@ typedef enum {
     NAMED,     /* a lock with the path in whose queue NODE is */
     WANTED,    /* a hold for which another client is known to wait */
     TOLD,      /* an observer that has told what there was */
-    GRANTED,   /* with a result that nobody has fetched */
+    GRANTED,   /* an acquire whose hold nobody has taken */
     FETCHED,
     CONNECTED, /* calls that are done, with what they give */
     ENTERED,
@@ -143,6 +142,8 @@ extern const zklock_write *const arrays[];
 extern const named statuses[];
 extern const size_t statuses_count;
 
+/* Room for every result, as the matrix checks. */
+#define BLOCK_BYTES 512
 /* The size of the memory to which wild pointers point. */
 #define WILD_BYTES 256
 

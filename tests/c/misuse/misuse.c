@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BLOCK_BYTES 64
 #define CANARY 0xA5
 
 /* One call and its outcome. */
@@ -285,8 +284,8 @@ TEST(every_cell_has_its_status_after_a_fork) {
     zklock_client *client = value_of((argument){BYSTANDER, CLIENT}, 0).pointer;
     zklock_hold *hold = value_of((argument){BYSTANDER, HOLD}, 0).pointer;
     OK(zklock_hold_confirm(hold, NULL));
-    CHECK(stat_of(client, ZKLOCK_STAT_SESSIONS) == 1);
-    CHECK(stat_of(client, ZKLOCK_STAT_LOSSES) == 0);
+    CHECK(stats_of(client).sessions == 1);
+    CHECK(stats_of(client).losses == 0);
     printf("misuse: %zu cells in a forked child\n", count);
     free_bystanders();
 }
@@ -334,25 +333,25 @@ TEST(the_longest_waits_end_when_the_client_is_closed) {
     void *const handles[] = {other_lock, hold, unwanted};
     void *(*const runs[])(void *) = {acquire_for_ever, wait_lost_for_ever, wait_wanted_for_ever};
     thread *threads[3 * WAITS];
-    zklock_ticket *tickets[WAITS];
+    zklock_call *started[WAITS];
     atomic_int begun = 0;
     long_wait waits[3 * WAITS];
     for (size_t at = 0; at < 3 * WAITS; at++) {
         waits[at] = (long_wait){handles[at / WAITS], for_ever[at % WAITS], ZKLOCK_INTERNAL, &begun};
         threads[at] = start_thread(runs[at / WAITS], &waits[at]);
-        if (at < WAITS) OK(zklock_acquire_start(other_lock, for_ever[at], &tickets[at]));
+        if (at < WAITS) OK(zklock_acquire_start(other_lock, for_ever[at], &started[at]));
     }
     EVENTUALLY(begun == 3 * WAITS);
-    for (size_t at = 0; at < WAITS; at++) IS(zklock_acquire_finish(tickets[at], &never), ZKLOCK_PENDING);
+    for (size_t at = 0; at < WAITS; at++) IS(zklock_call_hold(started[at], &never), ZKLOCK_PENDING);
     OK(zklock_client_close(other));
     for (size_t at = 0; at < WAITS; at++) {
         int descriptor;
         join_thread(threads[at]);
         IS(waits[at].status, ZKLOCK_CLOSED);
-        OK(zklock_ticket_fd(tickets[at], &descriptor));
+        OK(zklock_call_fd(started[at], &descriptor));
         CHECK(readable(descriptor, SOON_MS));
-        IS(zklock_acquire_finish(tickets[at], &never), ZKLOCK_CLOSED);
-        zklock_ticket_free(tickets[at]);
+        IS(zklock_call_hold(started[at], &never), ZKLOCK_CLOSED);
+        zklock_call_free(started[at]);
     }
     OK(zklock_client_close(client));
     for (size_t at = WAITS; at < 3 * WAITS; at++) {

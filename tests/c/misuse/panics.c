@@ -42,7 +42,7 @@ static void end_panics(void) {
 }
 
 static void must_panic(const function *function) {
-    unsigned char blocks[ARGUMENTS_AT_MOST][64] __attribute__((aligned(16)));
+    unsigned char blocks[ARGUMENTS_AT_MOST][BLOCK_BYTES] __attribute__((aligned(16)));
     value values[ARGUMENTS_AT_MOST] = {{NULL, 0}};
     memset(blocks, CANARY, sizeof blocks);
     for (size_t at = 0; at < function->outputs_count; at++) {

@@ -13,7 +13,6 @@
 
 #define THREADS 4
 #define KEPT 24
-#define BLOCK_BYTES 64
 #define ROOM_BYTES 1024
 
 /* The handles that all threads know, including freed ones. */

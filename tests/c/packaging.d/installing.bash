@@ -116,3 +116,16 @@ threads_are_not_suspected() { # with zklock's suppressions ThreadSanitizer repor
   TSAN_OPTIONS=exitcode=66:suppressions=$supp run "$work/output" 66 "$work/suspect" "$hosts" races
   has "$work/output" 'data race .*suspect.c'
 }
+
+nothing_is_lost() { # with zklock's suppressions valgrind's leak check reports nothing about the library
+  # shellcheck disable=SC2046
+  cc "${strict[@]}" -g -pthread "$here/suspect.c" -o "$work/loses" $(pkg --cflags zklock) $(flags shared) -Wl,-rpath,"$prefix/lib"
+  local check=(valgrind --leak-check=full --error-exitcode=66) supp=--suppressions=$prefix/share/zklock/valgrind.supp
+  run "$work/output" 66 "${check[@]}" "$work/loses" "$hosts"
+  has "$work/output" 'possibly lost'
+  run "$work/output" 0 "${check[@]}" "$supp" "$work/loses" "$hosts"
+  has "$work/output" '^done$'
+  # What the program itself loses is still reported.
+  run "$work/output" 66 "${check[@]}" "$supp" "$work/loses" "$hosts" '' loses
+  has "$work/output" 'definitely lost: 7 bytes'
+}

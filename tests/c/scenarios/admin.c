@@ -50,7 +50,7 @@ TEST(a_queue_is_shown_with_what_each_wants_and_who_holds) {
     for (int at = 0; at < 4; at++) {
         CHECK(queue.roles[at] == (at == 2 ? ZKLOCK_ROLE_WRITE : ZKLOCK_ROLE_READ));
         CHECK(queue.holds[at] == (at < 2));
-        CHECK(queue.sessions[at] == stat_of(clients[at], ZKLOCK_STAT_SESSION_ID));
+        CHECK(queue.sessions[at] == stats_of(clients[at]).session_id);
     }
     CHECK(!strcmp(queue.nodes[0], node_of(holds[0])));
     for (int at = 0; at < 2; at++) give_back(holds[at]);

@@ -27,7 +27,7 @@ TEST(the_first_that_comes_is_held_and_the_rest_are_left) {
     zklock_client *client = new_client(), *other = new_client();
     zklock_lock *ours[3], *theirs[3], *any;
     zklock_hold *held[3], *none = NULL, *hold;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     fresh_paths();
     mutexes(client, ours);
     mutexes(other, theirs);
@@ -40,11 +40,11 @@ TEST(the_first_that_comes_is_held_and_the_rest_are_left) {
     IS(zklock_acquire(any, 100, &none), ZKLOCK_TIMEOUT);
     SAYS("none of the 3 locks");
     CHECK(!none);
-    OK(zklock_acquire_start(any, SOON_MS, &ticket));
+    OK(zklock_acquire_start(any, SOON_MS, &waiting));
     for (int at = 0; at < 3; at++) EVENTUALLY(contenders_at(paths[at]) == 2);
     give_back(held[1]);
-    EVENTUALLY(zklock_acquire_finish(ticket, &hold) == ZKLOCK_OK);
-    zklock_ticket_free(ticket);
+    EVENTUALLY(zklock_call_hold(waiting, &hold) == ZKLOCK_OK);
+    zklock_call_free(waiting);
     is_of(hold, 1);
     for (int at = 0; at < 3; at++) EVENTUALLY(contenders_at(paths[at]) == 1);
     give_back(hold);

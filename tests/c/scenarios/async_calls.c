@@ -58,7 +58,7 @@ TEST(each_gives_what_the_call_that_waits_gives) {
     zklock_client *client = connected();
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    zklock_ticket *waiter;
+    zklock_call *waiter;
     zklock_call *call;
     OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &waiter));
     wait_for_contenders(path, 2);
@@ -88,7 +88,7 @@ TEST(each_gives_what_the_call_that_waits_gives) {
     OK(zklock_release_start(hold, &call));
     CHECK(number_of(call) == 0);
     IS(zklock_release(hold), ZKLOCK_NOT_HELD);
-    zklock_ticket_free(waiter);
+    zklock_call_free(waiter);
     zklock_hold_free(hold);
 
     OK(zklock_client_close_start(client, &call));

@@ -115,7 +115,7 @@ TEST(bad_options_are_named_one_by_one) {
     OK(zklock_options_set_session_timeout(options, 100));
     OK(zklock_options_set_session_timeout(options, 2147483647));
     OK(zklock_client_new(servers(), options, &client));
-    CHECK(stat_of(client, ZKLOCK_STAT_SESSION_TIMEOUT) == SESSION_MS);
+    CHECK(stats_of(client).session_timeout == SESSION_MS);
     lock = new_mutex(client, fresh_path(), 0);
     hold = acquire(lock, SOON_MS);
     OK(zklock_hold_node(hold, &node));
@@ -181,11 +181,13 @@ TEST(numbers_that_mean_nothing_are_named) {
     zklock_client *client = new_client();
     zklock_lock_options *options;
     zklock_lock *lock = NULL;
-    uint64_t value = 99;
+    zklock_bucket bucket;
+    size_t length = 99;
+    double sum;
     for (int at = 0; at < 5; at++) {
         char number[32];
         snprintf(number, sizeof number, "number %d", (int)numbers[at]);
-        INVALID(zklock_client_stat(client, numbers[at], &value), number);
+        INVALID(zklock_client_histogram(client, numbers[at], &bucket, 1, &length, &sum), number);
         if (numbers[at]) INVALID(zklock_set_log(numbers[at], NULL, NULL), "one of zklock_log_level");
     }
     OK(zklock_lock_options_new(&options));
@@ -195,7 +197,7 @@ TEST(numbers_that_mean_nothing_are_named) {
         INVALID(zklock_lock_options_set_dialect(options, numbers[at]), "no dialect with the number");
     }
     zklock_lock_options_free(options);
-    CHECK(value == 99 && !lock);
+    CHECK(length == 99 && !lock);
     CHECK(!strcmp(zklock_status_name(ZKLOCK_OK), "ZKLOCK_OK"));
     CHECK(!strcmp(zklock_status_name(ZKLOCK_INTERNAL), "ZKLOCK_INTERNAL"));
     for (int at = 0; at < 5; at++) {
@@ -274,7 +276,7 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     zklock_client *client = new_client(), *freed = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0), *none = NULL;
     zklock_hold *hold = acquire(lock, SOON_MS), *no_hold = NULL;
-    zklock_ticket *no_ticket = NULL;
+    zklock_call *no_call = NULL;
     int on_stack = 7, descriptor = -7;
     uint64_t token = 99;
     char sentence[512];
@@ -287,22 +289,22 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     SAYS("a handle of another type than zklock_lock");
     IS(zklock_release((zklock_hold *)&on_stack), ZKLOCK_INVALID_HANDLE);
     SAYS("not a zklock handle");
-    IS(zklock_acquire_finish((zklock_ticket *)lock, &no_hold), ZKLOCK_INVALID_HANDLE);
+    IS(zklock_call_hold((zklock_call *)lock, &no_hold), ZKLOCK_INVALID_HANDLE);
     /* Freeing an invalid handle does nothing. */
     zklock_hold_free((zklock_hold *)lock);
     zklock_lock_free((zklock_lock *)hold);
-    zklock_ticket_free((zklock_ticket *)&on_stack);
+    zklock_call_free((zklock_call *)&on_stack);
     zklock_hold_free(NULL);
     zklock_lock_free(NULL);
     zklock_client_free(NULL);
-    zklock_ticket_free(NULL);
+    zklock_call_free(NULL);
     zklock_options_free(NULL);
     CHECK(state_of(hold) == ZKLOCK_STATE_HELD && on_stack == 7);
 
     INVALID(zklock_acquire(NULL, 0, &no_hold), "the zklock_lock is NULL");
     INVALID(zklock_release(NULL), "the zklock_hold is NULL");
     INVALID(zklock_client_close(NULL), "the zklock_client is NULL");
-    INVALID(zklock_acquire_cancel(NULL), "the zklock_ticket is NULL");
+    INVALID(zklock_call_cancel(NULL), "the zklock_call is NULL");
     INVALID(zklock_hold_token(NULL, &token), "the zklock_hold is NULL");
     INVALID(zklock_hold_token(hold, NULL), "token is NULL: give a place for the result");
     INVALID(zklock_hold_state(hold, NULL, NULL), "state is NULL: give a place");
@@ -311,13 +313,13 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     INVALID(zklock_hold_wait_lost(hold, 0, NULL), "reason is NULL: give a place");
     INVALID(zklock_contenders(lock, NULL, NULL), "the visitor is NULL");
     INVALID(zklock_contenders(NULL, never, NULL), "the zklock_lock is NULL");
-    INVALID(zklock_acquire_start(lock, 0, NULL), "ticket is NULL: give a place");
-    INVALID(zklock_acquire_start(NULL, 0, &no_ticket), "the zklock_lock is NULL");
-    CHECK(!none && !no_hold && !no_ticket && token == 99 && descriptor == -7);
+    INVALID(zklock_acquire_start(lock, 0, NULL), "call is NULL: give a place");
+    INVALID(zklock_acquire_start(NULL, 0, &no_call), "the zklock_lock is NULL");
+    CHECK(!none && !no_hold && !no_call && token == 99 && descriptor == -7);
     /* Without a place for its result, the call acquired nothing. */
     OK(zklock_release(hold));
     INVALID(zklock_acquire(lock, 0, NULL), "hold is NULL: give a place");
-    CHECK(stat_of(client, ZKLOCK_STAT_GRANTS) == 1);
+    CHECK(stats_of(client).grants == 1);
     /* The message belongs to this thread, and stays until the next failure. */
     snprintf(sentence, sizeof sentence, "%s", zklock_last_error());
     CHECK(join_thread(start_thread(last_error, NULL)) == NULL);
@@ -333,7 +335,7 @@ TEST(a_negative_timeout_is_refused_but_for_that_of_ever) {
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
     zklock_hold *hold = acquire(lock, SOON_MS), *none = NULL;
-    zklock_ticket *ticket = NULL;
+    zklock_call *waiting = NULL;
     zklock_observer *observer;
     zklock_barrier *barrier;
     zklock_double_barrier *doors;
@@ -348,14 +350,14 @@ TEST(a_negative_timeout_is_refused_but_for_that_of_ever) {
     for (size_t at = 0; at < sizeof late / sizeof *late; at++) {
         INVALID(zklock_acquire(lock, late[at], &none), "-1 (ZKLOCK_FOREVER) waits for ever, 0 tries once");
         SAYS("make it at least 0");
-        INVALID(zklock_acquire_start(lock, late[at], &ticket), "ZKLOCK_FOREVER");
+        INVALID(zklock_acquire_start(lock, late[at], &waiting), "ZKLOCK_FOREVER");
         INVALID(zklock_hold_wait_lost(hold, late[at], &reason), "ZKLOCK_FOREVER");
         INVALID(zklock_observer_next(observer, late[at], &holder), "ZKLOCK_FOREVER");
         INVALID(zklock_barrier_wait(barrier, late[at]), "ZKLOCK_FOREVER");
         INVALID(zklock_double_barrier_enter(doors, late[at], &nobody), "ZKLOCK_FOREVER");
         INVALID(zklock_member_leave(member, late[at]), "ZKLOCK_FOREVER");
     }
-    CHECK(!none && !ticket && !nobody);
+    CHECK(!none && !waiting && !nobody);
     /* None of them has changed anything. */
     OK(zklock_member_leave(member, SOON_MS));
     OK(zklock_barrier_remove(barrier, NULL));
@@ -384,8 +386,8 @@ TEST(a_closed_client_says_so_and_does_nothing) {
         IS(zklock_acquire(other, timeouts[at], &none), ZKLOCK_CLOSED);
     }
     IS(zklock_contenders(lock, never, NULL), ZKLOCK_CLOSED);
-    CHECK(stat_of(client, ZKLOCK_STAT_SESSION_ID) == 0 && stat_of(client, ZKLOCK_STAT_SESSION_TIMEOUT) == 0);
-    CHECK(stat_of(client, ZKLOCK_STAT_OWED) == 0 && !none);
+    CHECK(stats_of(client).session_id == 0 && stats_of(client).session_timeout == 0);
+    CHECK(stats_of(client).owed == 0 && !none);
     CHECK(!strstr(ground("messages %d", proxy), "request:"));
     CHECK(!strcmp(ground("exists %s", path), "false"));
     zklock_lock_free(other);

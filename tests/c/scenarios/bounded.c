@@ -51,25 +51,25 @@ static int is_late(zklock_status status) {
     return status == ZKLOCK_TIMEOUT || status == ZKLOCK_UNREACHABLE;
 }
 
-/* Checks that a call and a ticket time out in time, and not too early. The message stays. */
+/* Checks that an acquire times out, started or not, in time, and not too early. The message stays. */
 static void times_out(zklock_lock *lock, int64_t timeout) {
     zklock_hold *hold = NULL;
     const char *path;
     int64_t begun, took;
     OK(zklock_lock_path(lock, &path));
     for (int try = 0; try < TRIES; try++) {
-        zklock_ticket *ticket;
+        zklock_call *waiting;
         int descriptor;
         on_time();
         begun = now_ms();
-        OK(zklock_acquire_start(lock, timeout, &ticket));
-        OK(zklock_ticket_fd(ticket, &descriptor));
+        OK(zklock_acquire_start(lock, timeout, &waiting));
+        OK(zklock_call_fd(waiting, &descriptor));
         CHECK(readable(descriptor, timeout + SOON_MS));
         took = now_ms() - begun;
         CHECK(took >= timeout - 1);
-        CHECK(is_late(zklock_acquire_finish(ticket, &hold)));
+        CHECK(is_late(zklock_call_hold(waiting, &hold)));
         SAYS(path);
-        zklock_ticket_free(ticket);
+        zklock_call_free(waiting);
         if (soon_enough(took, timeout, try)) break;
     }
     for (int try = 0; try < TRIES; try++) {
@@ -219,20 +219,20 @@ TEST(an_outage_is_not_called_contention) {
     zklock_client *holder = new_client(), *waiter = proxied_client(&proxy);
     zklock_lock *lock = new_mutex(holder, path, 0), *waiters = new_mutex(waiter, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS), *none;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     int descriptor;
     IS(zklock_acquire(waiters, A_WHILE_MS, &none), ZKLOCK_TIMEOUT);
     SAYS("others are before us");
     /* It has a place in the queue, but nobody knows whether that still exists. */
-    OK(zklock_acquire_start(waiters, 4 * A_WHILE_MS, &ticket));
-    OK(zklock_ticket_fd(ticket, &descriptor));
+    OK(zklock_acquire_start(waiters, 4 * A_WHILE_MS, &waiting));
+    OK(zklock_call_fd(waiting, &descriptor));
     wait_for_contenders(path, 2);
     ground("refuse %d on", proxy);
     ground("reset %d", proxy);
     CHECK(readable(descriptor, SOON_MS));
-    IS(zklock_acquire_finish(ticket, &none), ZKLOCK_UNREACHABLE);
+    IS(zklock_call_hold(waiting, &none), ZKLOCK_UNREACHABLE);
     SAYS("no server answers");
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     IS(zklock_acquire(waiters, A_WHILE_MS, &none), ZKLOCK_UNREACHABLE);
     ground("refuse %d off", proxy);
     OK(zklock_release(hold));
@@ -283,16 +283,16 @@ static void *all_are_unreachable(void *argument) {
     tries *tries = argument;
     zklock_hold *none = NULL;
     zklock_member *nobody = NULL;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     int descriptor;
     for (int try = 0; try < 2; try++) {
         IS(zklock_acquire(tries->lock, 0, &none), ZKLOCK_UNREACHABLE);
         SAYS("was not tried within 300ms: no server answers: check hosts and network");
-        OK(zklock_acquire_start(tries->lock, 0, &ticket));
-        OK(zklock_ticket_fd(ticket, &descriptor));
+        OK(zklock_acquire_start(tries->lock, 0, &waiting));
+        OK(zklock_call_fd(waiting, &descriptor));
         CHECK(readable(descriptor, SOON_MS));
-        IS(zklock_acquire_finish(ticket, &none), ZKLOCK_UNREACHABLE);
-        zklock_ticket_free(ticket);
+        IS(zklock_call_hold(waiting, &none), ZKLOCK_UNREACHABLE);
+        zklock_call_free(waiting);
         IS(zklock_barrier_wait(tries->barrier, 0), ZKLOCK_UNREACHABLE);
         IS(zklock_double_barrier_enter(tries->doors, 0, &nobody), ZKLOCK_UNREACHABLE);
     }
@@ -353,12 +353,12 @@ TEST(a_timeout_beyond_the_end_of_time_waits_for_ever) {
     for (size_t at = 0; at < sizeof timeouts / sizeof *timeouts; at++) {
         zklock_hold *hold = acquire(lock, SOON_MS), *next;
         attempt *attempt = start_acquire(waiters, timeouts[at]);
-        zklock_ticket *ticket;
+        zklock_call *waiting;
         zklock_reason reason;
         int descriptor;
         wait_for_contenders(path, 2);
-        OK(zklock_acquire_start(waiters, timeouts[at], &ticket));
-        OK(zklock_ticket_fd(ticket, &descriptor));
+        OK(zklock_acquire_start(waiters, timeouts[at], &waiting));
+        OK(zklock_call_fd(waiting, &descriptor));
         CHECK(!readable(descriptor, 30) && !is_over(attempt));
         OK(zklock_release(hold));
         IS(zklock_hold_wait_lost(hold, timeouts[at], &reason), ZKLOCK_NOT_HELD);
@@ -367,10 +367,10 @@ TEST(a_timeout_beyond_the_end_of_time_waits_for_ever) {
         OK(zklock_release(next));
         zklock_hold_free(next);
         CHECK(readable(descriptor, SOON_MS));
-        OK(zklock_acquire_finish(ticket, &next));
+        OK(zklock_call_hold(waiting, &next));
         OK(zklock_release(next));
         zklock_hold_free(next);
-        zklock_ticket_free(ticket);
+        zklock_call_free(waiting);
     }
     free_all(NULL, waiters, waiter);
     free_all(NULL, lock, holder);
@@ -396,7 +396,7 @@ TEST(a_new_session_and_a_new_place_in_the_queue_do_not_extend_the_deadline) {
     EVENTUALLY(is_over(attempt));
     IN_TIME(&bound, took_ms(attempt));
     CHECK(refused(attempt, NULL, 0) == ZKLOCK_TIMEOUT);
-    CHECK(stat_of(waiter, ZKLOCK_STAT_SESSIONS) == 2);
+    CHECK(stats_of(waiter).sessions == 2);
     settled(waiter);
     wait_for_contenders(path, 1);
     OK(zklock_release(hold));
@@ -411,7 +411,7 @@ TEST(a_release_is_bounded_by_the_session_timeout_and_goes_on_in_the_background) 
     zklock_client *client = client_with(hosts, 1000, 0);
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    int64_t session = (int64_t)stat_of(client, ZKLOCK_STAT_SESSION_TIMEOUT);
+    int64_t session = (int64_t)stats_of(client).session_timeout;
     bound bound;
     int64_t begun;
     ground("freeze %d to-server", proxy);
@@ -421,7 +421,7 @@ TEST(a_release_is_bounded_by_the_session_timeout_and_goes_on_in_the_background) 
     IN_TIME(&bound, now_ms() - begun);
     SAYS("goes on in the background");
     IS(zklock_release(hold), ZKLOCK_NOT_HELD);
-    CHECK(stat_of(client, ZKLOCK_STAT_OWED) == 1);
+    CHECK(stats_of(client).owed == 1);
     ground("thaw %d", proxy);
     settled(client);
     wait_for_contenders(path, 0);

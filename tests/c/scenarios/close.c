@@ -24,7 +24,7 @@ TEST(a_close_frees_what_is_held_and_ends_what_waits) {
     zklock_lock *waits, *holds, *others;
     zklock_hold *hold, *hers;
     attempt *queued, *local, *reentrant;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     loss loss = {.status = ZKLOCK_OK};
     thread *waiter;
     char sentence[512];
@@ -43,8 +43,8 @@ TEST(a_close_frees_what_is_held_and_ends_what_waits) {
     local = start_acquire(waits, 6 * SOON_MS);
     reentrant = start_acquire(holds, ZKLOCK_FOREVER);
     wait_for_contenders(own, 2);
-    OK(zklock_acquire_start(waits, ZKLOCK_FOREVER, &ticket));
-    OK(zklock_ticket_fd(ticket, &descriptor));
+    OK(zklock_acquire_start(waits, ZKLOCK_FOREVER, &waiting));
+    OK(zklock_call_fd(waiting, &descriptor));
     CHECK(!is_over(queued) && !is_over(local) && !is_over(reentrant) && !readable(descriptor, 0));
 
     OK(zklock_client_close(client));
@@ -55,7 +55,7 @@ TEST(a_close_frees_what_is_held_and_ends_what_waits) {
     CHECK(refused(local, NULL, 0) == ZKLOCK_CLOSED);
     CHECK(refused(reentrant, NULL, 0) == ZKLOCK_CLOSED);
     CHECK(readable(descriptor, SOON_MS));
-    IS(zklock_acquire_finish(ticket, &hold), ZKLOCK_CLOSED);
+    IS(zklock_call_hold(waiting, &hold), ZKLOCK_CLOSED);
     join_thread(waiter);
     CHECK(loss.status == ZKLOCK_OK && loss.reason == ZKLOCK_REASON_CLIENT_CLOSED);
     CHECK(state_of(hold) == ZKLOCK_STATE_LOST && valid_for(hold) == 0);
@@ -66,7 +66,7 @@ TEST(a_close_frees_what_is_held_and_ends_what_waits) {
     settled(client);
     /* The other client is not affected. */
     OK(zklock_release(hers));
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     zklock_lock_free(waits);
     free_all(hers, others, other);
     free_all(hold, holds, client);
@@ -161,14 +161,14 @@ TEST(of_two_clients_one_is_closed_and_the_other_goes_on) {
 }
 
 /* The handles that are freed in every order. */
-enum { CLIENT, LOCK, HOLD, TICKET, OPTIONS, HANDLES };
+enum { CLIENT, LOCK, HOLD, CALL, OPTIONS, HANDLES };
 
 typedef struct {
     zklock_options *options;
     zklock_client *client;
     zklock_lock *lock;
     zklock_hold *hold;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
 } handles;
 
 static void free_one(handles *handles, int which) {
@@ -176,20 +176,20 @@ static void free_one(handles *handles, int which) {
     case CLIENT: zklock_client_free(handles->client); break;
     case LOCK: zklock_lock_free(handles->lock); break;
     case HOLD: zklock_hold_free(handles->hold); break;
-    case TICKET: zklock_ticket_free(handles->ticket); break;
+    case CALL: zklock_call_free(handles->waiting); break;
     default: zklock_options_free(handles->options);
     }
 }
 
 static zklock_status use_one(handles *handles, int which) {
-    uint64_t value;
+    zklock_stats stats;
     const char *path;
     int descriptor;
     switch (which) {
-    case CLIENT: return zklock_client_stat(handles->client, ZKLOCK_STAT_GRANTS, &value);
+    case CLIENT: return zklock_client_stats(handles->client, &stats);
     case LOCK: return zklock_lock_path(handles->lock, &path);
     case HOLD: return zklock_hold_path(handles->hold, &path);
-    case TICKET: return zklock_ticket_fd(handles->ticket, &descriptor);
+    case CALL: return zklock_call_fd(handles->waiting, &descriptor);
     default: return zklock_options_set_connect_timeout(handles->options, 1000);
     }
 }
@@ -203,7 +203,7 @@ static void frees_in(const int *order, const char *path, int closes_first) {
     OK(zklock_client_new(servers(), handles.options, &handles.client));
     handles.lock = new_mutex(handles.client, path, 0);
     handles.hold = acquire(handles.lock, SOON_MS);
-    OK(zklock_acquire_start(handles.lock, ZKLOCK_FOREVER, &handles.ticket));
+    OK(zklock_acquire_start(handles.lock, ZKLOCK_FOREVER, &handles.waiting));
     if (closes_first) OK(zklock_client_close(handles.client));
     for (int at = 0; at < HANDLES; at++) {
         free_one(&handles, order[at]);
@@ -238,13 +238,13 @@ static int permute(int *order, int from, const char *path, int closes_first) {
 }
 
 TEST(handles_are_freed_in_any_order) {
-    int order[HANDLES] = {CLIENT, LOCK, HOLD, TICKET, OPTIONS};
+    int order[HANDLES] = {CLIENT, LOCK, HOLD, CALL, OPTIONS};
     const char *path = fresh_path();
     CHECK(permute(order, 0, path, 0) == 120);
 }
 
 TEST(handles_of_a_closed_client_are_freed_in_any_order) {
-    int order[HANDLES] = {CLIENT, LOCK, HOLD, TICKET, OPTIONS};
+    int order[HANDLES] = {CLIENT, LOCK, HOLD, CALL, OPTIONS};
     const char *path = fresh_path();
     CHECK(permute(order, 0, path, 1) == 120);
 }

@@ -66,7 +66,7 @@ TEST(changes_that_nobody_asks_for_are_told_as_few_and_no_loss_is_left_out) {
     /* Several sessions. */
     for (uint64_t sessions = 2; sessions <= 3; sessions++) {
         expire_session(proxy);
-        EVENTUALLY(stat_of(client, ZKLOCK_STAT_SESSIONS) == sessions);
+        EVENTUALLY(stats_of(client).sessions == sessions);
         give_back(acquire(lock, SOON_MS));
     }
     expect(client, ZKLOCK_EVENT_SESSION_LOST);
@@ -87,21 +87,21 @@ static zklock_client *lazy(void) {
     return client;
 }
 
-/* Acquires the lock by a ticket, for which the client connects. */
-static void connects_for_a_ticket(zklock_client *client, zklock_lock *lock) {
-    zklock_ticket *ticket;
+/* Acquires the lock by a started acquire, for which the client connects. */
+static void connects_for_an_acquire(zklock_client *client, zklock_lock *lock) {
+    zklock_call *waiting;
     zklock_hold *hold;
     int connected = 0, granted = 0;
     is_quiet(client, 20);
-    OK(zklock_acquire_start(lock, SOON_MS, &ticket));
+    OK(zklock_acquire_start(lock, SOON_MS, &waiting));
     for (int seen = 0; seen < 2; seen++) {
         zklock_event event = next(client);
         connected += event.kind == ZKLOCK_EVENT_CONNECTED;
-        granted += event.kind == ZKLOCK_EVENT_TICKET && event.ticket == ticket;
+        granted += event.kind == ZKLOCK_EVENT_CALL && event.call == waiting;
     }
     CHECK(connected == 1 && granted == 1);
-    OK(zklock_acquire_finish(ticket, &hold));
-    zklock_ticket_free(ticket);
+    OK(zklock_call_hold(waiting, &hold));
+    zklock_call_free(waiting);
     give_back(hold);
     is_quiet(client, 20);
 }
@@ -110,7 +110,7 @@ TEST(a_lazy_client_tells_when_it_connects) {
     zklock_client *client = lazy(), *closed = lazy();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
     zklock_call *call;
-    connects_for_a_ticket(client, lock);
+    connects_for_an_acquire(client, lock);
     OK(zklock_client_connect_start(client, SOON_MS, &call));
     CHECK(expect(client, ZKLOCK_EVENT_CALL).call == call);
     zklock_call_free(call);
@@ -132,14 +132,14 @@ TEST(a_child_has_events_of_its_own_if_it_inherits_the_client) {
         zklock_event event;
         /* The connection that is followed belongs to the parent. */
         IS(zklock_client_next_event(followed, &event), ZKLOCK_FORKED);
-        connects_for_a_ticket(client, lock);
+        connects_for_an_acquire(client, lock);
         OK(zklock_client_close(client));
         expect(client, ZKLOCK_EVENT_CLOSED);
         _exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
-    connects_for_a_ticket(client, lock);
+    connects_for_an_acquire(client, lock);
     zklock_client_free(followed);
     free_all(NULL, lock, client);
 }

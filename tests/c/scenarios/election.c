@@ -1,6 +1,6 @@
 /* The election: one candidate leads until it resigns or is lost, and observers learn who leads. */
 
-#include "test.h"
+#include "events.h"
 
 static zklock_client *named_client(const char *hosts, const char *identity) {
     zklock_options *options;
@@ -79,37 +79,40 @@ TEST(one_leads_until_it_resigns_or_is_lost) {
 
 TEST(an_observer_serves_an_event_loop) {
     const char *path = fresh_path();
-    zklock_client *client = named_client(servers(), "first"), *other = named_client(servers(), "second");
+    zklock_client *client = named_client(servers(), "first"), *other = follow(named_client(servers(), "second"));
     zklock_lock *first = stands(client, path), *second = stands(other, path);
     zklock_observer *observer = observes(second);
     const zklock_contender *leader;
-    int descriptor, again;
-    OK(zklock_observer_fd(observer, &descriptor));
-    OK(zklock_observer_fd(observer, &again));
-    CHECK(descriptor == again && readable(descriptor, SOON_MS));
+    CHECK(expect(other, ZKLOCK_EVENT_LEADER).observer == observer);
+    is_quiet(other, 0);
     OK(zklock_observer_next(observer, 0, &leader));
-    CHECK(!leader && !readable(descriptor, 0));
+    CHECK(!leader);
     tells_nothing(observer, 0);
+    is_quiet(other, 20);
     for (int round = 0; round < 10; round++) {
         zklock_hold *lead = acquire(round % 2 ? first : second, SOON_MS);
-        CHECK(readable(descriptor, SOON_MS));
+        CHECK(expect(other, ZKLOCK_EVENT_LEADER).observer == observer);
         OK(zklock_observer_next(observer, 0, &leader));
         CHECK(leader && !strcmp(leader->identity, round % 2 ? "first" : "second"));
         CHECK(!strcmp(leader->node, node_of(lead)) && leader->token == token_of(lead));
-        CHECK(!readable(descriptor, 0));
+        is_quiet(other, 0);
         give_back(lead);
-        CHECK(readable(descriptor, SOON_MS));
-        /* A wait also takes a report that has already come. */
+        CHECK(readable(descriptor_of(other), SOON_MS));
+        /* A wait also takes a report that has already come, and its event. */
         tells(observer, NULL);
-        CHECK(!readable(descriptor, 0));
+        is_quiet(other, 0);
     }
     OK(zklock_client_close(other));
-    CHECK(readable(descriptor, SOON_MS));
+    for (int seen = 0; seen < 2; seen++) {
+        zklock_event event = next(other);
+        CHECK(event.kind == ZKLOCK_EVENT_CLOSED || event.observer == observer);
+    }
+    /* An error is reported on every call, but has one event: a loop that takes all events would never end. */
     IS(zklock_observer_next(observer, 0, &leader), ZKLOCK_CLOSED);
+    is_quiet(other, 20);
     IS(zklock_observer_next(observer, ZKLOCK_FOREVER, &leader), ZKLOCK_CLOSED);
-    /* The error is reported on every call. */
-    CHECK(readable(descriptor, SOON_MS));
     zklock_observer_free(observer);
+    is_quiet(other, 20);
     free_all(NULL, first, client);
     free_all(NULL, second, other);
 }
@@ -120,51 +123,40 @@ TEST(who_asks_without_waiting_is_told_in_the_end) {
     zklock_observer *observer = observes(lock);
     const zklock_contender *leader;
     zklock_status status;
-    int descriptor;
     EVENTUALLY((status = zklock_observer_next(observer, 0, &leader)) == ZKLOCK_OK);
     CHECK(!leader);
     tells_nothing(observer, 0);
-    /* A program that only asks for the descriptor now must not miss a change that is on its way. */
-    OK(zklock_observer_fd(observer, &descriptor));
-    tells_nothing(observer, 0);
-    CHECK(!readable(descriptor, 0));
+    /* A program that only asks for events now must not miss a change that is on its way. */
+    follow(client);
     zklock_hold *lead = acquire(lock, SOON_MS);
-    CHECK(readable(descriptor, SOON_MS));
+    CHECK(expect(client, ZKLOCK_EVENT_LEADER).observer == observer);
     OK(zklock_observer_next(observer, 0, &leader));
     CHECK(leader && leader->token == token_of(lead));
-    zklock_observer_free(observer);
-    /* Nor a change that has come by then. */
-    observer = observes(lock);
-    EVENTUALLY(zklock_observer_next(observer, 0, &leader) == ZKLOCK_OK);
-    tells_nothing(observer, 0);
+    is_quiet(client, 20);
+    /* What is freed has no event. */
     give_back(lead);
-    sleep_ms(50);
-    OK(zklock_observer_fd(observer, &descriptor));
-    CHECK(readable(descriptor, SOON_MS));
-    OK(zklock_observer_next(observer, 0, &leader));
-    CHECK(!leader);
+    CHECK(readable(descriptor_of(client), SOON_MS));
     zklock_observer_free(observer);
+    is_quiet(client, 20);
     free_all(NULL, lock, client);
 }
 
 TEST(a_bad_timeout_takes_no_news_away) {
-    zklock_client *client = new_client();
+    zklock_client *client = follow(new_client());
     zklock_lock *lock = stands(client, fresh_path());
     zklock_observer *observer = observes(lock);
     const zklock_contender *leader;
-    int descriptor;
-    OK(zklock_observer_fd(observer, &descriptor));
     tells(observer, NULL);
     IS(zklock_observer_next(observer, -5, &leader), ZKLOCK_INVALID_ARGUMENT);
     zklock_hold *lead = acquire(lock, SOON_MS);
-    CHECK(readable(descriptor, SOON_MS));
+    expect(client, ZKLOCK_EVENT_LEADER);
     OK(zklock_observer_next(observer, 0, &leader));
     CHECK(leader && leader->token == token_of(lead));
     /* Nor those that have come by then. */
     give_back(lead);
-    CHECK(readable(descriptor, SOON_MS));
+    CHECK(readable(descriptor_of(client), SOON_MS));
     IS(zklock_observer_next(observer, -5, &leader), ZKLOCK_INVALID_ARGUMENT);
-    CHECK(readable(descriptor, 0));
+    expect(client, ZKLOCK_EVENT_LEADER);
     OK(zklock_observer_next(observer, 0, &leader));
     CHECK(!leader);
     zklock_observer_free(observer);
@@ -217,8 +209,8 @@ TEST(an_observer_outlives_a_session_and_costs_nobody_a_wake_up) {
     lead = acquire(lock, SOON_MS);
     const zklock_contender *leader;
     OK(zklock_observer_next(observer, SOON_MS, &leader));
-    CHECK(leader && leader->token == token_of(lead) && leader->session == stat_of(client, ZKLOCK_STAT_SESSION_ID));
-    CHECK(stat_of(audience, ZKLOCK_STAT_SESSIONS) == 2);
+    CHECK(leader && leader->token == token_of(lead) && leader->session == stats_of(client).session_id);
+    CHECK(stats_of(audience).sessions == 2);
     give_back(lead);
     tells(observer, NULL);
     zklock_observer_free(observer);

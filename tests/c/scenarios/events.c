@@ -8,19 +8,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static zklock_ticket *start(zklock_lock *lock, int64_t timeout, void *context) {
-    zklock_ticket *ticket;
-    OK(zklock_acquire_start(lock, timeout, &ticket));
-    if (context) OK(zklock_ticket_set_context(ticket, context));
-    return ticket;
+static zklock_call *start(zklock_lock *lock, int64_t timeout, void *context) {
+    zklock_call *waiting;
+    OK(zklock_acquire_start(lock, timeout, &waiting));
+    if (context) OK(zklock_call_set_context(waiting, context));
+    return waiting;
 }
 
-/* Checks that the ticket has its event, and this result. */
-static zklock_hold *ends(zklock_client *client, zklock_ticket *ticket, void *context, zklock_status wanted) {
+/* Checks that the call has its event, and this result. */
+static zklock_hold *ends(zklock_client *client, zklock_call *waiting, void *context, zklock_status wanted) {
     zklock_hold *hold = NULL;
-    zklock_event event = expect(client, ZKLOCK_EVENT_TICKET);
-    CHECK(event.ticket == ticket && event.context == context);
-    IS(zklock_acquire_finish(ticket, &hold), wanted);
+    zklock_event event = expect(client, ZKLOCK_EVENT_CALL);
+    CHECK(event.call == waiting && event.context == context);
+    IS(zklock_call_hold(waiting, &hold), wanted);
     return hold;
 }
 
@@ -33,14 +33,14 @@ static int next_descriptor(void) {
 }
 
 typedef struct {
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     zklock_status wanted;
     int events;
 } job;
 
-TEST(thousands_of_tickets_go_through_one_descriptor) {
-    enum { TICKETS = 2000, FEW = 8 };
-    static job jobs[TICKETS];
+TEST(thousands_of_acquires_go_through_one_descriptor) {
+    enum { CALLS = 2000, FEW = 8 };
+    static job jobs[CALLS];
     zklock_client *client = follow(new_client()), *other = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0), *busy, *others;
     const char *path = fresh_path();
@@ -55,28 +55,28 @@ TEST(thousands_of_tickets_go_through_one_descriptor) {
 
     int left = 0;
     memset(jobs, 0, sizeof jobs);
-    for (int at = 0; at < TICKETS; at++) {
+    for (int at = 0; at < CALLS; at++) {
         job *job = &jobs[at];
         switch (at % 10) {
         case 0:
-            job->ticket = start(busy, 50 + at % 7, job);
+            job->waiting = start(busy, 50 + at % 7, job);
             job->wanted = ZKLOCK_TIMEOUT;
             break;
         case 1:
-            job->ticket = start(busy, ZKLOCK_FOREVER, job);
+            job->waiting = start(busy, ZKLOCK_FOREVER, job);
             job->wanted = ZKLOCK_INTERRUPTED;
             break;
         case 2:
-            job->ticket = start(at % 20 == 2 ? lock : busy, ZKLOCK_FOREVER, job);
+            job->waiting = start(at % 20 == 2 ? lock : busy, ZKLOCK_FOREVER, job);
             break;
         default:
-            job->ticket = start(lock, ZKLOCK_FOREVER, job);
+            job->waiting = start(lock, ZKLOCK_FOREVER, job);
             job->wanted = ZKLOCK_OK;
         }
     }
-    for (int at = 0; at < TICKETS; at++) {
-        if (at % 10 == 1) OK(zklock_acquire_cancel(jobs[at].ticket));
-        if (at % 10 == 2) zklock_ticket_free(jobs[at].ticket);
+    for (int at = 0; at < CALLS; at++) {
+        if (at % 10 == 1) OK(zklock_call_cancel(jobs[at].waiting));
+        if (at % 10 == 2) zklock_call_free(jobs[at].waiting);
         left += at % 10 != 2;
     }
     struct pollfd any = {.fd = descriptor_of(client), .events = POLLIN};
@@ -87,16 +87,16 @@ TEST(thousands_of_tickets_go_through_one_descriptor) {
         CHECK(poll(&any, 1, SOON_MS) == 1);
         OK(zklock_client_next_event(client, &event));
         job *job = event.context;
-        CHECK(event.kind == ZKLOCK_EVENT_TICKET && job >= jobs && job < jobs + TICKETS);
-        CHECK(event.ticket == job->ticket && (job - jobs) % 10 != 2 && ++job->events == 1);
-        IS(zklock_acquire_finish(job->ticket, &hold), job->wanted);
-        zklock_ticket_free(job->ticket);
+        CHECK(event.kind == ZKLOCK_EVENT_CALL && job >= jobs && job < jobs + CALLS);
+        CHECK(event.call == job->waiting && (job - jobs) % 10 != 2 && ++job->events == 1);
+        IS(zklock_call_hold(job->waiting, &hold), job->wanted);
+        zklock_call_free(job->waiting);
         zklock_hold_free(hold);
         left--;
     }
     is_quiet(client, 20);
     CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
-    CHECK(stat_of(client, ZKLOCK_STAT_GRANTS) >= TICKETS * 7 / 10);
+    CHECK(stats_of(client).grants >= CALLS * 7 / 10);
     settled(client);
     give_back(held);
     zklock_lock_free(busy);
@@ -104,43 +104,43 @@ TEST(thousands_of_tickets_go_through_one_descriptor) {
     free_all(NULL, lock, client);
 }
 
-TEST(a_ticket_has_one_event_whatever_ends_it) {
+TEST(a_started_acquire_has_one_event_whatever_ends_it) {
     zklock_client *client = follow(new_client()), *other = new_client();
     const char *path = fresh_path();
     zklock_lock *lock = new_mutex(client, path, 0), *others = new_mutex(other, path, 0);
     zklock_hold *held = acquire(others, SOON_MS), *hold;
     int granted = 1, late = 2;
     /* It is cancelled several times. */
-    zklock_ticket *ticket = start(lock, ZKLOCK_FOREVER, &granted);
+    zklock_call *waiting = start(lock, ZKLOCK_FOREVER, &granted);
     is_quiet(client, 20);
-    for (int again = 0; again < 3; again++) OK(zklock_acquire_cancel(ticket));
-    ends(client, ticket, &granted, ZKLOCK_INTERRUPTED);
-    OK(zklock_acquire_cancel(ticket));
+    for (int again = 0; again < 3; again++) OK(zklock_call_cancel(waiting));
+    ends(client, waiting, &granted, ZKLOCK_INTERRUPTED);
+    OK(zklock_call_cancel(waiting));
     is_quiet(client, 20);
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     /* It times out, and is cancelled after that. */
-    ticket = start(lock, 1, NULL);
+    waiting = start(lock, 1, NULL);
     CHECK(readable(descriptor_of(client), SOON_MS));
-    OK(zklock_acquire_cancel(ticket));
-    ends(client, ticket, NULL, ZKLOCK_TIMEOUT);
+    OK(zklock_call_cancel(waiting));
+    ends(client, waiting, NULL, ZKLOCK_TIMEOUT);
     is_quiet(client, 20);
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     /* It is granted, and cancelled too late. The context may also be set late. */
-    ticket = start(lock, ZKLOCK_FOREVER, &granted);
+    waiting = start(lock, ZKLOCK_FOREVER, &granted);
     give_back(held);
     CHECK(readable(descriptor_of(client), SOON_MS));
-    OK(zklock_acquire_cancel(ticket));
-    OK(zklock_ticket_set_context(ticket, &late));
-    hold = ends(client, ticket, &late, ZKLOCK_OK);
+    OK(zklock_call_cancel(waiting));
+    OK(zklock_call_set_context(waiting, &late));
+    hold = ends(client, waiting, &late, ZKLOCK_OK);
     is_quiet(client, 20);
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     zklock_hold_free(hold);
     /* Its result is fetched before its event. */
-    ticket = start(lock, SOON_MS, NULL);
-    EVENTUALLY(zklock_acquire_finish(ticket, &hold) == ZKLOCK_OK);
-    ends(client, ticket, NULL, ZKLOCK_NOT_HELD);
+    waiting = start(lock, SOON_MS, NULL);
+    EVENTUALLY(zklock_call_hold(waiting, &hold) == ZKLOCK_OK);
+    ends(client, waiting, NULL, ZKLOCK_NOT_HELD);
     is_quiet(client, 20);
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     zklock_hold_free(hold);
     settled(client);
     free_all(NULL, others, other);
@@ -156,7 +156,7 @@ TEST(a_result_that_comes_at_once_has_one_event_with_its_handle) {
     int context;
     OK(zklock_hold_set_context(inner, &context));
     OK(zklock_release_start(inner, &call));
-    zklock_event event = expect(client, ZKLOCK_EVENT_RELEASED);
+    zklock_event event = expect(client, ZKLOCK_EVENT_CALL);
     CHECK(event.call == call && event.hold == inner && event.context == &context);
     zklock_call_free(call);
     zklock_hold_free(inner);
@@ -168,9 +168,9 @@ TEST(a_result_that_comes_at_once_has_one_event_with_its_handle) {
     }
     zklock_hold_free(outer);
     for (int round = 0; round < ROUNDS; round++) {
-        zklock_ticket *ticket = start(lock, ZKLOCK_FOREVER, NULL);
-        ends(client, ticket, NULL, ZKLOCK_CLOSED);
-        zklock_ticket_free(ticket);
+        zklock_call *waiting = start(lock, ZKLOCK_FOREVER, NULL);
+        ends(client, waiting, NULL, ZKLOCK_CLOSED);
+        zklock_call_free(waiting);
     }
     is_quiet(client, 20);
     zklock_lock_free(again);
@@ -180,23 +180,23 @@ TEST(a_result_that_comes_at_once_has_one_event_with_its_handle) {
 TEST(what_is_freed_has_no_event_and_leaves_the_descriptor_as_it_was) {
     zklock_client *client = follow(new_client());
     zklock_lock *lock = new_mutex(client, fresh_path(), 0), *second = new_mutex(client, fresh_path(), 0);
-    zklock_ticket *first = start(lock, SOON_MS, NULL), *later;
+    zklock_call *first = start(lock, SOON_MS, NULL), *later;
     int descriptor = descriptor_of(client);
     zklock_hold *hold;
     zklock_call *call;
     /* The only event of all. */
     CHECK(readable(descriptor, SOON_MS));
-    zklock_ticket_free(first);
+    zklock_call_free(first);
     is_quiet(client, 20);
     /* The first of two. */
     first = start(second, SOON_MS, NULL);
     CHECK(readable(descriptor, SOON_MS));
     later = start(second, 0, NULL);
-    EVENTUALLY(zklock_acquire_finish(later, &hold) == ZKLOCK_TIMEOUT);
-    zklock_ticket_free(first);
+    EVENTUALLY(zklock_call_hold(later, &hold) == ZKLOCK_TIMEOUT);
+    zklock_call_free(first);
     CHECK(readable(descriptor, 0));
-    ends(client, later, NULL, ZKLOCK_NOT_HELD);
-    zklock_ticket_free(later);
+    ends(client, later, NULL, ZKLOCK_TIMEOUT);
+    zklock_call_free(later);
     is_quiet(client, 0);
     /* A hold that is lost, and a call that is done. */
     hold = acquire(lock, SOON_MS);
@@ -209,7 +209,7 @@ TEST(what_is_freed_has_no_event_and_leaves_the_descriptor_as_it_was) {
     zklock_call_free(call);
     is_quiet(client, 20);
     /* Calls with handles that are gone. */
-    IS(zklock_ticket_set_context(first, NULL), ZKLOCK_INVALID_HANDLE);
+    IS(zklock_call_set_context(first, NULL), ZKLOCK_INVALID_HANDLE);
     IS(zklock_call_set_context(call, NULL), ZKLOCK_INVALID_HANDLE);
     IS(zklock_hold_set_context(hold, NULL), ZKLOCK_INVALID_HANDLE);
     settled(client);
@@ -220,18 +220,18 @@ TEST(what_is_freed_has_no_event_and_leaves_the_descriptor_as_it_was) {
 TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     zklock_client *client = follow(new_client());
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    int of_ticket, of_hold, of_call, lost;
-    /* It begins with the context of its ticket. */
-    zklock_ticket *ticket = start(lock, SOON_MS, &of_ticket);
-    zklock_hold *hold = ends(client, ticket, &of_ticket, ZKLOCK_OK), *fresh;
+    int of_acquire, of_hold, of_call, lost;
+    /* It begins with the context of its call. */
+    zklock_call *waiting = start(lock, SOON_MS, &of_acquire);
+    zklock_hold *hold = ends(client, waiting, &of_acquire, ZKLOCK_OK), *fresh;
     zklock_call *call;
     zklock_state state;
     zklock_reason reason;
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     is_quiet(client, 20);
     ground("delete %s", node_of(hold));
     zklock_event event = expect(client, ZKLOCK_EVENT_LOST);
-    CHECK(event.hold == hold && event.context == &of_ticket);
+    CHECK(event.hold == hold && event.context == &of_acquire);
     OK(zklock_hold_state(hold, &state, &reason));
     CHECK(state == ZKLOCK_STATE_LOST && reason == ZKLOCK_REASON_NODE_DELETED);
     /* The loss is reported as an event once, even if the hold is asked as well. */
@@ -239,8 +239,8 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     CHECK(readable(lost, 0));
     is_quiet(client, 20);
     OK(zklock_release_start(hold, &call));
-    event = expect(client, ZKLOCK_EVENT_RELEASED);
-    CHECK(event.call == call && event.hold == hold && event.context == &of_ticket);
+    event = expect(client, ZKLOCK_EVENT_CALL);
+    CHECK(event.call == call && event.hold == hold && event.context == &of_acquire);
     IS(zklock_call_finish(call, NULL), ZKLOCK_LOST);
     zklock_call_free(call);
     zklock_hold_free(hold);
@@ -253,7 +253,7 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     CHECK(event.call == call && !event.context);
     zklock_call_free(call);
     OK(zklock_release_start(hold, &call));
-    event = expect(client, ZKLOCK_EVENT_RELEASED);
+    event = expect(client, ZKLOCK_EVENT_CALL);
     CHECK(event.call == call && event.hold == hold && event.context == &of_hold);
     OK(zklock_call_finish(call, NULL));
     zklock_call_free(call);
@@ -262,7 +262,7 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     OK(zklock_release_start(fresh, &call));
     OK(zklock_call_set_context(call, &of_call));
     zklock_hold_free(fresh);
-    event = expect(client, ZKLOCK_EVENT_RELEASED);
+    event = expect(client, ZKLOCK_EVENT_CALL);
     CHECK(event.call == call && !event.hold && event.context == &of_call);
     zklock_call_free(call);
     is_quiet(client, 20);
@@ -346,47 +346,47 @@ TEST(what_happened_before_somebody_asked_is_not_told) {
     zklock_lock *lock = new_mutex(client, path, 0), *others = new_mutex(other, path, 0);
     zklock_lock *unwatched = new_mutex(client, fresh_path(), 0);
     zklock_hold *hold = NULL, *held = acquire(others, SOON_MS), *before = acquire(unwatched, SOON_MS), *none;
-    zklock_ticket *ended = start(lock, 0, NULL), *goes_on = start(lock, SOON_MS, NULL);
-    EVENTUALLY(zklock_acquire_finish(ended, &none) == ZKLOCK_TIMEOUT);
+    zklock_call *ended = start(lock, 0, NULL), *goes_on = start(lock, SOON_MS, NULL);
+    EVENTUALLY(zklock_call_hold(ended, &none) == ZKLOCK_TIMEOUT);
     follow(client);
     /* The loss of a hold that was acquired before the events were asked for is not an event, though its descriptor reports it. */
     int lost;
     OK(zklock_hold_fd(before, &lost));
     ground("delete %s", node_of(before));
     CHECK(readable(lost, SOON_MS));
-    OK(zklock_acquire_cancel(ended));
+    OK(zklock_call_cancel(ended));
     is_quiet(client, 20);
-    /* A ticket that ends after that is an event. */
+    /* A call that ends after that is an event. */
     give_back(held);
     hold = ends(client, goes_on, NULL, ZKLOCK_OK);
     is_quiet(client, 0);
-    zklock_ticket_free(ended);
-    zklock_ticket_free(goes_on);
+    zklock_call_free(ended);
+    zklock_call_free(goes_on);
     zklock_hold_free(before);
     zklock_lock_free(unwatched);
     free_all(NULL, others, other);
     free_all(hold, lock, client);
 }
 
-TEST(a_freed_client_has_no_descriptor_and_its_tickets_go_on) {
+TEST(a_freed_client_has_no_descriptor_and_its_started_acquires_go_on) {
     zklock_client *client = follow(new_client());
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    int descriptor = descriptor_of(client), of_ticket, same;
+    int descriptor = descriptor_of(client), of_acquire, same;
     zklock_event event;
     CHECK(fcntl(descriptor, F_GETFD) & FD_CLOEXEC);
     CHECK(fcntl(descriptor, F_GETFL) & O_NONBLOCK);
     CHECK((same = descriptor_of(client)) == descriptor);
-    zklock_ticket *queued = start(lock, SOON_MS, NULL), *ticket = start(lock, SOON_MS, NULL);
+    zklock_call *queued = start(lock, SOON_MS, NULL), *waiting = start(lock, SOON_MS, NULL);
     CHECK(readable(descriptor, SOON_MS));
     zklock_client_free(client);
     CHECK(fcntl(descriptor, F_GETFD) == -1);
     IS(zklock_client_next_event(client, &event), ZKLOCK_INVALID_HANDLE);
-    zklock_ticket_free(queued);
-    OK(zklock_ticket_fd(ticket, &of_ticket));
-    CHECK(readable(of_ticket, SOON_MS));
+    zklock_call_free(queued);
+    OK(zklock_call_fd(waiting, &of_acquire));
+    CHECK(readable(of_acquire, SOON_MS));
     zklock_hold *hold = NULL;
-    OK(zklock_acquire_finish(ticket, &hold));
-    zklock_ticket_free(ticket);
+    OK(zklock_call_hold(waiting, &hold));
+    zklock_call_free(waiting);
     give_back(hold);
     zklock_lock_free(lock);
 }
@@ -404,7 +404,7 @@ static void *asks(void *given) {
     for (int64_t until = now_ms() + SOON_MS; __atomic_load_n(&shared->left, __ATOMIC_SEQ_CST) && now_ms() < until;) {
         zklock_event event;
         if (!readable(descriptor, 20) || zklock_client_next_event(shared->client, &event)) continue;
-        CHECK(event.kind == ZKLOCK_EVENT_TICKET);
+        CHECK(event.kind == ZKLOCK_EVENT_CALL);
         __atomic_add_fetch((int *)event.context, 1, __ATOMIC_SEQ_CST);
         __atomic_sub_fetch(&shared->left, 1, __ATOMIC_SEQ_CST);
     }
@@ -413,7 +413,7 @@ static void *asks(void *given) {
 
 TEST(of_many_threads_that_ask_one_has_each_event) {
     static shared shared;
-    zklock_ticket *tickets[SHARED];
+    zklock_call *waiting[SHARED];
     thread *threads[4];
     shared.client = follow(new_client());
     shared.left = SHARED;
@@ -421,13 +421,13 @@ TEST(of_many_threads_that_ask_one_has_each_event) {
     /* The close gives all of them their result at once. */
     OK(zklock_client_close(shared.client));
     expect(shared.client, ZKLOCK_EVENT_CLOSED);
-    /* All tickets start before any thread asks, so that each event finds its context. */
-    for (int at = 0; at < SHARED; at++) tickets[at] = start(lock, SOON_MS, &shared.events[at]);
+    /* All calls start before any thread asks, so that each event finds its context. */
+    for (int at = 0; at < SHARED; at++) waiting[at] = start(lock, SOON_MS, &shared.events[at]);
     for (int at = 0; at < 4; at++) threads[at] = start_thread(asks, &shared);
     for (int at = 0; at < 4; at++) join_thread(threads[at]);
     for (int at = 0; at < SHARED; at++) {
         CHECK(shared.events[at] == 1);
-        zklock_ticket_free(tickets[at]);
+        zklock_call_free(waiting[at]);
     }
     is_quiet(shared.client, 20);
     free_all(NULL, lock, shared.client);
@@ -436,7 +436,7 @@ TEST(of_many_threads_that_ask_one_has_each_event) {
 TEST(a_forked_child_has_no_part_in_the_events_of_its_parent) {
     zklock_client *client = follow(new_client());
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    zklock_ticket *ticket = start(lock, SOON_MS, NULL);
+    zklock_call *waiting = start(lock, SOON_MS, NULL);
     int descriptor = descriptor_of(client), status;
     CHECK(readable(descriptor, SOON_MS));
     pid_t child = fork();
@@ -446,25 +446,25 @@ TEST(a_forked_child_has_no_part_in_the_events_of_its_parent) {
         int none;
         IS(zklock_client_fd(client, &none), ZKLOCK_FORKED);
         IS(zklock_client_next_event(client, &event), ZKLOCK_FORKED);
-        IS(zklock_ticket_set_context(ticket, &none), ZKLOCK_FORKED);
-        zklock_ticket_free(ticket);
+        IS(zklock_call_set_context(waiting, &none), ZKLOCK_FORKED);
+        zklock_call_free(waiting);
         zklock_client_free(client);
         _exit(!readable(descriptor, 0));
     }
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
-    zklock_hold *hold = ends(client, ticket, NULL, ZKLOCK_OK);
+    zklock_hold *hold = ends(client, waiting, NULL, ZKLOCK_OK);
     is_quiet(client, 0);
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     free_all(hold, lock, client);
 }
 
-TEST_MAIN("standalone max-session=4000", LISTED(thousands_of_tickets_go_through_one_descriptor),
-          LISTED(a_ticket_has_one_event_whatever_ends_it),
+TEST_MAIN("standalone max-session=4000", LISTED(thousands_of_acquires_go_through_one_descriptor),
+          LISTED(a_started_acquire_has_one_event_whatever_ends_it),
           LISTED(a_result_that_comes_at_once_has_one_event_with_its_handle),
           LISTED(what_is_freed_has_no_event_and_leaves_the_descriptor_as_it_was),
           LISTED(a_hold_tells_of_its_loss_and_of_its_release), LISTED(calls_of_all_that_a_client_made_have_events),
           LISTED(what_happened_before_somebody_asked_is_not_told),
-          LISTED(a_freed_client_has_no_descriptor_and_its_tickets_go_on),
+          LISTED(a_freed_client_has_no_descriptor_and_its_started_acquires_go_on),
           LISTED(of_many_threads_that_ask_one_has_each_event),
           LISTED(a_forked_child_has_no_part_in_the_events_of_its_parent))

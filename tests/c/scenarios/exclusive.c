@@ -117,7 +117,7 @@ TEST(two_hundred_threads_hold_one_after_the_other) {
         join_thread(threads[at]);
     }
     CHECK(guarded.entered == THREADS);
-    CHECK(stat_of(client, ZKLOCK_STAT_GRANTS) == THREADS + 1);
+    CHECK(stats_of(client).grants == THREADS + 1);
     settled(client);
     CHECK(contenders_at(path) == 0);
     free_all(first, lock, client);
@@ -146,7 +146,7 @@ TEST(connections_that_break_all_the_time_let_nobody_in_beside_the_holder) {
     for (int at = 0; at < CONTENDERS; at++) {
         settled(clients[at]);
         /* A broken connection ends no session. */
-        CHECK(stat_of(clients[at], ZKLOCK_STAT_SESSIONS) == 1);
+        CHECK(stats_of(clients[at]).sessions == 1);
         free_all(NULL, contenders[at].lock, clients[at]);
     }
     wait_for_contenders(path, 0);
@@ -178,7 +178,7 @@ TEST(a_holder_that_is_cut_off_stops_before_the_next_begins) {
     OK(zklock_release(second));
     third = granted(again);
     enter(&guarded, third);
-    CHECK(stat_of(cut_off, ZKLOCK_STAT_SESSIONS) == 2);
+    CHECK(stats_of(cut_off).sessions == 2);
     zklock_hold_free(first);
     free_all(second, next_lock, next);
     free_all(third, lock, cut_off);
@@ -189,7 +189,7 @@ TEST(a_contender_of_kazoo_is_named_and_not_held_beside) {
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     int descriptor;
     OK(zklock_release(hold));
     ground("create %s/%s", path, kazoo);
@@ -199,13 +199,13 @@ TEST(a_contender_of_kazoo_is_named_and_not_held_beside) {
         SAYS(kazoo);
         CHECK(!none);
     }
-    OK(zklock_acquire_start(lock, 0, &ticket));
-    OK(zklock_ticket_fd(ticket, &descriptor));
+    OK(zklock_acquire_start(lock, 0, &waiting));
+    OK(zklock_call_fd(waiting, &descriptor));
     CHECK(readable(descriptor, SOON_MS));
     zklock_hold_free(hold);
-    IS(zklock_acquire_finish(ticket, &hold), ZKLOCK_FOREIGN_CONTENDER);
+    IS(zklock_call_hold(waiting, &hold), ZKLOCK_FOREIGN_CONTENDER);
     SAYS(kazoo);
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     /* Only kazoo's is left. */
     wait_for_contenders(path, 1);
     ground("delete %s/%s", path, kazoo);

@@ -88,22 +88,22 @@ TEST(a_waiter_that_gives_up_wakes_the_one_behind_its_successor_only_and_the_orde
     zklock_client *holder = new_client(), *quitter;
     zklock_lock *lock = new_mutex(holder, path, 0), *quitters;
     zklock_hold *hold = acquire(lock, SOON_MS), *none;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     waiter before[2], behind[2];
     int proxy, watched, again;
     queue(before, 2, path, &grants);
     quitter = proxied_client(&proxy);
     quitters = new_mutex(quitter, path, 0);
     watched = new_hook("see-reply", proxy, "get-data", 1, "");
-    OK(zklock_acquire_start(quitters, ZKLOCK_FOREVER, &ticket));
+    OK(zklock_acquire_start(quitters, ZKLOCK_FOREVER, &waiting));
     await_hook(watched);
     queue(behind, 2, path, &grants);
     behind[0].place = 2;
     behind[1].place = 3;
 
     again = new_hook("see-reply", behind[1].proxy, "get-data", 2, "");
-    OK(zklock_acquire_cancel(ticket));
-    IS(zklock_acquire_finish(ticket, &none), ZKLOCK_INTERRUPTED);
+    OK(zklock_call_cancel(waiting));
+    IS(zklock_call_hold(waiting, &none), ZKLOCK_INTERRUPTED);
     /* It looks for the contender to wait for now. Nobody else was woken. */
     await_hook(again);
     wait_for_contenders(path, 5);
@@ -118,7 +118,7 @@ TEST(a_waiter_that_gives_up_wakes_the_one_behind_its_successor_only_and_the_orde
     for (int at = 0; at < 2; at++) leaves(&behind[at]);
     CHECK(grants.count == 4);
     for (int place = 0; place < 4; place++) CHECK(grants.places[place] == place);
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     free_all(NULL, quitters, quitter);
     free_all(hold, lock, holder);
 }
@@ -159,35 +159,35 @@ TEST(a_release_is_heard_by_the_next_two_and_by_nobody_behind) {
     free_all(hold, lock, holder);
 }
 
-TEST(threads_and_tickets_of_one_client_are_served_in_the_order_of_their_arrival) {
-    enum { TICKETS = 40 };
+TEST(threads_and_started_acquires_of_one_client_are_served_in_the_order_of_their_arrival) {
+    enum { CALLS = 40 };
     const char *path = fresh_path();
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    zklock_ticket *tickets[TICKETS];
+    zklock_call *waiting[CALLS];
     uint64_t token = token_of(hold);
     unsigned long sequence = sequence_of(hold);
-    for (int at = 0; at < TICKETS; at++) OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &tickets[at]));
+    for (int at = 0; at < CALLS; at++) OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &waiting[at]));
     wait_for_contenders(path, 2);
     OK(zklock_release(hold));
     zklock_hold_free(hold);
-    for (int at = 0; at < TICKETS; at++) {
+    for (int at = 0; at < CALLS; at++) {
         int descriptor;
-        OK(zklock_ticket_fd(tickets[at], &descriptor));
+        OK(zklock_call_fd(waiting[at], &descriptor));
         CHECK(readable(descriptor, SOON_MS));
         /* All waiters of this client have at most two nodes: the holder's and the next one's. */
         CHECK(contenders_at(path) <= 2);
-        for (int later = at + 1; later < TICKETS; later++) {
-            IS(zklock_acquire_finish(tickets[later], &hold), ZKLOCK_PENDING);
+        for (int later = at + 1; later < CALLS; later++) {
+            IS(zklock_call_hold(waiting[later], &hold), ZKLOCK_PENDING);
         }
-        OK(zklock_acquire_finish(tickets[at], &hold));
+        OK(zklock_call_hold(waiting[at], &hold));
         CHECK(token_of(hold) > token && sequence_of(hold) == sequence + 1);
         token = token_of(hold);
         sequence = sequence_of(hold);
         OK(zklock_release(hold));
         zklock_hold_free(hold);
-        zklock_ticket_free(tickets[at]);
+        zklock_call_free(waiting[at]);
     }
     settled(client);
     CHECK(contenders_at(path) == 0);
@@ -197,4 +197,4 @@ TEST(threads_and_tickets_of_one_client_are_served_in_the_order_of_their_arrival)
 TEST_MAIN("standalone max-session=4000", LISTED(sixty_four_clients_are_served_in_the_order_of_their_arrival),
           LISTED(a_waiter_that_gives_up_wakes_the_one_behind_its_successor_only_and_the_order_stays),
           LISTED(a_release_is_heard_by_the_next_two_and_by_nobody_behind),
-          LISTED(threads_and_tickets_of_one_client_are_served_in_the_order_of_their_arrival))
+          LISTED(threads_and_started_acquires_of_one_client_are_served_in_the_order_of_their_arrival))

@@ -72,7 +72,7 @@ TEST(tokens_grow_over_new_sessions_and_the_server_calls_them_the_same) {
         stat = ground("stat %s", node);
         CHECK(sscanf(stat, "czxid=%llx", &czxid) == 1 &&
               sscanf(strstr(stat, "owner="), "owner=%llx", &owner) == 1);
-        CHECK(token_of(hold) == czxid && stat_of(client, ZKLOCK_STAT_SESSION_ID) == owner);
+        CHECK(token_of(hold) == czxid && stats_of(client).session_id == owner);
         OK(zklock_contenders(lock, sees, &seen));
         CHECK(seen.count == 1 && seen.token == czxid && seen.session == owner);
         CHECK(!strcmp(seen.name, node + strlen(path) + 1) && !strcmp(seen.dialect, "curator"));
@@ -83,7 +83,7 @@ TEST(tokens_grow_over_new_sessions_and_the_server_calls_them_the_same) {
         OK(zklock_hold_wait_lost(hold, SOON_MS, &reason));
         CHECK(reason == ZKLOCK_REASON_SESSION_EXPIRED);
         last = grant(lock, NULL);
-        CHECK(last > czxid && stat_of(client, ZKLOCK_STAT_SESSIONS) == 2);
+        CHECK(last > czxid && stats_of(client).sessions == 2);
         OK(zklock_client_close(client));
         free_all(hold, lock, client);
     }

@@ -197,7 +197,7 @@ TEST(a_lazy_client_connects_first) {
     zklock_client_free(client);
     OK(zklock_client_new_lazy(servers(), NULL, &client));
     OK(zklock_client_guard(client, NULL));
-    CHECK(stat_of(client, ZKLOCK_STAT_SESSION_ID));
+    CHECK(stats_of(client).session_id);
     OK(zklock_client_close(client));
     zklock_client_free(client);
     OK(zklock_client_new_lazy(servers(), options, &client));

@@ -25,18 +25,7 @@ static int is_wanted(zklock_hold *hold) {
 typedef struct {
     zklock_hold *hold;
     zklock_status status;
-    int count;
 } news;
-
-static int came(const news *news) { return __atomic_load_n(&news->count, __ATOMIC_ACQUIRE); }
-
-static void called(zklock_hold *hold, void *context) {
-    news *news = context;
-    CHECK(hold == news->hold);
-    /* The callback must not ask whether the hold is wanted, because that would count as a report to the descriptor. */
-    IS(zklock_hold_wait_wanted(hold, 0), ZKLOCK_DEADLOCK);
-    __atomic_add_fetch(&news->count, 1, __ATOMIC_RELEASE);
-}
 
 static void *waits(void *argument) {
     news *news = argument;
@@ -106,38 +95,27 @@ TEST(a_holder_is_told_in_every_way_that_others_wait) {
     const char *path = fresh_path();
     zklock_lock *lock = new_mutex(client, path, 0), *others = new_mutex(other, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS), *next;
-    news called_back = {.hold = hold}, late = {.hold = hold}, waited = {.hold = hold, .status = ZKLOCK_INTERNAL};
-    int descriptor, again;
-    OK(zklock_hold_set_context(hold, &late));
+    news waited = {.hold = hold, .status = ZKLOCK_INTERNAL};
+    OK(zklock_hold_set_context(hold, &waited));
     CHECK(!is_wanted(hold));
-    OK(zklock_hold_wanted_fd(hold, &descriptor));
-    OK(zklock_hold_on_wanted(hold, called, &called_back));
     thread *waiter = start_thread(waits, &waited);
     IS(zklock_hold_wait_wanted(hold, 20), ZKLOCK_TIMEOUT);
-    CHECK(!readable(descriptor, 0) && !came(&called_back));
     is_quiet(client, 0);
 
     attempt *attempt = start_acquire(others, SOON_MS);
     join_thread(waiter);
     IS(waited.status, ZKLOCK_OK);
-    CHECK(readable(descriptor, SOON_MS));
     zklock_event event = expect(client, ZKLOCK_EVENT_WANTED);
-    CHECK(event.hold == hold && event.context == &late);
-    EVENTUALLY(came(&called_back));
+    CHECK(event.hold == hold && event.context == &waited);
     /* From now on both calls report it at once. */
     CHECK(is_wanted(hold));
     OK(zklock_hold_wait_wanted(hold, 0));
-    OK(zklock_hold_wanted_fd(hold, &again));
-    CHECK(again == descriptor && readable(descriptor, 0));
-    OK(zklock_hold_on_wanted(hold, called, &late));
-    EVENTUALLY(came(&late));
     CHECK(state_of(hold) == ZKLOCK_STATE_HELD && !is_over(attempt));
 
     OK(zklock_release(hold));
     next = granted(attempt);
     IS(zklock_hold_wait_wanted(hold, SOON_MS), ZKLOCK_NOT_HELD);
     CHECK(!is_wanted(hold) && !is_wanted(next));
-    CHECK(came(&called_back) == 1 && came(&late) == 1);
     is_quiet(client, 0);
     zklock_hold_free(hold);
     OK(zklock_release(next));
@@ -151,10 +129,8 @@ TEST(a_hold_that_ends_before_is_not_wanted) {
     const char *path = fresh_path();
     zklock_lock *lock = new_mutex(client, path, 0), *others = new_mutex(other, path, 0);
     zklock_hold *lost = acquire(lock, SOON_MS), *freed, *next;
-    news of_lost = {.hold = lost}, of_freed = {0}, waited = {.hold = lost};
-    int descriptor;
-    OK(zklock_hold_wanted_fd(lost, &descriptor));
-    OK(zklock_hold_on_wanted(lost, called, &of_lost));
+    news waited = {.hold = lost};
+    CHECK(!is_wanted(lost));
     thread *waiter = start_thread(waits, &waited);
     ground("delete %s", node_of(lost));
     join_thread(waiter);
@@ -162,9 +138,7 @@ TEST(a_hold_that_ends_before_is_not_wanted) {
     expect(client, ZKLOCK_EVENT_LOST);
 
     freed = acquire(lock, SOON_MS);
-    of_freed.hold = freed;
     CHECK(!is_wanted(freed));
-    OK(zklock_hold_on_wanted(freed, called, &of_freed));
     zklock_hold_free(freed);
     give_back(acquire(others, SOON_MS));
 
@@ -175,7 +149,7 @@ TEST(a_hold_that_ends_before_is_not_wanted) {
     CHECK(expect(client, ZKLOCK_EVENT_WANTED).hold == next);
     IS(zklock_hold_wait_wanted(lost, SOON_MS), ZKLOCK_LOST);
     SAYS("deleted");
-    CHECK(!is_wanted(lost) && !readable(descriptor, 0) && !came(&of_lost) && !came(&of_freed));
+    CHECK(!is_wanted(lost));
     is_quiet(client, 0);
     give_back(next);
     give_back(granted(attempt));

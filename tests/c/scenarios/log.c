@@ -339,7 +339,7 @@ TEST(nothing_is_ever_printed) {
         lock = new_mutex(client, fresh_path(), 0);
         hold = acquire(lock, SOON_MS);
         expire_session(proxy);
-        EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
+        EVENTUALLY(stats_of(client).losses == 1);
         ground("refuse %d on", proxy);
         ground("reset %d", proxy);
         IS(zklock_acquire(lock, 300, &none), ZKLOCK_UNREACHABLE);

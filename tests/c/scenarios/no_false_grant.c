@@ -18,7 +18,7 @@ static void is_live(const zklock_hold *hold, const zklock_client *client) {
     OK(zklock_hold_node(hold, &node));
     stat = ground("stat %s", node);
     CHECK(sscanf(stat, "czxid=%llx", &czxid) == 1 && sscanf(strstr(stat, "owner="), "owner=%llx", &owner) == 1);
-    CHECK(owner == stat_of(client, ZKLOCK_STAT_SESSION_ID));
+    CHECK(owner == stats_of(client).session_id);
     CHECK(token_of(hold) == czxid);
 }
 
@@ -64,9 +64,9 @@ static void ends(pair *pair, int same_node, uint64_t sessions) {
     OK(zklock_hold_node(hold, &node));
     CHECK((strcmp(node, pair->node) == 0) == same_node);
     CHECK(token_of(hold) > token_of(pair->first));
-    CHECK(stat_of(pair->waiter, ZKLOCK_STAT_SESSIONS) == sessions);
+    CHECK(stats_of(pair->waiter).sessions == sessions);
     /* No dead hold was delivered. */
-    CHECK(stat_of(pair->waiter, ZKLOCK_STAT_LOSSES) == 0);
+    CHECK(stats_of(pair->waiter).losses == 0);
     OK(zklock_release(hold));
     free_all(pair->first, pair->holders, pair->holder);
     free_all(hold, pair->waiters, pair->waiter);
@@ -148,7 +148,7 @@ static void slept_through(int64_t stop) {
     zklock_client *client = client_with(servers(), 1000, 0);
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS), *fetched;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     zklock_status status;
     attempt *attempt;
     int descriptor;
@@ -159,8 +159,8 @@ static void slept_through(int64_t stop) {
     ground("create %s", before);
     attempt = start_acquire(lock, SOON_MS);
     wait_for_contenders(path, 2);
-    OK(zklock_acquire_start(lock, SOON_MS, &ticket));
-    OK(zklock_ticket_fd(ticket, &descriptor));
+    OK(zklock_acquire_start(lock, SOON_MS, &waiting));
+    OK(zklock_call_fd(waiting, &descriptor));
 
     while_stopped(stop, "delete %s", before);
     hold = granted(attempt);
@@ -171,10 +171,10 @@ static void slept_through(int64_t stop) {
     OK(zklock_release(hold));
     zklock_hold_free(hold);
 
-    /* The ticket has its grant, but the process is stopped before it is fetched. */
+    /* The call has its grant, but the process is stopped before it is fetched. */
     CHECK(readable(descriptor, SOON_MS));
     while_stopped(stop, "exists %s", path);
-    status = zklock_acquire_finish(ticket, &fetched);
+    status = zklock_call_hold(waiting, &fetched);
     if (status == ZKLOCK_OK) {
         CHECK(valid_for(fetched) > 0);
         OK(zklock_hold_node(fetched, &node));
@@ -185,7 +185,7 @@ static void slept_through(int64_t stop) {
         CHECK(status == ZKLOCK_LOST);
         SAYS(path);
     }
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     settled(client);
     wait_for_contenders(path, 0);
     free_all(NULL, lock, client);

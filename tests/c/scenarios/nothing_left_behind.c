@@ -54,7 +54,7 @@ TEST(a_node_lost_with_its_session_is_followed_by_one_of_the_next_session) {
     zklock_client *client = proxied_client(&proxy);
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    uint64_t first = stat_of(client, ZKLOCK_STAT_SESSION_ID), owner;
+    uint64_t first = stats_of(client).session_id, owner;
     attempt *attempt;
     OK(zklock_release(hold));
     zklock_hold_free(hold);
@@ -67,8 +67,8 @@ TEST(a_node_lost_with_its_session_is_followed_by_one_of_the_next_session) {
     hold = granted(attempt);
     CHECK(contenders_at(path) == 1);
     CHECK(token_of(hold) == czxid_of(hold, &owner));
-    CHECK(owner == stat_of(client, ZKLOCK_STAT_SESSION_ID) && owner != first);
-    CHECK(stat_of(client, ZKLOCK_STAT_SESSIONS) == 2);
+    CHECK(owner == stats_of(client).session_id && owner != first);
+    CHECK(stats_of(client).sessions == 2);
     OK(zklock_release(hold));
     CHECK(contenders_at(path) == 0);
     free_all(hold, lock, client);
@@ -85,7 +85,7 @@ TEST(a_release_whose_request_or_reply_is_lost_is_done_all_the_same) {
         OK(zklock_release(hold));
         CHECK(hook_fired(lost) && state_of(hold) == ZKLOCK_STATE_RELEASED);
         CHECK(contenders_at(path) == 0);
-        CHECK(stat_of(client, ZKLOCK_STAT_OWED) == 0);
+        CHECK(stats_of(client).owed == 0);
         zklock_hold_free(hold);
     }
     free_all(NULL, lock, client);
@@ -127,24 +127,24 @@ static void part(two *two) {
 TEST(an_acquire_that_timed_out_or_was_not_to_wait_leaves_no_node) {
     two two;
     zklock_hold *none;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     meet(&two);
     for (int64_t timeout = 0; timeout <= 100; timeout += 50) {
         int descriptor;
         IS(zklock_acquire(two.lock, timeout, &none), ZKLOCK_TIMEOUT);
         wait_for_contenders(two.path, 1);
-        OK(zklock_acquire_start(two.lock, timeout, &ticket));
-        OK(zklock_ticket_fd(ticket, &descriptor));
+        OK(zklock_acquire_start(two.lock, timeout, &waiting));
+        OK(zklock_call_fd(waiting, &descriptor));
         CHECK(readable(descriptor, SOON_MS));
-        IS(zklock_acquire_finish(ticket, &none), ZKLOCK_TIMEOUT);
+        IS(zklock_call_hold(waiting, &none), ZKLOCK_TIMEOUT);
         wait_for_contenders(two.path, 1);
-        zklock_ticket_free(ticket);
+        zklock_call_free(waiting);
     }
     part(&two);
 }
 
-/* An attempt that is given up at every step, by a cancel or by freeing its ticket, leaves nothing. */
-TEST(a_ticket_that_is_cancelled_or_freed_at_any_step_leaves_no_node) {
+/* An attempt that is given up at every step, by a cancel or by freeing its call, leaves nothing. */
+TEST(a_started_acquire_that_is_cancelled_or_freed_at_any_step_leaves_no_node) {
     static const char *const steps[][2] = {{"hold-request", "create"},       {"hold-reply", "create"},
                                            {"hold-request", "get-children"}, {"hold-reply", "get-children"},
                                            {"hold-request", "get-data"},     {"hold-reply", "get-data"}};
@@ -152,17 +152,17 @@ TEST(a_ticket_that_is_cancelled_or_freed_at_any_step_leaves_no_node) {
     meet(&two);
     for (size_t step = 0; step < sizeof steps / sizeof *steps; step++) {
         for (int frees = 0; frees < 2; frees++) {
-            zklock_ticket *ticket;
+            zklock_call *waiting;
             zklock_hold *none;
             int gate = new_hook(steps[step][0], two.proxy, steps[step][1], 1, two.path);
-            OK(zklock_acquire_start(two.lock, ZKLOCK_FOREVER, &ticket));
+            OK(zklock_acquire_start(two.lock, ZKLOCK_FOREVER, &waiting));
             await_hook(gate);
             if (!frees) {
-                OK(zklock_acquire_cancel(ticket));
-                IS(zklock_acquire_finish(ticket, &none), ZKLOCK_INTERRUPTED);
+                OK(zklock_call_cancel(waiting));
+                IS(zklock_call_hold(waiting, &none), ZKLOCK_INTERRUPTED);
             }
-            zklock_ticket_free(ticket);
-            EVENTUALLY(stat_of(two.client, ZKLOCK_STAT_OWED) == 1);
+            zklock_call_free(waiting);
+            EVENTUALLY(stats_of(two.client).owed == 1);
             ground("open %d", gate);
             settled(two.client);
             CHECK(contenders_at(two.path) == 1);
@@ -173,17 +173,17 @@ TEST(a_ticket_that_is_cancelled_or_freed_at_any_step_leaves_no_node) {
 
 TEST(what_is_owed_is_counted_until_it_is_paid) {
     two two;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     meet(&two);
-    OK(zklock_acquire_start(two.lock, ZKLOCK_FOREVER, &ticket));
+    OK(zklock_acquire_start(two.lock, ZKLOCK_FOREVER, &waiting));
     wait_for_contenders(two.path, 2);
     /* The caller is still there. */
-    CHECK(stat_of(two.client, ZKLOCK_STAT_OWED) == 0);
+    CHECK(stats_of(two.client).owed == 0);
     ground("freeze %d both", two.proxy);
-    zklock_ticket_free(ticket);
-    EVENTUALLY(stat_of(two.client, ZKLOCK_STAT_OWED) == 1);
+    zklock_call_free(waiting);
+    EVENTUALLY(stats_of(two.client).owed == 1);
     CHECK(contenders_at(two.path) == 2);
-    CHECK(stat_of(two.client, ZKLOCK_STAT_OWED) == 1);
+    CHECK(stats_of(two.client).owed == 1);
     ground("thaw %d", two.proxy);
     settled(two.client);
     /* Once nothing is owed, the node is gone. */
@@ -199,9 +199,9 @@ TEST(what_is_owed_is_counted_from_the_moment_that_the_caller_has_its_answer) {
         int gate = new_hook("hold-request", two.proxy, "delete", 1, two.path);
         IS(zklock_acquire(two.lock, 10, &none), ZKLOCK_TIMEOUT);
         /* A program that ends its process when nothing is owed relies on this. */
-        CHECK(stat_of(two.client, ZKLOCK_STAT_OWED) == 1 || hook_fired(gate));
+        CHECK(stats_of(two.client).owed == 1 || hook_fired(gate));
         await_hook(gate);
-        CHECK(stat_of(two.client, ZKLOCK_STAT_OWED) == 1);
+        CHECK(stats_of(two.client).owed == 1);
         ground("open %d", gate);
         settled(two.client);
         CHECK(contenders_at(two.path) == 1);
@@ -219,7 +219,7 @@ TEST(what_is_owed_is_counted_from_the_moment_that_a_hold_is_freed) {
         zklock_hold *hold = acquire(lock, SOON_MS);
         if (round % 2) OK(zklock_hold_fd(hold, &descriptor));
         zklock_hold_free(hold);
-        uint64_t owed = stat_of(client, ZKLOCK_STAT_OWED);
+        uint64_t owed = stats_of(client).owed;
         if (owed != 1) failed(__FILE__, __LINE__, "round %d: the node is there, and %d owed", round, (int)owed);
         await_hook(gate);
         ground("open %d", gate);
@@ -229,27 +229,27 @@ TEST(what_is_owed_is_counted_from_the_moment_that_a_hold_is_freed) {
     free_all(NULL, lock, client);
 }
 
-TEST(what_is_owed_is_counted_from_the_moment_that_a_ticket_is_cancelled_or_freed) {
+TEST(what_is_owed_is_counted_from_the_moment_that_a_started_acquire_is_cancelled_or_freed) {
     two two;
     meet(&two);
     for (int round = 0; round < 40; round++) {
-        zklock_ticket *ticket;
+        zklock_call *waiting;
         zklock_hold *none;
         uint64_t owed;
         int gate = new_hook("hold-request", two.proxy, "delete", 1, two.path);
-        OK(zklock_acquire_start(two.lock, ZKLOCK_FOREVER, &ticket));
+        OK(zklock_acquire_start(two.lock, ZKLOCK_FOREVER, &waiting));
         wait_for_contenders(two.path, 2);
         if (round % 2) {
-            OK(zklock_acquire_cancel(ticket));
-            IS(zklock_acquire_finish(ticket, &none), ZKLOCK_INTERRUPTED);
+            OK(zklock_call_cancel(waiting));
+            IS(zklock_call_hold(waiting, &none), ZKLOCK_INTERRUPTED);
         } else {
-            zklock_ticket_free(ticket);
+            zklock_call_free(waiting);
         }
-        owed = stat_of(two.client, ZKLOCK_STAT_OWED);
+        owed = stats_of(two.client).owed;
         if (owed != 1) failed(__FILE__, __LINE__, "round %d: the node is there, and %d owed", round, (int)owed);
         await_hook(gate);
         ground("open %d", gate);
-        if (round % 2) zklock_ticket_free(ticket);
+        if (round % 2) zklock_call_free(waiting);
         settled(two.client);
         CHECK(contenders_at(two.path) == 1);
     }
@@ -284,16 +284,16 @@ TEST(a_client_that_is_freed_without_close_takes_its_nodes_and_its_session_along)
     zklock_client *client = proxied_client(&proxy);
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     closed = new_hook("see-request", proxy, "close", 1, "");
-    OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &ticket));
+    OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &waiting));
     wait_for_contenders(path, 2);
     zklock_client_free(client);
     zklock_lock_free(lock);
     /* A hold keeps the client that it needs. */
     OK(zklock_hold_confirm(hold, NULL));
     CHECK(!hook_fired(closed));
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     wait_for_contenders(path, 1);
     zklock_hold_free(hold);
     wait_for_contenders(path, 0);
@@ -332,11 +332,11 @@ TEST_MAIN("standalone max-session=4000", LISTED(a_node_whose_reply_was_lost_is_a
           LISTED(a_node_lost_with_its_session_is_followed_by_one_of_the_next_session),
           LISTED(a_release_whose_request_or_reply_is_lost_is_done_all_the_same),
           LISTED(an_acquire_that_timed_out_or_was_not_to_wait_leaves_no_node),
-          LISTED(a_ticket_that_is_cancelled_or_freed_at_any_step_leaves_no_node),
+          LISTED(a_started_acquire_that_is_cancelled_or_freed_at_any_step_leaves_no_node),
           LISTED(what_is_owed_is_counted_until_it_is_paid),
           LISTED(what_is_owed_is_counted_from_the_moment_that_the_caller_has_its_answer),
           LISTED(a_hold_that_is_freed_is_released_and_so_is_one_on_a_sick_network),
           LISTED(a_client_that_is_freed_without_close_takes_its_nodes_and_its_session_along),
           LISTED(what_was_asked_for_in_vain_while_disconnected_is_never_sent),
           LISTED(what_is_owed_is_counted_from_the_moment_that_a_hold_is_freed),
-          LISTED(what_is_owed_is_counted_from_the_moment_that_a_ticket_is_cancelled_or_freed))
+          LISTED(what_is_owed_is_counted_from_the_moment_that_a_started_acquire_is_cancelled_or_freed))

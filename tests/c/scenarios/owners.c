@@ -210,7 +210,7 @@ TEST(an_inner_section_is_not_entered_when_the_outer_hold_is_lost) {
     ground("delete %s", node);
     OK(zklock_hold_wait_lost(outer, SOON_MS, &reason));
     /* The same when the nodes have been cleaned up, and only the thread's holds are left. */
-    EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
+    EVENTUALLY(stats_of(client).losses == 1);
     settled(client);
     sleep_ms(20);
     IS(zklock_acquire(lock, ZKLOCK_FOREVER, &none), ZKLOCK_LOST);
@@ -256,27 +256,27 @@ TEST(dropping_the_last_hold_releases) {
     free_all(outer, lock, client);
 }
 
-TEST(what_a_ticket_gets_belongs_to_no_thread) {
+TEST(what_a_started_acquire_gets_belongs_to_no_thread) {
     const char *path = fresh_path();
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, path, ZKLOCK_REENTRANT);
     zklock_hold *own = acquire(lock, SOON_MS), *hold, *none;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     int descriptor;
     /* This thread holds the lock, and starts another wait: that is neither a deadlock nor an inner hold. */
-    OK(zklock_acquire_start(lock, SOON_MS, &ticket));
-    OK(zklock_ticket_fd(ticket, &descriptor));
+    OK(zklock_acquire_start(lock, SOON_MS, &waiting));
+    OK(zklock_call_fd(waiting, &descriptor));
     wait_for_contenders(path, 2);
     CHECK(!readable(descriptor, 0));
     OK(zklock_release(own));
     CHECK(readable(descriptor, SOON_MS));
-    OK(zklock_acquire_finish(ticket, &hold));
+    OK(zklock_call_hold(waiting, &hold));
     CHECK(token_of(hold) > token_of(own));
     /* The hold does not belong to the thread that fetched it. */
     IS(zklock_acquire(lock, 0, &none), ZKLOCK_TIMEOUT);
     CHECK(released_elsewhere(hold) == ZKLOCK_OK);
     CHECK(contenders_at(path) == 0);
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     zklock_hold_free(own);
     free_all(hold, lock, client);
 }
@@ -289,5 +289,5 @@ TEST_MAIN("standalone max-session=4000", LISTED(an_inner_acquire_asks_nobody_and
           LISTED(what_only_this_thread_can_release_it_does_not_wait_for),
           LISTED(a_lock_that_is_not_reentrant_is_released_from_anywhere_but_once),
           LISTED(of_many_threads_that_release_one_hold_one_succeeds),
-          LISTED(dropping_the_last_hold_releases), LISTED(what_a_ticket_gets_belongs_to_no_thread),
+          LISTED(dropping_the_last_hold_releases), LISTED(what_a_started_acquire_gets_belongs_to_no_thread),
           LISTED(an_inner_section_is_not_entered_when_the_outer_hold_is_lost))

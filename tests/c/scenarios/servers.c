@@ -25,7 +25,7 @@ static void locks(zklock_client *client) {
     IS(zklock_acquire(theirs, 100, &none), ZKLOCK_TIMEOUT);
     give_back(hold);
     give_back(acquire(theirs, SOON_MS));
-    CHECK(stat_of(other, ZKLOCK_STAT_SESSIONS) == 1);
+    CHECK(stats_of(other).sessions == 1);
     free_all(NULL, theirs, other);
     free_all(NULL, lock, client);
 }
@@ -43,7 +43,7 @@ TEST(what_an_old_server_cannot_do_is_refused_and_the_session_goes_on) {
     IS(zklock_acquire(both, SOON_MS, &hold), ZKLOCK_REFUSED);
     SAYS("a set of locks needs ZooKeeper 3.5 or later");
     give_back(acquire(pair[0], SOON_MS));
-    CHECK(stat_of(client, ZKLOCK_STAT_SESSIONS) == 1);
+    CHECK(stats_of(client).sessions == 1);
     zklock_lock_free(pair[0]);
     zklock_lock_free(pair[1]);
     free_all(NULL, both, client);

@@ -143,10 +143,10 @@ static void told_of(blow blow) {
     }
     all_are_told(&ears, struck, reason);
     stays_lost(hold, reason);
-    EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
+    EVENTUALLY(stats_of(client).losses == 1);
     next = acquire(lock, SOON_MS);
     CHECK(token_of(next) > token_of(hold) && valid_for(next) > 0);
-    CHECK(stat_of(client, ZKLOCK_STAT_SESSIONS) == (blow == EXPIRY ? 2 : 1));
+    CHECK(stats_of(client).sessions == (blow == EXPIRY ? 2 : 1));
     OK(zklock_release(next));
     zklock_hold_free(hold);
     free_all(next, lock, client);
@@ -184,7 +184,7 @@ TEST(every_holder_of_a_session_is_told_within_a_heartbeat_when_all_nodes_are_del
         stays_lost(holds[at], ZKLOCK_REASON_NODE_DELETED);
         zklock_hold_free(holds[at]);
     }
-    EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == HOLDS);
+    EVENTUALLY(stats_of(client).losses == HOLDS);
     zklock_client_free(client);
 }
 
@@ -239,7 +239,7 @@ TEST(a_closed_client_tells_its_holders_and_a_release_is_no_loss) {
     NOT_LATER(now_ms() - begun, 1000 + allowance_ms());
     all_are_told(&ears, begun, ZKLOCK_REASON_CLIENT_CLOSED);
     stays_lost(next, ZKLOCK_REASON_CLIENT_CLOSED);
-    EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
+    EVENTUALLY(stats_of(client).losses == 1);
     /* The hold that was released first got no report. */
     CHECK(!readable(descriptor, 0) && has_come(&news) == 1);
     zklock_hold_free(hold);
@@ -251,7 +251,7 @@ TEST(a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost) {
     zklock_client *client = proxied_client(&proxy);
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    uint64_t session = stat_of(client, ZKLOCK_STAT_SESSION_ID);
+    uint64_t session = stats_of(client).session_id;
     const char *node;
     ears ears;
     int64_t frozen, left, lapsed;
@@ -284,7 +284,7 @@ TEST(a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost) {
     ground("thaw %d", proxy);
     EVENTUALLY(!strcmp(ground("exists %s", node), "false"));
     settled(client);
-    CHECK(stat_of(client, ZKLOCK_STAT_SESSION_ID) == session);
+    CHECK(stats_of(client).session_id == session);
     /* Heartbeats go on for other holds, and do not bring this one back. */
     zklock_lock *other = new_mutex(client, fresh_path(), 0);
     zklock_hold *held = acquire(other, SOON_MS);
@@ -292,7 +292,7 @@ TEST(a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost) {
     stays_lost(hold, ZKLOCK_REASON_LEASE_LAPSED);
     CHECK(has_come(&ears.news[CALLBACK]) == 1);
     CHECK(state_of(held) == ZKLOCK_STATE_HELD);
-    CHECK(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
+    CHECK(stats_of(client).losses == 1);
     free_all(held, other, NULL);
     free_all(hold, lock, client);
 }
@@ -320,7 +320,7 @@ TEST(a_cut_shorter_than_the_lease_is_survived_with_the_same_token) {
     OK(zklock_hold_confirm(hold, NULL));
     CHECK(token_of(hold) == token && !readable(descriptor, 0) && !has_come(&news));
     OK(zklock_release(hold));
-    CHECK(stat_of(client, ZKLOCK_STAT_LOSSES) == 0);
+    CHECK(stats_of(client).losses == 0);
     free_all(hold, lock, client);
 }
 
@@ -378,7 +378,7 @@ static void looks_and_frees(zklock_hold *hold, zklock_reason reason, void *conte
     visit *visit = context;
     zklock_hold *other = NULL;
     zklock_client *client = NULL;
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     zklock_write write = {.kind = ZKLOCK_WRITE_DELETE, .path = "/c", .version = 7};
     const char *path;
     CHECK(reason == ZKLOCK_REASON_NODE_DELETED);
@@ -395,8 +395,8 @@ static void looks_and_frees(zklock_hold *hold, zklock_reason reason, void *conte
     IS(zklock_client_close(visit->client), ZKLOCK_DEADLOCK);
     CHECK(!other && !client);
     /* It does not block. */
-    OK(zklock_acquire_start(visit->lock, SOON_MS, &ticket));
-    zklock_ticket_free(ticket);
+    OK(zklock_acquire_start(visit->lock, SOON_MS, &waiting));
+    zklock_call_free(waiting);
     zklock_hold_free(hold);
     IS(zklock_hold_path(hold, &path), ZKLOCK_INVALID_HANDLE);
     __atomic_store_n(&visit->ended, 1, __ATOMIC_RELEASE);

@@ -18,12 +18,11 @@ static inline zklock_event next(zklock_client *client) {
     memset(&event, 0xA5, sizeof event);
     CHECK(readable(descriptor_of(client), SOON_MS));
     OK(zklock_client_next_event(client, &event));
-    int is_call = event.kind == ZKLOCK_EVENT_CALL || event.kind == ZKLOCK_EVENT_RELEASED;
-    CHECK(!event.ticket == (event.kind != ZKLOCK_EVENT_TICKET));
-    CHECK(!event.call == !is_call);
     int is_of_hold = event.kind == ZKLOCK_EVENT_LOST || event.kind == ZKLOCK_EVENT_WANTED;
-    if (event.kind != ZKLOCK_EVENT_RELEASED) CHECK(!event.hold == !is_of_hold);
-    if (event.kind >= ZKLOCK_EVENT_CONNECTED && !is_of_hold) CHECK(!event.context);
+    CHECK(!event.call == (event.kind != ZKLOCK_EVENT_CALL));
+    CHECK(!event.observer == (event.kind != ZKLOCK_EVENT_LEADER));
+    if (event.kind != ZKLOCK_EVENT_CALL) CHECK(!event.hold == !is_of_hold);
+    if (event.kind >= ZKLOCK_EVENT_LEADER) CHECK(!event.context);
     CHECK(!memcmp(event.reserved, nothing, sizeof nothing));
     return event;
 }

@@ -277,10 +277,10 @@ zklock_state state_of(const zklock_hold *hold) {
     return state;
 }
 
-uint64_t stat_of(const zklock_client *client, zklock_stat stat) {
-    uint64_t value;
-    OK(zklock_client_stat(client, stat, &value));
-    return value;
+zklock_stats stats_of(const zklock_client *client) {
+    zklock_stats stats;
+    OK(zklock_client_stats(client, &stats));
+    return stats;
 }
 
 const char *fresh_path(void) {
@@ -365,7 +365,7 @@ void wait_for_contenders(const char *path, int count) {
     }
 }
 
-void settled(const zklock_client *client) { EVENTUALLY(stat_of(client, ZKLOCK_STAT_OWED) == 0); }
+void settled(const zklock_client *client) { EVENTUALLY(stats_of(client).owed == 0); }
 
 unsigned long sequence_of(const zklock_hold *hold) {
     const char *node;

@@ -107,7 +107,7 @@ void give_back(zklock_hold *hold);
 /* Whether the lock can be acquired at once. It is released again. */
 int can_be_had(zklock_lock *lock);
 zklock_state state_of(const zklock_hold *hold);
-uint64_t stat_of(const zklock_client *client, zklock_stat stat);
+zklock_stats stats_of(const zklock_client *client);
 
 /* A path that no other test has. */
 const char *fresh_path(void);

@@ -404,7 +404,8 @@ impl Hold {
     }
 
     /// This hold, or an error if it has been lost since it was granted.
-    pub(super) fn refuse_dead(self) -> Result<Self, Error> {
+    #[doc(hidden)]
+    pub fn refuse_dead(self) -> Result<Self, Error> {
         if !self.valid_for().is_zero() {
             return Ok(self);
         }

@@ -11,7 +11,7 @@ TEST(units_share_their_objects_and_exceptions) {
     std::unique_lock guard(mutex, std::adopt_lock);
     THROWS(acquire_in_the_other_unit(client, "no-slash"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     const auto hold = acquire_in_the_other_unit(client, fresh_path());
-    CHECK(hold.state() == ZKLOCK_STATE_HELD && mutex.current()->state() == ZKLOCK_STATE_HELD);
+    CHECK(hold.state() == zklock::state::held && mutex.current()->state() == zklock::state::held);
 }
 
 TEST_MAIN("standalone max-session=4000", LISTED(units_share_their_objects_and_exceptions))

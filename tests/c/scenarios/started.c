@@ -1,4 +1,4 @@
-/* Waits for event loops: a ticket, its descriptor, its result. */
+/* Acquires in the background: a call, its descriptor, its result. */
 
 #include "test.h"
 
@@ -9,23 +9,26 @@
 #include <time.h>
 #include <unistd.h>
 
-static zklock_ticket *start(zklock_lock *lock, int64_t timeout, int *descriptor) {
-    zklock_ticket *ticket;
-    OK(zklock_acquire_start(lock, timeout, &ticket));
-    OK(zklock_ticket_fd(ticket, descriptor));
-    return ticket;
+static zklock_call *start(zklock_lock *lock, int64_t timeout, int *descriptor) {
+    zklock_call *waiting;
+    OK(zklock_acquire_start(lock, timeout, &waiting));
+    OK(zklock_call_fd(waiting, descriptor));
+    return waiting;
 }
 
-/* Checks that there is this result, and that it can only be fetched once. */
-static zklock_hold *ends(zklock_ticket *ticket, zklock_status wanted) {
+/* Checks that there is this result, that a hold can only be taken once, and that a failure stays. */
+static zklock_hold *ends(zklock_call *waiting, zklock_status wanted) {
     zklock_hold *hold = NULL, *none = NULL;
     int descriptor;
-    OK(zklock_ticket_fd(ticket, &descriptor));
+    OK(zklock_call_fd(waiting, &descriptor));
     CHECK(readable(descriptor, SOON_MS));
-    IS(zklock_acquire_finish(ticket, &hold), wanted);
+    IS(zklock_call_hold(waiting, &hold), wanted);
     CHECK((hold != NULL) == (wanted == ZKLOCK_OK));
-    for (int again = 0; again < 2; again++) IS(zklock_acquire_finish(ticket, &none), ZKLOCK_NOT_HELD);
-    SAYS("fetched before");
+    for (int again = 0; again < 2; again++) {
+        IS(zklock_call_hold(waiting, &none), wanted == ZKLOCK_OK ? ZKLOCK_NOT_HELD : wanted);
+        if (wanted == ZKLOCK_OK) SAYS("a hold was already taken");
+        IS(zklock_call_finish(waiting, NULL), wanted);
+    }
     CHECK(!none && readable(descriptor, 0));
     return hold;
 }
@@ -41,56 +44,56 @@ static void is_free(zklock_client *client, zklock_lock *lock) {
     wait_for_contenders(path, 0);
 }
 
-TEST(a_ticket_is_pending_then_ready_and_fetched_once) {
+TEST(a_started_acquire_is_pending_then_ready_and_fetched_once) {
     const char *path = fresh_path();
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *first = acquire(lock, SOON_MS), *hold = NULL;
     int descriptor;
-    zklock_ticket *ticket = start(lock, ZKLOCK_FOREVER, &descriptor);
+    zklock_call *waiting = start(lock, ZKLOCK_FOREVER, &descriptor);
     wait_for_contenders(path, 2);
     CHECK(!readable(descriptor, 50));
-    for (int again = 0; again < 3; again++) IS(zklock_acquire_finish(ticket, &hold), ZKLOCK_PENDING);
+    for (int again = 0; again < 3; again++) IS(zklock_call_hold(waiting, &hold), ZKLOCK_PENDING);
     SAYS("descriptor");
     CHECK(!hold);
     OK(zklock_release(first));
-    hold = ends(ticket, ZKLOCK_OK);
+    hold = ends(waiting, ZKLOCK_OK);
     CHECK(token_of(hold) > token_of(first) && valid_for(hold) > 0);
-    /* The hold outlives its ticket. */
-    zklock_ticket_free(ticket);
+    /* The hold outlives its call. */
+    zklock_call_free(waiting);
     CHECK(state_of(hold) == ZKLOCK_STATE_HELD);
     OK(zklock_release(hold));
     zklock_hold_free(first);
     free_all(hold, lock, client);
 }
 
-TEST(a_ticket_that_times_out_says_so_in_time_and_one_of_zero_tries_once) {
+TEST(a_started_acquire_that_times_out_says_so_in_time_and_one_of_zero_tries_once) {
     const char *path = fresh_path();
     zklock_client *client = new_client(), *other = new_client();
     zklock_lock *lock = new_mutex(client, path, 0), *others = new_mutex(other, path, 0);
     zklock_hold *first, *hold;
     int descriptor;
-    zklock_ticket *ticket = start(lock, 0, &descriptor);
-    first = ends(ticket, ZKLOCK_OK);
-    zklock_ticket_free(ticket);
+    zklock_call *waiting = start(lock, 0, &descriptor);
+    first = ends(waiting, ZKLOCK_OK);
+    zklock_call_free(waiting);
     for (int64_t timeout = 0; timeout <= 200; timeout += 100) {
         int64_t begun, took;
         on_time();
         begun = now_ms();
-        ticket = start(others, timeout, &descriptor);
+        waiting = start(others, timeout, &descriptor);
         CHECK(readable(descriptor, SOON_MS));
         took = now_ms() - begun;
         CHECK(took >= timeout - 1);
         if (timeout) NOT_LATER(took, timeout + grace_ms());
-        ends(ticket, ZKLOCK_TIMEOUT);
-        zklock_ticket_free(ticket);
+        ends(waiting, ZKLOCK_TIMEOUT);
+        zklock_call_free(waiting);
         wait_for_contenders(path, 1);
     }
     OK(zklock_release(first));
-    ticket = start(others, 0, &descriptor);
-    hold = ends(ticket, ZKLOCK_OK);
+    waiting = start(others, 0, &descriptor);
+    hold = ends(waiting, ZKLOCK_OK);
     OK(zklock_release(hold));
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     zklock_hold_free(first);
     free_all(hold, others, other);
     free_all(NULL, lock, client);
@@ -103,18 +106,17 @@ TEST(a_cancel_before_the_grant_leaves_no_node) {
     zklock_hold *first = acquire(lock, SOON_MS);
     int descriptor;
     for (int late = 0; late < 2; late++) {
-        zklock_ticket *ticket = start(others, ZKLOCK_FOREVER, &descriptor);
+        zklock_call *waiting = start(others, ZKLOCK_FOREVER, &descriptor);
         /* Cancel it at once, or when it is in the queue. */
         if (late) wait_for_contenders(path, 2);
-        OK(zklock_acquire_cancel(ticket));
+        OK(zklock_call_cancel(waiting));
         CHECK(readable(descriptor, 0));
-        OK(zklock_acquire_cancel(ticket));
-        ends(ticket, ZKLOCK_INTERRUPTED);
-        OK(zklock_acquire_cancel(ticket));
-        IS(zklock_acquire_finish(ticket, &first), ZKLOCK_NOT_HELD);
-        zklock_ticket_free(ticket);
+        OK(zklock_call_cancel(waiting));
+        ends(waiting, ZKLOCK_INTERRUPTED);
+        OK(zklock_call_cancel(waiting));
+        zklock_call_free(waiting);
         wait_for_contenders(path, 1);
-        EVENTUALLY(stat_of(other, ZKLOCK_STAT_OWED) == 0);
+        EVENTUALLY(stats_of(other).owed == 0);
     }
     CHECK(state_of(first) == ZKLOCK_STATE_HELD);
     OK(zklock_release(first));
@@ -124,22 +126,54 @@ TEST(a_cancel_before_the_grant_leaves_no_node) {
     free_all(NULL, lock, client);
 }
 
+TEST(a_hold_that_is_lost_after_its_call_was_looked_at_is_not_delivered) {
+    zklock_client *client = new_client();
+    const char *path = fresh_path();
+    zklock_lock *lock = new_mutex(client, path, 0);
+    int descriptor, context;
+    zklock_call *waiting = start(lock, SOON_MS, &descriptor);
+    zklock_hold *hold = NULL;
+    zklock_client *none;
+    int64_t number = -1;
+    CHECK(readable(descriptor, SOON_MS));
+    OK(zklock_call_finish(waiting, &number));
+    CHECK(number == 0);
+    IS(zklock_call_client(waiting, &none), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("does not give a client");
+    ground("delete %s/%.90s", path, ground("children %s", path));
+    EVENTUALLY(stats_of(client).losses == 1);
+    IS(zklock_call_hold(waiting, &hold), ZKLOCK_LOST);
+    SAYS("node");
+    CHECK(!hold);
+    zklock_call_free(waiting);
+    /* One that is still held is delivered, with the context of its call. */
+    waiting = start(lock, SOON_MS, &descriptor);
+    CHECK(readable(descriptor, SOON_MS));
+    OK(zklock_call_set_context(waiting, &context));
+    OK(zklock_call_finish(waiting, NULL));
+    hold = ends(waiting, ZKLOCK_OK);
+    OK(zklock_hold_confirm(hold, NULL));
+    OK(zklock_release(hold));
+    zklock_call_free(waiting);
+    free_all(hold, lock, client);
+}
+
 TEST(a_cancel_after_the_grant_changes_nothing) {
     const char *path = fresh_path();
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold;
     int descriptor;
-    zklock_ticket *ticket = start(lock, SOON_MS, &descriptor);
+    zklock_call *waiting = start(lock, SOON_MS, &descriptor);
     CHECK(readable(descriptor, SOON_MS));
-    OK(zklock_acquire_cancel(ticket));
-    hold = ends(ticket, ZKLOCK_OK);
+    OK(zklock_call_cancel(waiting));
+    hold = ends(waiting, ZKLOCK_OK);
     /* Nor does one after it was fetched. */
-    OK(zklock_acquire_cancel(ticket));
+    OK(zklock_call_cancel(waiting));
     CHECK(state_of(hold) == ZKLOCK_STATE_HELD);
     OK(zklock_hold_confirm(hold, NULL));
     OK(zklock_release(hold));
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     is_free(client, lock);
     free_all(hold, lock, client);
 }
@@ -158,13 +192,13 @@ TEST(a_cancel_at_the_moment_of_the_grant_is_one_or_the_other) {
     int descriptor, granted = 0, interrupted = 0;
     int64_t delay = 0;
     for (int round = 0; round < 300; round++) {
-        zklock_ticket *ticket = start(lock, SOON_MS, &descriptor);
+        zklock_call *waiting = start(lock, SOON_MS, &descriptor);
         zklock_hold *hold = NULL;
         zklock_status status;
         for (int64_t until = now_us() + delay; now_us() < until;) sched_yield();
-        OK(zklock_acquire_cancel(ticket));
+        OK(zklock_call_cancel(waiting));
         CHECK(readable(descriptor, 0));
-        status = zklock_acquire_finish(ticket, &hold);
+        status = zklock_call_hold(waiting, &hold);
         CHECK((status == ZKLOCK_OK && hold) || (status == ZKLOCK_INTERRUPTED && !hold));
         /* With this the cancel comes as often too early as too late, however slow the machine is. */
         delay = hold ? delay * 4 / 5 : delay * 5 / 4 + 10;
@@ -175,7 +209,7 @@ TEST(a_cancel_at_the_moment_of_the_grant_is_one_or_the_other) {
         }
         granted += hold != NULL;
         interrupted += hold == NULL;
-        zklock_ticket_free(ticket);
+        zklock_call_free(waiting);
     }
     if (!granted || !interrupted) {
         failed(__FILE__, __LINE__, "%d granted, %d interrupted: this shows nothing", granted, interrupted);
@@ -189,23 +223,23 @@ TEST(a_grant_that_is_freed_unfetched_is_released) {
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, path, 0);
     int descriptor, behind;
-    zklock_ticket *ticket = start(lock, SOON_MS, &descriptor), *next;
+    zklock_call *waiting = start(lock, SOON_MS, &descriptor), *next;
     zklock_hold *hold;
     CHECK(readable(descriptor, SOON_MS));
     next = start(lock, SOON_MS, &behind);
     wait_for_contenders(path, 2);
     CHECK(!readable(behind, 50));
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     hold = ends(next, ZKLOCK_OK);
     OK(zklock_release(hold));
-    zklock_ticket_free(next);
+    zklock_call_free(next);
     /* The same after a cancel that came too late. */
-    ticket = start(lock, SOON_MS, &descriptor);
+    waiting = start(lock, SOON_MS, &descriptor);
     CHECK(readable(descriptor, SOON_MS));
-    OK(zklock_acquire_cancel(ticket));
-    zklock_ticket_free(ticket);
+    OK(zklock_call_cancel(waiting));
+    zklock_call_free(waiting);
     is_free(client, lock);
-    CHECK(stat_of(client, ZKLOCK_STAT_LOSSES) == 0);
+    CHECK(stats_of(client).losses == 0);
     free_all(hold, lock, client);
 }
 
@@ -219,59 +253,59 @@ TEST(a_grant_that_is_lost_before_it_is_fetched_is_told_and_not_delivered) {
         int descriptor, proxy = new_proxy(hosts, sizeof hosts);
         zklock_client *client = client_with(hosts, 1000, 0);
         zklock_lock *lock = new_mutex(client, path, 0);
-        zklock_ticket *ticket = start(lock, SOON_MS, &descriptor);
+        zklock_call *waiting = start(lock, SOON_MS, &descriptor);
         zklock_hold *hold = NULL;
         CHECK(readable(descriptor, SOON_MS));
         snprintf(node, sizeof node, "%s/%.90s", path, ground("children %s", path));
         switch (blow) {
         case NODE_DELETED:
             ground("delete %s", node);
-            EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
+            EVENTUALLY(stats_of(client).losses == 1);
             break;
         case EXPIRED:
             expire_session(proxy);
-            EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
+            EVENTUALLY(stats_of(client).losses == 1);
             break;
         case LAPSED:
             ground("freeze %d both", proxy);
-            EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
+            EVENTUALLY(stats_of(client).losses == 1);
             break;
         case CLOSED:
             OK(zklock_client_close(client));
             break;
         }
         CHECK(readable(descriptor, 0));
-        IS(zklock_acquire_finish(ticket, &hold), ZKLOCK_LOST);
+        IS(zklock_call_hold(waiting, &hold), ZKLOCK_LOST);
         SAYS(path);
         SAYS(why[blow]);
         CHECK(!hold);
-        IS(zklock_acquire_finish(ticket, &hold), ZKLOCK_NOT_HELD);
+        IS(zklock_call_hold(waiting, &hold), ZKLOCK_LOST);
         ground("thaw %d", proxy);
-        zklock_ticket_free(ticket);
-        ticket = start(lock, SOON_MS, &descriptor);
+        zklock_call_free(waiting);
+        waiting = start(lock, SOON_MS, &descriptor);
         if (blow == CLOSED) {
-            ends(ticket, ZKLOCK_CLOSED);
+            ends(waiting, ZKLOCK_CLOSED);
         } else {
-            zklock_hold_free(ends(ticket, ZKLOCK_OK));
+            zklock_hold_free(ends(waiting, ZKLOCK_OK));
         }
-        zklock_ticket_free(ticket);
+        zklock_call_free(waiting);
         wait_for_contenders(path, 0);
         free_all(NULL, lock, client);
     }
 }
 
-TEST(many_tickets_of_one_lock_go_through_one_loop_in_one_thread) {
-    enum { TICKETS = 100 };
+TEST(many_started_acquires_of_one_lock_go_through_one_loop_in_one_thread) {
+    enum { CALLS = 100 };
     const char *path = fresh_path();
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_ticket *tickets[TICKETS];
+    zklock_call *waiting[CALLS];
     uint64_t token = 0;
-    int loop = epoll_create1(EPOLL_CLOEXEC), left = TICKETS, descriptors[TICKETS];
+    int loop = epoll_create1(EPOLL_CLOEXEC), left = CALLS, descriptors[CALLS];
     CHECK(loop >= 0);
-    for (int at = 0; at < TICKETS; at++) {
+    for (int at = 0; at < CALLS; at++) {
         struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)at};
-        tickets[at] = start(lock, ZKLOCK_FOREVER, &descriptors[at]);
+        waiting[at] = start(lock, ZKLOCK_FOREVER, &descriptors[at]);
         CHECK(!epoll_ctl(loop, EPOLL_CTL_ADD, descriptors[at], &event));
     }
     for (int64_t until = now_ms() + SOON_MS; left;) {
@@ -281,62 +315,62 @@ TEST(many_tickets_of_one_lock_go_through_one_loop_in_one_thread) {
         if (epoll_wait(loop, &event, 1, SOON_MS) != 1) continue;
         uint32_t at = event.data.u32;
         /* In the order of their arrival. */
-        CHECK(at == (uint32_t)(TICKETS - left));
-        OK(zklock_acquire_finish(tickets[at], &hold));
+        CHECK(at == (uint32_t)(CALLS - left));
+        OK(zklock_call_hold(waiting[at], &hold));
         CHECK(token_of(hold) > token);
         token = token_of(hold);
         CHECK(!epoll_ctl(loop, EPOLL_CTL_DEL, descriptors[at], NULL));
-        zklock_ticket_free(tickets[at]);
+        zklock_call_free(waiting[at]);
         /* An event loop frees without waiting. */
         zklock_hold_free(hold);
         left--;
     }
     close(loop);
     is_free(client, lock);
-    CHECK(stat_of(client, ZKLOCK_STAT_GRANTS) == TICKETS + 1);
+    CHECK(stats_of(client).grants == CALLS + 1);
     free_all(NULL, lock, client);
 }
 
-TEST(a_closed_client_ends_its_tickets) {
+TEST(a_closed_client_ends_its_started_acquires) {
     const char *path = fresh_path();
     zklock_client *client = new_client(), *other = new_client();
     zklock_lock *lock = new_mutex(client, path, 0), *others = new_mutex(other, path, 0);
     zklock_hold *hold = acquire(others, SOON_MS), *late_hold;
     int descriptors[3];
-    zklock_ticket *queued = start(lock, ZKLOCK_FOREVER, &descriptors[0]), *local, *late;
+    zklock_call *queued = start(lock, ZKLOCK_FOREVER, &descriptors[0]), *local, *late;
     wait_for_contenders(path, 2);
     local = start(lock, SOON_MS, &descriptors[1]);
     CHECK(!readable(descriptors[0], 20) && !readable(descriptors[1], 0));
     OK(zklock_client_close(client));
     ends(queued, ZKLOCK_CLOSED);
     CHECK(readable(descriptors[1], SOON_MS));
-    IS(zklock_acquire_finish(local, &late_hold), ZKLOCK_CLOSED);
+    IS(zklock_call_hold(local, &late_hold), ZKLOCK_CLOSED);
     SAYS("the client is closed: make a new one");
     late = start(lock, SOON_MS, &descriptors[2]);
     ends(late, ZKLOCK_CLOSED);
     CHECK(contenders_at(path) == 1);
     OK(zklock_release(hold));
-    zklock_ticket_free(queued);
-    zklock_ticket_free(local);
-    zklock_ticket_free(late);
+    zklock_call_free(queued);
+    zklock_call_free(local);
+    zklock_call_free(late);
     free_all(hold, others, other);
     free_all(NULL, lock, client);
 }
 
-TEST(a_ticket_outlives_its_lock_and_its_client) {
+TEST(a_started_acquire_outlives_its_lock_and_its_client) {
     const char *path = fresh_path();
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *first = acquire(lock, SOON_MS), *hold;
     int descriptor;
-    zklock_ticket *ticket = start(lock, ZKLOCK_FOREVER, &descriptor);
+    zklock_call *waiting = start(lock, ZKLOCK_FOREVER, &descriptor);
     wait_for_contenders(path, 2);
     zklock_lock_free(lock);
     zklock_client_free(client);
     CHECK(!readable(descriptor, 20));
     zklock_hold_free(first);
-    hold = ends(ticket, ZKLOCK_OK);
-    zklock_ticket_free(ticket);
+    hold = ends(waiting, ZKLOCK_OK);
+    zklock_call_free(waiting);
     OK(zklock_hold_confirm(hold, NULL));
     OK(zklock_release(hold));
     CHECK(contenders_at(path) == 0);
@@ -344,13 +378,13 @@ TEST(a_ticket_outlives_its_lock_and_its_client) {
 }
 
 typedef struct {
-    zklock_ticket *ticket;
+    zklock_call *waiting;
     zklock_hold *hold;
 } fetching;
 
 static void *fetches(void *argument) {
     fetching *fetching = argument;
-    zklock_status status = zklock_acquire_finish(fetching->ticket, &fetching->hold);
+    zklock_status status = zklock_call_hold(fetching->waiting, &fetching->hold);
     CHECK(status == ZKLOCK_OK || status == ZKLOCK_NOT_HELD);
     return (void *)(intptr_t)status;
 }
@@ -363,10 +397,10 @@ TEST(of_many_threads_that_fetch_one_result_one_has_it) {
         fetching fetching[THREADS] = {{NULL, NULL}};
         thread *threads[THREADS];
         int descriptor, had = 0;
-        zklock_ticket *ticket = start(lock, SOON_MS, &descriptor);
+        zklock_call *waiting = start(lock, SOON_MS, &descriptor);
         CHECK(readable(descriptor, SOON_MS));
         for (int at = 0; at < THREADS; at++) {
-            fetching[at].ticket = ticket;
+            fetching[at].waiting = waiting;
             threads[at] = start_thread(fetches, &fetching[at]);
         }
         for (int at = 0; at < THREADS; at++) {
@@ -377,7 +411,7 @@ TEST(of_many_threads_that_fetch_one_result_one_has_it) {
             zklock_hold_free(fetching[at].hold);
         }
         CHECK(had == 1);
-        zklock_ticket_free(ticket);
+        zklock_call_free(waiting);
     }
     free_all(NULL, lock, client);
 }
@@ -397,11 +431,11 @@ TEST(descriptors_are_given_back_and_not_inherited) {
     zklock_hold *hold = acquire(lock, SOON_MS);
     int before = next_descriptor(), descriptor, lost;
     for (int round = 0; round < 50; round++) {
-        zklock_ticket *ticket = start(lock, ZKLOCK_FOREVER, &descriptor);
+        zklock_call *waiting = start(lock, ZKLOCK_FOREVER, &descriptor);
         CHECK(fcntl(descriptor, F_GETFD) & FD_CLOEXEC);
         CHECK(fcntl(descriptor, F_GETFL) & O_NONBLOCK);
-        if (round % 2) OK(zklock_acquire_cancel(ticket));
-        zklock_ticket_free(ticket);
+        if (round % 2) OK(zklock_call_cancel(waiting));
+        zklock_call_free(waiting);
     }
     EVENTUALLY(next_descriptor() == before);
     OK(zklock_hold_fd(hold, &lost));
@@ -422,23 +456,20 @@ TEST(a_wait_needs_no_descriptor_before_one_is_asked_for) {
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
     zklock_hold *hold = acquire(lock, SOON_MS), *next = NULL;
-    zklock_observer *observer;
-    zklock_ticket *ticket = NULL;
+    zklock_call *waiting = NULL;
     zklock_call *call = NULL;
     struct rlimit limit, none;
     int descriptor = -7;
-    OK(zklock_observe(lock, &observer));
     CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
     none = limit;
     none.rlim_cur = (rlim_t)next_descriptor();
     CHECK(!setrlimit(RLIMIT_NOFILE, &none));
-    OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &ticket));
+    OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &waiting));
     OK(zklock_hold_confirm_start(hold, &call));
-    IS(zklock_ticket_fd(ticket, &descriptor), ZKLOCK_REFUSED);
+    IS(zklock_call_fd(waiting, &descriptor), ZKLOCK_REFUSED);
     SAYS("raise the limit of open files");
     IS(zklock_call_fd(call, &descriptor), ZKLOCK_REFUSED);
     IS(zklock_hold_fd(hold, &descriptor), ZKLOCK_REFUSED);
-    IS(zklock_observer_fd(observer, &descriptor), ZKLOCK_REFUSED);
     IS(zklock_client_fd(client, &descriptor), ZKLOCK_REFUSED);
     SAYS("raise the limit of open files");
     CHECK(descriptor == -7);
@@ -446,34 +477,32 @@ TEST(a_wait_needs_no_descriptor_before_one_is_asked_for) {
     EVENTUALLY(zklock_call_finish(call, NULL) == ZKLOCK_OK);
     zklock_call_free(call);
     OK(zklock_release_start(hold, &call));
-    EVENTUALLY(zklock_acquire_finish(ticket, &next) == ZKLOCK_OK);
+    EVENTUALLY(zklock_call_hold(waiting, &next) == ZKLOCK_OK);
     EVENTUALLY(zklock_call_finish(call, NULL) == ZKLOCK_OK);
     CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
     /* A descriptor that is made late is readable at once, or is not, just like one that was made early. */
-    OK(zklock_ticket_fd(ticket, &descriptor));
+    OK(zklock_call_fd(waiting, &descriptor));
     CHECK(readable(descriptor, 0));
     OK(zklock_call_fd(call, &descriptor));
     CHECK(readable(descriptor, 0));
     OK(zklock_hold_fd(next, &descriptor));
     CHECK(!readable(descriptor, 0));
     CHECK(state_of(next) == ZKLOCK_STATE_HELD);
-    OK(zklock_observer_fd(observer, &descriptor));
-    CHECK(readable(descriptor, SOON_MS));
-    zklock_observer_free(observer);
-    zklock_ticket_free(ticket);
+    zklock_call_free(waiting);
     zklock_call_free(call);
     zklock_hold_free(hold);
     free_all(next, lock, client);
 }
 
-TEST_MAIN("standalone tick=200 max-session=4000", LISTED(a_ticket_is_pending_then_ready_and_fetched_once),
-          LISTED(a_ticket_that_times_out_says_so_in_time_and_one_of_zero_tries_once),
-          LISTED(a_cancel_before_the_grant_leaves_no_node), LISTED(a_cancel_after_the_grant_changes_nothing),
+TEST_MAIN("standalone tick=200 max-session=4000", LISTED(a_started_acquire_is_pending_then_ready_and_fetched_once),
+          LISTED(a_started_acquire_that_times_out_says_so_in_time_and_one_of_zero_tries_once),
+          LISTED(a_cancel_before_the_grant_leaves_no_node),
+          LISTED(a_hold_that_is_lost_after_its_call_was_looked_at_is_not_delivered), LISTED(a_cancel_after_the_grant_changes_nothing),
           LISTED(a_cancel_at_the_moment_of_the_grant_is_one_or_the_other),
           LISTED(a_grant_that_is_freed_unfetched_is_released),
           LISTED(a_grant_that_is_lost_before_it_is_fetched_is_told_and_not_delivered),
-          LISTED(many_tickets_of_one_lock_go_through_one_loop_in_one_thread),
-          LISTED(a_closed_client_ends_its_tickets), LISTED(a_ticket_outlives_its_lock_and_its_client),
+          LISTED(many_started_acquires_of_one_lock_go_through_one_loop_in_one_thread),
+          LISTED(a_closed_client_ends_its_started_acquires), LISTED(a_started_acquire_outlives_its_lock_and_its_client),
           LISTED(of_many_threads_that_fetch_one_result_one_has_it),
           LISTED(descriptors_are_given_back_and_not_inherited),
           LISTED(a_wait_needs_no_descriptor_before_one_is_asked_for))
