@@ -2592,7 +2592,7 @@ zklock_status zklock_revoke(zklock_lock *lock,
                             void *context);
 
 /**
- * Gets what a client has counted so far, as it is at one moment. It sends no request.
+ * Gets what a client has counted so far. It sends no request.
  *
  *     zklock_stats stats;
  *

@@ -79,7 +79,7 @@ pub struct zklock_bucket {
 }
 
 export! {
-    /// Gets what a client has counted so far, as it is at one moment. It sends no request.
+    /// Gets what a client has counted so far. It sends no request.
     ///
     ///     zklock_stats stats;
     ///

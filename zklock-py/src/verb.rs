@@ -88,6 +88,7 @@ impl<C: Call, F> Verb<C, F> {
     {
         let greenlet = Greenlet::current(py)?;
         if !greenlet.as_ref().is_some_and(Greenlet::lets_others_run) && event_loop::is_running(py)? {
+            // Also where there is nothing to wait for, such as a lock that lingers: it must not work by chance.
             let result = if self.begins_first { self.call.at_once() } else { None };
             let refused = || Err(event_loop::refusal(self.begins_first));
             return (self.convert)(py, result.unwrap_or_else(refused));

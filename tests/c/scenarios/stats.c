@@ -52,6 +52,24 @@ TEST(acquires_are_counted_by_how_they_ended) {
     zklock_client_free(other);
 }
 
+TEST(a_snapshot_has_all_counts_and_nothing_else) {
+    zklock_client *lazy, *client = new_client();
+    zklock_stats stats, none;
+    memset(&none, 0, sizeof none);
+    memset(&stats, 0x7f, sizeof stats);
+    OK(zklock_client_new_lazy(servers(), NULL, &lazy));
+    OK(zklock_client_stats(lazy, &stats));
+    CHECK(!memcmp(&stats, &none, sizeof none));
+    memset(&stats, 0x7f, sizeof stats);
+    OK(zklock_client_stats(client, &stats));
+    CHECK(stats.sessions == 1 && stats.session_id && stats.session_timeout == SESSION_MS);
+    CHECK(!stats.grants && !stats.losses && !stats.owed && !stats.reconnects);
+    CHECK(!memcmp(stats.losses_by, none.losses_by, sizeof none.losses_by));
+    CHECK(!memcmp(stats.reserved, none.reserved, sizeof none.reserved));
+    zklock_client_free(lazy);
+    zklock_client_free(client);
+}
+
 static const double infinity = 1.0 / 0.0;
 
 TEST(what_was_counted_is_told_by_how_it_is_distributed) {
@@ -115,5 +133,6 @@ TEST(a_text_for_which_there_is_no_room_says_how_long_it_is) {
 }
 
 TEST_MAIN("standalone tick=200 max-session=4000", LISTED(acquires_are_counted_by_how_they_ended),
+          LISTED(a_snapshot_has_all_counts_and_nothing_else),
           LISTED(what_was_counted_is_told_by_how_it_is_distributed),
           LISTED(losses_are_counted_by_their_reason), LISTED(a_text_for_which_there_is_no_room_says_how_long_it_is))

@@ -24,9 +24,11 @@ def test_all_or_none(zk: zklock.Client, other: zklock.Client, path: str, ground:
             assert await both.acquire(timeout=0.1) is False
             await settled(zk)
             await queue(ground, f"{path}-2", 0)
-        for wrong in ([], [aio.mutex(path), zk.mutex(path)], [other.aio.mutex(path)]):
+        for wrong in ([], [aio.mutex(path), zk.read(path)], [other.aio.mutex(path)]):
             with pytest.raises(zklock.InvalidInput):
                 aio.all(wrong)
+        # The same lock, whichever face it comes from.
+        assert aio.all([aio.mutex(path), zk.mutex(path)]).path == path
 
     asyncio.run(main())
 
