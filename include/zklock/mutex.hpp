@@ -56,7 +56,7 @@ public:
      *     write_the_report(mutex.current()->token());
      *     mutex.current()->release(); // throws if it was lost; the guard then finds nothing more to do
      *
-     * You may keep the hold: after unlock(), its state is either ZKLOCK_STATE_RELEASED or ZKLOCK_STATE_LOST.
+     * You may keep the hold: after unlock(), its state is either released or lost.
      */
     std::shared_ptr<hold> current() const {
         if (std::shared_ptr<hold> held = locked_.current()) return held;

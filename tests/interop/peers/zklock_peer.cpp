@@ -47,8 +47,8 @@ turn simply(zklock::lock lock, std::string mode) {
 zklock::lock_options options_of(const std::vector<std::string> &words) {
     zklock::lock_options options;
     for (const std::string &word : words) {
-        if (word == "--dialect=kazoo") options.dialect(ZKLOCK_DIALECT_KAZOO);
-        else if (word == "--dialect=writelock") options.dialect(ZKLOCK_DIALECT_WRITELOCK);
+        if (word == "--dialect=kazoo") options.dialect(zklock::dialect::kazoo);
+        else if (word == "--dialect=writelock") options.dialect(zklock::dialect::writelock);
         else if (word == "--foreign=go-ahead") options.allow_foreign();
         else if (word.rfind("--linger=", 0) == 0) {
             options.linger(std::chrono::milliseconds(std::lround(std::stod(word.substr(9)) * 1000)));
@@ -90,7 +90,7 @@ int main(int count, char **words) try {
             goes_on = next();
             std::this_thread::sleep_for(rest * std::rand() / RAND_MAX);
         } catch (const zklock::error &error) {
-            if (error.status() == ZKLOCK_FOREIGN_CONTENDER) throw;
+            if (error.status() == zklock::status::foreign_contender) throw;
             line_tell("note", error.what());
             std::this_thread::sleep_for(std::chrono::milliseconds(50));
         }
