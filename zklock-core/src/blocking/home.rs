@@ -101,6 +101,9 @@ impl Home {
                 Ok(client) => client,
                 Err(error) => return Ok(Begun::Over(Err(error))),
             };
+            if client.fixed().is_closed() {
+                return Ok(Begun::Over(Err(Error::closed())));
+            }
             if client.fixed().has_opened() {
                 return Ok(begin(client));
             }
@@ -166,6 +169,7 @@ impl Home {
             return Some(ConnectionState::Closed);
         }
         match made {
+            Some(made) if made.client.fixed().is_closed() => Some(ConnectionState::Closed),
             Some(made) => made.client.fixed().state_since_opened(),
             None => Some(ConnectionState::Closed),
         }

@@ -157,7 +157,7 @@ impl Connection {
 /// Returns the state of a client whose slot is in this state; `None` before its first session.
 pub(crate) fn state_at(slot: &SlotState) -> Option<ConnectionState> {
     match slot {
-        SlotState::Unopened(_) | SlotState::First(_) => None,
+        SlotState::Unopened | SlotState::First(_) => None,
         SlotState::Open(session) => Some(state_of(*session.link().borrow())),
         SlotState::Next(_) => Some(ConnectionState::SessionLost),
         SlotState::Closed => Some(ConnectionState::Closed),

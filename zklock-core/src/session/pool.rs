@@ -42,7 +42,7 @@ impl Pool {
             options,
             identity,
             runtime,
-            slot: Arc::new(Slot::new(SlotState::Unopened(None))),
+            slot: Arc::new(Slot::new(SlotState::Unopened)),
             closing: Arc::default(),
             running: Arc::default(),
             has_begun: Arc::default(),
@@ -58,26 +58,27 @@ impl Pool {
 
     /// Returns when there has been a session. The first to call this begins to open it; that goes on even if nobody waits, until
     /// it has succeeded or failed, or the client is closed. A failure is reported to all who wait, and the next call tries again.
+    /// They go on in the order in which they came.
     pub(crate) async fn opened(&self, wait: Wait) -> Result<(), Error> {
         if self.has_opened() {
             return Ok(());
         }
-        self.open();
+        let (first, begins) = self.slot.first(&self.running);
+        if begins {
+            self.open();
+        }
         let patience = self.options.connect_timeout;
         // The keeper itself ends then, but its runtime may not let it run.
         let (late, named) = (Wait::at_most(patience.checked_add(LATE)), Wait::at_most(Some(patience)));
         tokio::select! {
             biased;
-            opened = self.slot.session() => opened.map(drop),
+            opened = first => opened.unwrap_or_else(|_| Err(Error::closed())),
             _ = wait.over() => Err(self.unopened(wait)),
             _ = late.over() => Err(self.unopened(named)),
         }
     }
 
     fn open(&self) {
-        if !self.slot.open_first(&self.running) {
-            return;
-        }
         let keeper = SessionKeeper {
             slot: self.slot.clone(),
             options: self.options.clone(),

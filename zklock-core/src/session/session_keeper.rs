@@ -54,6 +54,7 @@ impl Drop for SessionKeeper {
             session.set_nodes(SessionNodes::Abandoned);
         }
         self.slot.state.send_replace(SlotState::Closed);
+        self.slot.answer(&Err(Error::closed()));
         // Last, because those who wait for this may end the process.
         self.running.send_replace(false);
     }
@@ -102,13 +103,16 @@ impl SessionKeeper {
         // A panic in its task is for lack of some resource.
         let panicked = std::thread::panicking() && self.counters.sessions() == 0;
         let Some(failure) = self.failure.take().or_else(|| panicked.then(wanting)) else { return false };
-        let mut has_failed = false;
-        self.slot.state.send_modify(|state| {
-            has_failed = !*self.closing.borrow();
+        let has_failed = self.slot.state.send_if_modified(|state| {
+            let has_failed = !*self.closing.borrow();
             if has_failed {
-                *state = SlotState::Unopened(Some(failure));
+                *state = SlotState::Unopened;
             }
+            has_failed
         });
+        if has_failed {
+            self.slot.answer(&Err(failure));
+        }
         has_failed
     }
 
@@ -197,6 +201,7 @@ impl SessionKeeper {
         closing: &mut watch::Receiver<bool>,
     ) -> LossReason {
         self.slot.state.send_replace(SlotState::Open(session.clone()));
+        self.slot.answer(&Ok(()));
         tracing::info!(session = format_args!("{:#x}", session.id()), timeout = ?session.timeout(), "session opened");
         let mut link = session.link();
         let mut attachment = Attachment::of(connection);

@@ -5,19 +5,21 @@ use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::session::session::Session;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// The place for one session after the other.
 pub(crate) struct Slot {
     pub(super) state: watch::Sender<SlotState>,
     /// Why some servers seem not to be ZooKeeper.
     not_zookeeper: Mutex<BTreeMap<String, String>>,
+    /// Who waits for the first session.
+    waiting: Mutex<Vec<oneshot::Sender<Result<(), Error>>>>,
 }
 
 #[derive(Clone)]
 pub(crate) enum SlotState {
     /// Nobody has needed a session yet; or the first one could not be opened, and nobody tries any more.
-    Unopened(Option<Error>),
+    Unopened,
     /// The first session is being opened. Why the last try failed, if there was one.
     First(Option<Arc<str>>),
     Open(Arc<Session>),
@@ -28,7 +30,7 @@ pub(crate) enum SlotState {
 
 impl Slot {
     pub(crate) fn new(state: SlotState) -> Self {
-        Self { state: watch::Sender::new(state), not_zookeeper: Mutex::default() }
+        Self { state: watch::Sender::new(state), not_zookeeper: Mutex::default(), waiting: Mutex::default() }
     }
 
     /// Notes why this server seems not to be ZooKeeper.
@@ -60,22 +62,44 @@ impl Slot {
         self.state.send_replace(state);
     }
 
-    /// Begins to open the first session, in one caller alone: `true` there. From then on a keeper is running.
-    pub(super) fn open_first(&self, running: &watch::Sender<bool>) -> bool {
-        self.state.send_if_modified(|state| {
-            let begins = matches!(state, SlotState::Unopened(_));
+    /// Returns what will be answered once the first session is open, or cannot be; and whether the caller must start the keeper
+    /// that opens it. Those who wait are answered in the order in which they came, so they go on in that order.
+    pub(super) fn first(
+        &self,
+        running: &watch::Sender<bool>,
+    ) -> (oneshot::Receiver<Result<(), Error>>, bool) {
+        let (sender, receiver) = oneshot::channel();
+        lock_ignoring_poison(&self.waiting).push(sender);
+        let begins = self.state.send_if_modified(|state| {
+            let begins = matches!(state, SlotState::Unopened);
             if begins {
                 *state = SlotState::First(None);
                 running.send_replace(true);
             }
             begins
-        })
+        });
+        match self.state() {
+            SlotState::Unopened | SlotState::First(_) => {}
+            // Its keeper may not have seen us.
+            SlotState::Open(_) | SlotState::Next(_) => self.answer(&Ok(())),
+            SlotState::Closed => self.answer(&Err(Error::closed())),
+        }
+        (receiver, begins)
+    }
+
+    /// Answers all who wait for the first session.
+    pub(super) fn answer(&self, outcome: &Result<(), Error>) {
+        let waiting = std::mem::take(&mut *lock_ignoring_poison(&self.waiting));
+        for waits in waiting {
+            // One that waits no more needs no answer.
+            let _ = waits.send(outcome.clone());
+        }
     }
 
     /// Closes a slot that nobody fills.
     pub(super) fn close_unopened(&self) {
         self.state.send_if_modified(|state| {
-            let closes = matches!(state, SlotState::Unopened(_));
+            let closes = matches!(state, SlotState::Unopened);
             if closes {
                 *state = SlotState::Closed;
             }
@@ -102,7 +126,6 @@ impl Slot {
             match &*state.borrow_and_update() {
                 SlotState::Open(session) if !session.is_over() => return Ok(session.clone()),
                 SlotState::Closed => return Err(Error::closed()),
-                SlotState::Unopened(Some(why)) => return Err(why.clone()),
                 _ => {}
             }
             if state.changed().await.is_err() {
