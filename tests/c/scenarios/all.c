@@ -160,7 +160,7 @@ TEST(what_is_no_set_is_refused) {
     fresh_paths();
     pair ours = new_pair(one, two), theirs = new_pair(one, two);
     zklock_lock *exclusive = new_lock(zklock_exclusive_new, ours.client, fresh_path()), *none = NULL;
-    zklock_lock *reader = new_lock(zklock_read_new, ours.client, one);
+    zklock_lock *reader = new_lock(zklock_rwlock_read_new, ours.client, one);
     zklock_lock *const twice[] = {ours.one, reader}, *const foreign[] = {ours.one, theirs.two},
                 *const null[] = {ours.one, NULL}, *const queueless[] = {ours.one, exclusive},
                 *const nested[] = {ours.set, ours.one};
