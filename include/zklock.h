@@ -1676,15 +1676,15 @@ zklock_status zklock_set_limit(zklock_client *client, const char *path, uint32_t
  * Sets cannot deadlock each other, whatever order they name their locks in.
  *
  * @param client the client that made the locks. You may free it before the set.
- * @param locks mutexes, read and write sides, semaphores and elections. You may free them before
- *         the set.
+ * @param locks mutexes, read and write sides, semaphores and elections. One that is named twice is
+ *         in the set once. You may free them before the set.
  * @param count the number of locks, at least 1.
  * @param options NULL for the defaults. They are copied. Each lock keeps its own options, except
  *         that the options of the set decide whether it is reentrant as a whole.
  * @param[out] lock the set, which is itself a lock. Free it with zklock_lock_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, is of another client or
- *         is an exclusive lock, if two locks have the same path, if there are too many for one
- *         request, or if an option does not apply to a set.
+ *         is an exclusive lock, if two different locks have the same path, if there are too many
+ *         for one request, or if an option does not apply to a set.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_all_new(zklock_client *client,

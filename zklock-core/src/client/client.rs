@@ -554,12 +554,12 @@ impl Client {
     }
 
     /// Makes the set of these locks, which are acquired and released together. Mutexes, read and write sides,
-    /// semaphores and elections may be mixed.
+    /// semaphores and elections may be mixed. A lock that is named twice is in the set once.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if there are no locks, one belongs to another client or has no queue, two have the
-    /// same path, or there are too many for one request.
+    /// [`ErrorKind::InvalidInput`] if there are no locks, one belongs to another client or has no queue, two different
+    /// ones have the same path, or there are too many for one request.
     ///
     /// # Examples
     ///
