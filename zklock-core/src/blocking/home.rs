@@ -182,8 +182,10 @@ impl Home {
 
     /// Returns the client, if it has connected and was not closed since.
     pub(super) fn connected(&self) -> Option<&CoreClient> {
-        let client = &self.here()?.as_ref()?.client;
-        client.look(|| None, |core| (core.has_opened() && !core.is_closed()).then_some(client))
+        self.0.opened.get()?.check().ok()?;
+        let client = &self.0.client.get()?.as_ref()?.client;
+        let core = client.fixed();
+        (core.has_opened() && !core.is_closed()).then_some(client)
     }
 
     /// `None` in a process that has not used it.
