@@ -148,8 +148,8 @@ mod mutex {
     mod parents;
     mod read;
     mod self_waits;
+    mod started;
     mod threads;
-    mod tickets;
     mod ways_in;
     mod wire;
 }

@@ -140,7 +140,7 @@ export! {
     ) -> zklock_status {
         let call = out("call", call)?;
         let lock = Lock::table().find(lock)?;
-        call.set(Started::keep(lock.acquiring(Owner::ticket(), timeout)?, Some(&lock.events), Answer::Hold)?);
+        call.set(Started::keep(lock.acquiring(Owner::once(), timeout)?, Some(&lock.events), Answer::Hold)?);
     }
 
     /// Takes the hold from a call of zklock_acquire_start that has acquired its lock. It returns at once.

@@ -75,14 +75,14 @@ fn a_wait_for_a_lock_connects_in_its_own_time() {
     let timeout = Duration::from_millis(100);
     says(&lock.acquire_timeout(timeout).unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
     let (ring, ready) = bell();
-    let ticket = lock.acquire_call(Owner::ticket(), timeout).detach(ring).unwrap();
+    let ticket = lock.acquire_call(Owner::once(), timeout).detach(ring).unwrap();
     ready.recv_timeout(SOON).unwrap();
     says(&ticket.fetch().unwrap().unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
 
     let (ring, ready) = bell();
-    let ticket = lock.acquire_call(Owner::ticket(), SOON).detach(ring).unwrap();
+    let ticket = lock.acquire_call(Owner::once(), SOON).detach(ring).unwrap();
     let (never, _ready) = bell();
-    let cancelled = lock.acquire_call(Owner::ticket(), Wait::Forever).detach(never).unwrap();
+    let cancelled = lock.acquire_call(Owner::once(), Wait::Forever).detach(never).unwrap();
     cancelled.cancel();
     assert_eq!(cancelled.fetch().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
     proxy.refuse(false);
@@ -173,7 +173,7 @@ fn one_that_is_closed_does_not_connect_whenever_that_was() {
     says(&never.connect_within(None).unwrap_err(), ErrorKind::Closed, &["make a new one"]);
     says(&lock.acquire().unwrap_err(), ErrorKind::Closed, &["make a new one"]);
     let (ring, ready) = bell();
-    let ticket = lock.acquire_call(Owner::ticket(), SOON).detach(ring).unwrap();
+    let ticket = lock.acquire_call(Owner::once(), SOON).detach(ring).unwrap();
     ready.recv_timeout(SOON).unwrap();
     says(&ticket.fetch().unwrap().unwrap_err(), ErrorKind::Closed, &["make a new one"]);
 
@@ -225,7 +225,7 @@ fn a_call_connects_though_its_client_is_dropped() {
     let ticket = lazy(&hosts, SOON)
         .mutex("/lazy/dropped")
         .unwrap()
-        .acquire_call(Owner::ticket(), SOON)
+        .acquire_call(Owner::once(), SOON)
         .detach(ring)
         .unwrap();
     ready.recv_timeout(SOON).unwrap();

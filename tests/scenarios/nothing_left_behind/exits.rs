@@ -79,7 +79,7 @@ fn fails_and_dies() {
         "ticket" => {
             let (sender, ready) = std::sync::mpsc::channel();
             let rings = move || sender.send(()).unwrap_or_default();
-            let ticket = lock(mutex(&path, "")).acquire_call(Owner::ticket(), WAITS).detach(rings).unwrap();
+            let ticket = lock(mutex(&path, "")).acquire_call(Owner::once(), WAITS).detach(rings).unwrap();
             ready.recv().unwrap();
             ticket.fetch().unwrap().map(drop).unwrap_err().kind()
         }

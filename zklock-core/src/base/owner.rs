@@ -22,7 +22,7 @@ enum Kind {
     Thread(u64),
     Named(u64),
     /// A wait that an event loop began: it shares its thread with many others.
-    Ticket(u64),
+    Once(u64),
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -80,16 +80,16 @@ impl Owner {
     /// use zklock_core::Owner;
     ///
     /// // Two waits that one event loop begins.
-    /// let (first, second) = (Owner::ticket(), Owner::ticket());
+    /// let (first, second) = (Owner::once(), Owner::once());
     /// assert!(first != second && first != Owner::current());
     /// ```
-    pub fn ticket() -> Self {
-        Self(Kind::Ticket(next()))
+    pub fn once() -> Self {
+        Self(Kind::Once(next()))
     }
 
     /// Whether it can come back and release what it acquired.
     pub(crate) fn returns(self) -> bool {
-        !matches!(self.0, Kind::Ticket(_))
+        !matches!(self.0, Kind::Once(_))
     }
 }
 
@@ -107,6 +107,6 @@ mod tests {
         assert_eq!(here, Owner::current());
         assert_ne!(here, std::thread::spawn(Owner::current).join().unwrap());
         assert_ne!(here, Owner::unique());
-        assert!(here.returns() && Owner::unique().returns() && !Owner::ticket().returns());
+        assert!(here.returns() && Owner::unique().returns() && !Owner::once().returns());
     }
 }

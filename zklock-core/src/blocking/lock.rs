@@ -207,7 +207,7 @@ impl Lock {
     ///
     /// # fn example(lock: &Lock) -> Result<(), zklock_core::Error> {
     /// let (sender, receiver) = std::sync::mpsc::channel();
-    /// let call = lock.acquire_call(Owner::ticket(), Duration::from_secs(5));
+    /// let call = lock.acquire_call(Owner::once(), Duration::from_secs(5));
     /// let acquiring = call.detach(move || sender.send(()).unwrap())?;
     /// receiver.recv().unwrap();
     /// if let Some(result) = acquiring.fetch() {

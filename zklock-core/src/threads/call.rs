@@ -20,7 +20,7 @@ use std::fmt;
 ///
 /// let lock = client.mutex("/locks/report")?;
 /// let (sender, ready) = std::sync::mpsc::channel();
-/// let acquiring = lock.acquire_call(Owner::ticket(), Wait::Forever).detach(move || drop(sender.send(())))?;
+/// let acquiring = lock.acquire_call(Owner::once(), Wait::Forever).detach(move || drop(sender.send(())))?;
 /// // ... the thread does something else ...
 /// if ready.recv().is_ok() {
 ///     let hold = acquiring.fetch().expect("it is ready")?;
@@ -163,7 +163,7 @@ impl<T: Send + 'static> Call<T> {
     ///
     /// # use zklock_core::blocking::Lock;
     /// # fn example(lock: Lock, wake: std::sync::mpsc::Sender<()>) -> Result<(), zklock_core::Error> {
-    /// let call = lock.acquire_call(Owner::ticket(), Wait::Forever);
+    /// let call = lock.acquire_call(Owner::once(), Wait::Forever);
     /// // The event loop fetches the result when it is woken.
     /// let acquiring = call.detach(move || drop(wake.send(())))?;
     /// # Ok(())

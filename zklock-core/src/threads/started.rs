@@ -26,7 +26,7 @@ use tokio::task::AbortHandle;
 ///
 /// # fn example(lock: &Lock) -> Result<(), zklock_core::Error> {
 /// let (sender, ready) = std::sync::mpsc::channel();
-/// let acquiring = lock.acquire_call(Owner::ticket(), Wait::Forever).detach(move || drop(sender.send(())))?;
+/// let acquiring = lock.acquire_call(Owner::once(), Wait::Forever).detach(move || drop(sender.send(())))?;
 /// // ... do something else, or drop it to leave the queue ...
 /// ready.recv().expect("it is called when there is a result");
 /// let hold = acquiring.fetch().expect("there is a result")?;

@@ -417,7 +417,7 @@ fn a_release_by_another_shows_that_holds_are_handed_over() {
         };
         assert!(released(owner, Owner::unique()));
         assert!(!released(owner, owner));
-        assert!(!released(Owner::ticket(), owner), "a ticket cannot come back");
+        assert!(!released(Owner::once(), owner), "an owner of one call cannot come back");
     });
 }
 

@@ -16,12 +16,12 @@ fn client() -> Client {
 
 fn start(lock: &Lock) -> (Started<Hold>, Receiver<()>) {
     let (sender, ready) = channel();
-    (lock.acquire_call(Owner::ticket(), SOON).detach(move || sender.send(()).unwrap()).unwrap(), ready)
+    (lock.acquire_call(Owner::once(), SOON).detach(move || sender.send(()).unwrap()).unwrap(), ready)
 }
 
-fn granted(ticket: &Started<Hold>, ready: &Receiver<()>) -> Hold {
+fn granted(call: &Started<Hold>, ready: &Receiver<()>) -> Hold {
     ready.recv_timeout(SOON).unwrap();
-    ticket.fetch().unwrap().unwrap()
+    call.fetch().unwrap().unwrap()
 }
 
 fn assert_left(client: &Client, operator: &Admin, path: &str, left: usize) {
@@ -33,25 +33,25 @@ fn assert_left(client: &Client, operator: &Admin, path: &str, left: usize) {
 #[test]
 fn one_thread_waits_for_many_and_each_has_its_turn() {
     let client = client();
-    // Even if it is reentrant: the tickets of a thread are not one owner.
-    let lock = client.lock(&LockSpec::mutex("/tickets/many").unwrap().reentrant(true)).unwrap();
-    let tickets: Vec<_> = (0..20).map(|_| start(&lock)).collect();
+    // Even if it is reentrant: the calls of a thread are not one owner.
+    let lock = client.lock(&LockSpec::mutex("/calls/many").unwrap().reentrant(true)).unwrap();
+    let calls: Vec<_> = (0..20).map(|_| start(&lock)).collect();
     let mut before = None;
-    for (ticket, ready) in &tickets {
-        let hold = granted(ticket, ready);
+    for (call, ready) in &calls {
+        let hold = granted(call, ready);
         assert!(before < Some(hold.token()), "{before:?}, then {:?}", hold.token());
         before = Some(hold.token());
         let released = std::thread::spawn(move || hold.release());
         released.join().unwrap().unwrap();
-        assert_eq!(ticket.fetch().unwrap().unwrap_err().kind(), ErrorKind::NotHeld);
+        assert_eq!(call.fetch().unwrap().unwrap_err().kind(), ErrorKind::NotHeld);
     }
-    assert_left(&client, &operator(), "/tickets/many", 0);
+    assert_left(&client, &operator(), "/calls/many", 0);
 }
 
 #[test]
-fn a_ticket_that_is_cancelled_or_dropped_leaves_no_node() {
+fn a_call_that_is_cancelled_or_dropped_leaves_no_node() {
     let (client, other, operator) = (client(), client(), operator());
-    let path = "/tickets/dropped";
+    let path = "/calls/dropped";
     let hold = other.mutex(path).unwrap().acquire().unwrap();
     let lock = client.mutex(path).unwrap();
     let (cancelled, never) = start(&lock);
@@ -78,18 +78,18 @@ fn a_ticket_that_is_cancelled_or_dropped_leaves_no_node() {
 #[test]
 fn a_grant_that_is_lost_before_it_is_fetched_is_not_delivered() {
     let (client, operator) = (client(), operator());
-    let (ticket, ready) = start(&client.mutex("/tickets/late").unwrap());
+    let (call, ready) = start(&client.mutex("/calls/late").unwrap());
     ready.recv_timeout(SOON).unwrap();
-    operator.delete_tree("/tickets/late");
+    operator.delete_tree("/calls/late");
     assert!(until(SOON, || client.stats().losses == 1));
-    let error = ticket.fetch().unwrap().unwrap_err();
+    let error = call.fetch().unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Lost(LossReason::NodeDeleted), "{error}");
 }
 
 #[test]
 fn a_loss_is_told_to_those_who_still_watch() {
     let (client, operator) = (client(), operator());
-    let lock = client.lock(&LockSpec::mutex("/tickets/loss").unwrap().reentrant(true)).unwrap();
+    let lock = client.lock(&LockSpec::mutex("/calls/loss").unwrap().reentrant(true)).unwrap();
     let (outer, inner) = (lock.acquire().unwrap(), lock.acquire().unwrap());
     let (sender, told) = channel();
     let watch = |hold: &Hold, name| {
@@ -120,7 +120,7 @@ fn wait_lost(hold: &Arc<Hold>) -> Receiver<Option<LossReason>> {
 #[test]
 fn a_wait_for_a_loss_ends_when_its_own_hold_is_released() {
     let client = client();
-    let lock = client.lock(&LockSpec::mutex("/tickets/inner").unwrap().reentrant(true)).unwrap();
+    let lock = client.lock(&LockSpec::mutex("/calls/inner").unwrap().reentrant(true)).unwrap();
     let (outer, inner) = (lock.acquire().unwrap(), Arc::new(lock.acquire().unwrap()));
     let told = wait_lost(&inner);
     inner.release().unwrap();
@@ -131,10 +131,10 @@ fn a_wait_for_a_loss_ends_when_its_own_hold_is_released() {
 #[test]
 fn a_hold_is_let_go_even_if_somebody_waits_with_it() {
     let (client, other) = (client(), client());
-    let hold = Arc::new(client.mutex("/tickets/let-go").unwrap().acquire().unwrap());
+    let hold = Arc::new(client.mutex("/calls/let-go").unwrap().acquire().unwrap());
     let told = wait_lost(&hold);
     hold.let_go();
     assert_eq!(told.recv_timeout(SOON).unwrap(), None);
-    other.mutex("/tickets/let-go").unwrap().acquire_timeout(SOON).unwrap().release().unwrap();
+    other.mutex("/calls/let-go").unwrap().acquire_timeout(SOON).unwrap().release().unwrap();
     assert_eq!(hold.release().unwrap_err().kind(), ErrorKind::NotHeld);
 }
