@@ -21,8 +21,8 @@ namespace zklock {
  *
  * Use it in place of std::scoped_lock and std::lock, which lock one mutex and try the others: a try fails as long as anyone
  * waits, so with several threads or processes they hardly get anywhere. It takes the write side of a shared_mutex. All of the
- * mutexes must be of one client, which must still exist, and no two of the same path. They share one hold, as a set of locks
- * does: see client::all(), which also has a timeout, for locks of other kinds.
+ * mutexes must be of one client, which must still exist; two of the same path count once. They share one hold, as a set of
+ * locks does: see client::all(), which also has a timeout, for locks of other kinds.
  */
 class [[nodiscard]] scoped_lock {
 public:

@@ -122,7 +122,10 @@ TEST(what_cannot_be_locked_throws_and_leaves_all_unlocked) {
     auto client = new_cpp_client();
     const auto other = new_cpp_client();
     zklock::mutex mutex(client, fresh_path()), same(client, mutex.path()), of_another(other, fresh_path());
-    THROWS(zklock::scoped_lock(mutex, same), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    {
+        zklock::scoped_lock twice(mutex, same);
+        CHECK(!is_free(other, mutex.path()));
+    }
     THROWS(zklock::scoped_lock(mutex, of_another), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(mutex.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
     CHECK(is_free(other, mutex.path()) && is_free(other, of_another.path()));
