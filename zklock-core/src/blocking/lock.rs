@@ -195,7 +195,7 @@ impl Lock {
 
     /// Makes a call that acquires the lock, to wait for it or to let it go on in the background.
     ///
-    /// The hold will belong to `owner`. [`Owner::ticket`] makes an owner that holds nothing else: its hold may be
+    /// The hold will belong to `owner`. [`Owner::once`] makes an owner that holds nothing else: its hold may be
     /// released from anywhere, even if the lock is reentrant. If the call goes on in the background, the lock is held from
     /// the moment it is granted; a hold that is lost before it is fetched is an error, [`ErrorKind::Lost`](crate::ErrorKind::Lost).
     ///
