@@ -37,7 +37,7 @@ impl ClientInner {
         self.callbacks.prepare(py)
     }
 
-    /// Prepares to close because somebody asks for it, which callbacks are told.
+    /// Prepares to close the client on request, so that its callbacks are called for that.
     pub(crate) fn prepare_to_close(&self, py: Python<'_>) {
         if !self.core.is_forked() {
             self.callbacks.keep_until_closed(py);

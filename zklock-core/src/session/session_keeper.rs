@@ -65,18 +65,20 @@ impl SessionKeeper {
         self.has_begun.store(true, Ordering::Relaxed);
         let mut closing = self.closing.subscribe();
         let mut turn = platform::random_bits() as usize;
-        let first = tokio::select! {
-            biased;
-            _ = closing.wait_for(|closing| *closing) => return,
-            opened = self.open(&mut turn) => opened,
-            hopeless = diagnose::hosts(&self.options, &self.slot) => Err(hopeless),
+        let first = async {
+            tokio::select! {
+                biased;
+                opened = self.open(&mut turn) => opened,
+                hopeless = diagnose::hosts(&self.options, &self.slot) => Err(hopeless),
+            }
         };
-        let mut opened = match first {
-            Ok(opened) => opened,
-            Err(failure) => {
+        let mut opened = match self.unless_closed(first).await {
+            Some(Ok(opened)) => opened,
+            Some(Err(failure)) => {
                 self.failure = Some(failure);
                 return;
             }
+            None => return,
         };
         loop {
             self.counters.count_session();
@@ -89,11 +91,18 @@ impl SessionKeeper {
             if self.follow(&session, connection, &mut closing).await == LossReason::ClientClosed {
                 return;
             }
-            opened = tokio::select! {
-                biased;
-                _ = closing.wait_for(|closing| *closing) => return,
-                Ok(next) = self.open(&mut turn) => next,
-            };
+            let Some(Ok(next)) = self.unless_closed(self.open(&mut turn)).await else { return };
+            opened = next;
+        }
+    }
+
+    /// Does this work, unless the client is closed before it is done.
+    async fn unless_closed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut closing = self.closing.subscribe();
+        tokio::select! {
+            biased;
+            _ = closing.wait_for(|closing| *closing) => None,
+            done = work => Some(done),
         }
     }
 

@@ -12,7 +12,7 @@ pub(crate) struct Slot {
     pub(super) state: watch::Sender<SlotState>,
     /// Why some servers seem not to be ZooKeeper.
     not_zookeeper: Mutex<BTreeMap<String, String>>,
-    /// Who waits for the first session.
+    /// The callers that wait for the first session.
     waiting: Mutex<Vec<oneshot::Sender<Result<(), Error>>>>,
 }
 

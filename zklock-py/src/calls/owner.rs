@@ -1,4 +1,4 @@
-//! Who makes a call, and so owns what it acquires: a thread, an asyncio task, or a greenlet.
+//! The owner of what a call acquires: a thread, an asyncio task, or a greenlet.
 
 use crate::guest::patched::modules;
 use crate::guest::sync::lock_ignoring_poison;

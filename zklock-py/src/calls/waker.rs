@@ -38,7 +38,7 @@ fn continue_task(future: &Bound<'_, PyWeakrefReference>) -> PyResult<()> {
     Ok(())
 }
 
-/// Wakes whoever waits for a call, from the I/O thread.
+/// Wakes the task or greenlet that waits for a call, from the I/O thread.
 #[derive(Default)]
 pub(crate) struct Waker(Mutex<Sleeper>);
 

@@ -33,6 +33,18 @@ fn it_backs_off_while_no_session_can_be_opened() {
 }
 
 #[test]
+fn a_client_that_is_closed_waits_for_no_pause() {
+    virtual_clock::run(async {
+        let (keeper, start) = (keeper(SlotState::Next(None)), clock::now());
+        let mut pause = LONGEST_PAUSE;
+        let pauses = keeper.unless_closed(keeper.pause(&mut pause, "no server".to_owned()));
+        let closes = async { keeper.closing.send_replace(true) };
+        assert_eq!(tokio::join!(pauses, closes), (None, false));
+        assert_eq!(clock::now(), start);
+    });
+}
+
+#[test]
 fn everybody_is_told_when_the_runtime_drops_the_keeper() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
