@@ -72,7 +72,7 @@ impl SessionKeeper {
                 hopeless = diagnose::hosts(&self.options, &self.slot) => Err(hopeless),
             }
         };
-        let mut opened = match self.unless_closed(first).await {
+        let mut opened = match self.unless_closed(Box::pin(first)).await {
             Some(Ok(opened)) => opened,
             Some(Err(failure)) => {
                 self.failure = Some(failure);
@@ -91,12 +91,12 @@ impl SessionKeeper {
             if self.follow(&session, connection, &mut closing).await == LossReason::ClientClosed {
                 return;
             }
-            let Some(Ok(next)) = self.unless_closed(self.open(&mut turn)).await else { return };
+            let Some(Ok(next)) = self.unless_closed(Box::pin(self.open(&mut turn))).await else { return };
             opened = next;
         }
     }
 
-    /// Does this work, unless the client is closed before it is done.
+    /// Does this work, unless the client is closed before it is done. It is boxed by the caller, because it is large.
     async fn unless_closed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut closing = self.closing.subscribe();
         tokio::select! {
