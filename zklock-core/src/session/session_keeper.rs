@@ -209,9 +209,10 @@ impl SessionKeeper {
         connection: Arc<ZooKeeper>,
         closing: &mut watch::Receiver<bool>,
     ) -> LossReason {
+        // First the event, so that a program that changes its log level when it has connected does not change what becomes of it.
+        tracing::info!(session = format_args!("{:#x}", session.id()), timeout = ?session.timeout(), "session opened");
         self.slot.state.send_replace(SlotState::Open(session.clone()));
         self.slot.answer(&Ok(()));
-        tracing::info!(session = format_args!("{:#x}", session.id()), timeout = ?session.timeout(), "session opened");
         let mut link = session.link();
         let mut attachment = Attachment::of(connection);
         let mut nodes = SessionNodes::Abandoned;
