@@ -9,9 +9,9 @@
 # With `--` there are several lanes, which run at the same time: half of the time tests wait. The output of a part comes when the
 # part is done, so that nothing is mixed. Parts behind `--then` run one after another when all lanes have ended.
 #
-# A part is a function of the runner. It fails with the first command in it that fails. At the end run_parts prints which
-# parts have passed and which have failed, with their times. It fails if one has failed. If the part of --needed fails,
-# nothing runs after it; it must be the first.
+# A part is a function of the runner. It fails with the first command in it that fails. At the end run_parts prints a table of the
+# parts: how many tests each has run (if its output was kept), its times, and whether it has passed. It fails if one has failed. If the part of --needed
+# fails, nothing runs after it; it must be the first.
 #
 # Bash ignores `set -e` in a function that is called in `if` or before `||`: such a function goes on after a failure, and only its
 # last command counts. So parts are not called like that, and run_parts refuses to be.
@@ -36,18 +36,16 @@ run_parts() {
     shift
   done
   if [[ -e $results/failed ]]; then
-    printf '%s\n' "${beside[@]}" "$@" | sed '/^--/d' >"$results/not run"
+    printf '%s\n' "${beside[@]}" "$@" | sed '/^--/d; s/$/ - - - not run/' >>"$results/table"
   else
     run_lanes "${beside[@]}"
     (($# == 0)) || run_lane "${@:2}"
   fi
   trap - INT
-  told "$name: passed" "$results/passed"
-  told "$name: FAILED" "$results/failed"
-  told "$name: not run" "$results/not run"
+  print_table "$name" "$results/table"
   failed=$(cat "$results/failed" 2>/dev/null) || true
   rm -rf "$results"
-  [[ ! $failed ]] || exit 1
+  [[ ! $failed ]] || { echo "== $name: FAILED: ${failed//$'\n'/, }" && exit 1; }
 }
 
 run_lanes() { # PART... [-- PART...]
@@ -76,13 +74,14 @@ run_lane() { # PART...
 }
 
 run_part() {
-  local part=$1 begun=$SECONDS worked status shell=$BASHPID
+  local part=$1 begun=$SECONDS worked status result=passed tests=- output="$results/output of $1" shell=$BASHPID
   worked=$(processor_time "$shell")
   echo "== $name $part"
   set +e
   if [[ ${is_beside:-} ]]; then
-    (set -e; "$part") &>"$results/output of $part" </dev/null
+    (set -e; "$part") &>"$output" </dev/null
   else
+    # On the user's terminal, and so nothing counts its tests.
     (set -e; "$part")
   fi
   status=$?
@@ -91,27 +90,30 @@ run_part() {
   {
     # One part at a time.
     flock 9
-    [[ ! ${is_beside:-} ]] || cat "$results/output of $part"
-    if ((status == 0)); then
-      echo "== $name $part: $begun s, $worked s of processor time"
-      echo "$part $begun s" >>"$results/passed"
-    else
-      echo "== $name $part: FAILED ($status) after $begun s, $worked s of processor time"
-      echo "$part $begun s" >>"$results/failed"
-    fi
+    [[ ! ${is_beside:-} ]] || { cat "$output" && tests=$(count_tests <"$output"); }
+    ((status == 0)) || { result=FAILED && echo "$part" >>"$results/failed"; }
+    echo "== $name $part: $result"
+    echo "$part $tests $begun $worked $result" >>"$results/table"
   } 9>>"$results/lock"
+}
+
+count_tests() { # in the output of a part: of libtest, of pytest, and of what we have written ourselves
+  awk '/^test result: / { count += $4 + $6 } # "test result: ok. 3 passed; 0 failed; ..."
+    /^[0-9]+ (failed|passed).* in [0-9.]+s/ { for (at = 1; at < NF; at++) if ($(at + 1) ~ /^(failed|passed|error)/) count += $at }
+    /^[^ ]+: [0-9]+ tests$/ { count += $2 }
+    END { print count ? count : "-" }'
+}
+
+print_table() { # the name of the runner, a file with a line for each part
+  local part tests seconds worked result
+  printf '== %-24s %6s %8s %10s  %s\n' "$1" tests seconds processor result
+  while read -r part tests seconds worked result; do
+    printf '== %-24s %6s %8s %10s  %s\n' "  $part" "$tests" "$seconds" "$worked" "$result"
+  done <"$2"
 }
 
 processor_time() { # of the children of a shell that have ended, in seconds
   local fields
   read -ra fields <"/proc/$1/stat"
   echo $(((fields[15] + fields[16]) / $(getconf CLK_TCK)))
-}
-
-told() { # what, the file that says of which
-  local list
-  [[ -e $2 ]] || return 0
-  mapfile -t list <"$2"
-  printf -v list '%s, ' "${list[@]}"
-  echo "== $1: ${list%, }"
 }
