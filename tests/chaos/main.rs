@@ -207,13 +207,18 @@ fn strike(field: &mut Field, options: &Options, report: &Report) -> io::Result<(
     let of_servers = of_servers(options);
     field.swarm = Some(Swarm::new(options.seed, of_clients(options), options.pace));
     let end = Instant::now() + Duration::from_secs(options.seconds);
+    let mut left = Vec::new();
     while Instant::now() < end {
         if options.until_found && field.register.book.is_against_zklock() {
             println!("found after {:.0} s", report.seconds());
             break;
         }
         if !of_servers.is_empty() {
-            let fault = field.dice.pick(&of_servers);
+            // None strikes again before all others have, so that a short run has each of them.
+            if left.is_empty() {
+                left.clone_from(&of_servers);
+            }
+            let fault = left.swap_remove(field.dice.below(left.len()));
             let begin = now();
             field.register.note(&format!("{begin} {}", fault.name))?;
             field.servers_are_struck = true;

@@ -13,7 +13,7 @@ from kazoo.client import KazooClient  # type: ignore[import-untyped]
 def ground() -> typing.Iterator[Ground]:
     ground = Ground()
     # Sessions of one second, which end at most a quarter of a second late.
-    ground("start standalone tick=250")
+    ground("start standalone tick=250 real")
     yield ground
     ground.close()
 

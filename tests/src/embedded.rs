@@ -1,29 +1,20 @@
-//! The embedded server in place of a real one, if the environment asks for it: `ZKLOCK_SERVER=embedded`.
+//! The server in memory, which is what an ensemble of one server is unless the test needs a real one, or the environment asks for
+//! one: `ZKLOCK_SERVER=real`. `tests/conformance` proves that the two are alike.
 //!
-//! It runs as a separate process, so that it can be killed and paused like a JVM. If a test needs something that it
-//! does not support (see [`Builder`](crate::Builder)), a real server is started instead, with a note on stderr: no test
-//! is left out.
+//! It runs as a separate process, so that it can be killed and paused like a JVM.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const PROGRAM: &str = "zklock-testkit";
 
-/// The path of its program, if it is to be used. `needed` is a feature that it does not have, if the test needs one.
-pub(crate) fn program(needed: Option<&str>) -> Result<Option<PathBuf>, String> {
+/// Whether the environment asks for real servers.
+pub(crate) fn is_excluded() -> Result<bool, String> {
     match std::env::var("ZKLOCK_SERVER").as_deref() {
-        Err(_) | Ok("" | "real") => return Ok(None),
-        Ok("embedded") => {}
-        Ok(other) => return Err(format!("ZKLOCK_SERVER is {other:?}, and neither 'real' nor 'embedded'")),
+        Err(_) | Ok("" | "embedded") => Ok(false),
+        Ok("real") => Ok(true),
+        Ok(other) => Err(format!("ZKLOCK_SERVER is {other:?}, and neither 'real' nor 'embedded'")),
     }
-    if let Some(needed) = needed {
-        let thread = std::thread::current();
-        // Not with a macro, because the test harness would capture that output.
-        let _ = writeln!(io::stderr(), "real server: {}: {needed}", thread.name().unwrap_or("?"));
-        return Ok(None);
-    }
-    embedded_program().map(Some)
 }
 
 /// The path of the embedded server's program: `ZKLOCK_TESTKIT`, otherwise beside this program or, if this is a test,

@@ -303,9 +303,10 @@ impl Builder {
         self
     }
 
-    /// Uses a real server, even if the environment asks for the embedded one, and says why.
-    pub fn real(mut self, reason: &'static str) -> Self {
-        self.real = Some(reason);
+    /// Uses a real server, and says why: the test is about servers, or needs what the server in memory does not have, such as data
+    /// that outlive a restart.
+    pub fn real(mut self, why: &'static str) -> Self {
+        self.real = Some(why);
         self
     }
 
@@ -321,9 +322,10 @@ impl Builder {
 
     /// Like [`Builder::start`], but returns the failure.
     pub fn try_start(self) -> Result<Ensemble, String> {
-        let origin = match embedded::program(self.what_is_not_embedded())? {
-            Some(program) => Origin::Embedded(program),
-            None => Origin::Real(Install::find(self.version.as_deref())?),
+        let origin = if self.needs_a_real_server() || embedded::is_excluded()? {
+            Origin::Real(Install::find(self.version.as_deref())?)
+        } else {
+            Origin::Embedded(embedded::embedded_program()?)
         };
         let mut attempts = 3;
         loop {
@@ -397,19 +399,16 @@ impl Builder {
         Ok(Ensemble { servers, tick: self.tick, links, certificates, _ports: ports })
     }
 
-    /// A requested feature that only a real server has.
-    fn what_is_not_embedded(&self) -> Option<&'static str> {
-        let needs = [
-            (self.servers != 1, "more than one server"),
-            (self.tls, "TLS"),
-            (!self.sasl.is_empty(), "SASL"),
-            (self.max_session_timeout.is_some(), "a longest session timeout"),
-            (!self.configuration.is_empty(), "configuration"),
-            (!self.properties.is_empty(), "system properties"),
-            (!self.under.is_empty(), "another command"),
-            (self.version.is_some(), "a release"),
-        ];
-        self.real.or_else(|| needs.into_iter().find_map(|(is_so, what)| is_so.then_some(what)))
+    fn needs_a_real_server(&self) -> bool {
+        self.real.is_some()
+            || self.servers != 1
+            || self.tls
+            || !self.sasl.is_empty()
+            || self.max_session_timeout.is_some()
+            || !self.configuration.is_empty()
+            || !self.properties.is_empty()
+            || !self.under.is_empty()
+            || self.version.is_some()
     }
 
     fn configuration(&self, home: &Path, port: u16, tls: &str) -> String {

@@ -63,7 +63,7 @@ class _Server:
 def server() -> typing.Iterator[tuple[str, _Server]]:
     """A separate server, because the figures are those of the whole server."""
     ground = Ground()
-    ground("start standalone tick=1000")
+    ground("start standalone tick=1000 real")
     hosts = ground("servers")
     yield hosts, _Server(hosts)
     ground.close()

@@ -19,8 +19,8 @@ use ground::{
 
 const HELP: &str = "\
 start standalone|three [tick=MS] [max-session=MS] [container-check=MS] [version=RELEASE] [quorum-proxies] [tls|tls=need|tls=want|tls=none] \
-[sasl=USER:PASSWORD]: \
-connect string; \
+[sasl=USER:PASSWORD] [real]: \
+connect string (one server is the one in memory, unless it must do what that does not, or is to be real); \
 tls: connect string for TLS, PEM files: authority, client certificate, its key, an authority that the server does not know, \
 a client certificate from there, its key; \
 stop; \
@@ -139,6 +139,7 @@ impl Ground {
                     builder.tls(true).configure(&option.replace("tls", "ssl.clientAuth"))
                 }
                 None if *option == "tls" => builder.tls(true),
+                None if *option == "real" => builder.real("asked for"),
                 None if *option == "quorum-proxies" => builder.quorum_proxies(true),
                 _ => return Err(format!("no option: {option}")),
             };
