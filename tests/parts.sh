@@ -74,7 +74,7 @@ run_lane() { # PART...
 }
 
 run_part() {
-  local part=$1 begun=$SECONDS worked status result=passed tests=- output="$results/output of $1" shell=$BASHPID
+  local part=$1 begun=$SECONDS worked status result=passed counted=- output="$results/output of $1" shell=$BASHPID
   worked=$(processor_time "$shell")
   echo "== $name $part"
   set +e
@@ -90,17 +90,18 @@ run_part() {
   {
     # One part at a time.
     flock 9
-    [[ ! ${is_beside:-} ]] || { cat "$output" && tests=$(count_tests <"$output"); }
+    [[ ! ${is_beside:-} ]] || { cat "$output" && counted=$(count_tests <"$output"); }
     ((status == 0)) || { result=FAILED && echo "$part" >>"$results/failed"; }
     echo "== $name $part: $result"
-    echo "$part $tests $begun $worked $result" >>"$results/table"
+    echo "$part $counted $begun $worked $result" >>"$results/table"
   } 9>>"$results/lock"
 }
 
 count_tests() { # in the output of a part: of libtest, of pytest, and of what we have written ourselves
   awk '/^test result: / { count += $4 + $6 } # "test result: ok. 3 passed; 0 failed; ..."
     /^[0-9]+ (failed|passed).* in [0-9.]+s/ { for (at = 1; at < NF; at++) if ($(at + 1) ~ /^(failed|passed|error)/) count += $at }
-    /^[^ ]+: [0-9]+ tests$/ { count += $2 }
+    /^ok [a-z0-9_]+ \([0-9]+ ms\)$/ { count++ }
+    /^(valgrind|address|thread): [^ ]+ [0-9]+ tests$/ { count += $3 }
     END { print count ? count : "-" }'
 }
 

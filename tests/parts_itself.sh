@@ -31,7 +31,8 @@ undefined() { echo "$no_such_variable"; }
 counted() {
   echo 'test result: ok. 3 passed; 1 failed; 0 ignored; 0 measured; 7 filtered out; finished in 0.00s'
   echo '2 failed, 4 passed, 1 skipped, 9 deselected in 115.61s (0:01:55)'
-  echo 'scenarios/told: 5 tests'
+  echo 'valgrind: scenarios/told: 4 tests'
+  echo 'ok a_loss_is_told (350 ms)'
   echo '1 passed, 7 warnings in 0.1s'
 }
 piped() { false | cat; echo after piped; }
