@@ -6,12 +6,11 @@ use crate::support::contest::Contest;
 use crate::support::queue::{A_WHILE, acquire, granted, held, told};
 use crate::support::register::clients;
 use crate::support::timing::Noise;
-use crate::support::{SOON, client, expire_session, operator, proxied_client, says, settled, soon};
-use ground::wire::Mode;
+use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::{Action, Direction, Kind, Proxy, Trigger, shared, until};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinHandle, JoinSet};
-use zklock_core::{Client, Error, ErrorKind, Foreign, Hold, HoldState, LockSpec, LossReason, Watching};
+use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, LockSpec, LossReason, Watching};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
@@ -115,90 +114,6 @@ async fn faults_let_nobody_in_beside_the_holder() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_create_of_which_nothing_was_heard_is_not_taken_for_anothers() {
-    let (operator, (client, proxy)) = (operator(), proxied_client().await);
-    for (case, action) in [("executed", Action::DropReplyAndReset), ("dropped", Action::DropAndReset)] {
-        let path = format!("/exclusive-lock/lost-{case}");
-        operator.create_all(&path, "");
-        let lost = proxy.on(Trigger::request(Kind::Multi).path(&path).then(action));
-        proxy.refuse(true);
-        let lock = client.exclusive(&path).unwrap();
-        let call = acquire(&lock);
-        assert!(lost.wait(SOON));
-        // If nothing was created, somebody else acquires the lock meanwhile.
-        let stranger = (case == "dropped")
-            .then(|| operator.create_mode(&format!("{path}/lock"), "stranger", Mode::Ephemeral));
-        proxy.refuse(false);
-        if let Some(node) = stranger {
-            assert!(!until(A_WHILE, || call.is_finished()), "it takes another's node for its own");
-            assert_eq!(operator.data(&node), b"stranger");
-            operator.delete(&node);
-        }
-        let hold = granted(call).await;
-        let stat = operator.stat(hold.node()).unwrap();
-        assert_eq!(Some(stat.ephemeral_owner), client.session_id());
-        assert_eq!(stat.czxid.unsigned_abs(), hold.token().value());
-        soon(hold.release()).await.unwrap();
-        assert_eq!(operator.children(&path), [""; 0]);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_try_whose_answer_was_lost_while_another_held_it_finds_it_busy() {
-    let (operator, (client, proxy)) = (operator(), proxied_client().await);
-    let path = "/exclusive-lock/lost-busy";
-    operator.create_all(path, "");
-    let node = operator.create_mode(&format!("{path}/lock"), "stranger", Mode::Ephemeral);
-    let lost = proxy.on(Trigger::request(Kind::Multi).path(path).then(Action::DropReplyAndReset));
-    let tried = soon(client.exclusive(path).unwrap().try_acquire()).await.unwrap();
-    assert!(lost.fired() && tried.is_none());
-    settled(&client).await;
-    assert_eq!(operator.data(&node), b"stranger");
-    operator.delete(&node);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_tasks_of_one_client_exclude_each_other_and_one_task_itself() {
-    let (client, path) = (client().await, "/exclusive-lock/same-client");
-    let lock = client.exclusive(path).unwrap();
-    let hold = soon(lock.acquire()).await.unwrap();
-    says(&soon(lock.acquire_timeout(A_WHILE / 4)).await.unwrap_err(), ErrorKind::Timeout, &[path, "itself"]);
-    assert!(soon(lock.try_acquire()).await.unwrap().is_none());
-    let other = acquire(&client.exclusive(path).unwrap());
-    tokio::time::sleep(A_WHILE / 4).await;
-    assert!(!other.is_finished());
-    soon(hold.release()).await.unwrap();
-    let other = granted(other).await;
-    assert!(other.token() > hold.token());
-    soon(other.release()).await.unwrap();
-    let reentrant = client.lock(&LockSpec::exclusive(path).unwrap().reentrant(true)).unwrap();
-    let outer = soon(reentrant.acquire()).await.unwrap();
-    let inner = soon(reentrant.acquire()).await.unwrap();
-    assert_eq!(inner.token(), outer.token());
-    soon(inner.release()).await.unwrap();
-    assert_eq!(outer.state(), HoldState::Held);
-    soon(outer.release()).await.unwrap();
-    assert_eq!(operator().children(path), [""; 0]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_end_of_the_holders_session_frees_it_and_tells_the_holder() {
-    let (path, (holder, proxy)) = ("/exclusive-lock/crash", proxied_client().await);
-    let hold = held(&holder.exclusive(path).unwrap()).await;
-    let waiter = waiter(path).await;
-    expire_session(&proxy);
-    let next = granted(waiter.task).await;
-    assert!(next.token() > hold.token());
-    soon(hold.lost()).await.expect("told");
-    // Cleaning up after the lost hold must not harm the next one.
-    drop(hold);
-    settled(&holder).await;
-    tokio::time::sleep(A_WHILE).await;
-    assert_eq!(next.state(), HoldState::Held);
-    soon(next.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_whose_node_was_deleted_is_told_although_another_has_one_of_the_same_path() {
     let (path, operator) = ("/exclusive-lock/replaced", operator());
     let holder = client().await;
@@ -214,24 +129,6 @@ async fn a_holder_whose_node_was_deleted_is_told_although_another_has_one_of_the
     assert_eq!(next.state(), HoldState::Held);
     assert!(operator.stat(next.node()).is_some());
     soon(next.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_left_of_a_lost_hold_does_no_harm_to_the_next_of_the_same_session() {
-    let (path, operator, client) = ("/exclusive-lock/replaced-in-one", operator(), client().await);
-    let lock = client.exclusive(path).unwrap();
-    for round in 0..5 {
-        let hold = held(&lock).await;
-        let waiter = acquire(&lock);
-        operator.delete(hold.node());
-        assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
-        let next = granted(waiter).await;
-        let _ = soon(hold.release()).await;
-        settled(&client).await;
-        let stat = operator.stat(next.node());
-        assert_eq!(stat.map(|stat| stat.czxid.unsigned_abs()), Some(next.token().value()), "round {round}");
-        soon(next.release()).await.unwrap();
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -265,36 +162,6 @@ async fn a_hold_is_lost_with_either_of_its_nodes_and_nothing_is_left_of_it() {
         drop(hold);
         settled(&client).await;
         assert_eq!(operator.children(path), [""; 0]);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lost_reply_lets_nobody_in_beside_a_holder_of_the_same_client_whatever_the_options() {
-    let ((client, proxy), operator) = (proxied_client().await, operator());
-    let spec = |case: &str| LockSpec::exclusive(&format!("/exclusive-lock/options-{case}")).unwrap();
-    let all = [
-        ("watching", spec("watching").watching(Watching::Children)),
-        ("foreign", spec("foreign").foreign(Foreign::GoAhead)),
-        ("reentrant", spec("reentrant").reentrant(true)),
-    ];
-    for (case, spec) in all {
-        let path = spec.path().to_owned();
-        let hold = held(&client.exclusive(&path).unwrap()).await;
-        let other = client.lock(&spec).unwrap();
-        let lost = proxy.on(Trigger::request(Kind::Multi).path(&path).then(Action::DropReplyAndReset));
-        let waits = other.clone();
-        let waits = tokio::spawn(async move { waits.acquire_timeout(A_WHILE).await });
-        let error = soon(waits).await.unwrap().expect_err("another holds it");
-        assert_eq!(error.kind(), ErrorKind::Timeout, "{case}: {error}");
-        assert!(soon(other.try_acquire()).await.unwrap().is_none(), "{case}");
-        lost.cancel();
-        let stat = operator.stat(hold.node()).expect("nobody took its node away");
-        assert_eq!(stat.czxid.unsigned_abs(), hold.token().value());
-        assert_eq!(hold.state(), HoldState::Held);
-        soon(hold.release()).await.unwrap();
-        drop(held(&other).await);
-        settled(&client).await;
-        assert_eq!(operator.children(&path), [""; 0]);
     }
 }
 
