@@ -3,9 +3,9 @@
 
 use crate::support::contest::Contest;
 use crate::support::figures::{fired, watched};
-use crate::support::queue::{A_WHILE, acquire, granted, held};
+use crate::support::queue::{acquire, granted, held};
 use crate::support::register::{PATIENT, clients, patient_clients};
-use crate::support::{SOON, client, operator, soon};
+use crate::support::{SOON, soon};
 use ground::wire::Admin;
 use ground::{Ensemble, Server, until};
 use std::collections::VecDeque;
@@ -79,22 +79,4 @@ async fn faults_let_nobody_in_beside_the_holder() {
     };
     let (register, _) = contest.under_faults(Duration::from_secs(3)).await;
     register.assert_growing();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_whose_own_node_is_deleted_queues_again_at_once() {
-    // A waiter is notified of that as of any other change.
-    let (path, operator) = ("/children/own", operator());
-    let (holder, other) = (client().await, client().await);
-    let hold = held(&mutex(&holder, path, Watching::Children)).await;
-    let waiter = acquire(&mutex(&other, path, Watching::Children));
-    operator.wait_for_children(path, 2, SOON);
-    let own = crate::support::queue::nodes(&operator, path).pop().unwrap();
-    operator.delete(&own);
-    assert!(until(A_WHILE, || {
-        let now = crate::support::queue::nodes(&operator, path);
-        now.len() == 2 && !now.contains(&own)
-    }));
-    soon(hold.release()).await.unwrap();
-    soon(granted(waiter).await.release()).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! The names of the nodes, and the queue that a lock of each dialect joins.
+//! The names of the nodes in each dialect.
 
 use crate::support::queue::held;
 use crate::support::strangers::{FOREIGN, SPOKEN, in_dialect, put};

@@ -7,10 +7,10 @@ use crate::support::queue::{A_WHILE, acquire, granted, held, told};
 use crate::support::register::clients;
 use crate::support::timing::Noise;
 use crate::support::{SOON, client, operator, proxied_client, settled, soon};
-use ground::{Action, Direction, Kind, Proxy, Trigger, shared, until};
+use ground::{Action, Direction, Kind, Trigger, shared};
 use std::time::{Duration, Instant};
-use tokio::task::{JoinHandle, JoinSet};
-use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, LockSpec, LossReason, Watching};
+use tokio::task::JoinSet;
+use zklock_core::{ErrorKind, HoldState, LockSpec, LossReason, Watching};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
@@ -45,60 +45,6 @@ async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_wakes_all_who_wait_and_each_has_the_lock_once() {
-    const WAITERS: usize = 6;
-    let (path, holder) = ("/exclusive-lock/woken", client().await);
-    let hold = held(&holder.exclusive(path).unwrap()).await;
-    let mut waiters = Vec::new();
-    for _ in 0..WAITERS {
-        waiters.push(waiter(path).await);
-    }
-    let mut last = hold.token();
-    soon(hold.release()).await.unwrap();
-    for _ in 0..WAITERS {
-        // The lock is unfair: any of them may be next.
-        let is_done = |waiter: &Waiter| waiter.task.is_finished();
-        assert!(until(SOON, || waiters.iter().any(is_done)), "nobody comes in");
-        let next = waiters.iter().position(is_done).unwrap();
-        let next = waiters.swap_remove(next);
-        assert_eq!(next.proxy.counts().replies(Kind::Event), 1);
-        let hold = granted(next.task).await;
-        assert!(hold.token() > last);
-        last = hold.token();
-        // The others are back at their watch before the next release, or they would not hear of it.
-        assert!(until(SOON, || waiters.iter().all(Waiter::came_back)), "not everybody was woken");
-        assert!(!waiters.iter().any(is_done), "two hold at once");
-        waiters.iter().for_each(|waiter| waiter.proxy.record());
-        soon(hold.release()).await.unwrap();
-        drop(next.client);
-    }
-}
-
-/// A contender that waits, behind its own proxy.
-async fn waiter(path: &str) -> Waiter {
-    let (client, proxy) = proxied_client().await;
-    let waits = proxy.on(Trigger::reply(Kind::GetChildren).path(path));
-    let task = acquire(&client.exclusive(path).unwrap());
-    assert!(waits.wait(SOON), "it does not wait");
-    proxy.record();
-    Waiter { client, proxy, task }
-}
-
-struct Waiter {
-    client: Client,
-    proxy: Proxy,
-    task: JoinHandle<Result<Hold, Error>>,
-}
-
-impl Waiter {
-    /// Whether it was woken and waits again.
-    fn came_back(&self) -> bool {
-        let counts = self.proxy.counts();
-        counts.replies(Kind::Event) == 1 && counts.replies(Kind::GetChildren) == 1
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_let_nobody_in_beside_the_holder() {
     let contest = Contest {
         path: "/exclusive-lock/faults",
@@ -118,11 +64,14 @@ async fn a_holder_whose_node_was_deleted_is_told_although_another_has_one_of_the
     let (path, operator) = ("/exclusive-lock/replaced", operator());
     let holder = client().await;
     let hold = held(&holder.exclusive(path).unwrap()).await;
-    let waiter = waiter(path).await;
+    let (other, proxy) = proxied_client().await;
+    let waits = proxy.on(Trigger::reply(Kind::GetChildren).path(path));
+    let waiter = acquire(&other.exclusive(path).unwrap());
+    assert!(waits.wait(SOON), "it does not wait");
     let noise = Noise::measured();
     let deleted = Instant::now();
     operator.delete(hold.node());
-    let next = granted(waiter.task).await;
+    let next = granted(waiter).await;
     assert_eq!(told(&hold, &holder, deleted, &noise).await, LossReason::NodeDeleted);
     drop(hold);
     settled(&holder).await;

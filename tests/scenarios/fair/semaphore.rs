@@ -1,5 +1,4 @@
-//! Promise 3: permits go to the head of the queue. It notices every permit that is returned, and nobody else is woken by
-//! that. A grant, with which the head leaves the queue, wakes the next two.
+//! Promise 3: permits go to the head of the queue, in the order of arrival, and it notices every permit that is returned.
 
 use crate::support::permits::{Waiter, has, semaphore, take};
 use crate::support::register::clients;

@@ -171,11 +171,6 @@ impl Rules {
                 gate.wakes(&self.proxy);
                 Verdict::Hold(Some(gate))
             }
-            Action::Corrupt => {
-                let header = if message.side == Side::Request { 8 } else { 16 };
-                body.iter_mut().skip(header).for_each(|byte| *byte = !*byte);
-                Verdict::Pass
-            }
             Action::Rewrite(mut rewriter) => {
                 rewriter(body);
                 Verdict::Pass
