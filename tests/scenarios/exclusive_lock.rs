@@ -119,27 +119,23 @@ async fn a_hold_is_lost_with_either_of_its_nodes_and_nothing_is_left_of_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_attempt_begins_only_when_the_last_of_its_client_is_gone_though_no_handle_is_left() {
     let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/exclusive-lock/handles");
-    for watching in [Watching::Children, Watching::Nearest] {
-        let lock = client.lock(&LockSpec::exclusive(path).unwrap().watching(watching)).unwrap();
-        let hold = held(&lock).await;
-        let held_back = proxy
-            .on(Trigger::request(Kind::Multi).path("-of-lock").then(Action::Freeze(Direction::ToServer)));
-        drop((hold, lock));
-        assert!(held_back.wait(SOON));
-        proxy.record();
-        let next = acquire(&client.exclusive(path).unwrap());
-        let tried = tokio::spawn({
-            let lock = client.exclusive(path).unwrap();
-            async move { lock.acquire_timeout(A_WHILE / 4).await.map(drop) }
-        });
-        assert_eq!(soon(tried).await.unwrap().unwrap_err().kind(), ErrorKind::Timeout);
-        assert_eq!(proxy.counts().requests(Kind::Multi), 0, "the last is not gone yet");
-        proxy.thaw();
-        let next = granted(next).await;
-        let stat = operator.stat(next.node()).expect("it is there");
-        assert_eq!(stat.czxid.unsigned_abs(), next.token().value());
-        soon(next.release()).await.unwrap();
-    }
+    let lock = client.lock(&LockSpec::exclusive(path).unwrap().watching(Watching::Children)).unwrap();
+    let hold = held(&lock).await;
+    let held_back =
+        proxy.on(Trigger::request(Kind::Multi).path("-of-lock").then(Action::Freeze(Direction::ToServer)));
+    drop((hold, lock));
+    assert!(held_back.wait(SOON));
+    proxy.record();
+    let lock = client.exclusive(path).unwrap();
+    let next = acquire(&lock);
+    let tried = tokio::spawn(async move { lock.acquire_timeout(A_WHILE / 4).await.map(drop) });
+    assert_eq!(soon(tried).await.unwrap().unwrap_err().kind(), ErrorKind::Timeout);
+    assert_eq!(proxy.counts().requests(Kind::Multi), 0, "the last is not gone yet");
+    proxy.thaw();
+    let next = granted(next).await;
+    let stat = operator.stat(next.node()).expect("it is there");
+    assert_eq!(stat.czxid.unsigned_abs(), next.token().value());
+    soon(next.release()).await.unwrap();
     settled(&client).await;
     assert_eq!(operator.children(path), [""; 0]);
 }

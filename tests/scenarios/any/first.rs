@@ -52,32 +52,6 @@ async fn the_first_that_comes_is_held_and_the_rest_are_left() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_those_that_are_free_the_first_is_acquired_and_nobody_else_notices() {
-    let (root, (client, proxy)) = ("/any/free", proxied_client().await);
-    for name in ABC {
-        operator().create_all(&format!("{root}/{name}"), "");
-    }
-    let [a, b, c] = ABC else { unreachable!() };
-    let choice = client.any(&mutexes(&client, root, &[b, c, a])).unwrap();
-    for wanted in ["/any/free/b", "/any/free/c", "/any/free/a"] {
-        proxy.record();
-        // An acquire that may wait must choose as a try does.
-        let hold = if wanted.ends_with('c') {
-            held(&choice).await
-        } else {
-            soon(choice.try_acquire()).await.unwrap().expect("it is free")
-        };
-        assert_eq!(hold.path(), wanted);
-        assert_eq!(proxy.counts().requests(Kind::Create), 1);
-        // It is held for the rest of this test.
-        std::mem::forget(hold);
-    }
-    assert!(soon(choice.try_acquire()).await.unwrap().is_none());
-    client.close().await;
-    are(root, ABC, &[0, 0, 0]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_try_over_three_hundred_takes_two_round_trips() {
     const COUNT: usize = 300;
     let (root, other, (client, proxy)) = ("/any/300", client().await, proxied_client().await);
