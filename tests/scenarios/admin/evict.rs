@@ -1,11 +1,11 @@
 //! The operator takes a contender out of a queue.
 
 use crate::support::kinds::{LockKind, MUTEX, PERMIT, READER, WRITER};
-use crate::support::queue::{acquire, granted, held, nodes, told};
+use crate::support::queue::{A_WHILE, Waiter, acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;
 use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
 use ground::wire::Mode;
-use ground::{Action, Gate, Kind, Trigger};
+use ground::{Action, Gate, Kind, Trigger, until};
 use std::time::Instant;
 use tokio::task::JoinHandle;
 use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, Lock, LossReason};
@@ -72,6 +72,31 @@ async fn a_holder_is_told_within_a_heartbeat_and_the_next_is_granted() {
         soon(next.release()).await.unwrap();
         kind.is_gone(&operator(), &path);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_queues_again_behind_those_who_were_behind_it() {
+    let (path, operator, admin) = ("/evict/waiter", operator(), client().await);
+    let holder = client().await;
+    let hold = held(&holder.mutex(path).unwrap()).await;
+    let mut waiters = Vec::new();
+    for ahead in 1..=2 {
+        waiters.push(Waiter::behind(ahead, &operator, path, |it| it.mutex(path).unwrap()).await);
+    }
+    let victim = nodes(&operator, path)[1].clone();
+    assert!(soon(admin.mutex(path).unwrap().evict(&victim)).await.unwrap());
+    // Long enough that the next grant needs a proof of its node.
+    tokio::time::sleep(A_WHILE / 2).await;
+    soon(hold.release()).await.unwrap();
+    let second = waiters.pop().unwrap();
+    let first = waiters.pop().unwrap();
+    let hold = granted(second.task).await;
+    assert!(until(SOON, || nodes(&operator, path).len() == 2), "the victim queues again");
+    assert!(!first.task.is_finished());
+    soon(hold.release()).await.unwrap();
+    let last = granted(first.task).await;
+    assert!(last.token() > hold.token() && last.node() != victim);
+    soon(last.release()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
