@@ -3,11 +3,11 @@
 
 use crate::support::contest::Contest;
 use crate::support::figures::{fired, watched};
-use crate::support::queue::{A_WHILE, acquire, granted, held};
+use crate::support::queue::{acquire, granted, held};
 use crate::support::register::{PATIENT, clients, patient_clients};
-use crate::support::{SOON, client, expire_session, operator, proxied_client, settled, soon};
+use crate::support::{SOON, soon};
 use ground::wire::Admin;
-use ground::{Action, Ensemble, Gate, Kind, Server, Trigger, until};
+use ground::{Ensemble, Server, until};
 use std::collections::VecDeque;
 use std::time::Duration;
 use zklock_core::{Client, Foreign, Lock, LockSpec, Watching};
@@ -67,29 +67,6 @@ async fn a_holder_watches_no_more_even_if_its_turn_comes_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn grants_follow_the_order_of_the_nodes() {
-    let (path, operator, holder) = ("/children/order", operator(), client().await);
-    let hold = held(&mutex(&holder, path, Watching::Children)).await;
-    let mut tasks = Vec::new();
-    for number in 0..12 {
-        let client = client().await;
-        // Both ways to wait share one queue.
-        let watching = if number % 3 == 0 { Watching::Nearest } else { Watching::Children };
-        tasks.push((acquire(&mutex(&client, path, watching)), client));
-        operator.wait_for_children(path, number + 2, SOON);
-    }
-    let mut last = hold.token();
-    soon(hold.release()).await.unwrap();
-    for (task, _client) in tasks {
-        let hold = granted(task).await;
-        assert!(hold.token() > last);
-        last = hold.token();
-        soon(hold.release()).await.unwrap();
-    }
-    operator.wait_for_children(path, 0, SOON);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_let_nobody_in_beside_the_holder() {
     let contest = Contest {
         path: "/children/faults",
@@ -102,71 +79,4 @@ async fn faults_let_nobody_in_beside_the_holder() {
     };
     let (register, _) = contest.under_faults(Duration::from_secs(3)).await;
     register.assert_growing();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_end_of_the_holders_session_is_heard() {
-    let (path, operator) = ("/children/crash", operator());
-    let (holder, proxy) = proxied_client().await;
-    let hold = held(&mutex(&holder, path, Watching::Children)).await;
-    let other = client().await;
-    let waiter = acquire(&mutex(&other, path, Watching::Children));
-    operator.wait_for_children(path, 2, SOON);
-    expire_session(&proxy);
-    let next = granted(waiter).await;
-    assert!(next.token() > hold.token());
-    soon(hold.lost()).await.expect("told");
-    soon(next.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_whose_own_node_is_deleted_queues_again_at_once() {
-    // A waiter is notified of that as of any other change.
-    let (path, operator) = ("/children/own", operator());
-    let (holder, other) = (client().await, client().await);
-    let hold = held(&mutex(&holder, path, Watching::Children)).await;
-    let waiter = acquire(&mutex(&other, path, Watching::Children));
-    operator.wait_for_children(path, 2, SOON);
-    let own = crate::support::queue::nodes(&operator, path).pop().unwrap();
-    operator.delete(&own);
-    assert!(until(A_WHILE, || {
-        let now = crate::support::queue::nodes(&operator, path);
-        now.len() == 2 && !now.contains(&own)
-    }));
-    soon(hold.release()).await.unwrap();
-    soon(granted(waiter).await.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cancel_at_every_step_of_the_wait_leaves_no_node() {
-    let ((client, proxy), operator) = (proxied_client().await, operator());
-    let holder = crate::support::client().await;
-    for (what, trigger) in [
-        ("create", Trigger::reply(Kind::Create)),
-        ("list", Trigger::reply(Kind::GetChildren)),
-        ("watch", Trigger::request(Kind::GetChildren).nth(2)),
-        ("watched", Trigger::reply(Kind::GetChildren).nth(2)),
-        ("event", Trigger::reply(Kind::Event)),
-        ("again", Trigger::reply(Kind::GetChildren).nth(3)),
-    ] {
-        let path = format!("/children/cancel-{what}");
-        let hold = held(&mutex(&holder, &path, Watching::Children)).await;
-        let gate = Gate::new();
-        let held = proxy.on(trigger.path(&path).then(Action::Pause(gate.clone())));
-        let waits = proxy.on(Trigger::reply(Kind::GetChildren).nth(2).path(&path));
-        let call = acquire(&mutex(&client, &path, Watching::Children));
-        let late = ["event", "again"].contains(&what);
-        if late {
-            assert!(waits.wait(SOON));
-            soon(hold.release()).await.unwrap();
-        }
-        assert!(held.wait(SOON), "{what} never came");
-        call.abort();
-        assert!(soon(call).await.is_err_and(|error| error.is_cancelled()), "{what}");
-        assert!(until(SOON, || client.stats().owed == 1), "{what}: nothing is owed");
-        gate.open();
-        settled(&client).await;
-        operator.wait_for_children(&path, usize::from(!late), SOON);
-    }
-    assert_eq!(client.stats().sessions, 1);
 }

@@ -6,12 +6,11 @@ use crate::support::contest::Contest;
 use crate::support::queue::{A_WHILE, acquire, granted, held, told};
 use crate::support::register::clients;
 use crate::support::timing::Noise;
-use crate::support::{SOON, client, expire_session, operator, proxied_client, says, settled, soon};
-use ground::wire::Mode;
-use ground::{Action, Direction, Kind, Proxy, Trigger, shared, until};
+use crate::support::{SOON, client, operator, proxied_client, settled, soon};
+use ground::{Action, Direction, Kind, Trigger, shared};
 use std::time::{Duration, Instant};
-use tokio::task::{JoinHandle, JoinSet};
-use zklock_core::{Client, Error, ErrorKind, Foreign, Hold, HoldState, LockSpec, LossReason, Watching};
+use tokio::task::JoinSet;
+use zklock_core::{ErrorKind, HoldState, LockSpec, LossReason, Watching};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
@@ -46,60 +45,6 @@ async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_wakes_all_who_wait_and_each_has_the_lock_once() {
-    const WAITERS: usize = 6;
-    let (path, holder) = ("/exclusive-lock/woken", client().await);
-    let hold = held(&holder.exclusive(path).unwrap()).await;
-    let mut waiters = Vec::new();
-    for _ in 0..WAITERS {
-        waiters.push(waiter(path).await);
-    }
-    let mut last = hold.token();
-    soon(hold.release()).await.unwrap();
-    for _ in 0..WAITERS {
-        // The lock is unfair: any of them may be next.
-        let is_done = |waiter: &Waiter| waiter.task.is_finished();
-        assert!(until(SOON, || waiters.iter().any(is_done)), "nobody comes in");
-        let next = waiters.iter().position(is_done).unwrap();
-        let next = waiters.swap_remove(next);
-        assert_eq!(next.proxy.counts().replies(Kind::Event), 1);
-        let hold = granted(next.task).await;
-        assert!(hold.token() > last);
-        last = hold.token();
-        // The others are back at their watch before the next release, or they would not hear of it.
-        assert!(until(SOON, || waiters.iter().all(Waiter::came_back)), "not everybody was woken");
-        assert!(!waiters.iter().any(is_done), "two hold at once");
-        waiters.iter().for_each(|waiter| waiter.proxy.record());
-        soon(hold.release()).await.unwrap();
-        drop(next.client);
-    }
-}
-
-/// A contender that waits, behind its own proxy.
-async fn waiter(path: &str) -> Waiter {
-    let (client, proxy) = proxied_client().await;
-    let waits = proxy.on(Trigger::reply(Kind::GetChildren).path(path));
-    let task = acquire(&client.exclusive(path).unwrap());
-    assert!(waits.wait(SOON), "it does not wait");
-    proxy.record();
-    Waiter { client, proxy, task }
-}
-
-struct Waiter {
-    client: Client,
-    proxy: Proxy,
-    task: JoinHandle<Result<Hold, Error>>,
-}
-
-impl Waiter {
-    /// Whether it was woken and waits again.
-    fn came_back(&self) -> bool {
-        let counts = self.proxy.counts();
-        counts.replies(Kind::Event) == 1 && counts.replies(Kind::GetChildren) == 1
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_let_nobody_in_beside_the_holder() {
     let contest = Contest {
         path: "/exclusive-lock/faults",
@@ -115,123 +60,24 @@ async fn faults_let_nobody_in_beside_the_holder() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_create_of_which_nothing_was_heard_is_not_taken_for_anothers() {
-    let (operator, (client, proxy)) = (operator(), proxied_client().await);
-    for (case, action) in [("executed", Action::DropReplyAndReset), ("dropped", Action::DropAndReset)] {
-        let path = format!("/exclusive-lock/lost-{case}");
-        operator.create_all(&path, "");
-        let lost = proxy.on(Trigger::request(Kind::Multi).path(&path).then(action));
-        proxy.refuse(true);
-        let lock = client.exclusive(&path).unwrap();
-        let call = acquire(&lock);
-        assert!(lost.wait(SOON));
-        // If nothing was created, somebody else acquires the lock meanwhile.
-        let stranger = (case == "dropped")
-            .then(|| operator.create_mode(&format!("{path}/lock"), "stranger", Mode::Ephemeral));
-        proxy.refuse(false);
-        if let Some(node) = stranger {
-            assert!(!until(A_WHILE, || call.is_finished()), "it takes another's node for its own");
-            assert_eq!(operator.data(&node), b"stranger");
-            operator.delete(&node);
-        }
-        let hold = granted(call).await;
-        let stat = operator.stat(hold.node()).unwrap();
-        assert_eq!(Some(stat.ephemeral_owner), client.session_id());
-        assert_eq!(stat.czxid.unsigned_abs(), hold.token().value());
-        soon(hold.release()).await.unwrap();
-        assert_eq!(operator.children(&path), [""; 0]);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_try_whose_answer_was_lost_while_another_held_it_finds_it_busy() {
-    let (operator, (client, proxy)) = (operator(), proxied_client().await);
-    let path = "/exclusive-lock/lost-busy";
-    operator.create_all(path, "");
-    let node = operator.create_mode(&format!("{path}/lock"), "stranger", Mode::Ephemeral);
-    let lost = proxy.on(Trigger::request(Kind::Multi).path(path).then(Action::DropReplyAndReset));
-    let tried = soon(client.exclusive(path).unwrap().try_acquire()).await.unwrap();
-    assert!(lost.fired() && tried.is_none());
-    settled(&client).await;
-    assert_eq!(operator.data(&node), b"stranger");
-    operator.delete(&node);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_tasks_of_one_client_exclude_each_other_and_one_task_itself() {
-    let (client, path) = (client().await, "/exclusive-lock/same-client");
-    let lock = client.exclusive(path).unwrap();
-    let hold = soon(lock.acquire()).await.unwrap();
-    says(&soon(lock.acquire_timeout(A_WHILE / 4)).await.unwrap_err(), ErrorKind::Timeout, &[path, "itself"]);
-    assert!(soon(lock.try_acquire()).await.unwrap().is_none());
-    let other = acquire(&client.exclusive(path).unwrap());
-    tokio::time::sleep(A_WHILE / 4).await;
-    assert!(!other.is_finished());
-    soon(hold.release()).await.unwrap();
-    let other = granted(other).await;
-    assert!(other.token() > hold.token());
-    soon(other.release()).await.unwrap();
-    let reentrant = client.lock(&LockSpec::exclusive(path).unwrap().reentrant(true)).unwrap();
-    let outer = soon(reentrant.acquire()).await.unwrap();
-    let inner = soon(reentrant.acquire()).await.unwrap();
-    assert_eq!(inner.token(), outer.token());
-    soon(inner.release()).await.unwrap();
-    assert_eq!(outer.state(), HoldState::Held);
-    soon(outer.release()).await.unwrap();
-    assert_eq!(operator().children(path), [""; 0]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_end_of_the_holders_session_frees_it_and_tells_the_holder() {
-    let (path, (holder, proxy)) = ("/exclusive-lock/crash", proxied_client().await);
-    let hold = held(&holder.exclusive(path).unwrap()).await;
-    let waiter = waiter(path).await;
-    expire_session(&proxy);
-    let next = granted(waiter.task).await;
-    assert!(next.token() > hold.token());
-    soon(hold.lost()).await.expect("told");
-    // Cleaning up after the lost hold must not harm the next one.
-    drop(hold);
-    settled(&holder).await;
-    tokio::time::sleep(A_WHILE).await;
-    assert_eq!(next.state(), HoldState::Held);
-    soon(next.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_whose_node_was_deleted_is_told_although_another_has_one_of_the_same_path() {
     let (path, operator) = ("/exclusive-lock/replaced", operator());
     let holder = client().await;
     let hold = held(&holder.exclusive(path).unwrap()).await;
-    let waiter = waiter(path).await;
+    let (other, proxy) = proxied_client().await;
+    let waits = proxy.on(Trigger::reply(Kind::GetChildren).path(path));
+    let waiter = acquire(&other.exclusive(path).unwrap());
+    assert!(waits.wait(SOON), "it does not wait");
     let noise = Noise::measured();
     let deleted = Instant::now();
     operator.delete(hold.node());
-    let next = granted(waiter.task).await;
+    let next = granted(waiter).await;
     assert_eq!(told(&hold, &holder, deleted, &noise).await, LossReason::NodeDeleted);
     drop(hold);
     settled(&holder).await;
     assert_eq!(next.state(), HoldState::Held);
     assert!(operator.stat(next.node()).is_some());
     soon(next.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_left_of_a_lost_hold_does_no_harm_to_the_next_of_the_same_session() {
-    let (path, operator, client) = ("/exclusive-lock/replaced-in-one", operator(), client().await);
-    let lock = client.exclusive(path).unwrap();
-    for round in 0..5 {
-        let hold = held(&lock).await;
-        let waiter = acquire(&lock);
-        operator.delete(hold.node());
-        assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
-        let next = granted(waiter).await;
-        let _ = soon(hold.release()).await;
-        settled(&client).await;
-        let stat = operator.stat(next.node());
-        assert_eq!(stat.map(|stat| stat.czxid.unsigned_abs()), Some(next.token().value()), "round {round}");
-        soon(next.release()).await.unwrap();
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -268,62 +114,28 @@ async fn a_hold_is_lost_with_either_of_its_nodes_and_nothing_is_left_of_it() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lost_reply_lets_nobody_in_beside_a_holder_of_the_same_client_whatever_the_options() {
-    let ((client, proxy), operator) = (proxied_client().await, operator());
-    let spec = |case: &str| LockSpec::exclusive(&format!("/exclusive-lock/options-{case}")).unwrap();
-    let all = [
-        ("watching", spec("watching").watching(Watching::Children)),
-        ("foreign", spec("foreign").foreign(Foreign::GoAhead)),
-        ("reentrant", spec("reentrant").reentrant(true)),
-    ];
-    for (case, spec) in all {
-        let path = spec.path().to_owned();
-        let hold = held(&client.exclusive(&path).unwrap()).await;
-        let other = client.lock(&spec).unwrap();
-        let lost = proxy.on(Trigger::request(Kind::Multi).path(&path).then(Action::DropReplyAndReset));
-        let waits = other.clone();
-        let waits = tokio::spawn(async move { waits.acquire_timeout(A_WHILE).await });
-        let error = soon(waits).await.unwrap().expect_err("another holds it");
-        assert_eq!(error.kind(), ErrorKind::Timeout, "{case}: {error}");
-        assert!(soon(other.try_acquire()).await.unwrap().is_none(), "{case}");
-        lost.cancel();
-        let stat = operator.stat(hold.node()).expect("nobody took its node away");
-        assert_eq!(stat.czxid.unsigned_abs(), hold.token().value());
-        assert_eq!(hold.state(), HoldState::Held);
-        soon(hold.release()).await.unwrap();
-        drop(held(&other).await);
-        settled(&client).await;
-        assert_eq!(operator.children(&path), [""; 0]);
-    }
-}
-
 /// The next attempt must not adopt nodes that an earlier one has not cleaned up yet, even if the earlier lock was dropped and
 /// the next attempt is made through a new one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_attempt_begins_only_when_the_last_of_its_client_is_gone_though_no_handle_is_left() {
     let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/exclusive-lock/handles");
-    for watching in [Watching::Children, Watching::Nearest] {
-        let lock = client.lock(&LockSpec::exclusive(path).unwrap().watching(watching)).unwrap();
-        let hold = held(&lock).await;
-        let held_back = proxy
-            .on(Trigger::request(Kind::Multi).path("-of-lock").then(Action::Freeze(Direction::ToServer)));
-        drop((hold, lock));
-        assert!(held_back.wait(SOON));
-        proxy.record();
-        let next = acquire(&client.exclusive(path).unwrap());
-        let tried = tokio::spawn({
-            let lock = client.exclusive(path).unwrap();
-            async move { lock.acquire_timeout(A_WHILE / 4).await.map(drop) }
-        });
-        assert_eq!(soon(tried).await.unwrap().unwrap_err().kind(), ErrorKind::Timeout);
-        assert_eq!(proxy.counts().requests(Kind::Multi), 0, "the last is not gone yet");
-        proxy.thaw();
-        let next = granted(next).await;
-        let stat = operator.stat(next.node()).expect("it is there");
-        assert_eq!(stat.czxid.unsigned_abs(), next.token().value());
-        soon(next.release()).await.unwrap();
-    }
+    let lock = client.lock(&LockSpec::exclusive(path).unwrap().watching(Watching::Children)).unwrap();
+    let hold = held(&lock).await;
+    let held_back =
+        proxy.on(Trigger::request(Kind::Multi).path("-of-lock").then(Action::Freeze(Direction::ToServer)));
+    drop((hold, lock));
+    assert!(held_back.wait(SOON));
+    proxy.record();
+    let lock = client.exclusive(path).unwrap();
+    let next = acquire(&lock);
+    let tried = tokio::spawn(async move { lock.acquire_timeout(A_WHILE / 4).await.map(drop) });
+    assert_eq!(soon(tried).await.unwrap().unwrap_err().kind(), ErrorKind::Timeout);
+    assert_eq!(proxy.counts().requests(Kind::Multi), 0, "the last is not gone yet");
+    proxy.thaw();
+    let next = granted(next).await;
+    let stat = operator.stat(next.node()).expect("it is there");
+    assert_eq!(stat.czxid.unsigned_abs(), next.token().value());
+    soon(next.release()).await.unwrap();
     settled(&client).await;
     assert_eq!(operator.children(path), [""; 0]);
 }

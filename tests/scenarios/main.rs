@@ -16,7 +16,6 @@ mod exclusive {
 mod fenced {
     mod mutex;
     mod rwlock;
-    mod semaphore;
 }
 
 /// Promise 3: grants follow the order of the nodes, and a release wakes the next two waiters, never a herd.

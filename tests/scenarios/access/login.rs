@@ -66,16 +66,6 @@ async fn a_file_is_read_anew_for_each_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_file_that_is_gone_when_the_client_connects_is_named_at_once() {
-    let file = file("gone", &ANN.line());
-    let options = options(&shared().connect_string()).connect_timeout(AGES);
-    let options = options.credentials(Credentials::from_file(&file).unwrap());
-    std::fs::remove_file(&file).unwrap();
-    let error = soon(Client::connect(options)).await.unwrap_err();
-    says(&error, ErrorKind::Refused, &["credentials", file.to_str().unwrap(), "cannot be read"]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_that_let_in_only_users_say_so_at_once() {
     let builder = Ensemble::builder().real("the embedded server lets everybody in");
     let builder = builder.configure("enforce.auth.enabled=true").configure("enforce.auth.schemes=digest");

@@ -267,6 +267,8 @@ async fn each_right_of_the_table_is_needed_and_no_other() {
                         error.kind(),
                         ErrorKind::Refused | ErrorKind::Conflict | ErrorKind::Lost(LossReason::SessionClosed)
                     );
+                    let is_of_a_write = row.what.starts_with("a guarded") && letter != 'r';
+                    let is_typed = is_typed && is_of_a_write == (error.kind() == ErrorKind::Conflict);
                     let said = error.to_string();
                     let names =
                         said.contains(right) && said.contains(&format!("in the access list of {lacking}"));

@@ -3,7 +3,7 @@
 use super::sasl::closed;
 use crate::support::queue::held;
 use crate::support::users::{ANN, BOB, NEW_ANN, User, file};
-use crate::support::{expire_session, options, soon};
+use crate::support::{options, soon};
 use ground::{Proxy, shared};
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -80,62 +80,6 @@ async fn listen(all: &Collect) {
         }
     };
     soon(heard).await;
-}
-
-/// On one thread, whose log is collected.
-#[tokio::test]
-async fn no_password_is_said_by_anything() {
-    let all = Collect::default();
-    let _guard = tracing::subscriber::set_default(all.clone());
-    listen(&all).await;
-    let proxy = Proxy::before(shared().server(0));
-    let file = file("secrets", &BOB.line());
-    let options = options(&proxy.connect_string()).credentials(ANN.credentials()).access(Access::CreatorAll);
-    let options = options.credentials(Credentials::from_file(&file).unwrap());
-    let fails = |error: &Error| all.say(format_args!("{error} {error:?}"));
-    all.say((ANN.credentials(), &options));
-
-    let client = Client::connect(options.clone()).await.unwrap();
-    let lock = client.mutex("/access-secrets").unwrap();
-    let hold = held(&lock).await;
-    all.say((&client, client.stats(), client.connection_state(), &lock, &hold));
-    all.say(soon(lock.contenders()).await.unwrap());
-    let stranger = Client::connect(crate::support::options(&shared().connect_string())).await.unwrap();
-    fails(&soon(stranger.mutex("/access-secrets").unwrap().acquire()).await.unwrap_err());
-    tracing::callsite::rebuild_interest_cache();
-    proxy.reset();
-    soon(hold.release()).await.unwrap();
-    // A session that cannot log in, and why.
-    std::fs::write(&file, format!("{0}\n{0}", BOB.password)).unwrap();
-    expire_session(&proxy);
-    let tried = soon(async {
-        loop {
-            match lock.try_acquire().await {
-                Err(error) if error.to_string().contains("no session could be opened") => break error,
-                Err(error) => fails(&error),
-                // The old session was still good.
-                Ok(_) => {}
-            }
-        }
-    })
-    .await;
-    fails(&tried);
-    fails(&Credentials::from_file(&file).unwrap_err());
-    fails(&soon(Client::connect(options)).await.unwrap_err());
-    fails(&Credentials::digest("bob", &format!("{}\n", BOB.password)).unwrap_err());
-    client.close().await;
-    std::fs::remove_file(&file).unwrap();
-
-    // The log was collected, including that of the client library.
-    all.has_heard(&[
-        "session opened",
-        "connection lost",
-        "zookeeper_client",
-        "no session could be opened",
-        "user:password",
-        "ann",
-    ]);
-    all.has_not_heard(&[ANN, BOB]);
 }
 
 /// On one thread, whose log is collected.

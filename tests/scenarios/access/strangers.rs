@@ -2,7 +2,7 @@
 
 use crate::support::queue::{acquire, granted, held};
 use crate::support::users::{ANN, BOB};
-use crate::support::{SOON, client, operator, says, settled, soon};
+use crate::support::{client, operator, says, settled, soon};
 use zklock_core::{Access, Client, ErrorKind, HoldState, Lock};
 
 fn locks(client: &Client, path: &str) -> [Lock; 7] {
@@ -41,27 +41,6 @@ async fn a_stranger_is_refused_by_every_kind_and_leaves_nothing() {
 
             let below = soon(stranger.mutex(&format!("{path}/a/b/c")).unwrap().acquire()).await.unwrap_err();
             says(&below, ErrorKind::Refused, &[&format!("the right CREATE in the access list of {path}")]);
-            let error = soon(stranger.barrier(&format!("{path}/barrier")).unwrap().set()).await.unwrap_err();
-            says(&error, ErrorKind::Refused, &["the right CREATE in the access list of", &path]);
-            let error = soon(stranger.double_barrier(&path, 2).unwrap().enter()).await.unwrap_err();
-            says(&error, ErrorKind::Refused, &["the right", "in the access list of", &path]);
-            let error = soon(stranger.set_limit(&format!("{path}/limit"), 3)).await.unwrap_err();
-            says(&error, ErrorKind::Refused, &["the right", "in the access list of", &path]);
-            let error = soon(stranger.mutex(&path).unwrap().break_lock()).await;
-            let listed = soon(stranger.mutex(&path).unwrap().contenders()).await;
-            let asked = soon(stranger.mutex(&path).unwrap().revoke()).await.unwrap_err();
-            let lack = format!("the right READ in the access list of {path}");
-            if access == Access::CreatorAll {
-                says(&listed.unwrap_err(), ErrorKind::Refused, &[&lack]);
-                says(&error.unwrap_err(), ErrorKind::Refused, &[&lack]);
-                says(&asked, ErrorKind::Refused, &[&lack]);
-            } else {
-                assert_eq!(listed.unwrap().len(), 1);
-                let lack = format!("the right DELETE in the access list of {path}");
-                says(&error.unwrap_err(), ErrorKind::Refused, &[&lack]);
-                let lack = format!("the right WRITE in the access list of {}", hold.node());
-                says(&asked, ErrorKind::Refused, &[&lack]);
-            }
             // If a holder may not delete its own node, its session ends, and so do its holds. This was somebody else's node.
             let evicted = soon(stranger.mutex(&path).unwrap().evict(hold.node())).await;
             says(
@@ -117,35 +96,4 @@ async fn all_other_holders_are_asked_if_one_may_not_be() {
     for hold in [first, second] {
         soon(hold.release()).await.unwrap();
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn guarded_writes_name_the_right_that_they_lack() {
-    let (owner, path) = (ANN.client(Access::CreatorAll).await, "/access-guarded");
-    drop(held(&owner.mutex(&format!("{path}/owned")).unwrap()).await);
-    let stranger = BOB.client(Access::Open).await;
-    let hold = held(&stranger.mutex("/access-guarded-lock").unwrap()).await;
-    let owned = format!("{path}/owned");
-    for (writes, lack) in [
-        (hold.guarded().create(&format!("{path}/new"), b""), format!("CREATE in the access list of {path}")),
-        (hold.guarded().set_data(&owned, b"", None), format!("WRITE in the access list of {owned}")),
-        (hold.guarded().delete(&owned, None), format!("DELETE in the access list of {path}")),
-    ] {
-        says(&soon(writes.commit()).await.unwrap_err(), ErrorKind::Conflict, &[&lack]);
-    }
-    let error = soon(hold.read(&owned)).await.unwrap_err();
-    says(&error, ErrorKind::Refused, &[&format!("READ in the access list of {owned}")]);
-    soon(hold.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn in_an_open_directory_users_who_cannot_read_each_other_wait_for_each_other() {
-    let (ann, bob) = (ANN.client(Access::CreatorAll).await, BOB.client(Access::CreatorAll).await);
-    let (path, operator) = ("/access-shared", operator());
-    operator.create(path, "");
-    let hold = held(&ann.mutex(path).unwrap()).await;
-    let waits = acquire(&bob.mutex(path).unwrap());
-    operator.wait_for_children(path, 2, SOON);
-    soon(hold.release()).await.unwrap();
-    soon(granted(waits).await.release()).await.unwrap();
 }

@@ -1,5 +1,7 @@
 //! The operator takes a lock away from all its holders.
 
+use super::evict::{ELECTION, EXCLUSIVE, Scene};
+use crate::support::kinds::{MUTEX, PERMIT, READER};
 use crate::support::queue::{acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;
 use crate::support::{SOON, client, operator, proxied_client, soon};
@@ -8,96 +10,37 @@ use std::time::Instant;
 use zklock_core::{HoldState, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_mutex_the_holder_is_told_and_those_who_wait_go_on() {
-    let (path, operator) = ("/break/mutex", operator());
-    let (holder, waiting, admin) = (client().await, client().await, client().await);
-    let lock = admin.mutex(path).unwrap();
-    assert_eq!(soon(lock.break_lock()).await.unwrap(), []);
-    let hold = held(&holder.mutex(path).unwrap()).await;
-    let task = acquire(&waiting.mutex(path).unwrap());
-    operator.wait_for_children(path, 2, SOON);
-    let noise = Noise::measured();
-    let broken = Instant::now();
-    let holders = soon(lock.break_lock()).await.unwrap();
-    assert_eq!(holders.len(), 1);
-    assert_eq!((holders[0].node.as_str(), holders[0].token), (hold.node(), hold.token()));
-    assert_eq!(told(&hold, &holder, broken, &noise).await, LossReason::NodeDeleted);
-    let next = granted(task).await;
-    assert_eq!(next.state(), HoldState::Held);
-    soon(next.release()).await.unwrap();
+async fn all_holders_are_told_and_those_who_wait_go_on() {
+    let operator = operator();
+    for (kind, count) in [(MUTEX, 1), (READER, 5), (PERMIT, 3), (ELECTION, 1), (EXCLUSIVE, 1)] {
+        let path = format!("/break/{}", kind.name);
+        assert_eq!(soon((kind.lock)(&client().await, &path).break_lock()).await.unwrap(), []);
+        let Scene { holders, lock, rival, .. } = &mut Scene::new(&kind, count, &path).await;
+        let noise = Noise::measured();
+        let broken = Instant::now();
+        let named = soon(lock.break_lock()).await.unwrap();
+        let named: Vec<_> = named.iter().map(|it| it.node.as_str()).collect();
+        assert_eq!(named, holders.iter().map(|(hold, _)| hold.node()).collect::<Vec<_>>(), "{path}");
+        for (hold, client) in holders {
+            assert_eq!(told(hold, client, broken, &noise).await, LossReason::NodeDeleted, "{path}");
+        }
+        let next = soon(rival).await.unwrap().unwrap();
+        assert_eq!(next.state(), HoldState::Held);
+        soon(next.release()).await.unwrap();
+        kind.is_gone(&operator, &path);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_read_side_all_readers_are_told_and_the_writer_gets_it() {
-    let (path, operator, admin) = ("/break/read", operator(), client().await);
-    let mut readers = Vec::new();
-    for _ in 0..5 {
-        let client = client().await;
-        readers.push((held(&client.read(path).unwrap()).await, client));
-    }
-    let waiting = client().await;
-    let writer = acquire(&waiting.write(path).unwrap());
-    operator.wait_for_children(path, 6, SOON);
-    let behind = client().await;
-    let reader = acquire(&behind.read(path).unwrap());
-    operator.wait_for_children(path, 7, SOON);
-    let noise = Noise::measured();
-    let broken = Instant::now();
-    let holders = soon(admin.read(path).unwrap().break_lock()).await.unwrap();
-    let mut expected: Vec<_> = readers.iter().map(|(hold, _)| hold.node()).collect();
-    expected.sort_by_key(|node| node[node.len() - 10..].to_owned());
-    assert_eq!(holders.iter().map(|it| it.node.as_str()).collect::<Vec<_>>(), expected);
-    for (hold, client) in &readers {
-        assert_eq!(told(hold, client, broken, &noise).await, LossReason::NodeDeleted);
-    }
-    let writer = granted(writer).await;
-    assert!(!reader.is_finished());
-    soon(writer.release()).await.unwrap();
-    soon(granted(reader).await.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_semaphore_all_permits_are_free_again() {
-    let (path, operator, admin) = ("/break/semaphore", operator(), client().await);
-    let mut holders = Vec::new();
-    for _ in 0..3 {
-        let client = client().await;
-        holders.push((held(&client.semaphore(path, 3).unwrap()).await, client));
-    }
-    let waiting = client().await;
-    let waiter = acquire(&waiting.semaphore(path, 3).unwrap());
-    operator.wait_for_children(&format!("{path}/leases"), 4, SOON);
-    let noise = Noise::measured();
-    let broken = Instant::now();
-    let told_of = soon(admin.semaphore(path, 3).unwrap().break_lock()).await.unwrap();
-    assert_eq!(told_of.len(), 3);
-    for (hold, client) in &holders {
-        assert!(told_of.iter().any(|it| it.node == hold.node()));
-        assert_eq!(told(hold, client, broken, &noise).await, LossReason::NodeDeleted);
-    }
-    let next = granted(waiter).await;
-    assert_eq!(next.state(), HoldState::Held);
-    soon(next.release()).await.unwrap();
-    operator.wait_for_children(&format!("{path}/leases"), 0, SOON);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_an_election_a_set_and_an_exclusive_lock() {
+async fn a_set_is_taken_away_whole() {
     let (operator, holder, admin) = (operator(), client().await, client().await);
-    let lead = held(&holder.election("/break/election").unwrap()).await;
-    let single = held(&holder.exclusive("/break/single").unwrap()).await;
-    let locks = ["/break/a", "/break/b"].map(|path| holder.mutex(path).unwrap());
-    let both = held(&holder.all(&locks).unwrap()).await;
-    assert_eq!(soon(admin.election("/break/election").unwrap().break_lock()).await.unwrap().len(), 1);
-    assert_eq!(soon(admin.exclusive("/break/single").unwrap().break_lock()).await.unwrap().len(), 1);
-    let locks = ["/break/a", "/break/b"].map(|path| admin.mutex(path).unwrap());
-    let broken = soon(admin.all(&locks).unwrap().break_lock()).await.unwrap();
+    let [theirs, ours] = [&holder, &admin]
+        .map(|client| client.all(&["/break/a", "/break/b"].map(|path| client.mutex(path).unwrap())).unwrap());
+    let hold = held(&theirs).await;
     // The set may delete its second node itself as soon as it notices that the first is gone.
-    assert!(!broken.is_empty());
-    for hold in [&lead, &single, &both] {
-        assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
-    }
-    for path in ["/break/election", "/break/single", "/break/a", "/break/b"] {
+    assert!(!soon(ours.break_lock()).await.unwrap().is_empty());
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+    for path in ["/break/a", "/break/b"] {
         operator.wait_for_children(path, 0, SOON);
     }
 }

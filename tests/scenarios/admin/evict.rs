@@ -1,53 +1,76 @@
 //! The operator takes a contender out of a queue.
 
+use crate::support::kinds::{LockKind, MUTEX, PERMIT, READER, WRITER};
 use crate::support::queue::{A_WHILE, Waiter, acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;
 use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Action, Gate, Kind, Trigger, until};
 use std::time::Instant;
-use zklock_core::{Client, ErrorKind, HoldState, Lock, LossReason};
+use tokio::task::JoinHandle;
+use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, Lock, LossReason};
 
-type Make = fn(&Client, &str) -> Lock;
+pub(super) const ELECTION: LockKind = LockKind { name: "election", lock: election, rival: election, ..MUTEX };
+/// Who waits for it has no node.
+pub(super) const EXCLUSIVE: LockKind =
+    LockKind { name: "exclusive", lock: exclusive, rival: exclusive, ..MUTEX };
 
-/// Each kind, and the directory of its hold's node.
-const KINDS: [(&str, Make, &str); 5] = [
-    ("mutex", |client, path| client.mutex(path).unwrap(), ""),
-    ("read", |client, path| client.read(path).unwrap(), ""),
-    ("write", |client, path| client.write(path).unwrap(), ""),
-    ("semaphore", |client, path| client.semaphore(path, 1).unwrap(), "/leases"),
-    ("election", |client, path| client.election(path).unwrap(), ""),
-];
+fn election(client: &Client, path: &str) -> Lock {
+    client.election(path).unwrap()
+}
+
+fn exclusive(client: &Client, path: &str) -> Lock {
+    client.exclusive(path).unwrap()
+}
+
+/// A lock with holders, each with its own client, and a rival that waits.
+pub(super) struct Scene {
+    pub(super) holders: Vec<(Hold, Client)>,
+    /// The operator's lock.
+    pub(super) lock: Lock,
+    pub(super) rival: JoinHandle<Result<Hold, Error>>,
+    _clients: [Client; 2],
+}
+
+impl Scene {
+    pub(super) async fn new(kind: &LockKind, count: usize, path: &str) -> Self {
+        let mut holders = Vec::new();
+        for _ in 0..count {
+            let client = client().await;
+            holders.push((held(&(kind.lock)(&client, path)).await, client));
+        }
+        let clients = [client().await, client().await];
+        let rival = acquire(&(kind.rival)(&clients[0], path));
+        match kind.places {
+            _ if kind.name == EXCLUSIVE.name => {}
+            [queue] => drop(operator().wait_for_children(&format!("{path}{queue}"), count + 1, SOON)),
+            places => drop(operator().wait_for_children(&format!("{path}{}", places[0]), 1, SOON)),
+        }
+        Self { holders, lock: (kind.lock)(&clients[1], path), rival, _clients: clients }
+    }
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_is_told_within_a_heartbeat_and_the_next_is_granted() {
-    let (operator, admin) = (operator(), client().await);
-    for (kind, make, place) in KINDS {
-        let path = format!("/evict/holder-{kind}");
-        let (holder, waiting) = (client().await, client().await);
-        let hold = held(&make(&holder, &path)).await;
-        // Behind a reader only a writer waits.
-        let next = if kind == "read" { waiting.write(&path).unwrap() } else { make(&waiting, &path) };
-        let task = acquire(&next);
-        let queued = format!("{path}{}", if kind == "semaphore" { "/locks" } else { "" });
-        operator.wait_for_children(&queued, if kind == "semaphore" { 1 } else { 2 }, SOON);
-        if kind == "semaphore" {
-            operator.wait_for_children(&format!("{path}{place}"), 2, SOON);
-        }
-        let lock = make(&admin, &path);
+    for kind in [MUTEX, READER, WRITER, PERMIT, ELECTION, EXCLUSIVE] {
+        let path = format!("/evict/holder-{}", kind.name);
+        let Scene { holders, lock, rival, _clients } = Scene::new(&kind, 1, &path).await;
+        let (hold, holder) = &holders[0];
         let found = soon(lock.contenders()).await.unwrap();
         assert!(found[0].holds && found[0].node == hold.node(), "{found:?}");
         let noise = Noise::measured();
         let evicted = Instant::now();
-        assert!(soon(lock.evict(&found[0].node)).await.unwrap(), "{kind}");
-        assert_eq!(told(&hold, &holder, evicted, &noise).await, LossReason::NodeDeleted, "{kind}");
-        let next = granted(task).await;
-        assert!(next.token() > hold.token(), "{kind}");
-        assert!(!soon(lock.evict(&found[0].node)).await.unwrap(), "{kind}: it is gone");
+        assert!(soon(lock.evict(&found[0].node)).await.unwrap(), "{path}");
+        assert_eq!(told(hold, holder, evicted, &noise).await, LossReason::NodeDeleted, "{path}");
+        let next = granted(rival).await;
+        assert!(next.token() > hold.token(), "{path}");
+        if kind.name != EXCLUSIVE.name {
+            assert!(!soon(lock.evict(hold.node())).await.unwrap(), "{path}: it is gone");
+        }
         assert!(soon(hold.release()).await.is_err());
         assert_eq!(next.state(), HoldState::Held);
         soon(next.release()).await.unwrap();
-        operator.wait_for_children(&format!("{path}{place}"), 0, SOON);
+        kind.is_gone(&operator(), &path);
     }
 }
 
@@ -133,19 +156,6 @@ async fn an_eviction_of_which_the_answer_was_lost_has_been_done() {
         soon(hold.lost()).await.expect("told");
         settled(&holder).await;
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_holder_of_an_exclusive_lock_is_evicted_and_told() {
-    let (path, admin, holder) = ("/evict/exclusive", client().await, client().await);
-    let hold = held(&holder.exclusive(path).unwrap()).await;
-    let noise = Noise::measured();
-    let evicted = Instant::now();
-    assert!(soon(admin.exclusive(path).unwrap().evict(hold.node())).await.unwrap());
-    assert_eq!(told(&hold, &holder, evicted, &noise).await, LossReason::NodeDeleted);
-    let next = soon(admin.exclusive(path).unwrap().try_acquire()).await.unwrap().expect("it is free");
-    assert!(next.token() > hold.token());
-    soon(next.release()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,7 +5,7 @@ use crate::support::queue::{A_WHILE, Waiter, granted, held};
 use crate::support::strangers::{FOREIGN, put};
 use crate::support::{SOON, client, expire_session, operator, options, proxied_client, says, soon};
 use ground::wire::Mode;
-use ground::{Action, Direction, Kind, Trigger, shared, until};
+use ground::{Action, Kind, Trigger, shared, until};
 use std::time::Duration;
 use zklock_core::{Client, ErrorKind, LockSpec, Observer, QueuedContender, Role};
 
@@ -118,23 +118,6 @@ async fn a_leader_that_crashes_is_gone_when_its_session_is() {
     assert_eq!((told.token.value(), told.identity.as_str()), (process.leads(), "the process"));
     process.kill();
     assert_eq!(next(&mut observer).await, None);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leader_that_is_cut_off_or_deleted_is_followed_by_the_next() {
-    let (path, operator, watching) = ("/observe/partition", operator(), client().await);
-    let (leader, proxy) = proxied_client().await;
-    let lead = held(&leader.election(path).unwrap()).await;
-    let second = Waiter::behind(1, &operator, path, |it| it.election(path).unwrap()).await;
-    let mut observer = watching.election(path).unwrap().observe().unwrap();
-    assert_eq!(next(&mut observer).await.map(|told| told.token), Some(lead.token()));
-    proxy.freeze(Direction::Both);
-    let told = next(&mut observer).await.expect("the next leads");
-    let lead = granted(second.task).await;
-    assert_eq!(told.token, lead.token());
-    operator.delete(lead.node());
-    assert_eq!(next(&mut observer).await, None);
-    proxy.thaw();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

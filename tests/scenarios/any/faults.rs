@@ -1,10 +1,8 @@
 //! Any one of several locks: whichever message is the last or is lost, and in contest.
 
 use crate::support::register::Register;
-use crate::support::sweep::{Scene, Step, acquire, drop_at, strike};
 use crate::support::{SOON, client, operator, options, settled, soon};
-use ground::wire::Mode;
-use ground::{Action, Direction, Gate, Kind, Proxy, Side, shared};
+use ground::{Direction, Proxy, shared};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -12,66 +10,6 @@ use zklock_core::{Client, ErrorKind, Lock};
 
 fn pair(client: &Client, root: &str) -> Lock {
     client.any(&["a", "b"].map(|name| client.mutex(&format!("{root}/{name}")).unwrap())).unwrap()
-}
-
-/// The messages of an acquire that finds both busy, up to its wait.
-const STEPS: &[Step] = &[
-    (Kind::GetChildren, Side::Request, 1, "/a"),
-    (Kind::GetChildren, Side::Reply, 1, "/b"),
-    (Kind::Create, Side::Request, 1, "/a"),
-    (Kind::Create, Side::Reply, 1, "/a"),
-    (Kind::Create, Side::Reply, 1, "/b"),
-    (Kind::GetChildren, Side::Reply, 2, "/b"),
-    (Kind::GetData, Side::Request, 1, "/a"),
-    (Kind::GetData, Side::Reply, 1, "/b"),
-];
-
-/// Strangers that hold both.
-fn blocked(scene: &Scene, root: &str) -> [String; 2] {
-    ["a", "b"].map(|name| {
-        let directory = format!("{root}/{name}");
-        scene.admin.create_all(&directory, "");
-        let node = format!("{directory}/_c_stranger-lock-");
-        scene.admin.create_mode(&node, "stranger", Mode::EphemeralSequential)
-    })
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cancel_at_every_step_leaves_no_node() {
-    let scene = Scene::new().await;
-    for (number, step) in STEPS.iter().enumerate() {
-        let root = format!("/any/cancel-{number}");
-        let blockers = blocked(&scene, &root);
-        let gate = Gate::new();
-        let held = strike(&scene.proxy, *step, &root, Action::Pause(gate.clone()));
-        drop_at(acquire(pair(&scene.client, &root)), &held, &root).await;
-        gate.open();
-        settled(&scene.client).await;
-        for blocker in blockers {
-            let (directory, _) = blocker.rsplit_once('/').unwrap();
-            assert_eq!(operator().children(directory).len(), 1, "{root}");
-            scene.admin.delete(&blocker);
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reset_at_every_step_leaves_exactly_one_hold() {
-    let scene = Scene::new().await;
-    for (number, step) in STEPS.iter().enumerate() {
-        let root = format!("/any/reset-{number}");
-        let [_, b] = blocked(&scene, &root);
-        let struck = strike(&scene.proxy, *step, &root, Action::DropAndReset);
-        let call = acquire(pair(&scene.client, &root));
-        assert!(struck.wait(SOON), "{root} never came");
-        scene.admin.delete(&b);
-        let hold = soon(call).await.unwrap().unwrap_or_else(|error| panic!("{root}: {error}"));
-        assert_eq!(hold.path(), format!("{root}/b"));
-        settled(&scene.client).await;
-        scene.admin.wait_for_children(&format!("{root}/a"), 1, SOON);
-        scene.admin.wait_for_children(&format!("{root}/b"), 1, SOON);
-        soon(hold.release()).await.unwrap();
-    }
 }
 
 /// Rivals with overlapping lists, some of which want a single lock: no lock has two holders, and all finish.

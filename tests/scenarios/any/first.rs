@@ -1,7 +1,7 @@
 //! Any one of several locks: the first to be granted is held, and the other queues are left.
 
 use crate::support::queue::{acquire, granted, held};
-use crate::support::{SOON, client, expire_session, operator, proxied_client, says, settled, soon};
+use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
 use ground::{Action, Gate, Kind, Side, Trigger, until};
 use std::time::Duration;
 use zklock_core::{Client, ErrorKind, Hold, Lock, LockSpec};
@@ -49,50 +49,6 @@ async fn the_first_that_comes_is_held_and_the_rest_are_left() {
     assert_eq!(client.stats().grants, 1);
     soon(hold.release()).await.unwrap();
     are(root, ABC, &[1, 0, 1]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_last_of_two_hundred_is_heard() {
-    const COUNT: usize = 200;
-    let (root, other, client) = ("/any/last", client().await, client().await);
-    let mut locks = numbered(&other, root, COUNT);
-    let last = held(&locks.pop().unwrap()).await;
-    let rest = held(&other.all(&locks).unwrap()).await;
-    let waiter = acquire(&client.any(&numbered(&client, root, COUNT)).unwrap());
-    operator().wait_for_children("/any/last/199", 2, SOON);
-    soon(last.release()).await.unwrap();
-    let hold = granted(waiter).await;
-    assert_eq!(hold.path(), "/any/last/199");
-    soon(hold.release()).await.unwrap();
-    soon(rest.release()).await.unwrap();
-    settled(&client).await;
-    are(root, &["000", "199"], &[0, 0]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_those_that_are_free_the_first_is_acquired_and_nobody_else_notices() {
-    let (root, (client, proxy)) = ("/any/free", proxied_client().await);
-    for name in ABC {
-        operator().create_all(&format!("{root}/{name}"), "");
-    }
-    let [a, b, c] = ABC else { unreachable!() };
-    let choice = client.any(&mutexes(&client, root, &[b, c, a])).unwrap();
-    for wanted in ["/any/free/b", "/any/free/c", "/any/free/a"] {
-        proxy.record();
-        // An acquire that may wait must choose as a try does.
-        let hold = if wanted.ends_with('c') {
-            held(&choice).await
-        } else {
-            soon(choice.try_acquire()).await.unwrap().expect("it is free")
-        };
-        assert_eq!(hold.path(), wanted);
-        assert_eq!(proxy.counts().requests(Kind::Create), 1);
-        // It is held for the rest of this test.
-        std::mem::forget(hold);
-    }
-    assert!(soon(choice.try_acquire()).await.unwrap().is_none());
-    client.close().await;
-    are(root, ABC, &[0, 0, 0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -179,24 +135,6 @@ async fn one_that_waited_in_vain_leaves_nothing() {
     says(&error, ErrorKind::Closed, &[]);
     are(root, ABC, &[1, 1, 1]);
     drop(holds);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_whose_session_ends_queues_again_everywhere() {
-    let root = "/any/session";
-    let (_other, mut holds) = all_held(root, ABC).await;
-    let (client, proxy) = proxied_client().await;
-    let waiter = acquire(&client.any(&mutexes(&client, root, ABC)).unwrap());
-    are(root, ABC, &[2, 2, 2]);
-    let before = client.session_id();
-    expire_session(&proxy);
-    assert!(until(SOON, || client.session_id().is_some_and(|id| Some(id) != before)), "no other session");
-    are(root, ABC, &[2, 2, 2]);
-    soon(holds.pop().unwrap().release()).await.unwrap();
-    let hold = granted(waiter).await;
-    assert_eq!(hold.path(), "/any/session/c");
-    are(root, ABC, &[1, 1, 1]);
-    soon(hold.release()).await.unwrap();
 }
 
 /// Each lock behaves as it would alone.

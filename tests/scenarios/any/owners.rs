@@ -4,7 +4,7 @@ use crate::support::queue::{A_WHILE, acquire, granted, held};
 use crate::support::{client, operator, proxied_client, says, soon};
 use ground::Kind;
 use std::time::Duration;
-use zklock_core::{Dialect, ErrorKind, Lock, LockSpec};
+use zklock_core::{ErrorKind, Lock, LockSpec};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_choice_that_makes_no_sense_is_refused_and_the_message_says_why() {
@@ -28,14 +28,6 @@ async fn a_choice_that_makes_no_sense_is_refused_and_the_message_says_why() {
     let many: Vec<_> =
         (0..2000).map(|number| client.mutex(&format!("/any/many/{number}")).unwrap()).collect();
     refused(&many, &["too many to watch", "/any/many/0"]);
-    let spec = || LockSpec::any([LockSpec::mutex("/any/input/m").unwrap()]).unwrap();
-    for (spec, part) in [
-        (spec().reentrant(true), "is not reentrant"),
-        (spec().dialect(Dialect::Kazoo), "has no dialect kazoo"),
-        (spec().linger(Duration::from_secs(1)), "linger"),
-    ] {
-        says(&client.lock(&spec).unwrap_err(), ErrorKind::InvalidInput, &[part]);
-    }
     let choice = client.any(&[mutex]).unwrap();
     says(&choice.observe().expect_err("refused"), ErrorKind::InvalidInput, &["a choice"]);
     soon(held(&choice).await.release()).await.unwrap();

@@ -3,8 +3,8 @@
 use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
 use crate::support::{SOON, client, operator, options, says, settled, soon};
 use ground::wire::Mode;
-use ground::{Action, Kind, Proxy, Trigger, shared};
-use zklock_core::{Client, Dialect, ErrorKind, HoldState};
+use ground::{Kind, Proxy, shared};
+use zklock_core::{Client, ErrorKind};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_set_that_makes_no_sense_is_refused_and_the_message_says_why() {
@@ -17,22 +17,12 @@ async fn a_set_that_makes_no_sense_is_refused_and_the_message_says_why() {
     refused(&[], &["one lock at least"]);
     let read = client.read("/all/input/m").unwrap();
     refused(&[mutex.clone(), read], &["two of them are of one path, but not the same lock", "/all/input/m"]);
-    let semaphore = client.semaphore("/all/input/s", 5).unwrap();
-    refused(&[semaphore.clone(), semaphore], &["two of them are of one path", "all the permits"]);
     let stranger = other.mutex("/all/input/n").unwrap();
     refused(&[mutex.clone(), stranger], &["from the client that makes the set"]);
     let exclusive = client.exclusive("/all/input/e").unwrap();
     refused(&[mutex.clone(), exclusive], &["an exclusive lock has no queue", "/all/input/e"]);
     let set = client.all(&[mutex.clone(), client.mutex("/all/input/o").unwrap()]).unwrap();
     refused(&[set.clone(), client.mutex("/all/input/o").unwrap()], &["two of them are of one path"]);
-    let set_of_one = client.all_of(std::slice::from_ref(&mutex)).unwrap();
-    for (spec, part) in [
-        (set_of_one.clone().permits(2), "only a semaphore has permits"),
-        (set_of_one.clone().limit_at("/all/limit"), "only a semaphore has permits"),
-        (set_of_one.dialect(Dialect::Kazoo), "has no dialect kazoo"),
-    ] {
-        says(&client.lock(&spec).unwrap_err(), ErrorKind::InvalidInput, &[part]);
-    }
     // A set of sets is allowed, and so is a set of one lock, or of one that is named twice.
     assert_eq!(client.all(&[mutex.clone(), mutex.clone()]).unwrap().path(), "/all/input/m");
     assert_eq!(client.all(&[set]).unwrap().path(), "/all/input/m, /all/input/o");
@@ -90,21 +80,6 @@ async fn who_holds_one_of_a_set_waits_for_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reentrant_set_is_counted_as_one() {
-    let (client, root) = (client().await, "/all/reentrant");
-    let locks = ["a", "b"].map(|name| client.mutex(&format!("{root}/{name}")).unwrap());
-    let set = client.lock(&client.all_of(&locks).unwrap().reentrant(true)).unwrap();
-    let outer = soon(set.acquire()).await.unwrap();
-    let inner = soon(set.acquire()).await.unwrap();
-    assert_eq!(inner.token(), outer.token());
-    assert_eq!(operator().children("/all/reentrant/a").len(), 1);
-    soon(inner.release()).await.unwrap();
-    assert_eq!(outer.state(), HoldState::Held);
-    soon(outer.release()).await.unwrap();
-    operator().wait_for_children("/all/reentrant/b", 0, SOON);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_set_of_which_one_parent_cannot_be_made_leaves_nothing_in_the_others() {
     let (client, operator, root) = (client().await, operator(), "/all/denied");
     let good = client.mutex(&format!("{root}/good")).unwrap();
@@ -136,33 +111,4 @@ async fn a_set_of_which_one_parent_vanishes_is_made_again_as_a_whole() {
     assert_eq!(proxy.counts().requests(Kind::Multi), 2, "refused as a whole, and then done");
     assert_eq!(nodes(&operator, &format!("{root}/a")).len(), 1);
     soon(hold.release()).await.unwrap();
-    // The same when the reply is lost.
-    operator.delete(&format!("{root}/a"));
-    let lost = proxy.on(Trigger::request(Kind::Multi).path(root).then(Action::DropReplyAndReset));
-    let hold = held(&set).await;
-    assert!(lost.fired());
-    for name in ["a", "b"] {
-        assert_eq!(nodes(&operator, &format!("{root}/{name}")).len(), 1);
-    }
-    soon(hold.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_set_of_which_one_access_list_forbids_it_leaves_nothing_in_the_others() {
-    use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
-    let (client, operator, root) = (client().await, operator(), "/all/acl");
-    let good = client.mutex(&format!("{root}/good")).unwrap();
-    soon(held(&good).await.release()).await.unwrap();
-    let owner = zookeeper_client::Client::connect(&shared().connect_string()).await.unwrap();
-    let readable = [Acl::new(Permission::READ, AuthId::anyone())];
-    let options = CreateMode::Persistent.with_acls(Acls::new(&readable));
-    owner.create(&format!("{root}/bad"), b"", &options).await.unwrap();
-    let set = client.all(&[client.mutex(&format!("{root}/bad")).unwrap(), good.clone()]).unwrap();
-    let error = soon(set.acquire()).await.unwrap_err();
-    says(&error, ErrorKind::Refused, &["access list", "/all/acl/bad"]);
-    assert!(soon(set.try_acquire()).await.is_err());
-    settled(&client).await;
-    assert_eq!(nodes(&operator, &format!("{root}/good")).len(), 0);
-    assert_eq!(nodes(&operator, &format!("{root}/bad")).len(), 0);
-    soon(held(&good).await.release()).await.unwrap();
 }

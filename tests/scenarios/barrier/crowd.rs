@@ -58,13 +58,6 @@ async fn twenty_members_go_through_twenty_rounds_together() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_members_go_through_many_rounds_together() {
-    let clients = [client().await, client().await];
-    crowd(&clients, "/crowd/2", 2, 200).await;
-    is_empty(&operator(), "/crowd/2");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_that_break_let_nobody_begin_or_end_too_early() {
     let (mut clients, mut proxies) = (Vec::new(), Vec::new());
     for _ in 0..6 {

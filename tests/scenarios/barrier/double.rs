@@ -1,9 +1,7 @@
 //! The double barrier: its members begin together and end together.
 
 use crate::support::members::{barrier, enters, is_empty, is_open, leaves, there, within};
-use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
-use ground::wire::Mode;
-use ground::{Action, Gate, Kind, Trigger};
+use crate::support::{client, operator, says, settled, soon};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use zklock_core::{ErrorKind, LossReason, Member};
@@ -52,118 +50,6 @@ async fn nobody_begins_before_all_are_there_and_nobody_ends_before_all_are_done(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_leaves_first_waits_and_ready_goes_with_the_last() {
-    let (operator, path) = (operator(), "/double/order");
-    // The order of their names decides which of them stays to the end.
-    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
-        let mut members: Vec<_> = within(path, 3).await.into_iter().map(Some).collect();
-        let mut leaving = Vec::new();
-        let mut clients = Vec::new();
-        for number in order {
-            for earlier in &leaving {
-                still_waits(earlier).await;
-            }
-            assert!(is_open(&operator, path));
-            let (member, client) = members[number].take().unwrap();
-            leaving.push(leaves(member));
-            clients.push(client);
-        }
-        for left in leaving {
-            soon(left).await.unwrap().unwrap();
-        }
-        assert_eq!(operator.children(path), [""; 0], "{order:?}: gone by the time that the first returns");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_alone_opens_a_barrier_for_one() {
-    let (client, operator, path) = (client().await, operator(), "/double/one");
-    for _ in 0..3 {
-        let member = entered(enters(&client, path, 1)).await;
-        assert!(is_open(&operator, path));
-        soon(member.leave()).await.unwrap();
-        assert_eq!(operator.children(path), [""; 0]);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_who_is_late_goes_in_and_is_waited_for() {
-    let (client, operator, path) = (client().await, operator(), "/double/late");
-    let mut members = within(path, 2).await;
-    let late = entered(enters(&client, path, 2)).await;
-    let later = entered(enters(&client, path, 9)).await;
-    let leaving: Vec<_> = members.drain(..).map(|(member, client)| (leaves(member), client)).collect();
-    for (left, _) in &leaving {
-        still_waits(left).await;
-    }
-    let late = leaves(late);
-    still_waits(&late).await;
-    soon(later.leave()).await.unwrap();
-    soon(late).await.unwrap().unwrap();
-    for (left, _) in leaving {
-        soon(left).await.unwrap().unwrap();
-    }
-    is_empty(&operator, path);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_who_is_late_keeps_the_round_open_when_those_before_him_have_gone() {
-    let (client, operator, path) = (client().await, operator(), "/double/late-last");
-    let mut members = within(path, 2).await;
-    let late = entered(enters(&client, path, 2)).await;
-    // They do not wait for each other.
-    members.clear();
-    there(&operator, path, 1);
-    let later = entered(enters(&client, path, 9)).await;
-    let late = leaves(late);
-    still_waits(&late).await;
-    soon(later.leave()).await.unwrap();
-    soon(late).await.unwrap().unwrap();
-    is_empty(&operator, path);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ready_of_a_round_that_is_over_lets_nobody_in() {
-    let (client, operator, path) = (client().await, operator(), "/double/left-behind");
-    operator.create_all(&format!("{path}/ready"), "");
-    let a = enters(&client, path, 3);
-    there(&operator, path, 1);
-    still_waits(&a).await;
-    let b = enters(&client, path, 3);
-    there(&operator, path, 2);
-    still_waits(&b).await;
-    still_waits(&a).await;
-    let c = entered(enters(&client, path, 3)).await;
-    let leaving = [leaves(entered(a).await), leaves(entered(b).await)];
-    soon(c.leave()).await.unwrap();
-    for left in leaving {
-        soon(left).await.unwrap().unwrap();
-    }
-    is_empty(&operator, path);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leaver_does_not_wait_for_who_came_after_he_began_to_leave() {
-    let (operator, path) = (operator(), "/double/next");
-    // Once with the member that stays to the end and once with the other, each with a newcomer whose name is the last or the first.
-    for (first, name) in [(0, "zzz"), (1, "zzz"), (0, "!"), (1, "!")] {
-        let mut members = within(path, 2).await;
-        let (member, _client) = members.remove(first);
-        let left = leaves(member);
-        there(&operator, path, if first == 0 { 2 } else { 1 });
-        still_waits(&left).await;
-        let next = operator.create_mode(&format!("{path}/{name}"), "", Mode::Ephemeral);
-        let (member, _client) = members.remove(0);
-        // Nor does it wait for a contender that is there but never went in.
-        let other = leaves(member);
-        soon(left).await.unwrap().unwrap();
-        soon(other).await.unwrap().unwrap();
-        assert!(operator.stat(&next).is_some());
-        operator.delete_tree(path);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_that_is_dropped_has_left() {
     let (operator, path) = (operator(), "/double/dropped");
     let mut members = within(path, 3).await;
@@ -207,28 +93,6 @@ async fn a_node_that_an_operator_deletes_is_created_again_by_who_waits_and_lost_
     let error = soon(b.leave()).await.unwrap_err();
     says(&error, ErrorKind::Lost(LossReason::NodeDeleted), &[path, "its node was deleted"]);
     soon(a.leave()).await.unwrap();
-    is_empty(&operator, path);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_opens_only_if_all_are_there_in_that_very_transaction() {
-    let (operator, path) = (operator(), "/double/atomic");
-    let (client, proxy) = proxied_client().await;
-    operator.create_all(path, "");
-    let other = operator.create_mode(&format!("{path}/other"), "", Mode::Ephemeral);
-    let gate = Gate::new();
-    let opens = proxy.on(Trigger::request(Kind::Multi).path(path).then(Action::Pause(gate.clone())));
-    let member = enters(&client, path, 2);
-    assert!(opens.wait(SOON));
-    operator.delete(&other);
-    gate.open();
-    still_waits(&member).await;
-    assert!(!is_open(&operator, path));
-    let other = entered(enters(&client, path, 2)).await;
-    let member = entered(member).await;
-    let left = leaves(other);
-    soon(member.leave()).await.unwrap();
-    soon(left).await.unwrap().unwrap();
     is_empty(&operator, path);
 }
 

@@ -3,7 +3,7 @@
 use crate::support::{
     SESSION, SOON, client, client_of, expire_session, operator, proxied_client, says, soon,
 };
-use ground::{Action, Ensemble, Kind, Trigger, not_later};
+use ground::{Action, Ensemble, Kind, Proxy, Trigger, not_later};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinHandle, JoinSet};
 use zklock_core::{Barrier, Client, Error, ErrorKind};
@@ -77,69 +77,66 @@ async fn all_who_wait_go_on_when_it_is_removed_and_nobody_before() {
     }
 }
 
+/// A waiter that watches, behind its own proxy.
+struct Waiting {
+    barrier: Barrier,
+    client: Client,
+    proxy: Proxy,
+    waiter: JoinHandle<Result<(), Error>>,
+}
+
+impl Waiting {
+    async fn at(path: &str) -> Self {
+        let (barrier, (client, proxy)) = (set(path).await, proxied_client().await);
+        let watching = proxy.on(Trigger::reply(Kind::Exists).path(path));
+        let waiter = waits(&client, path);
+        assert!(watching.wait(SOON));
+        Self { barrier, client, proxy, waiter }
+    }
+
+    async fn passes(self) {
+        soon(self.waiter).await.unwrap().unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_written_to_its_node_wakes_but_does_not_let_pass() {
-    let (path, operator) = ("/barrier/written", operator());
-    let barrier = set(path).await;
-    let (client, proxy) = proxied_client().await;
-    let watching = proxy.on(Trigger::reply(Kind::Exists).path(path));
-    let waiter = waits(&client, path);
-    assert!(watching.wait(SOON));
-    let again = proxy.on(Trigger::reply(Kind::Exists).path(path));
-    operator.set(path, "something");
+async fn what_is_written_to_its_node_and_a_new_session_make_it_look_again_but_do_not_let_pass() {
+    let path = "/barrier/again";
+    let at = Waiting::at(path).await;
+    let again = at.proxy.on(Trigger::reply(Kind::Exists).path(path));
+    operator().set(path, "something");
     assert!(again.wait(SOON), "it has looked again");
-    still_waits(&waiter).await;
-    assert!(soon(barrier.remove()).await.unwrap());
-    soon(waiter).await.unwrap().unwrap();
+    still_waits(&at.waiter).await;
+    let again = at.proxy.on(Trigger::reply(Kind::Exists).path(path));
+    expire_session(&at.proxy);
+    assert!(again.wait(SOON), "it has looked again");
+    still_waits(&at.waiter).await;
+    assert_eq!(at.client.stats().sessions, 2);
+    assert!(soon(at.barrier.remove()).await.unwrap());
+    at.passes().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_notification_delays_by_a_session_timeout_at_most() {
     let path = "/barrier/lost-event";
-    let barrier = set(path).await;
-    let (client, proxy) = proxied_client().await;
-    let watching = proxy.on(Trigger::reply(Kind::Exists).path(path));
-    let waiter = waits(&client, path);
-    assert!(watching.wait(SOON));
-    let swallowed = proxy.on(Trigger::reply(Kind::Event).path(path).then(Action::Swallow));
+    let at = Waiting::at(path).await;
+    let swallowed = at.proxy.on(Trigger::reply(Kind::Event).path(path).then(Action::Swallow));
     let removed = Instant::now();
-    assert!(soon(barrier.remove()).await.unwrap());
-    soon(waiter).await.unwrap().unwrap();
+    assert!(soon(at.barrier.remove()).await.unwrap());
+    at.passes().await;
     assert!(swallowed.fired());
     not_later(removed.elapsed(), SESSION + Duration::from_secs(2));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_removal_while_the_waiter_is_cut_off_is_noticed() {
-    let path = "/barrier/cut-off";
-    let barrier = set(path).await;
-    let (client, proxy) = proxied_client().await;
-    let watching = proxy.on(Trigger::reply(Kind::Exists).path(path));
-    let waiter = waits(&client, path);
-    assert!(watching.wait(SOON));
-    proxy.refuse(true);
-    proxy.reset();
-    assert!(soon(barrier.remove()).await.unwrap());
-    still_waits(&waiter).await;
-    proxy.refuse(false);
-    soon(waiter).await.unwrap().unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wait_outlives_its_session() {
-    let path = "/barrier/expired";
-    let barrier = set(path).await;
-    let (client, proxy) = proxied_client().await;
-    let watching = proxy.on(Trigger::reply(Kind::Exists).path(path));
-    let waiter = waits(&client, path);
-    assert!(watching.wait(SOON));
-    let again = proxy.on(Trigger::reply(Kind::Exists).path(path));
-    expire_session(&proxy);
-    assert!(again.wait(SOON));
-    still_waits(&waiter).await;
-    assert_eq!(client.stats().sessions, 2);
-    assert!(soon(barrier.remove()).await.unwrap());
-    soon(waiter).await.unwrap().unwrap();
+    let at = Waiting::at("/barrier/cut-off").await;
+    at.proxy.refuse(true);
+    at.proxy.reset();
+    assert!(soon(at.barrier.remove()).await.unwrap());
+    still_waits(&at.waiter).await;
+    at.proxy.refuse(false);
+    at.passes().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

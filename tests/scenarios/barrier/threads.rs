@@ -53,27 +53,6 @@ async fn a_barrier_stops_threads() {
         assert!(barrier.remove().unwrap() && !barrier.remove().unwrap());
         waiter.join().unwrap().unwrap();
         result(&call, &rung).unwrap();
-
-        let (ready, rung) = bell();
-        let call =
-            barrier.core().call(Wait::Forever, |it| async move { it.set().await }).detach(ready).unwrap();
-        assert!(result(&call, &rung).unwrap());
-        let (ready, rung) = bell();
-        let call =
-            barrier.core().call(Wait::Forever, |it| async move { it.is_set().await }).detach(ready).unwrap();
-        assert!(result(&call, &rung).unwrap());
-        let (ready, rung) = bell();
-        let a_while = Duration::from_millis(50);
-        let late = barrier
-            .core()
-            .call(Wait::Forever, move |it| async move { it.wait_timeout(a_while).await })
-            .detach(ready)
-            .unwrap();
-        assert_eq!(result(&late, &rung).unwrap_err().kind(), ErrorKind::Timeout);
-        let (ready, rung) = bell();
-        let call =
-            barrier.core().call(Wait::Forever, |it| async move { it.remove().await }).detach(ready).unwrap();
-        assert!(result(&call, &rung).unwrap());
     }))
     .await;
 }
@@ -98,11 +77,9 @@ async fn threads_begin_together_and_end_together() {
                 })
                 .collect();
             let (ready, rung) = bell();
-            let call = barrier.enter_call(None).detach(ready).unwrap();
-            let member = result(&call, &rung).unwrap();
+            let member = result(&barrier.enter_call(None).detach(ready).unwrap(), &rung).unwrap();
             let (ready, rung) = bell();
-            let call = start_leave(&member, ready);
-            result(&call, &rung).unwrap();
+            result(&start_leave(&member, ready), &rung).unwrap();
             members.into_iter().for_each(|member| member.join().unwrap());
         }
     }))

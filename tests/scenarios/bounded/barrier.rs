@@ -1,10 +1,10 @@
 //! A wait with a deadline is over by then, whatever the network does.
 
 use crate::support::members::{barrier, enters, is_empty, there, within};
-use crate::support::{GRACE, SOON, client, operator, options, proxied_client, says, settled, soon};
+use crate::support::{GRACE, client, operator, options, proxied_client, says, settled, soon};
 use ground::{Direction, Proxy, not_later, shared};
 use std::time::{Duration, Instant};
-use zklock_core::{Client, Error, ErrorKind};
+use zklock_core::{Barrier, Client, DoubleBarrier, Error, ErrorKind, Member};
 
 const A_WHILE: Duration = Duration::from_millis(400);
 
@@ -18,6 +18,18 @@ async fn late<T>(timeout: Duration, call: impl Future<Output = Result<T, Error>>
     assert!(took >= timeout, "{took:?}: {error}");
     not_later(took, timeout + GRACE * 3);
     error
+}
+
+/// The errors of a waiter, of one who enters and of one who leaves, all at the same time.
+async fn all_three(
+    single: &Barrier,
+    double: &DoubleBarrier,
+    member: &Member,
+    timeout: Duration,
+) -> [Error; 3] {
+    let entering = async { double.enter_timeout(timeout).await.map(drop) };
+    let results = tokio::join!(single.wait_timeout(timeout), entering, member.leave_timeout(timeout));
+    [results.0, results.1, results.2].map(Result::unwrap_err)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -105,13 +117,8 @@ async fn an_outage_is_not_called_a_barrier() {
     let member = soon(double.enter()).await.unwrap();
     proxy.refuse(true);
     proxy.reset();
-    let errors = tokio::join!(
-        single.wait_timeout(A_WHILE),
-        async { double.enter_timeout(A_WHILE).await.map(drop) },
-        member.leave_timeout(A_WHILE),
-    );
-    for error in [errors.0, errors.1, errors.2] {
-        says(&error.unwrap_err(), ErrorKind::Unreachable, &["no server answers"]);
+    for error in soon(all_three(&single, &double, &member, A_WHILE)).await {
+        says(&error, ErrorKind::Unreachable, &["no server answers"]);
     }
     proxy.refuse(false);
     settled(&client).await;
@@ -150,13 +157,8 @@ async fn without_an_answer_the_try_timeout_ends_what_does_not_wait() {
     let double = barrier(&client, "/bounded/silent-double", 1);
     let member = soon(double.enter()).await.unwrap();
     proxy.freeze(Direction::Both);
-    let errors = tokio::join!(
-        soon(single.wait_timeout(Duration::ZERO)),
-        soon(async { double.enter_timeout(Duration::ZERO).await.map(drop) }),
-        soon(member.leave_timeout(Duration::ZERO)),
-    );
-    for error in [errors.0, errors.1, errors.2] {
-        assert_eq!(error.unwrap_err().kind(), ErrorKind::Unreachable);
+    for error in soon(all_three(&single, &double, &member, Duration::ZERO)).await {
+        assert_eq!(error.kind(), ErrorKind::Unreachable);
     }
     proxy.thaw();
     settled(&client).await;
@@ -165,17 +167,4 @@ async fn without_an_answer_the_try_timeout_ends_what_does_not_wait() {
     soon(single.wait_timeout(Duration::ZERO)).await.unwrap();
     let member = soon(double.enter_timeout(Duration::ZERO)).await.unwrap();
     soon(member.leave_timeout(Duration::ZERO)).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reconnect_and_a_new_session_do_not_extend_the_deadline() {
-    let (client, proxy) = proxied_client().await;
-    let double = barrier(&client, "/bounded/expiry", 2);
-    let timeout = Duration::from_secs(2);
-    let wait = tokio::spawn(async move { late(timeout, double.enter_timeout(timeout)).await });
-    there(&operator(), "/bounded/expiry", 1);
-    crate::support::expire_session(&proxy);
-    wait.await.unwrap();
-    settled(&client).await;
-    operator().wait_for_children("/bounded/expiry", 0, SOON);
 }

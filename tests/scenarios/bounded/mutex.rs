@@ -7,7 +7,7 @@ use crate::support::{
     settled, soon,
 };
 use ground::wire::Admin;
-use ground::{Action, Direction, Ensemble, Gate, Kind, Proxy, Trigger, not_later, shared, until};
+use ground::{Direction, Ensemble, Proxy, not_later, shared, until};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 use zklock_core::{Client, ClientOptions, Error, ErrorKind, Lock, blocking};
@@ -124,56 +124,14 @@ async fn a_wait_in_the_queue_ends_in_time_when_the_network_freezes_under_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_half_open_or_refused_connection_delays_nobody() {
+async fn a_half_open_connection_delays_nobody() {
     let (client, proxy) = proxied_client().await;
     let lock = client.mutex("/bounded-half-open").unwrap();
     proxy.half_open();
     times_out(&lock, A_WHILE).await;
     works(&client, &lock).await;
-
-    // In the middle of a reconnect, which cannot succeed as long as the proxy refuses.
-    let hosts = proxy.connect_string();
-    let threads = blocking_client(&hosts).await;
-    proxy.refuse(true);
-    proxy.reset();
-    notices(&lock).await;
-    let (error, through_threads, connecting) = tokio::join!(
-        times_out(&lock, A_WHILE),
-        times_out_blocking(threads.mutex("/bounded-half-open").unwrap(), A_WHILE),
-        connects_in_time(&hosts, A_WHILE),
-    );
-    for error in [error, through_threads] {
-        says(&error, ErrorKind::Unreachable, &["no server answers", ": check hosts and network"]);
-    }
-    assert!(connecting.to_string().contains(&hosts), "{connecting}");
-    proxy.refuse(false);
-    works(&client, &lock).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_error_says_who_is_in_the_way() {
-    let holder = client().await;
-    let hold = soon(holder.mutex("/bounded-busy").unwrap().acquire()).await.unwrap();
-    let (waiter, proxy) = proxied_client().await;
-    let threads = blocking_client(&proxy.connect_string()).await;
-    let lock = waiter.mutex("/bounded-busy").unwrap();
-    let error = times_out(&lock, A_WHILE).await;
-    assert!(error.to_string().contains("others are before us in the queue"), "{error}");
-    let error = times_out_blocking(threads.mutex("/bounded-busy").unwrap(), A_WHILE).await;
-    assert!(error.to_string().contains("not acquired within 300ms: others are before us"), "{error}");
-    settled(&waiter).await;
-    soon(hold.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_error_does_not_blame_the_queue_for_a_silent_server() {
-    let (client, proxy) = proxied_client().await;
-    proxy.freeze(Direction::ToClient);
-    let error = times_out(&client.mutex("/bounded-silent").unwrap(), A_WHILE).await;
-    assert!(!error.to_string().contains("others are before us"), "nobody is: {error}");
-}
-
-/// A caller who takes an outage for contention goes on without the lock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outage_is_not_called_contention() {
     let (path, holder, proxy) = ("/bounded-outage", client().await, Proxy::before(shared().server(0)));
@@ -241,9 +199,6 @@ async fn a_timeout_of_zero_tries_once() {
     let lock = client.mutex(path).unwrap();
     let error = in_time(Duration::from_secs(1), lock.acquire_timeout(Duration::ZERO)).await.unwrap_err();
     says(&error, ErrorKind::Unreachable, &[path, "was not tried within 1s", "check hosts and network"]);
-    proxy.thaw();
-    works(&client, &lock).await;
-    operator().wait_for_children(path, 0, SOON);
 }
 
 /// The options of a client that would go on connecting for longer than any test lasts.
@@ -364,49 +319,6 @@ async fn a_new_session_and_a_new_place_in_the_queue_do_not_extend_the_deadline()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_queue_that_moves_does_not_extend_the_deadline() {
-    let path = "/bounded-moves";
-    let (holder, admin, late) = (client().await, operator(), client().await);
-    let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
-    let mut others = Vec::new();
-    for count in 2..5 {
-        let other = client().await;
-        let lock = other.mutex(path).unwrap();
-        others.push(tokio::spawn(async move { lock.acquire().await }));
-        admin.wait_for_children(path, count, SOON);
-    }
-    let lock = late.mutex(path).unwrap();
-    let wait = tokio::spawn(async move { times_out(&lock, A_WHILE * 3).await });
-    admin.wait_for_children(path, 5, SOON);
-    // Each in turn is the one that the last waiter watches.
-    for (other, left) in others.into_iter().rev().zip((2..5).rev()) {
-        other.abort();
-        admin.wait_for_children(path, left, SOON);
-    }
-    assert!(!wait.is_finished());
-    wait.await.unwrap();
-    soon(hold.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_is_bounded_by_the_session_timeout_and_goes_on_in_the_background() {
-    let path = "/bounded-release";
-    let proxy = Proxy::before(shared().server(0));
-    let session = Duration::from_secs(1);
-    let client =
-        Client::connect(options(&proxy.connect_string()).session_timeout(session).unwrap()).await.unwrap();
-    let hold = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
-    proxy.freeze(Direction::ToServer);
-    let error = in_time(session, hold.release()).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    assert!(error.to_string().contains("goes on in the background"), "{error}");
-    assert_eq!(client.stats().owed, 1);
-    proxy.thaw();
-    settled(&client).await;
-    operator().wait_for_children(path, 0, SOON);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_close_takes_a_second_at_most() {
     for direction in DIRECTIONS {
         let (client, proxy) = proxied_client().await;
@@ -468,22 +380,4 @@ async fn notices(lock: &Lock) {
         panic!("there is no server");
     })
     .await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deadline_is_kept_at_whatever_reply_is_missing() {
-    let (holder, admin) = (client().await, operator());
-    let (waiter, proxy) = proxied_client().await;
-    for kind in [Kind::Create, Kind::GetChildren, Kind::GetData] {
-        let path = format!("/bounded-reply-{kind:?}");
-        let hold = soon(holder.mutex(&path).unwrap().acquire()).await.unwrap();
-        let gate = Gate::new();
-        let held = proxy.on(Trigger::reply(kind).path(&path).then(Action::Pause(gate.clone())));
-        times_out(&waiter.mutex(&path).unwrap(), A_WHILE).await;
-        assert!(held.fired());
-        gate.open();
-        admin.wait_for_children(&path, 1, SOON);
-        settled(&waiter).await;
-        soon(hold.release()).await.unwrap();
-    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
-use zklock_core::blocking::{Client, Started};
+use zklock_core::blocking::{Call, Client, Started};
 use zklock_core::face::Loss;
 use zklock_core::{ConnectionState, Error, ErrorKind, LockSpec, LossReason, Owner, Wait};
 
@@ -24,6 +24,13 @@ fn bell() -> (impl FnOnce() + Send + 'static, Receiver<()>) {
 fn result<T: Send + 'static>(call: &Started<T>, ready: &Receiver<()>) -> Result<T, Error> {
     ready.recv_timeout(SOON).unwrap();
     call.fetch().unwrap()
+}
+
+/// The result of a call that goes on by itself.
+#[track_caller]
+fn done<T: Send + 'static>(call: Call<T>) -> Result<T, Error> {
+    let (ring, ready) = bell();
+    result(&call.detach(ring).unwrap(), &ready)
 }
 
 #[test]
@@ -74,10 +81,11 @@ fn a_wait_for_a_lock_connects_in_its_own_time() {
     // An error that names this time came when it was over, and not with the connect timeout.
     let timeout = Duration::from_millis(100);
     says(&lock.acquire_timeout(timeout).unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
-    let (ring, ready) = bell();
-    let ticket = lock.acquire_call(Owner::once(), timeout).detach(ring).unwrap();
-    ready.recv_timeout(SOON).unwrap();
-    says(&ticket.fetch().unwrap().unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
+    says(
+        &done(lock.acquire_call(Owner::once(), timeout)).unwrap_err(),
+        ErrorKind::Unreachable,
+        &["check", "100ms"],
+    );
 
     let (ring, ready) = bell();
     let ticket = lock.acquire_call(Owner::once(), SOON).detach(ring).unwrap();
@@ -86,8 +94,7 @@ fn a_wait_for_a_lock_connects_in_its_own_time() {
     cancelled.cancel();
     assert_eq!(cancelled.fetch().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
     proxy.refuse(false);
-    ready.recv_timeout(SOON).unwrap();
-    ticket.fetch().unwrap().unwrap().release().unwrap();
+    result(&ticket, &ready).unwrap().release().unwrap();
     // A try connects as well, and is one try.
     let other = lazy(&shared().connect_string(), SOON).mutex("/lazy/waits").unwrap();
     let hold = other.try_acquire().unwrap().unwrap();
@@ -152,14 +159,14 @@ fn a_timeout_may_end_before_the_try_to_connect() {
     // An error that names this time came when it was over, and not with the connect timeout.
     let timeout = Duration::from_millis(100);
     says(&client.connect_within(timeout).unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
-    let (ring, ready) = bell();
-    let call = client.connect_call(timeout).detach(ring).unwrap();
-    says(&result(&call, &ready).unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
+    says(
+        &done(client.connect_call(timeout)).map(drop).unwrap_err(),
+        ErrorKind::Unreachable,
+        &["check", "100ms"],
+    );
     // The try goes on, and its success is for all who come then.
     proxy.refuse(false);
-    let (ring, ready) = bell();
-    let call = client.connect_call(None).detach(ring).unwrap();
-    result(&call, &ready).unwrap();
+    done(client.connect_call(None)).unwrap();
     assert!(client.has_connected());
 }
 
@@ -172,26 +179,21 @@ fn one_that_is_closed_does_not_connect_whenever_that_was() {
     assert_eq!(never.connection_state(), Some(ConnectionState::Closed));
     says(&never.connect_within(None).unwrap_err(), ErrorKind::Closed, &["make a new one"]);
     says(&lock.acquire().unwrap_err(), ErrorKind::Closed, &["make a new one"]);
-    let (ring, ready) = bell();
-    let ticket = lock.acquire_call(Owner::once(), SOON).detach(ring).unwrap();
-    ready.recv_timeout(SOON).unwrap();
-    says(&ticket.fetch().unwrap().unwrap_err(), ErrorKind::Closed, &["make a new one"]);
+    says(&done(lock.acquire_call(Owner::once(), SOON)).unwrap_err(), ErrorKind::Closed, &["make a new one"]);
 
     let proxy = Proxy::before(shared().server(0));
     proxy.refuse(true);
     let meanwhile = lazy(&proxy.connect_string(), SOON);
     let (ring, ready) = bell();
     let call = meanwhile.connect_call(None).detach(ring).unwrap();
-    let (ring, closed) = bell();
-    result(&meanwhile.close_call().detach(ring).unwrap(), &closed).unwrap();
+    done(meanwhile.close_call()).unwrap();
     proxy.refuse(false);
     assert_eq!(result(&call, &ready).unwrap_err().kind(), ErrorKind::Closed);
     assert!(!meanwhile.has_connected());
 
     let client = lazy(&hosts, SOON);
     let hold = client.mutex("/lazy/closed").unwrap().acquire().unwrap();
-    let (ring, ready) = bell();
-    result(&client.close_call().detach(ring).unwrap(), &ready).unwrap();
+    done(client.close_call()).unwrap();
     assert_eq!(hold.loss().wait(Some(SOON), None).unwrap(), Some(LossReason::ClientClosed));
     assert!(operator().children("/lazy/closed").is_empty());
 }
@@ -222,57 +224,29 @@ fn a_call_connects_though_its_client_is_dropped() {
     let limit = lazy(&hosts, SOON).set_limit_call("/lazy/dropped-limit".to_owned(), 1).detach(ring).unwrap();
     result(&limit, &ready).unwrap();
     let (ring, ready) = bell();
-    let ticket = lazy(&hosts, SOON)
-        .mutex("/lazy/dropped")
-        .unwrap()
-        .acquire_call(Owner::once(), SOON)
-        .detach(ring)
-        .unwrap();
-    ready.recv_timeout(SOON).unwrap();
-    ticket.fetch().unwrap().unwrap().release().unwrap();
+    let lock = lazy(&hosts, SOON).mutex("/lazy/dropped").unwrap();
+    let call = lock.acquire_call(Owner::once(), SOON).detach(ring).unwrap();
+    drop(lock);
+    result(&call, &ready).unwrap().release().unwrap();
 }
 
 #[test]
-fn all_calls_of_a_hold_go_on_by_themselves() {
+fn calls_of_a_hold_go_on_by_themselves() {
     let client = lazy(&shared().connect_string(), SOON);
     let path = "/lazy/calls";
     let lock = client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap();
     let (owner, stranger) = (Owner::unique(), Owner::unique());
-    let (ring, ready) = bell();
-    let ticket = lock.acquire_call(owner, SOON).detach(ring).unwrap();
-    ready.recv_timeout(SOON).unwrap();
-    let hold = ticket.fetch().unwrap().unwrap();
+    let hold = done(lock.acquire_call(owner, SOON)).unwrap();
     assert!(lock.acquire_call(stranger, Wait::Once).at_once().is_none());
     let inner = lock.acquire_call(owner, Wait::Once).at_once().unwrap().unwrap();
     assert_eq!(inner.token(), hold.token());
 
-    let (ring, ready) = bell();
-    let queue = result(
-        &lock.core().call(Wait::Forever, |lock| async move { lock.contenders().await }).detach(ring).unwrap(),
-        &ready,
-    )
-    .unwrap();
-    assert_eq!(queue.iter().map(|contender| contender.token).collect::<Vec<_>>(), [hold.token()]);
-    let (ring, ready) = bell();
-    let confirm = hold.core().call(|hold| async move { hold.confirm().await }).detach(ring);
-    assert!(result(&confirm.unwrap(), &ready).unwrap() > Duration::ZERO);
-    let (ring, ready) = bell();
-    let write = hold
-        .core()
-        .call(|hold| async move { hold.guarded().create("/lazy/written", b"1").commit().await })
-        .detach(ring);
-    result(&write.unwrap(), &ready).unwrap();
-    assert_eq!(operator().data("/lazy/written"), b"1");
-
-    let (ring, ready) = bell();
-    let refused = hold.release_call(stranger).detach(ring).unwrap();
-    assert_eq!(result(&refused, &ready).unwrap_err().kind(), ErrorKind::NotOwner);
+    assert_eq!(done(hold.release_call(stranger)).unwrap_err().kind(), ErrorKind::NotOwner);
     assert!(inner.release_call(owner).at_once().unwrap().is_ok(), "the outer hold goes on");
     let (ring, lost) = bell();
     let come = |loss: Arc<Loss>| async move { Ok(Arc::unwrap_or_clone(loss).come().await) };
     let loss = hold.loss().core().call(come).detach(ring).unwrap();
-    let (ring, ready) = bell();
-    result(&hold.release_call(owner).detach(ring).unwrap(), &ready).unwrap();
+    done(hold.release_call(owner)).unwrap();
     assert_eq!(result(&loss, &lost).unwrap(), None);
     assert!(operator().children(path).is_empty());
 }

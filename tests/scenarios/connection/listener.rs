@@ -1,6 +1,6 @@
 //! A program that follows the state of its client's connection.
 
-use crate::support::{SESSION, SOON, client, expire_session, options, proxied_client, soon};
+use crate::support::{SOON, client, expire_session, options, proxied_client, soon};
 use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
 use ground::{Direction, Proxy, shared, until};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -53,16 +53,6 @@ async fn a_lost_session_is_reported_before_the_next_one() {
     // A listener that looks only now still learns that the session was lost.
     assert_eq!(next(&mut late).await, Some(SessionLost));
     assert_eq!(next(&mut late).await, Some(Connected));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_reported_while_nothing_happens() {
-    let (client, _proxy) = proxied_client().await;
-    let mut connection = client.connection();
-    assert_eq!(next(&mut connection).await, Some(Connected));
-    let hold = soon(client.mutex("/connection/quiet").unwrap().acquire()).await.unwrap();
-    assert!(tokio::time::timeout(SESSION / 4, connection.next()).await.is_err());
-    soon(hold.release()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -145,17 +135,6 @@ fn a_client_that_is_closed_while_it_connects_tells_that_and_nothing_after_it() {
     // The connecting task owns the listener, and with it the sender, until it ends.
     assert_eq!(states.recv_timeout(SOON), Err(RecvTimeoutError::Disconnected));
     assert!(until(SOON, || proxy.connections() == 0));
-}
-
-#[test]
-fn a_client_that_is_closed_before_it_connects_tells_that_once() {
-    let (sender, states) = channel();
-    let client = blocking::Client::lazy(options(&shared().connect_string()))
-        .with_listener(move |state| sender.send(state).unwrap_or_default());
-    client.close().unwrap();
-    client.close().unwrap();
-    drop(client);
-    assert_eq!(states.iter().collect::<Vec<_>>(), [Closed]);
 }
 
 #[test]

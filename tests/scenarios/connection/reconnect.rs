@@ -1,10 +1,10 @@
 //! A connection that breaks, or on which a reply never comes: the client attaches its session to the next one.
 
-use crate::support::{SESSION, SOON, client, operator, options, proxied_client, soon};
+use crate::support::{SESSION, SOON, operator, options, proxied_client, soon};
 use ground::{Action, Direction, Kind, Proxy, Side, Trigger, shared};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::{Client, ErrorKind, HoldState};
+use zklock_core::Client;
 
 /// Waits until the client is connected: a lock that is acquired needs the server.
 async fn attached(client: &Client) {
@@ -36,59 +36,6 @@ async fn a_reply_that_never_comes_on_a_connection_that_lives_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_watch_that_fires_while_its_client_is_away_still_wakes_the_waiter() {
-    let (holder, (waiter, proxy)) = (client().await, proxied_client().await);
-    let path = "/reconnect/stale";
-    for _ in 0..5 {
-        let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
-        let watched = proxy.on(Trigger::reply(Kind::GetData).path(path));
-        let lock = waiter.mutex(path).unwrap();
-        let waits = tokio::spawn(async move { lock.acquire().await });
-        assert!(tokio::task::block_in_place(|| watched.wait(SOON)));
-        proxy.refuse(true);
-        proxy.reset();
-        soon(hold.release()).await.unwrap();
-        proxy.refuse(false);
-        let next = soon(waits).await.unwrap().unwrap();
-        soon(next.release()).await.unwrap();
-    }
-    assert_eq!(waiter.stats().sessions, 1);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hold_stays_valid_while_its_client_attaches_anew() {
-    let (client, proxy) = proxied_client().await;
-    let hold = soon(client.mutex("/reconnect/valid").unwrap().acquire()).await.unwrap();
-    for _ in 0..10 {
-        proxy.reset();
-        attached(&client).await;
-        assert!(!hold.valid_for().is_zero(), "{hold:?}");
-        assert!(matches!(hold.state(), HoldState::Held | HoldState::AtRisk), "{hold:?}");
-    }
-    let held = async {
-        while hold.state() != HoldState::Held {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    soon(held).await;
-    assert_eq!(client.stats().sessions, 1);
-    soon(hold.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_guarded_write_does_not_wait_for_a_connection_without_end() {
-    let (client, proxy) = proxied_client().await;
-    let hold = soon(client.mutex("/reconnect/guarded").unwrap().acquire()).await.unwrap();
-    proxy.refuse(true);
-    proxy.reset();
-    let written = soon(hold.guarded().create("/reconnect/written", b"").commit()).await;
-    assert!(matches!(written.unwrap_err().kind(), ErrorKind::Uncertain | ErrorKind::Lost(_)));
-    proxy.refuse(false);
-    attached(&client).await;
-    assert!(operator().stat("/reconnect/written").is_none(), "it was done although it was given up");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_sent_before_the_connection_broke_is_never_sent_again() {
     let (client, proxy) = proxied_client().await;
     let path = "/reconnect/resent";
@@ -106,26 +53,6 @@ async fn what_was_sent_before_the_connection_broke_is_never_sent_again() {
         message.side == Side::Request && message.kind == Kind::Create && message.path.starts_with(path)
     };
     assert_eq!(sent.iter().filter(created).count(), 0, "{sent:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_returns_is_found_soon() {
-    let (client, proxy) = proxied_client().await;
-    for away in [0, 500, 2_000].map(Duration::from_millis) {
-        let mut all = Vec::new();
-        for _ in 0..3 {
-            attached(&client).await;
-            proxy.refuse(true);
-            proxy.reset();
-            // The test is about how long the server is away.
-            tokio::time::sleep(away).await;
-            proxy.refuse(false);
-            let back = Instant::now();
-            attached(&client).await;
-            all.push(back.elapsed());
-        }
-        println!("away for {away:?}: attached, and a lock acquired and released, after {all:?}");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -64,24 +64,6 @@ async fn a_server_that_is_restarted_with_a_lower_limit_never_leaves_two_holds_va
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hold_that_was_there_before_the_limit_was_lowered_is_valid_for_no_longer_than_the_new_timeout_allows()
- {
-    let ensemble =
-        Ensemble::builder().tick(TICK).max_session_timeout(LONG).real("limits of sessions").start();
-    let proxy = Proxy::before(ensemble.server(0));
-    let holder = client_with(&proxy.connect_string()).await;
-    let hold = soon(holder.mutex("/renegotiated/before").unwrap().acquire()).await.unwrap();
-    assert!(hold.valid_for() > SHORT, "{:?}", hold.valid_for());
-    ensemble.server(0).restart_with(&limit(SHORT));
-    connected_with(&holder, SHORT).await;
-    assert!(hold.valid_for() <= SHORT, "{:?}", hold.valid_for());
-    if !hold.valid_for().is_zero() {
-        let next = client_with(&ensemble.connect_string()).await;
-        cut_off(&proxy, &hold, &next).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_smallest_timeout_of_servers_whose_limits_differ_holds_from_then_on() {
     let ensemble = Ensemble::builder()
         .servers(3)

@@ -1,10 +1,8 @@
 //! Promise 1: a writer holds alone, readers hold together.
 
 use crate::support::contest::Contest;
-use crate::support::{SOON, client, operator, soon};
 use ground::or_once_more;
 use std::time::Duration;
-use tokio::task::JoinSet;
 
 /// More holds than there ever are.
 const ALL: u32 = 1000;
@@ -42,28 +40,4 @@ async fn sessions_that_end_and_connections_that_break_let_nobody_in_beside_a_wri
     let (register, expired) = contest("/rwlock/faults").under_faults(Duration::from_secs(5)).await;
     assert!(expired > 3 && register.most() > 1, "{expired} sessions ended, {} at once", register.most());
     register.assert_growing();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_of_one_client_have_a_node_each_and_are_together() {
-    let (client, admin, path) = (client().await, operator(), "/rwlock/together");
-    let mut readers = JoinSet::new();
-    for _ in 0..10 {
-        let lock = client.read(path).unwrap();
-        readers.spawn(async move { lock.acquire().await.unwrap() });
-    }
-    let holds = soon(readers.join_all()).await;
-    let nodes: std::collections::BTreeSet<_> = holds.iter().map(|hold| hold.node().to_owned()).collect();
-    assert_eq!((nodes.len(), admin.children(path).len()), (10, 10));
-    assert!(holds.iter().all(|hold| !hold.valid_for().is_zero()));
-    let lock = client.write(path).unwrap();
-    let writer = tokio::spawn(async move { lock.acquire().await });
-    admin.wait_for_children(path, 11, SOON);
-    for (left, hold) in (1..=10).rev().zip(&holds) {
-        assert!(!writer.is_finished(), "beside {left} readers");
-        soon(hold.release()).await.unwrap();
-    }
-    let writer = soon(writer).await.unwrap().unwrap();
-    assert!(holds.iter().all(|hold| hold.token() < writer.token()));
-    soon(writer.release()).await.unwrap();
 }

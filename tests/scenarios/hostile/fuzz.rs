@@ -7,7 +7,6 @@
 use crate::support::fake::{Fake, Over, Request, Says, certificate, panics, reply};
 use crate::support::soon;
 use ground::Dice;
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use zklock_core::{Client, ClientOptions, Credentials, ErrorKind, Tls, check_lock_path};
@@ -109,19 +108,6 @@ fn names() {
                 assert!(claim.foreign == Foreign::Refuse && children.iter().any(|child| child == name));
             }
         }
-    });
-}
-
-#[test]
-fn one_of_many_holds() {
-    again_and_again("holders", 5_000, |seed| {
-        let dice = &mut Dice::new(seed);
-        let numbers: HashSet<i32> = (0..=dice.below(20)).map(|_| dice.below(1 << 20) as i32).collect();
-        let children: Vec<String> =
-            numbers.iter().map(|number| format!("_c_{}-lock-{number:010}", dice.throw())).collect();
-        let claim = Claim::new("/a", Scheme::Mutex);
-        let holds = children.iter().filter(|own| standing(&children, own, &claim) == Standing::Holds);
-        assert_eq!(holds.count(), 1, "{children:?}");
     });
 }
 

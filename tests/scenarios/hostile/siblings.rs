@@ -1,72 +1,12 @@
 //! Other programs that do anything they like below the lock's node, on a real server.
 
 use crate::support::queue::{acquire, granted, held};
-use crate::support::{SOON, client, client_of, operator, proxied_client, settled, soon};
+use crate::support::{SOON, client_of, operator, proxied_client, settled, soon};
 use ground::wire::{Admin, Connection, Mode};
 use ground::{Ensemble, Kind, Proxy, Side};
 use std::time::Duration;
 
 const MARK: &str = "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-";
-
-/// Names that look like ours, but do not end in a number that a server could have appended.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn absurd_numbers_are_in_nobodys_way() {
-    let (client, operator, path) = (client().await, operator(), "/hostile/numbers");
-    let numbers = [
-        "",
-        "1",
-        "00000000001",
-        "18446744073709551616",
-        "-0000000001",
-        "+000000001",
-        "٠٠٠٠٠٠٠٠٠١",
-        "０００００００００１",
-        "2147483648",
-        "9999999999",
-        "-2147483649",
-        "0x00000001",
-        "1e00000001",
-        " 000000001",
-        "000000000a",
-        "NaN",
-    ];
-    operator.create_all(path, "");
-    for number in numbers {
-        for front in
-            [MARK, "x-72057594037927936-", "0123456789abcdef0123456789abcdef__lock__", "report_lock_"]
-        {
-            operator.create(&format!("{path}/{front}{number}"), "");
-        }
-    }
-    let lock = client.mutex(path).unwrap();
-    let hold = held(&lock).await;
-    assert_eq!(soon(lock.contenders()).await.unwrap().len(), 1);
-    soon(hold.release()).await.unwrap();
-    settled(&client).await;
-    assert_eq!(operator.children(path).len(), 4 * numbers.len());
-    operator.delete_tree(path);
-}
-
-/// Numbers that a server could have appended, but that an operator chose.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn extreme_numbers_have_their_place_in_the_queue() {
-    let (client, operator, path) = (client().await, operator(), "/hostile/extreme");
-    operator.create_all(path, "");
-    // Behind ours: the largest number, and the smallest, with which old servers went on. Ahead of ours: the last before zero.
-    for number in ["2147483647", "-2147483648"] {
-        operator.create(&format!("{path}/{MARK}{number}"), "");
-    }
-    soon(held(&client.mutex(path).unwrap()).await.release()).await.unwrap();
-    let before = format!("{path}/{MARK}-000000001");
-    operator.create(&before, "");
-    let task = acquire(&client.mutex(path).unwrap());
-    operator.wait_for_children(path, 4, SOON);
-    assert!(!ground::until(Duration::from_millis(100), || task.is_finished()));
-    operator.delete(&before);
-    soon(granted(task).await.release()).await.unwrap();
-    settled(&client).await;
-    operator.delete_tree(path);
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_megabyte_of_data_on_whoever_is_waited_for_is_read_once() {

@@ -50,8 +50,6 @@ pub enum Action {
     Reset,
     /// The message, and everything after it in its direction, is held until the gate is opened.
     Pause(Gate),
-    /// Every byte after the header is inverted.
-    Corrupt,
     /// The message is changed on its way.
     Rewrite(Rewriter),
 }
@@ -67,7 +65,6 @@ impl fmt::Debug for Action {
             Self::Cut => out.write_str("Cut"),
             Self::Reset => out.write_str("Reset"),
             Self::Pause(_) => out.write_str("Pause"),
-            Self::Corrupt => out.write_str("Corrupt"),
             Self::Rewrite(_) => out.write_str("Rewrite"),
         }
     }

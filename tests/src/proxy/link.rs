@@ -161,7 +161,7 @@ impl Link {
     }
 
     fn decode(&mut self, side: Side, rules: &mut Rules) {
-        let read = rules.count_read(side);
+        let read = rules.count_read();
         let due = Instant::now() + rules.delay();
         let lane = &mut self.lanes[side as usize];
         while self.namer.is_some() {

@@ -289,10 +289,6 @@ pub struct Counts {
     pub answered: Vec<Kind>,
     /// How many pings the clients sent.
     pub pings: usize,
-    /// How many reads of the clients' sockets brought bytes: two messages sent together come in one.
-    pub client_reads: u64,
-    /// How many reads of the servers' sockets brought bytes.
-    pub server_reads: u64,
 }
 
 impl Counts {
@@ -361,13 +357,6 @@ impl Recorder {
     pub(super) fn passed(&mut self, seen: u64, at: u64) {
         if let Some(message) = self.messages.iter_mut().rev().find(|message| message.seen == seen) {
             message.passed = Some(at);
-        }
-    }
-
-    pub(super) fn read(&mut self, side: Side) {
-        match side {
-            Side::Request => self.counts.client_reads += u64::from(self.on),
-            Side::Reply => self.counts.server_reads += u64::from(self.on),
         }
     }
 

@@ -99,9 +99,8 @@ impl Rules {
         self.greetings.push(greeting);
     }
 
-    /// The number of the next read of a socket on `side`.
-    pub(super) fn count_read(&mut self, side: Side) -> u64 {
-        self.recorder.read(side);
+    /// The number of the next read of a socket.
+    pub(super) fn count_read(&mut self) -> u64 {
         self.last_read += 1;
         self.last_read
     }
@@ -171,11 +170,6 @@ impl Rules {
             Action::Pause(gate) => {
                 gate.wakes(&self.proxy);
                 Verdict::Hold(Some(gate))
-            }
-            Action::Corrupt => {
-                let header = if message.side == Side::Request { 8 } else { 16 };
-                body.iter_mut().skip(header).for_each(|byte| *byte = !*byte);
-                Verdict::Pass
             }
             Action::Rewrite(mut rewriter) => {
                 rewriter(body);

@@ -98,17 +98,6 @@ async fn renewed_certificates_are_used_for_the_next_connection_and_no_others() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_file_that_is_gone_when_the_client_connects_is_named_at_once() {
-    let folder = Folder::new("gone");
-    folder.take(strict().certificates());
-    let options = options(&strict().tls_connect_string()).connect_timeout(AGES).tls(folder.tls());
-    fs::write(folder.file("client.pem"), "-----BEGIN CERTIFICATE-----\nAA").unwrap();
-    let error = soon(Client::connect(options)).await.unwrap_err();
-    let file = folder.file("client.pem");
-    says(&error, ErrorKind::Refused, &["the client certificate", file.to_str().unwrap(), "damaged"]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
     let folder = Folder::new("pipe");
     folder.take(strict().certificates());
