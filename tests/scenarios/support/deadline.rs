@@ -10,20 +10,40 @@ use zklock_core::{Error, ErrorKind, Lock};
 pub(crate) const A_WHILE: Duration = Duration::from_millis(300);
 pub(crate) const DIRECTIONS: [Direction; 3] = [Direction::ToServer, Direction::ToClient, Direction::Both];
 
-/// Asserts that an acquire times out in time. A sleep beside it measures how late the machine is.
+/// An acquire that should time out: its error, how long it took, and how long it may have taken.
+struct TimedOut {
+    error: Error,
+    took: Duration,
+    bound: Duration,
+}
+
+impl TimedOut {
+    /// Acquires the lock. A sleep beside it measures how late the machine is.
+    async fn of(lock: &Lock) -> Self {
+        let start = Instant::now();
+        let sleep = tokio::spawn(async move {
+            tokio::time::sleep(A_WHILE).await;
+            start.elapsed()
+        });
+        let error = soon(lock.acquire_timeout(A_WHILE)).await.unwrap_err();
+        let took = start.elapsed();
+        let noise = soon(sleep).await.unwrap().saturating_sub(A_WHILE);
+        Self { error, took, bound: A_WHILE + GRACE + noise }
+    }
+
+    /// Asserts that it was in time. Call it on the thread of the test.
+    fn in_time(self) -> Error {
+        let Self { error, took, bound } = self;
+        assert!(took >= A_WHILE, "{took:?}");
+        not_later(took, bound);
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+        error
+    }
+}
+
+/// Asserts that an acquire times out in time. Call it on the thread of the test.
 pub(crate) async fn times_out(lock: &Lock) -> Error {
-    let start = Instant::now();
-    let sleep = tokio::spawn(async move {
-        tokio::time::sleep(A_WHILE).await;
-        start.elapsed()
-    });
-    let error = soon(lock.acquire_timeout(A_WHILE)).await.unwrap_err();
-    let took = start.elapsed();
-    let noise = soon(sleep).await.unwrap().saturating_sub(A_WHILE);
-    assert!(took >= A_WHILE, "{took:?}");
-    not_later(took, A_WHILE + GRACE + noise);
-    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    error
+    TimedOut::of(lock).await.in_time()
 }
 
 /// Whichever way the network is frozen, an acquire ends in time, and nothing is left of it.
@@ -51,10 +71,10 @@ pub(crate) async fn frozen_in_the_queue(kind: &LockKind) {
     assert!(error.to_string().contains("others are before us in the queue"), "{error}");
     settled(&waiter).await;
     let waits = proxy.on((kind.waits)(&path));
-    let wait = tokio::spawn(async move { times_out(&lock).await });
+    let wait = tokio::spawn(async move { TimedOut::of(&lock).await });
     assert!(waits.wait(SOON));
     proxy.freeze(Direction::Both);
-    soon(wait).await.unwrap();
+    soon(wait).await.unwrap().in_time();
     proxy.thaw();
     settled(&waiter).await;
     (kind.has_queued)(&operator, &path, 0);
