@@ -1,7 +1,8 @@
-"""Helpers for the scenarios: calls on separate threads, faults, and time limits."""
+"""Helpers for the scenarios: calls on separate threads and in both faces, faults, and time limits."""
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import socket
 import threading
@@ -129,6 +130,24 @@ def elsewhere(call: typing.Callable[[], Result]) -> Result:
     return Attempt(call).result()
 
 
+class Face(typing.NamedTuple):
+    """One of the two faces, whose methods have the same names: ``face(lock.hold, timeout=5)`` makes a call and waits for its result."""
+
+    is_async: bool
+
+    def of(self, client: zklock.Client) -> typing.Any:
+        """The client of this face."""
+        return client.aio if self.is_async else client
+
+    def __call__(self, call: typing.Callable[..., typing.Any], *arguments: object, **named: object) -> typing.Any:
+        """In asyncio in a task and a loop of its own. So it may be made on any thread."""
+
+        async def main() -> typing.Any:
+            return await call(*arguments, **named)
+
+        return asyncio.run(main()) if self.is_async else call(*arguments, **named)
+
+
 class Hook(typing.NamedTuple):
     """Waits for a message at a proxy, and performs an action on it."""
 
@@ -251,6 +270,15 @@ class Raised(typing.NamedTuple):
 
 
 raises = Raised.by
+
+
+def times_out(call: typing.Callable[[], object]) -> Raised:
+    """The timeout of a call. On a busy machine a call may be so late that it cannot say why, but not every time."""
+    for _ in range(20):
+        raised = raises(zklock.Timeout, call)
+        if str(raised.error) != "the time is up":
+            return raised
+    raise AssertionError("no timeout says why")
 
 
 class Listener(typing.NamedTuple):

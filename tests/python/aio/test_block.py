@@ -11,7 +11,7 @@ import types
 import typing
 
 import pytest
-from aio.support import queue, settled, soon, steps, true
+from aio.support import queue, settled, steps, true
 from ground import Ground
 
 import zklock
@@ -283,19 +283,5 @@ def test_an_end_without_a_beginning_is_an_error(zk: zklock.Client, path: str) ->
     async def main() -> None:
         with pytest.raises(zklock.NotHeld):
             await zk.aio.mutex(path).__aexit__(None, None, None)
-
-    asyncio.run(main())
-
-
-def test_blocks_of_many_tasks_end_in_any_order(zk: zklock.Client, path: str, ground: Ground) -> None:
-    async def main() -> None:
-        async def work(number: int) -> None:
-            async with zk.aio.mutex(f"{path}/{number % 3}"), zk.aio.mutex(f"{path}/{3 + number % 2}"):
-                await asyncio.sleep(0.001 * (number % 5))
-
-        await soon(asyncio.gather(*map(work, range(30))))
-        for number in range(5):
-            assert ground.children(f"{path}/{number}") == []
-        ground(f"delete-tree {path}")
 
     asyncio.run(main())

@@ -99,34 +99,6 @@ def test_a_sick_network_delays_nobody(path: str, ground: Ground, fault: str) -> 
     asyncio.run(main())
 
 
-def test_a_wait_in_the_queue_ends_in_time_when_the_network_freezes_under_it(
-    other: zklock.Client, path: str, ground: Ground
-) -> None:
-    proxy = ground.proxy("1")
-
-    async def main() -> None:
-        async with zklock.Client(proxy.hosts, session_timeout=4) as zk:
-            async with other.mutex(path):
-                begun = time.monotonic()
-                task = asyncio.create_task(zk.mutex(path).acquire(timeout=1))
-                await queue(ground, path, 2)
-                proxy("freeze", "both")
-                try:
-                    assert await task is False
-                except zklock.Unreachable:
-                    # It froze before it was known that there is a queue.
-                    pass
-                took = time.monotonic() - begun
-                assert 0.99 < took
-                not_later(took, 2)
-                assert zk.stats().owed == 1
-                proxy("thaw")
-                await settled(zk)
-                assert len(ground.children(path)) == 1
-
-    asyncio.run(main())
-
-
 def test_a_client_that_cannot_connect_delays_nobody(path: str) -> None:
     # This server listens, but never answers.
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -150,57 +122,6 @@ def test_a_client_that_cannot_connect_delays_nobody(path: str) -> None:
             await client.aio.close()
 
         asyncio.run(main())
-
-
-def test_a_timeout_of_zero_tries_once(zk: zklock.Client, other: zklock.Client, path: str, ground: Ground) -> None:
-    async def main() -> None:
-        lock = zk.aio.mutex(path)
-        async with other.mutex(path):
-            for _ in range(3):
-                assert await lock.acquire(blocking=False) is False
-                assert await lock.acquire(timeout=0) is False
-                with pytest.raises(zklock.Timeout):
-                    await lock.hold(timeout=0)
-            await queue(ground, path, 1)
-        # The lock that found it busy may first have to learn that it is free. Another one asks.
-        lock = zk.aio.mutex(path)
-        assert await lock.acquire(blocking=False) is True
-        await lock.release()
-        async with zk.aio.mutex(path, timeout=0):
-            pass
-
-    asyncio.run(main())
-
-
-def test_a_timeout_of_none_waits_for_ever(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
-) -> None:
-    async def main() -> None:
-        lock = zk.aio.mutex(path, timeout=0)
-        async with other.mutex(path):
-            waits = asyncio.create_task(lock.acquire(timeout=None))
-            await queue(ground, path, 2)
-            assert not waits.done()
-        assert await asyncio.wait_for(waits, SOON) is True
-        assert await zk.aio.semaphore(f"{path}-2", 1).acquire(blocking=False, timeout=None) is True
-        await lock.release()
-        await zk.aio.semaphore(f"{path}-2", 1).release()
-
-    asyncio.run(main())
-
-
-def test_the_arguments_of_acquire_are_those_of_threading(zk: zklock.Client, path: str) -> None:
-    lock = zk.aio.mutex(path)
-    calls: list[tuple[type[Exception], str, typing.Callable[[], object]]] = [
-        (ValueError, "can't specify a timeout for a non-blocking call", lambda: lock.acquire(False, 1)),
-        (ValueError, "timeout value must be a non-negative number", lambda: lock.acquire(timeout=-2)),
-        (OverflowError, "timeout value is too large", lambda: lock.acquire(timeout=1e300)),
-        (zklock.InvalidInput, "a timeout of -1 s", lambda: lock.hold(timeout=-1)),
-    ]
-    # The arguments are checked by the call, and there is no coroutine left that must be awaited.
-    for kind, text, call in calls:
-        with pytest.raises(kind, match=text):
-            call()
 
 
 def test_the_loop_goes_on_while_tasks_wait(other: zklock.Client, path: str, ground: Ground) -> None:

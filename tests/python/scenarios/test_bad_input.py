@@ -243,38 +243,6 @@ def objection(call: Call) -> type[Exception] | None:
     return None
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        {"timeout": -2},
-        {"timeout": -0.5},
-        {"timeout": -math.inf},
-        {"timeout": math.nan},
-        {"timeout": math.inf},
-        {"timeout": threading.TIMEOUT_MAX * 2},
-        {"timeout": 10**400},
-        {"timeout": "1"},
-        {"blocking": False, "timeout": 0},
-        {"blocking": False, "timeout": 1},
-        {"blocking": 0, "timeout": 1},
-        {"wait": True},
-    ],
-    ids=lambda words: "-".join(str(word)[:10] for word in words.values()),
-)
-def test_acquire_objects_to_what_that_of_threading_objects_to(
-    zk: zklock.Client, path: str, words: dict[str, object]
-) -> None:
-    for lock, standard in (
-        (zk.mutex(path), threading.Lock()),
-        (zk.mutex(path, reentrant=True), threading.RLock()),
-    ):
-        ours: typing.Any = lock.acquire
-        theirs: typing.Any = standard.acquire
-        assert objection(lambda: ours(**words)) is objection(lambda: theirs(**words)) is not None
-        # Nothing was acquired.
-        assert not lock.locked()
-
-
 def test_no_blocking_is_not_taken_for_blocking(zk: zklock.Client, other: zklock.Client, path: str) -> None:
     """In ``threading`` ``None`` is an error before Python 3.12, and false since then, but never true."""
     acquire: typing.Any = other.mutex(path).acquire

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import gc
 import threading
 import time
 
@@ -11,7 +9,7 @@ import pytest
 from conftest import SESSION
 from ground import Ground
 from punctual import not_later
-from scenes import SOON, Attempt, Connect, Far, elsewhere, eventually, heard, hook, raises, settled
+from scenes import SOON, Attempt, Connect, Far, elsewhere, eventually, heard, hook, raises
 
 import zklock
 
@@ -89,16 +87,6 @@ def test_a_closed_client_says_so_and_does_nothing(far: Far, ground: Ground, path
     assert ground.children(path) == []
 
 
-def test_what_a_client_has_done_can_be_read_when_it_is_closed(zk: zklock.Client, ground: Ground, path: str) -> None:
-    with zk.mutex(path):
-        pass
-    hold = zk.mutex(path).hold(timeout=SOON)
-    zk.close()
-    eventually(lambda: hold.lost.is_set())
-    stats = zk.stats()
-    assert (stats.sessions, stats.grants, stats.losses, stats.owed) == (1, 2, 1, 0)
-
-
 def test_a_client_that_was_never_used_is_closed_without_a_word(far: Far, hosts: str) -> None:
     unused = zklock.Client(far.proxy.hosts)
     far.proxy("record")
@@ -129,53 +117,6 @@ def test_the_end_of_a_block_of_a_client_closes_it(hosts: str, ground: Ground, pa
             raise failure
     assert caught.value is failure and failure.__context__ is None
     raises(zklock.Closed, zk.connect)
-
-
-def test_a_close_in_the_block_of_a_lock_is_a_loss(zk: zklock.Client, path: str) -> None:
-    with pytest.raises(zklock.LockLost) as caught:
-        with zk.mutex(path) as hold:
-            zk.close()
-            assert hold.lost.is_set() and hold.valid_for() == 0
-    assert caught.value.reason is zklock.LossReason.CLIENT_CLOSED
-
-
-def test_a_second_close_waits_as_the_first_does(far: Far, ground: Ground, path: str) -> None:
-    zk, proxy = far
-    assert zk.mutex(path).acquire()
-    gate = hook(proxy, "hold-request", "close")
-    begun = time.monotonic()
-    first = Attempt(zk.close)
-    gate.wait()
-    second = Attempt(zk.close)
-    # Both have up to a second before they give up, so this is well within their time.
-    ends_early = second.wait(0.1)
-    is_in_time = time.monotonic() - begun < 0.9
-    nodes = len(ground.children(path))
-    gate.open()
-    first.result()
-    second.result()
-    if is_in_time:
-        assert not ends_early and nodes == 1
-    ground.expect_children(path, 0)
-
-
-def test_a_close_in_the_middle_of_everything_harms_nobody(connect: Connect, ground: Ground, path: str) -> None:
-    for _ in range(10):
-        zk = connect()
-        lock = zk.mutex(path)
-        attempts = [Attempt(functools.partial(lock.hold, timeout=None)) for _ in range(6)]
-        closing = [Attempt(zk.close) for _ in range(2)]
-        for close in closing:
-            close.result()
-        for attempt in attempts:
-            try:
-                hold = attempt.result()
-            except zklock.Closed as error:
-                assert SAYS in str(error)
-            else:
-                assert hold.state is zklock.HoldState.LOST
-                raises(zklock.LockLost, hold.release)
-    ground.expect_children(path, 0)
 
 
 def test_a_close_while_connecting_ends_that(ground: Ground, path: str) -> None:
@@ -229,38 +170,3 @@ def test_a_close_that_no_server_hears_ends_all_the_same(
     assert type(attempt.error()) is zklock.Closed
     # The session times out at the servers.
     ground.expect_children(path, 0)
-
-
-def test_of_two_clients_one_is_closed_and_the_other_goes_on(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
-) -> None:
-    first = zk.mutex(path).hold(timeout=SOON)
-    attempt = Attempt(other.mutex(path).hold)
-    ground.expect_children(path, 2)
-    zk.close()
-    second = attempt.result()
-    assert second.token > first.token and first.valid_for() == 0
-    assert second.confirm() > 0
-    second.release()
-
-
-def test_objects_may_be_forgotten_in_any_order(hosts: str, ground: Ground, path: str) -> None:
-    for last in range(4):
-        objects: list[object] = []
-        zk = zklock.Client(hosts, session_timeout=SESSION)
-        lock = zk.mutex(path)
-        hold = lock.hold(timeout=SOON)
-        objects += [zk, lock, hold.lost, hold.guarded()]
-        objects = objects[last:] + objects[:last]
-        hold.release()
-        del zk, lock, hold
-        while objects:
-            objects.pop()
-            gc.collect()
-    ground.expect_children(path, 0)
-
-
-def test_a_client_that_is_closed_by_one_thread_is_closed_for_all(zk: zklock.Client, path: str) -> None:
-    elsewhere(zk.close)
-    raises(zklock.Closed, zk.mutex(path).acquire)
-    settled(zk)

@@ -12,7 +12,7 @@ from aio.support import queue as queue_of
 from aio.support import soon
 from ground import Ground
 from guests.programs import FORKS, Start
-from scenes import SOON, Attempt, Far, asked, eventually, raises
+from scenes import SOON, Attempt, Far, asked, raises
 
 import zklock
 
@@ -46,23 +46,6 @@ def test_a_lock_that_lingers_is_taken_again_without_a_request(far: Far, ground: 
     assert len(ground.children(path)) == 1
     zk.close()
     ground.expect_children(path, 0)
-
-
-@pytest.mark.parametrize("side", ["mutex", "read", "write"])
-def test_who_else_wants_a_lock_that_lingers_gets_it(
-    zk: zklock.Client, other: zklock.Client, path: str, side: str
-) -> None:
-    lock = getattr(zk, side)(path, linger=10 * SOON)
-    rival = other.mutex(path) if side == "mutex" else other.write(path)
-    with lock as first:
-        pass
-    with rival.hold(timeout=SOON) as theirs:
-        assert theirs.token > first.token
-    with lock as second:
-        assert second.token > theirs.token
-    # A try does not wait, but makes the lock free.
-    eventually(lambda: rival.acquire(blocking=False))
-    rival.release()
 
 
 @pytest.mark.parametrize("linger", [None, 0, 0.0])

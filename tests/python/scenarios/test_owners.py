@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import threading
 import time
 
 import pytest
@@ -178,16 +177,6 @@ def test_what_only_this_thread_can_release_it_does_not_wait_for(zk: zklock.Clien
         assert hold.state is zklock.HoldState.HELD and len(ground.children(path)) == 1
 
 
-def test_a_reentrant_lock_takes_no_part_in_what_any_thread_may_release(zk: zklock.Client, path: str) -> None:
-    """The hold may be somebody else's by now, so two would be inside."""
-    lock, reentrant = zk.mutex(path), zk.mutex(path, reentrant=True)
-    with lock:
-        assert reentrant.acquire(blocking=False) is False
-        assert reentrant.acquire(timeout=0.1) is False
-    with reentrant, reentrant:
-        assert lock.acquire(blocking=False) is False
-
-
 def test_a_lock_that_is_not_reentrant_is_released_from_anywhere_but_once(
     zk: zklock.Client, ground: Ground, path: str
 ) -> None:
@@ -219,24 +208,6 @@ def test_a_block_of_a_lock_that_is_not_reentrant_may_end_in_another_thread(
     elsewhere(lambda: lock.__exit__(None, None, None))
     assert hold.state is zklock.HoldState.RELEASED
     assert ground.children(path) == []
-
-
-def test_of_many_threads_that_release_one_hold_one_succeeds(zk: zklock.Client, path: str) -> None:
-    lock = zk.mutex(path)
-    for _ in range(20):
-        hold = lock.hold(timeout=SOON)
-        all_are_there = threading.Barrier(8)
-
-        def release() -> bool:
-            all_are_there.wait(SOON)
-            try:
-                hold.release()
-            except zklock.NotHeld:
-                return False
-            return True
-
-        attempts = [Attempt(release) for _ in range(8)]
-        assert sum(attempt.result() for attempt in attempts) == 1
 
 
 def test_an_inner_section_is_not_entered_when_the_outer_hold_is_lost(
@@ -309,28 +280,3 @@ def test_a_release_of_the_lock_leaves_values_alone(zk: zklock.Client, path: str)
     with lock.hold() as hold:
         raises(zklock.NotHeld, lock.release).says(path)
         assert hold.state is zklock.HoldState.HELD
-
-
-def test_what_was_acquired_is_held_also_when_the_lock_object_is_gone(
-    zk: zklock.Client, ground: Ground, path: str
-) -> None:
-    assert zk.mutex(path).acquire()
-    assert len(ground.children(path)) == 1
-    assert zk.mutex(path).locked()
-    zk.mutex(path).release()
-    assert ground.children(path) == []
-
-
-def test_many_threads_share_one_reentrant_lock(zk: zklock.Client, path: str) -> None:
-    lock, inside = zk.mutex(path, reentrant=True, timeout=30), []
-
-    def work() -> None:
-        for _ in range(10):
-            with lock as outer, lock as inner:
-                inside.append(outer.token)
-                assert inner.token == outer.token and len(inside) == 1
-                inside.clear()
-
-    for attempt in [Attempt(work) for _ in range(8)]:
-        attempt.result(30)
-    assert zk.stats().grants == 80

@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import sys
 import threading
 import time
 import typing
-import weakref
 
 import pytest
 from conftest import SESSION
@@ -121,24 +119,6 @@ def test_a_holder_is_told_within_a_heartbeat_that(far: Far, ground: Ground, path
         assert not following.lost.is_set() and following.lost.reason is None
 
 
-def test_every_holder_of_a_session_is_told_within_a_heartbeat_when_all_nodes_are_deleted(
-    far: Far, ground: Ground, path: str
-) -> None:
-    zk, proxy = far
-    holds = [zk.mutex(f"{path}/{number}").hold(timeout=SOON) for number in range(8)]
-    with Lateness() as late:
-        ears = [Ears(hold) for hold in holds]
-        just_after_a_heartbeat(proxy)
-        ground(f"delete-tree {path}")
-        # Deleting them takes time, and the first holder may know of its loss by now.
-        struck = time.monotonic()
-        for each in ears:
-            each.all_are_told(struck, zklock.LossReason.NODE_DELETED, late)
-    for hold in holds:
-        stays_lost(hold, zklock.LossReason.NODE_DELETED)
-    eventually(lambda: zk.stats().losses == 8)
-
-
 def test_a_closed_client_tells_its_holders_and_a_release_is_no_loss(zk: zklock.Client, path: str) -> None:
     lock, news = zk.mutex(path), News("callback")
     hold = lock.hold(timeout=SOON)
@@ -217,35 +197,6 @@ def test_a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost(
         ground(f"delete {path}/other")
 
 
-def test_a_cut_shorter_than_the_lease_is_survived_with_the_same_token(far: Far, path: str) -> None:
-    zk, proxy = far
-    news = News("callback")
-    with zk.mutex(path) as hold:
-        token = hold.token
-        hold.on_lost(news.come)
-        just_confirmed(far, hold)
-        proxy("freeze", "both")
-        eventually(lambda: hold.state is zklock.HoldState.AT_RISK)
-        assert hold.valid_for() > 0 and not hold.lost.is_set()
-        proxy("thaw")
-        eventually(lambda: hold.state is zklock.HoldState.HELD)
-        assert SESSION / 8 < hold.confirm() <= SESSION / 2
-        assert hold.token == token and news.reasons == []
-    assert zk.stats().losses == 0
-
-
-def test_a_hold_on_a_healthy_network_stays_held_and_valid_for_a_quarter_of_the_session(
-    zk: zklock.Client, path: str
-) -> None:
-    with zk.mutex(path) as hold:
-        eventually(lambda: hold.valid_for() > SESSION / 4)
-        until = time.monotonic() + 3 * HEARTBEAT
-        while time.monotonic() < until:
-            assert hold.state is zklock.HoldState.HELD
-            assert SESSION / 5 < hold.valid_for() <= SESSION / 2
-            time.sleep(0.01)
-
-
 def test_who_asks_after_the_loss_is_told_at_once(zk: zklock.Client, ground: Ground, path: str) -> None:
     hold, news = zk.mutex(path).hold(timeout=SOON), News("callback")
     lose(ground, hold)
@@ -307,42 +258,6 @@ def test_a_callback_may_look_at_everything_and_wait(zk: zklock.Client, ground: G
     hold.on_lost(look)
     ground(f"delete {hold.node}")
     assert done.wait(SOON)
-
-
-def test_a_callback_that_raises_is_reported_and_harms_no_other(
-    zk: zklock.Client, ground: Ground, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hold, news = zk.mutex(path).hold(timeout=SOON), News("second callback")
-    failure, reported = ValueError("in the callback"), []
-    monkeypatch.setattr(sys, "unraisablehook", lambda report: reported.append((report.exc_value, report.object)))
-
-    def fail(reason: zklock.LossReason) -> None:
-        raise failure
-
-    hold.on_lost(fail)
-    hold.on_lost(news.come)
-    lose(ground, hold)
-    eventually(lambda: news.reasons == [zklock.LossReason.NODE_DELETED])
-    eventually(lambda: reported == [(failure, fail)])
-    raises(zklock.LockLost, hold.release)
-
-
-def test_a_callback_is_forgotten_with_its_hold(zk: zklock.Client, path: str) -> None:
-    """A hold that is over does not keep the objects of its callback alive."""
-
-    class Owner:
-        def told(self, reason: zklock.LossReason) -> None:
-            raise AssertionError(reason)
-
-    is_gone = threading.Event()
-    owner = Owner()
-    gone = weakref.ref(owner, lambda _: is_gone.set())
-    hold = zk.mutex(path).hold(timeout=SOON)
-    hold.on_lost(owner.told)
-    hold.release()
-    del owner
-    gc.collect()
-    assert is_gone.wait(SOON) and gone() is None
 
 
 def test_an_event_of_a_loss_outlives_its_hold(zk: zklock.Client, ground: Ground, path: str) -> None:
