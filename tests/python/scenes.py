@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
+import inspect
 import socket
 import threading
 import time
 import typing
 
+import pytest
 from ground import Ground, Proxy
 
 import zklock
@@ -65,7 +68,8 @@ def settled(client: zklock.Client) -> None:
 def lose(ground: Ground, hold: zklock.BaseHold) -> None:
     """Deletes the node of a hold, and waits until the hold knows of it."""
     ground(f"delete {hold.node}")
-    assert hold.lost.wait(SOON)
+    # The thread of an event loop may not wait for it.
+    eventually(hold.lost.is_set)
 
 
 def sequence(hold: zklock.BaseHold) -> int:
@@ -146,6 +150,46 @@ class Face(typing.NamedTuple):
             return await call(*arguments, **named)
 
         return asyncio.run(main()) if self.is_async else call(*arguments, **named)
+
+    def run(self, main: typing.Coroutine[typing.Any, typing.Any, None]) -> None:
+        """Runs a test that makes all its calls in one task, or in this thread, by means of the methods below."""
+        if self.is_async:
+            return asyncio.run(main)
+        try:
+            main.send(None)
+        except StopIteration:
+            return None
+        raise AssertionError("the blocking face awaits nothing")
+
+    async def make(self, call: typing.Callable[..., typing.Any], *arguments: object, **named: object) -> typing.Any:
+        made = call(*arguments, **named)
+        return await made if inspect.isawaitable(made) else made
+
+    async def elsewhere(self, call: typing.Callable[..., typing.Any], *arguments: object, **named: object) -> typing.Any:
+        """Makes a call in another task, or in another thread."""
+        if self.is_async:
+            return await asyncio.create_task(self.make(call, *arguments, **named))
+        return elsewhere(lambda: call(*arguments, **named))
+
+    async def fails(self, kind: type[zklock.Error], call: typing.Callable[..., typing.Any], *arguments: object) -> Raised:
+        """The exception of a call, which is of exactly this class. A timeout says why: see ``times_out``."""
+        for _ in range(20):
+            with pytest.raises(kind) as caught:
+                await self.make(call, *arguments)
+            assert caught.type is kind
+            if str(caught.value) != "the time is up":
+                break
+        return Raised(caught.value)
+
+    @contextlib.asynccontextmanager
+    async def block(self, manager: typing.Any) -> typing.AsyncIterator[typing.Any]:
+        """A ``with`` block, or an ``async with`` block."""
+        if self.is_async:
+            async with manager as entered:
+                yield entered
+        else:
+            with manager as entered:
+                yield entered
 
 
 class Hook(typing.NamedTuple):

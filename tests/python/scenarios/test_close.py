@@ -9,7 +9,7 @@ import pytest
 from conftest import SESSION
 from ground import Ground
 from punctual import not_later
-from scenes import SOON, Attempt, Connect, Far, elsewhere, eventually, heard, hook, raises
+from scenes import SOON, Attempt, Connect, Face, Far, elsewhere, eventually, heard, hook, raises
 
 import zklock
 
@@ -17,36 +17,34 @@ SAYS = "the client is closed: make a new one"
 
 
 def test_a_close_frees_what_is_held_and_ends_what_waits(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
+    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
-    busy, own = f"{path}/busy", f"{path}/own"
+    zks, busy, own = face.of(zk), f"{path}/busy", f"{path}/own"
     hers = other.mutex(busy).hold(timeout=SOON)
-    holds = zk.mutex(own, reentrant=True)
-    hold, kept = holds.hold(timeout=SOON), zk.mutex(f"{path}/kept")
-    assert kept.acquire(timeout=SOON)
+    hold = face(zks.mutex(own).hold, timeout=SOON)
+    assert face(zks.mutex(f"{path}/kept").acquire, timeout=SOON)
     loss = Attempt(lambda: hold.lost.wait())
-    queued = Attempt(zk.mutex(busy).acquire)
+    queued = [Attempt(lambda: face(zks.mutex(busy).acquire)), Attempt(lambda: face(zks.mutex(busy).hold, timeout=6 * SOON))]
     ground.expect_children(busy, 2)
-    local = Attempt(lambda: zk.mutex(busy).acquire(timeout=6 * SOON))
-    reentrant = Attempt(holds.hold)
-    ground.expect_children(own, 2)
-    assert not any(attempt.is_over() for attempt in (queued, local, reentrant, loss))
+    assert not any(attempt.is_over() for attempt in (*queued, loss))
 
-    zk.close()
+    face(zks.close)
     assert ground.children(own) == [] and ground.children(f"{path}/kept") == []
     assert len(ground.children(busy)) == 1
-    for attempt in (queued, local, reentrant):
+    for attempt in queued:
         error = attempt.error()
         assert type(error) is zklock.Closed and SAYS in str(error)
     assert loss.result() is True
     assert hold.state is zklock.HoldState.LOST and hold.valid_for() == 0
     assert hold.lost.reason is zklock.LossReason.CLIENT_CLOSED
-    assert not kept.locked() and not holds.locked()
-    raises(zklock.LockLost, hold.confirm)
-    raises(zklock.LockLost, hold.guarded().commit)
-    raises(zklock.LockLost, hold.release).says("closed")
-    raises(zklock.LockLost, kept.release).says("closed")
-    raises(zklock.NotHeld, kept.release)
+    assert not zks.mutex(f"{path}/kept").locked()
+    for call in (hold.confirm, hold.guarded().commit):
+        raises(zklock.LockLost, lambda: face(call))
+    raises(zklock.LockLost, lambda: face(hold.release)).says("closed")
+    raises(zklock.LockLost, lambda: face(zks.mutex(f"{path}/kept").release)).says("closed")
+    raises(zklock.NotHeld, lambda: face(zks.mutex(f"{path}/kept").release))
+    stats = zk.stats()
+    assert (stats.sessions, stats.grants, stats.losses, stats.owed) == (1, 2, 2, 0)
     # The other client is not affected.
     hers.release()
     for name in ("busy", "own", "kept"):
@@ -54,35 +52,35 @@ def test_a_close_frees_what_is_held_and_ends_what_waits(
     ground(f"delete-tree {path}")
 
 
-def test_a_closed_client_says_so_and_does_nothing(far: Far, ground: Ground, path: str) -> None:
+def test_a_closed_client_says_so_and_does_nothing(far: Far, ground: Ground, path: str, face: Face) -> None:
     zk, proxy = far
-    lock = zk.mutex(path)
-    with lock:
-        pass
-    unused = zk.mutex(path, reentrant=True)
-    zk.close()
-    zk.close()
+    zks = face.of(zk)
+    lock = zks.mutex(path)
+    face(face(lock.hold, timeout=SOON).release)
+    for _ in range(2):
+        face(zks.close)
     proxy("record")
-    for closed in (lock, unused, zk.mutex(path)):
+    for closed in (lock, zks.mutex(path)):
         for call in (
             closed.acquire,
             lambda: closed.acquire(blocking=False),
             lambda: closed.acquire(timeout=SOON),
             closed.hold,
             lambda: closed.hold(timeout=0),
-            closed.__enter__,
+            closed.__aenter__ if face.is_async else closed.__enter__,
             closed.contenders,
+            zks.connect,
+            lambda: zks.connect(timeout=0),
+            zks.guard,
+            zks.__aenter__ if face.is_async else zks.__enter__,
         ):
-            raises(zklock.Closed, call).says(SAYS)
+            raises(zklock.Closed, lambda: face(call)).says(SAYS)
         assert not closed.locked() and closed.current is None
-        raises(zklock.NotHeld, closed.release)
-    raises(zklock.Closed, zk.connect).says(SAYS)
-    raises(zklock.Closed, lambda: zk.connect(timeout=0)).says(SAYS)
-    raises(zklock.Closed, zk.__enter__).says(SAYS)
+        raises(zklock.NotHeld, lambda: face(closed.release))
     assert zk.session_id is None and zk.session_timeout is None
     assert zk.stats().owed == 0 and "closed" in repr(zk)
     # A wrong argument is reported first.
-    raises(zklock.InvalidInput, lambda: zk.mutex("relative"))
+    raises(zklock.InvalidInput, lambda: zks.mutex("relative"))
     assert heard(proxy, "request:") == 0
     assert ground.children(path) == []
 
