@@ -206,6 +206,9 @@ def test_connecting_is_part_of_the_deadline_of_the_first_acquire(path: str, face
             lambda: hasty.mutex(path).hold(timeout=SOON),
             lambda: hasty.mutex(path).acquire(),
             lambda: hasty.mutex(path).acquire(False),
+            lambda: hasty.barrier(path).wait(),
+            lambda: hasty.double_barrier(path, 1).enter(),
+            hasty.connect,
             enter,
         ]
         for call in calls:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 from conftest import SESSION
 from ground import Ground
-from punctual import not_later
-from scenes import SOON, Attempt, Connect, Face, Far, elsewhere, eventually, heard, hook, raises
+from scenes import SOON, Attempt, Face, Far, heard, raises
 
 import zklock
 
@@ -117,22 +115,6 @@ def test_the_end_of_a_block_of_a_client_closes_it(hosts: str, ground: Ground, pa
     raises(zklock.Closed, zk.connect)
 
 
-def test_a_close_while_connecting_ends_that(ground: Ground, path: str) -> None:
-    proxy = ground.proxy("1")
-    gate = hook(proxy, "hold-reply", "connect")
-    zk = zklock.Client(proxy.hosts, session_timeout=SESSION)
-    connecting, acquiring = Attempt(zk.connect), Attempt(zk.mutex(path).acquire)
-    gate.wait()
-    zk.close()
-    gate.open()
-    for attempt in (connecting, acquiring):
-        error = attempt.error()
-        assert type(error) is zklock.Closed and SAYS in str(error)
-    # Nothing keeps the session open.
-    eventually(lambda: proxy("connections") == "0")
-    assert ground.children(path) == []
-
-
 def test_a_callback_may_close_the_client(zk: zklock.Client, ground: Ground, path: str) -> None:
     hold, kept = zk.mutex(path).hold(timeout=SOON), zk.mutex(f"{path}/kept")
     assert kept.acquire(timeout=SOON)
@@ -148,23 +130,3 @@ def test_a_callback_may_close_the_client(zk: zklock.Client, ground: Ground, path
     raises(zklock.LockLost, hold.release)
     assert not kept.locked() and ground.children(f"{path}/kept") == []
     ground(f"delete-tree {path}")
-
-
-def test_a_close_that_no_server_hears_ends_all_the_same(
-    ground: Ground, connect: Connect, path: str
-) -> None:
-    proxy = ground.proxy("1")
-    zk = connect(proxy.hosts, session_timeout=1)
-    hold = zk.mutex(path).hold(timeout=SOON)
-    attempt = Attempt(zk.mutex(path).hold)
-    elsewhere(lambda: ground.expect_children(path, 2))
-    proxy("refuse", "on")
-    proxy("reset")
-    begun = time.monotonic()
-    zk.close()
-    # A second, and the delays of a busy machine.
-    not_later(time.monotonic() - begun, 2)
-    assert hold.lost.wait(0) and hold.lost.reason is zklock.LossReason.CLIENT_CLOSED
-    assert type(attempt.error()) is zklock.Closed
-    # The session times out at the servers.
-    ground.expect_children(path, 0)

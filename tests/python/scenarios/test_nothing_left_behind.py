@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import time
 
 import pytest
 from conftest import SESSION
 from ground import Ground
-from punctual import not_later
-from scenes import SOON, Attempt, Face, Far, eventually, hook, raises, sequence, settled
+from scenes import SOON, Attempt, Face, Far, hook, raises, sequence, settled
 
 import zklock
 
@@ -59,56 +56,3 @@ def test_what_is_owed_is_counted_until_it_is_paid(
         settled(far.zk)
         # Once nothing is owed, the node is gone.
         assert len(ground.children(path)) == 1
-
-
-def test_what_is_owed_is_counted_from_the_moment_that_a_hold_is_forgotten(far: Far, ground: Ground, path: str) -> None:
-    zk, proxy = far
-    lock = zk.mutex(path)
-    for _ in range(5):
-        gate = hook(proxy, "hold-request", "delete", path)
-        hold = lock.hold(timeout=SOON)
-        with pytest.warns(ResourceWarning):
-            del hold
-        assert zk.stats().owed == 1
-        gate.wait()
-        gate.open()
-        settled(zk)
-        assert ground.children(path) == []
-
-
-def test_a_hold_that_is_forgotten_on_a_sick_network_is_released(far: Far, ground: Ground, path: str) -> None:
-    zk, proxy = far
-    hold = zk.mutex(path).hold(timeout=SOON)
-    says = f"the hold of {path} with token {hold.token} was never released: use `with`, or call release()"
-    proxy("freeze", "both")
-    begun = time.monotonic()
-    with pytest.warns(ResourceWarning) as warned:
-        del hold
-    # Dropping a hold does not wait for a broken network.
-    not_later(time.monotonic() - begun, 1)
-    assert [str(warning.message) for warning in warned] == [says]
-    proxy("thaw")
-    ground.expect_children(path, 0)
-
-
-def test_a_client_that_is_forgotten_without_close_takes_its_nodes_and_its_session_along(
-    ground: Ground, path: str
-) -> None:
-    proxy = ground.proxy("1")
-    zk = zklock.Client(proxy.hosts, session_timeout=SESSION)
-    hold = zk.mutex(path).hold(timeout=SOON)
-    closed = hook(proxy, "see-request", "close")
-    attempt = Attempt(functools.partial(zk.mutex(path).acquire, timeout=1))
-    ground.expect_children(path, 2)
-    del zk
-    # A hold keeps the client that it needs.
-    assert hold.confirm() > 0 and not closed.has_fired()
-    assert attempt.result() is False
-    del attempt
-    ground.expect_children(path, 1)
-    assert not closed.has_fired()
-    hold.release()
-    ground.expect_children(path, 0)
-    # The session is closed, not left to time out.
-    closed.wait()
-    eventually(lambda: proxy("connections") == "0")

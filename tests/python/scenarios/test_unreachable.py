@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import typing
 
-import pytest
-from ground import Ground
-from scenes import SOON, Attempt, ConnectFar, Face, Listener, eventually, raises, settled
+from scenes import SOON, ConnectFar, Face, eventually, raises, settled
 
 import zklock
 
@@ -25,17 +23,6 @@ def asks(face: Face, zk: zklock.Client, path: str, timeout: float) -> dict[str, 
         "wait": lambda: face(zks.barrier(f"{path}-barrier").wait, timeout=timeout),
         "enter": lambda: face(zks.double_barrier(f"{path}-doors", 2).enter, timeout=timeout),
     }
-
-
-WAYS = list(asks(Face(False), zklock.Client("nobody.invalid"), "/any", 0))
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_where_no_server_was_ever_reached(path: str, face: Face, way: str) -> None:
-    with Listener.mute(listens=True) as mute:
-        client = zklock.Client(mute.hosts, connect_timeout=SOON)
-        raises(zklock.Unreachable, asks(face, client, path, A_WHILE)[way]).says(mute.hosts, "check hosts and network")
-        client.close()
 
 
 def test_where_the_connection_is_broken(connect_far: ConnectFar, path: str, face: Face) -> None:
@@ -61,39 +48,6 @@ def is_cut(zk: zklock.Client, path: str) -> bool:
     except zklock.Timeout:
         pass
     return False
-
-
-@pytest.mark.parametrize("way", ["acquire", "hold", "with"])
-def test_where_a_server_takes_a_connection_and_never_answers(
-    connect_far: ConnectFar, path: str, face: Face, way: str
-) -> None:
-    zk, proxy = connect_far(try_timeout=A_WHILE)
-    proxy("freeze", "to-client")
-    raises(zklock.Unreachable, asks(face, zk, path, 2 * A_WHILE)[way]).says("check hosts and network")
-    proxy("thaw")
-    with zk.mutex(path, timeout=SOON):
-        pass
-    settled(zk)
-
-
-def test_where_the_connection_breaks_under_one_who_waits(
-    zk: zklock.Client, connect_far: ConnectFar, ground: Ground, path: str, face: Face
-) -> None:
-    # However late an answer may be, only a missing connection may cause the error here.
-    far, proxy = connect_far(try_timeout=60)
-    with zk.mutex(path):
-        lock = face.of(far).mutex(path)
-        # Long enough to be in the queue, and without a connection, before it is over.
-        attempt = Attempt(lambda: face(lock.acquire, timeout=20 * A_WHILE))
-        ground.expect_children(path, 2)
-        proxy("refuse", "on")
-        proxy("reset")
-        assert isinstance(attempt.error(), zklock.Unreachable)
-        proxy("refuse", "off")
-        # With a connection it is contention again.
-        eventually(lambda: not is_cut(far, f"{path}-other"))
-        assert face(lock.acquire, timeout=5 * A_WHILE) is False
-    settled(far)
 
 
 def test_what_others_have_is_not_to_be_had(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:
