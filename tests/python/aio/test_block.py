@@ -73,7 +73,7 @@ def test_a_generator_that_is_forgotten_within_a_block_releases(
         # The loop closes the generator, in another task.
         gc.collect()
         await steps(3)
-        assert await true(lambda: not lock.locked(), within=2)
+        assert await true(lambda: not lock.locked())
         await queue(ground, path, 0)
         assert await other.aio.mutex(path).acquire(blocking=False)
         await other.aio.mutex(path).release()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import sys
 import time
 import typing
@@ -307,21 +306,6 @@ def test_a_close_that_is_cancelled_goes_on(path: str, ground: Ground) -> None:
     asyncio.run(main())
 
 
-def test_a_task_whose_result_is_forgotten_leaves_no_hold(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
-) -> None:
-    async def main() -> None:
-        task = asyncio.create_task(zk.aio.mutex(path).hold())
-        await asyncio.wait({task})
-        with pytest.warns(ResourceWarning):
-            del task
-            gc.collect()
-        await queue(ground, path, 0)
-        await free(zk, other, path, ground)
-
-    asyncio.run(main())
-
-
 @pytest.mark.parametrize("late", [False, True])
 def test_what_a_cancelled_look_at_an_election_has_seen_the_next_one_tells(
     zk: zklock.Client, other: zklock.Client, path: str, late: bool
@@ -356,13 +340,11 @@ def test_what_a_cancelled_look_at_an_election_has_seen_the_next_one_tells(
     run_in(loop, main())
 
 
-def test_a_cancelled_wait_at_a_barrier_leaves_nothing(
-    zk: zklock.Client, path: str, ground: Ground
-) -> None:
+def test_a_cancelled_wait_at_a_barrier_leaves_nothing(zk: zklock.Client, path: str, ground: Ground) -> None:
     async def main() -> None:
         at = path.replace("/locks/", "/barriers/")
         for count in (0, 1, 2, 50):
-            waits = [asyncio.create_task(zk.aio.double_barrier(at, 2).enter())]
+            waits: list[asyncio.Task[typing.Any]] = [asyncio.create_task(zk.aio.double_barrier(at, 2).enter())]
             await steps(count)
             if count == 50:
                 await queue(ground, at, 1)

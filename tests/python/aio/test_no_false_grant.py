@@ -20,7 +20,7 @@ def test_a_grant_that_is_lost_before_it_is_fetched_is_not_delivered(
     proxy, loop = ground.proxy("1"), Loop()
 
     async def main() -> None:
-        async with zklock.Client(proxy.hosts, session_timeout=2) as zk:
+        async with zklock.Client(proxy.hosts, session_timeout=4) as zk:
             lock, hold = zk.mutex(path), elsewhere(other.mutex(path).hold)
             task = asyncio.create_task(lock.acquire())
             assert await true(lambda: len(ground.children(path)) == 2)

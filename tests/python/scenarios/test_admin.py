@@ -6,7 +6,7 @@ import time
 
 import pytest
 from ground import Ground
-from scenes import SOON, Attempt, Connect, Face, Stat, raises
+from scenes import SOON, Attempt, Face, Far, Stat, hook, raises
 
 import zklock
 
@@ -62,24 +62,16 @@ def test_the_queue_is_that_of_the_path_and_not_of_the_lock(zk: zklock.Client, pa
 
 
 @pytest.mark.parametrize("watching", ["nearest", "children"])
-def test_whatever_is_watched_the_order_stays(
-    zk: zklock.Client, connect: Connect, ground: Ground, path: str, watching: str
+def test_a_waiter_watches_what_it_is_told_to(
+    zk: zklock.Client, far: Far, ground: Ground, path: str, face: Face, watching: str
 ) -> None:
-    grants: list[int] = []
-
-    def work(client: zklock.Client, place: int) -> None:
-        with client.mutex(path, watching=watching):  # type: ignore[arg-type]
-            grants.append(place)
-
-    attempts = []
+    # The node of the contender ahead, or the children of the lock.
+    kind = "get-data" if watching == "nearest" else "get-children"
     with zk.mutex(path):
-        for place in range(4):
-            client = connect()
-            attempts.append(Attempt(lambda client=client, place=place: work(client, place)))  # type: ignore[misc]
-            ground.expect_children(path, place + 2)
-    for attempt in attempts:
-        attempt.result()
-    assert grants == [0, 1, 2, 3]
+        watched = hook(far.proxy, "see-reply", kind, path, nth=1 if watching == "nearest" else 2)
+        waiting = Attempt(lambda: face(face.of(far.zk).mutex(path, watching=watching).hold, timeout=SOON))
+        watched.wait()
+    face(waiting.result().release)
 
 
 def test_the_names_of_every_dialect(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:

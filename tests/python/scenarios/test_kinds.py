@@ -38,7 +38,7 @@ def test_one_holds_it_and_the_next_has_its_turn(
     assert all(one.holds for one in face(lock.contenders))
     assert face(rival.acquire, blocking=False) is False and face(rival.acquire, timeout=0.1) is False
     # The lock's own timeout.
-    times_out(lambda: face(rival.hold)).says(rival.path)
+    assert isinstance(times_out(lambda: face(rival.hold)).says(rival.path).error, TimeoutError)
     settled(other)
     waiting = Attempt(lambda: face(rival.hold, timeout=SOON))
     assert not waiting.wait(0.1)

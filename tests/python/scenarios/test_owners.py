@@ -232,7 +232,7 @@ def test_forgetting_the_last_hold_releases(zk: zklock.Client, ground: Ground, pa
 def test_the_current_hold_is_that_of_its_owner(zk: zklock.Client, path: str, face: Face) -> None:
     lock = face.of(zk).mutex(path, reentrant=True)
 
-    async def current() -> zklock.BaseHold | None:
+    async def current() -> object:
         return lock.current
 
     def look() -> object:

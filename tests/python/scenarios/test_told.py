@@ -197,21 +197,6 @@ def test_who_asks_after_the_loss_is_told_at_once_also_when_the_hold_is_gone(
     assert lost.is_set() and lost.reason is zklock.LossReason.NODE_DELETED
 
 
-def test_work_goes_on_as_long_as_the_lock_is_not_lost(zk: zklock.Client, ground: Ground, path: str) -> None:
-    done = 0
-    with pytest.raises(zklock.LockLost):
-        with zk.mutex(path) as hold:
-            while not hold.lost:
-                done += 1
-                if done == 3:
-                    lose(ground, hold)
-    assert done == 3
-    with zk.mutex(path) as hold:
-        hold.release()
-        # A hold that was released is not lost.
-        assert not hold.lost
-
-
 def test_inner_holds_are_told_with_the_outer_one(zk: zklock.Client, ground: Ground, path: str) -> None:
     lock = zk.mutex(path, reentrant=True)
     outer, inner, ended = (lock.hold(timeout=SOON) for _ in range(3))
