@@ -150,6 +150,8 @@ def test_a_level_counts_from_when_it_is_set(
     try:
         set_level(logging.WARNING)
         with zklock.Client(proxy.hosts, session_timeout=4) as zk:
+            # The session's own line comes just after it is there, and so before any answer in it.
+            zk.mutex(path).contenders()
             # Nothing calls the library between this and the line.
             set_level(logging.INFO)
             proxy("cut")
