@@ -10,7 +10,7 @@ import types
 import typing
 
 import pytest
-from aio.support import queue, settled, steps, true
+from aio.support import queue, steps, true
 from ground import Ground
 
 import zklock
@@ -41,25 +41,6 @@ def test_the_end_of_a_block_runs_nothing_in_which_a_signal_could_raise(zk: zkloc
 async def stream(lock: zklock.AsyncLock) -> typing.AsyncGenerator[zklock.AsyncHold, None]:
     async with lock as hold:
         yield hold
-
-
-def test_a_generator_that_is_closed_within_a_block_releases(zk: zklock.Client, path: str, ground: Ground) -> None:
-    async def main() -> None:
-        lock = zk.aio.mutex(path)
-        generator = stream(lock)
-        async for _ in generator:
-            assert lock.locked()
-            break
-        await generator.aclose()
-        assert not lock.locked()
-        generator = stream(lock)
-        await generator.__anext__()
-        with pytest.raises(LookupError):
-            await generator.athrow(LookupError)
-        await queue(ground, path, 0)
-        await settled(zk)
-
-    asyncio.run(main())
 
 
 def test_a_generator_that_is_forgotten_within_a_block_releases(

@@ -11,7 +11,7 @@ import typing
 import warnings
 
 import pytest
-from aio.support import SOON, queue, steps
+from aio.support import SOON, queue, soon, steps
 from ground import Ground
 
 import zklock
@@ -178,5 +178,27 @@ def test_many_coroutines_leave_no_memory(zk: zklock.Client, path: str) -> None:
         await work(100)
         gc.collect()
         assert len(gc.get_objects()) - before < 100
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_the_first_tasks_at_a_new_lock_are_served_in_the_order_of_their_arrival(
+    hosts: str, path: str, connected: bool
+) -> None:
+    async def main() -> None:
+        zk = zklock.Client(hosts).aio
+        if connected:
+            await zk.connect()
+        order: list[int] = []
+
+        async def work(number: int) -> None:
+            # A lock object of its own, as in most programs.
+            async with zk.mutex(path):
+                order.append(number)
+
+        await soon(asyncio.gather(*map(work, range(10))))
+        assert order == list(range(10))
+        await zk.close()
 
     asyncio.run(main())

@@ -46,30 +46,6 @@ def test_it_connects_when_it_is_needed(hosts: str, at: str, face: Face) -> None:
     face(member.leave)
 
 
-def test_all_begin_together_and_end_together(zk: zklock.Client, other: zklock.Client, ground: Ground, at: str) -> None:
-    inside: list[int] = []
-
-    def work(number: int) -> None:
-        with [zk, other][number % 2].double_barrier(at, 4, timeout=SOON):
-            inside.append(number)
-            eventually(lambda: len(inside) >= 4)
-
-    async def task(number: int) -> None:
-        async with [zk, other][number % 2].aio.double_barrier(at, 4, timeout=SOON):
-            inside.append(number)
-        # Nobody ends before all have begun.
-        assert len(inside) >= 4
-
-    async def main() -> None:
-        await asyncio.gather(*map(task, range(2)))
-
-    # Two threads, and two tasks.
-    for attempt in [Attempt(lambda: asyncio.run(main())), *(Attempt(functools.partial(work, number)) for number in (2, 3))]:
-        attempt.result()
-    assert sorted(inside) == [0, 1, 2, 3]
-    gone(ground, at)
-
-
 def test_who_is_alone_is_late_and_leaves_nothing(zk: zklock.Client, ground: Ground, at: str, face: Face) -> None:
     meeting = face.of(zk).double_barrier(at, 2, timeout=0.1)
     enter = meeting.__aenter__ if face.is_async else meeting.__enter__

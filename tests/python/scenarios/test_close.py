@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import pytest
@@ -130,3 +131,19 @@ def test_a_callback_may_close_the_client(zk: zklock.Client, ground: Ground, path
     raises(zklock.LockLost, hold.release)
     assert not kept.locked() and ground.children(f"{path}/kept") == []
     ground(f"delete-tree {path}")
+
+
+def test_objects_may_be_forgotten_in_any_order(hosts: str, ground: Ground, path: str) -> None:
+    for last in range(4):
+        objects: list[object] = []
+        zk = zklock.Client(hosts, session_timeout=SESSION)
+        lock = zk.mutex(path)
+        hold = lock.hold(timeout=SOON)
+        objects += [zk, lock, hold.lost, hold.guarded()]
+        objects = objects[last:] + objects[:last]
+        hold.release()
+        del zk, lock, hold
+        while objects:
+            objects.pop()
+            gc.collect()
+    ground.expect_children(path, 0)

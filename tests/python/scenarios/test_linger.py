@@ -70,29 +70,21 @@ def test_it_lingers_until_another_wants_it_or_its_time_is_over(
     rival.release()
 
 
-def test_turns_within_the_client_are_without_a_request_and_counted_while_others_wait(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
+@pytest.mark.parametrize("turns", [1, 2])
+def test_as_many_turns_within_the_client_are_without_a_request(
+    zk: zklock.Client, other: zklock.Client, path: str, face: Face, turns: int
 ) -> None:
-    lock = zk.mutex(path, local_turns=2)
-    first = lock.hold(timeout=SOON)
-    mine = Attempt(lambda: lock.hold(timeout=SOON))
-    assert first.wanted.wait(SOON) and len(ground.children(path)) == 1
-    theirs = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
-    ground.expect_children(path, 2)
-    # The event about them comes before the answer to any later request, and so does the list that it causes.
-    for _ in range(3):
-        first.confirm()
-    first.release()
+    lock = face.of(zk).mutex(path, local_turns=turns)
+    first = face(lock.hold, timeout=SOON)
+    mine = Attempt(lambda: face(lock.hold, timeout=SOON))
+    assert first.wanted.wait(SOON)
+    face(first.release)
     second = mine.result()
-    assert second.token == first.token and not theirs.is_over()
-    mine = Attempt(lambda: lock.hold(timeout=SOON))
-    # There is no turn left, so it queues behind them.
-    ground.expect_children(path, 3)
-    second.release()
-    with theirs.result() as turn:
-        assert turn.token > second.token and not mine.is_over()
-    with mine.result() as third:
-        assert third.token > turn.token
+    assert (second.token == first.token) is (turns == 2)
+    theirs = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
+    assert second.wanted.wait(SOON)
+    face(second.release)
+    theirs.result().release()
 
 
 @pytest.mark.parametrize("linger", [None, SOON])
