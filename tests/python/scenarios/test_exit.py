@@ -104,6 +104,7 @@ def test_a_loss_is_raised_at_the_end_of_a_block(
 
 def test_a_loss_that_only_the_release_finds_is_noted(zk: zklock.Client, ground: Ground, path: str, face: Face) -> None:
     async def main() -> None:
+        raised = Failure()
         async for manager in blocks(face, zk, path):
             raised = Failure()
             with pytest.raises(Failure):
