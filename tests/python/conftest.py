@@ -18,7 +18,7 @@ import zklock
 
 # The lease is long enough for a busy machine, the heartbeat short enough to wait for.
 SESSION = 4.0
-# A try waits for the servers' answer, however busy the machine is. For the usual limit see test_unreachable.py.
+# A try waits for the servers' answer, however busy the machine is. For its limit see test_bounded.py.
 SOON = 30.0
 
 # A program that a shell starts in the background ignores Ctrl-C, and so would every program that is started here.

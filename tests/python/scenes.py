@@ -134,7 +134,7 @@ def elsewhere(call: typing.Callable[[], Result]) -> Result:
 
 
 class Face(typing.NamedTuple):
-    """One of the two faces, whose methods have the same names: ``face(lock.hold, timeout=5)`` makes a call and waits for its result."""
+    """One of the two faces, whose methods have the same names. ``face(lock.hold, timeout=5)`` makes a call and waits for it."""
 
     is_async: bool
 

@@ -1,4 +1,4 @@
-"""Promise 5: whenever a task is cancelled, above all around the grant, it leaves no hold and no node, and its news to others."""
+"""Promise 5: whenever a task is cancelled, above all around the grant, it leaves no hold and no node."""
 
 from __future__ import annotations
 

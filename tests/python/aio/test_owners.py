@@ -1,4 +1,7 @@
-"""The owner of a lock is the task that makes the call. For what threads and tasks have in common see scenarios/test_owners.py."""
+"""The owner of a lock is the task that makes the call.
+
+For what threads and tasks have in common see scenarios/test_owners.py.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,10 @@ FAULTS: dict[str, typing.Callable[[Proxy], object]] = {
 
 
 def is_late(face: Face, lock: typing.Any, timeout: float, late: tuple[type[zklock.Error], ...]) -> Raised:
-    """Checks that all ways to acquire are late in time, and not too early. One returns False, unless it is an outage; others raise."""
+    """Checks that all ways to acquire are late in time, and not too early.
+
+    One returns False, unless it is an outage; the others raise.
+    """
 
     def check(call: typing.Callable[..., object]) -> Raised | None:
         begun = time.monotonic()

@@ -1,4 +1,7 @@
-"""Promise 5: an attempt that fails, and a release whose reply is lost, leave no node. For forgotten holds see guests/test_collection.py."""
+"""Promise 5: an attempt that fails, and a release whose reply is lost, leave no node.
+
+For forgotten holds see guests/test_collection.py.
+"""
 
 from __future__ import annotations
 
