@@ -18,6 +18,8 @@ import zklock
 
 # The lease is long enough for a busy machine, the heartbeat short enough to wait for.
 SESSION = 4.0
+# A try waits for the servers' answer, however busy the machine is. For its limit see test_bounded.py.
+SOON = 30.0
 
 # A program that a shell starts in the background ignores Ctrl-C, and so would every program that is started here.
 if threading.current_thread() is threading.main_thread():
@@ -54,14 +56,14 @@ def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]
 @pytest.fixture
 def zk(path: str, hosts: str) -> typing.Iterator[zklock.Client]:
     """A client, whose nodes are gone before the path is checked."""
-    with zklock.Client(hosts, session_timeout=SESSION) as client:
+    with zklock.Client(hosts, session_timeout=SESSION, try_timeout=SOON) as client:
         yield client
 
 
 @pytest.fixture
 def other(path: str, hosts: str) -> typing.Iterator[zklock.Client]:
     """A second client, with its own session."""
-    with zklock.Client(hosts, session_timeout=SESSION) as client:
+    with zklock.Client(hosts, session_timeout=SESSION, try_timeout=SOON) as client:
         yield client
 
 

@@ -1,8 +1,11 @@
-"""Helpers for the scenarios: calls on separate threads, faults, and time limits."""
+"""Helpers for the scenarios: calls on separate threads and in both faces, faults, and time limits."""
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
+import contextlib
+import inspect
 import socket
 import threading
 import time
@@ -64,7 +67,8 @@ def settled(client: zklock.Client) -> None:
 def lose(ground: Ground, hold: zklock.BaseHold) -> None:
     """Deletes the node of a hold, and waits until the hold knows of it."""
     ground(f"delete {hold.node}")
-    assert hold.lost.wait(SOON)
+    # The thread of an event loop may not wait for it.
+    eventually(hold.lost.is_set)
 
 
 def sequence(hold: zklock.BaseHold) -> int:
@@ -127,6 +131,67 @@ class Attempt(typing.Generic[Result]):
 def elsewhere(call: typing.Callable[[], Result]) -> Result:
     """Makes a call on another thread."""
     return Attempt(call).result()
+
+
+class Face(typing.NamedTuple):
+    """One of the two faces, whose methods have the same names. ``face(lock.hold, timeout=5)`` makes a call and waits for it."""
+
+    is_async: bool
+
+    def of(self, client: zklock.Client) -> typing.Any:
+        """The client of this face."""
+        return client.aio if self.is_async else client
+
+    def __call__(self, call: typing.Callable[..., typing.Any], *arguments: object, **named: object) -> typing.Any:
+        """In asyncio in a task and a loop of its own. So it may be made on any thread."""
+
+        async def main() -> typing.Any:
+            return await call(*arguments, **named)
+
+        return asyncio.run(main()) if self.is_async else call(*arguments, **named)
+
+    def run(self, main: typing.Coroutine[typing.Any, typing.Any, None]) -> None:
+        """Runs a test that makes all its calls in one task, or in this thread, by means of the methods below."""
+        if self.is_async:
+            return asyncio.run(main)
+        try:
+            main.send(None)
+        except StopIteration:
+            return None
+        raise AssertionError("the blocking face awaits nothing")
+
+    async def make(self, call: typing.Callable[..., typing.Any], *arguments: object, **named: object) -> typing.Any:
+        made = call(*arguments, **named)
+        return await made if inspect.isawaitable(made) else made
+
+    async def elsewhere(self, call: typing.Callable[..., typing.Any], *arguments: object, **named: object) -> typing.Any:
+        """Makes a call in another task, or in another thread."""
+        if self.is_async:
+            return await asyncio.create_task(self.make(call, *arguments, **named))
+        return elsewhere(lambda: call(*arguments, **named))
+
+    async def fails(self, kind: type[zklock.Error], call: typing.Callable[..., typing.Any], *arguments: object) -> Raised:
+        """The exception of a call, which is of exactly this class. A timeout says why: see ``times_out``."""
+        for _ in range(20):
+            try:
+                await self.make(call, *arguments)
+            except kind as error:
+                assert type(error) is kind, repr(error)
+                if str(error) != "the time is up":
+                    return Raised(error)
+            else:
+                raise AssertionError(f"no {kind.__name__}")
+        raise AssertionError("no timeout says why")
+
+    @contextlib.asynccontextmanager
+    async def block(self, manager: typing.Any) -> typing.AsyncIterator[typing.Any]:
+        """A ``with`` block, or an ``async with`` block."""
+        if self.is_async:
+            async with manager as entered:
+                yield entered
+        else:
+            with manager as entered:
+                yield entered
 
 
 class Hook(typing.NamedTuple):
@@ -251,6 +316,15 @@ class Raised(typing.NamedTuple):
 
 
 raises = Raised.by
+
+
+def times_out(call: typing.Callable[[], object]) -> Raised:
+    """The timeout of a call. On a busy machine a call may be so late that it cannot say why, but not every time."""
+    for _ in range(20):
+        raised = raises(zklock.Timeout, call)
+        if str(raised.error) != "the time is up":
+            return raised
+    raise AssertionError("no timeout says why")
 
 
 class Listener(typing.NamedTuple):

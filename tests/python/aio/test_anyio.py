@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import typing
 
 import anyio
@@ -56,30 +55,6 @@ def test_a_scope_that_ends_in_the_block_releases(
     anyio.run(main)
 
 
-def test_a_scope_cancelled_at_any_moment_of_an_acquire_leaves_no_node(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
-) -> None:
-    async def main() -> None:
-        lock = zk.aio.mutex(path)
-        begun = time.perf_counter()
-        for _ in range(10):
-            async with lock:
-                pass
-        span = (time.perf_counter() - begun) / 10
-        entered = moved_on = 0
-        for number in range(200):
-            with anyio.move_on_after(span * (number * 37 % 100) / 100) as scope:
-                async with lock:
-                    entered += 1
-            moved_on += scope.cancelled_caught
-            # About half come too early and half too late, however fast the machine is at the moment.
-            span *= 1.02 if scope.cancelled_caught else 0.98
-        assert entered and moved_on, f"no race: {entered} entered, {moved_on} moved on"
-        await free(zk, other, path, ground)
-
-    anyio.run(main)
-
-
 def test_the_tasks_of_a_group_take_turns_and_a_failure_ends_their_waits(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
 ) -> None:
@@ -115,37 +90,3 @@ def test_the_tasks_of_a_group_take_turns_and_a_failure_ends_their_waits(
         await free(zk, other, path, ground)
 
     anyio.run(main)
-
-
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_the_blocking_face_works_in_threads(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, backend: str
-) -> None:
-    if backend == "trio":
-        pytest.importorskip("trio")
-
-    async def main() -> None:
-        lock, tokens = zk.mutex(path, timeout=20), []
-
-        def work() -> None:
-            with lock as hold:
-                tokens.append(hold.token)
-
-        async with anyio.create_task_group() as group:
-            for _ in range(10):
-                group.start_soon(anyio.to_thread.run_sync, work)
-        assert len(tokens) == 10 and tokens == sorted(tokens)
-        # A hold as a value may go from thread to thread.
-        hold = await anyio.to_thread.run_sync(lock.hold)
-        assert hold.valid_for() > 0
-        await anyio.to_thread.run_sync(hold.release)
-        # A thread that nobody waits for ends by its own deadline.
-        hold = await anyio.to_thread.run_sync(other.mutex(path).hold)
-        with anyio.move_on_after(0.1):
-            await anyio.to_thread.run_sync(lambda: zk.mutex(path).acquire(timeout=0.3), abandon_on_cancel=True)
-        while zk.stats().owed or len(ground.children(path)) > 1:
-            await anyio.sleep(0.01)
-        await anyio.to_thread.run_sync(hold.release)
-        assert ground.children(path) == [] and not lock.locked()
-
-    anyio.run(main, backend=backend)

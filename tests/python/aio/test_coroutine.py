@@ -11,14 +11,10 @@ import typing
 import warnings
 
 import pytest
-from aio.support import SOON, queue, settled, soon, steps
+from aio.support import SOON, queue, soon, steps
 from ground import Ground
 
 import zklock
-
-
-# The oldest Python that is checked does not have it.
-NEWER: typing.Any = asyncio
 
 
 def unraisable(caught: list[warnings.WarningMessage]) -> list[tuple[type[Warning], str]]:
@@ -130,102 +126,6 @@ def test_it_can_be_made_a_task_gathered_shielded_and_waited_for(
     asyncio.run(main())
 
 
-def test_a_shield_keeps_the_wait_of_a_task_that_is_cancelled(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
-) -> None:
-    async def main() -> None:
-        lock = zk.aio.mutex(path)
-        async with other.mutex(path):
-            inner = asyncio.create_task(lock.acquire())
-            with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(asyncio.shield(inner), 0.05)
-            await queue(ground, path, 2)
-        assert await soon(inner)
-        await lock.release()
-
-    asyncio.run(main())
-
-
-def test_a_gathering_that_is_cancelled_leaves_no_node(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
-) -> None:
-    async def main() -> None:
-        async def work(number: int) -> None:
-            async with zk.aio.mutex(f"{path}/{number}"):
-                await asyncio.Event().wait()
-
-        async with other.mutex(f"{path}/2"):
-            gathering = asyncio.gather(*map(work, range(3)))
-            await queue(ground, f"{path}/0", 1)
-            await queue(ground, f"{path}/2", 2)
-            gathering.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await gathering
-            await settled(zk)
-            assert len(ground.children(f"{path}/2")) == 1
-        for number in range(3):
-            await queue(ground, f"{path}/{number}", 0)
-        ground(f"delete-tree {path}")
-
-    asyncio.run(main())
-
-
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="asyncio.timeout came with 3.11")
-def test_a_timeout_of_asyncio_ends_the_wait_and_not_the_hold(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
-) -> None:
-    async def main() -> None:
-        lock = zk.aio.mutex(path)
-        async with other.mutex(path):
-            with pytest.raises(TimeoutError):
-                async with NEWER.timeout(0.1):
-                    async with lock:
-                        raise AssertionError("it is held")
-            await settled(zk)
-            assert len(ground.children(path)) == 1
-        holds = []
-        with pytest.raises(TimeoutError):
-            async with NEWER.timeout(0.2), lock as hold:
-                holds.append(hold)
-                await asyncio.Event().wait()
-        (hold,) = holds
-        assert hold.state is zklock.HoldState.RELEASED
-        await queue(ground, path, 0)
-        async with NEWER.timeout(SOON), lock:
-            pass
-
-    asyncio.run(main())
-
-
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="asyncio.TaskGroup came with 3.11")
-def test_the_tasks_of_a_group_that_fails_leave_no_node(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
-) -> None:
-    async def main() -> None:
-        lock, hold = zk.aio.mutex(path), await other.aio.mutex(path).hold()
-
-        async def work() -> None:
-            async with lock:
-                raise AssertionError("it is held")
-
-        async def fail() -> None:
-            await queue(ground, path, 2)
-            raise LookupError
-
-        with pytest.raises(BaseException) as caught:
-            async with NEWER.TaskGroup() as group:
-                for _ in range(5):
-                    group.create_task(work())
-                group.create_task(fail())
-        group_of_errors: typing.Any = caught.value
-        assert [type(error) for error in group_of_errors.exceptions] == [LookupError]
-        await settled(zk)
-        assert len(ground.children(path)) == 1
-        await hold.release()
-
-    asyncio.run(main())
-
-
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with 3.12")
 def test_eager_tasks_own_their_locks(zk: zklock.Client, path: str, ground: Ground) -> None:
     async def main() -> None:
@@ -278,5 +178,27 @@ def test_many_coroutines_leave_no_memory(zk: zklock.Client, path: str) -> None:
         await work(100)
         gc.collect()
         assert len(gc.get_objects()) - before < 100
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_the_first_tasks_at_a_new_lock_are_served_in_the_order_of_their_arrival(
+    hosts: str, path: str, connected: bool
+) -> None:
+    async def main() -> None:
+        zk = zklock.Client(hosts).aio
+        if connected:
+            await zk.connect()
+        order: list[int] = []
+
+        async def work(number: int) -> None:
+            # A lock object of its own, as in most programs.
+            async with zk.mutex(path):
+                order.append(number)
+
+        await soon(asyncio.gather(*map(work, range(10))))
+        assert order == list(range(10))
+        await zk.close()
 
     asyncio.run(main())

@@ -42,7 +42,7 @@ class Elsewhere:
 
     def __call__(self, call: typing.Callable[..., object], *arguments: object, **named: object) -> Outcome:
         try:
-            return self.start(call, *arguments, **named).result(timeout=5)
+            return self.start(call, *arguments, **named).result(timeout=30)
         except concurrent.futures.TimeoutError:
             return Outcome("waits for ever")
 

@@ -11,11 +11,11 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 import typing
 
 import pytest
-from ground import Ground, Proxy
+from ground import Ground
+from scenes import expire
 
 import zklock
 
@@ -134,21 +134,6 @@ def test_worker_that_is_killed_is_replaced(start: Start, hosts: str, ground: Gro
     assert line == f"{second.pid} runs clean_up"
     assert second.end(by=signal.SIGINT) == (0, "")
     ground.expect_children("/locks/clean-up", 0)
-
-
-def expire(proxy: Proxy) -> None:
-    """Ends the session that goes through this proxy."""
-    proxy("refuse", "on")
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            proxy("expire")
-            break
-        except AssertionError:
-            # The server may be busy with the end of the client's own connection.
-            if time.monotonic() > deadline:
-                raise
-    proxy("refuse", "off")
 
 
 def test_service_stops_its_work_when_its_session_expires(start: Start, ground: Ground) -> None:

@@ -13,6 +13,7 @@ import warnings
 import pytest
 from ground import Ground
 from guests.programs import until
+from scenes import hook
 
 import zklock
 
@@ -35,7 +36,7 @@ def test_a_forgotten_hold_is_released_with_a_warning(
     said = warned(holds.clear)
     assert len(said) == 1
     assert path in said[0] and str(token) in said[0]
-    with other.mutex(path, timeout=2):
+    with other.mutex(path, timeout=30):
         pass
     assert not zk.mutex(path).locked()
 
@@ -152,6 +153,7 @@ def test_what_acquire_got_outlives_the_lock_object(zk: zklock.Client, ground: Gr
 
 def test_a_forgotten_client_gives_back_all_that_it_holds(ground: Ground, path: str) -> None:
     proxy = ground.proxy("1")
+    closed = hook(proxy, "see-request", "close")
 
     def forget() -> None:
         client = zklock.Client(proxy.hosts, session_timeout=4)
@@ -160,8 +162,9 @@ def test_a_forgotten_client_gives_back_all_that_it_holds(ground: Ground, path: s
 
     assert warned(forget) == []
     # Its session is closed, so nobody waits until it times out.
-    ground.expect_children(path, 0, within=2)
-    ground.expect_children(f"{path}-again", 0, within=2)
+    closed.wait()
+    ground.expect_children(path, 0)
+    ground.expect_children(f"{path}-again", 0)
     until(lambda: proxy("connections") == "0")
 
 
@@ -179,12 +182,12 @@ def test_a_client_that_is_forgotten_while_it_connects(ground: Ground, path: str)
 
 
 def test_a_hold_keeps_its_client(ground: Ground, hosts: str, path: str) -> None:
-    client = zklock.Client(hosts, session_timeout=1)
+    client = zklock.Client(hosts, session_timeout=2)
     hold = client.mutex(path).hold()
     del client
     gc.collect()
     # For longer than its session would live by itself.
-    assert not hold.lost.wait(timeout=1.5)
+    assert not hold.lost.wait(timeout=3)
     assert hold.confirm() > 0
     hold.release()
 

@@ -150,10 +150,12 @@ def test_a_level_counts_from_when_it_is_set(
     try:
         set_level(logging.WARNING)
         with zklock.Client(proxy.hosts, session_timeout=4) as zk:
+            # The session's own line comes just after it is there, and so before any answer in it.
+            zk.mutex(path).contenders()
             # Nothing calls the library between this and the line.
             set_level(logging.INFO)
             proxy("cut")
-            lines.wait_for(f"connection lost.*{zk.session_id:#x}")
+            lost = lines.wait_for(f"connection lost.*{zk.session_id:#x}")
             set_level(logging.WARNING)
             with zk.mutex(path) as hold:
                 assert not zk.mutex(path).acquire(blocking=False)
@@ -161,13 +163,13 @@ def test_a_level_counts_from_when_it_is_set(
                 lines.wait_for("hold lost")
                 with pytest.raises(zklock.LockLost):
                     hold.release()
-            assert zk.session_id is not None
-            said = [record for record in lines.records if f"{zk.session_id:#x}" in record.getMessage()]
     finally:
         logging.disable(logging.NOTSET)
         logging.getLogger().setLevel(root)
-    assert not any("session opened" in record.getMessage() for record in said)
-    assert not any("held by another" in record.getMessage() for record in lines.records)
+    # Lines come in order. The client may be connected again before the level is set back.
+    before = lines.records[: lines.records.index(lost)]
+    assert not any("session opened" in record.getMessage() for record in before)
+    assert not any("held by" in record.getMessage() for record in lines.records)
 
 
 def test_a_record_names_the_place_in_the_source(lines: Lines, zk: zklock.Client, ground: Ground, path: str) -> None:
@@ -235,13 +237,20 @@ def test_false_is_explained(lines: Lines, zk: zklock.Client, other: zklock.Clien
     async def acquire() -> bool:
         return await lock.aio.acquire(timeout=0.05)
 
+    def reason(call: typing.Callable[[], bool]) -> logging.LogRecord:
+        # On a busy machine a call may be so late that it cannot say why, but not every time.
+        for _ in range(20):
+            assert call() is False
+            # Lines come a moment later.
+            record = lines.wait_for(f"^(the lock {path} |the time is up$)")
+            if path in record.getMessage():
+                return record
+        raise AssertionError("no reason")
+
     with zk.mutex(path):
         other.connect()
-        assert not lock.acquire(timeout=0.05)
-        assert not lock.acquire(blocking=False)
-        assert not asyncio.run(acquire())
-    # Lines come a moment later.
-    reasons = [lines.wait_for(f"^the lock {path} ") for _ in range(3)]
+        calls = (lambda: lock.acquire(timeout=0.05), lambda: lock.acquire(blocking=False), lambda: asyncio.run(acquire()))
+        reasons = [reason(call) for call in calls]
     assert {(record.name, record.levelno) for record in reasons} == {("zklock", logging.INFO)}
     late, refused, late_there = [record.getMessage() for record in reasons]
     assert "not acquired within" in late and "before us in the queue" in late

@@ -17,7 +17,7 @@ import asyncio, copy, gc, logging, os, pathlib, signal, sys, threading, time, we
 import zklock
 
 hosts, path = sys.argv[1:]
-zk = zklock.Client(hosts, session_timeout=2)
+zk = zklock.Client(hosts, session_timeout=4)
 lock, again = zk.mutex(path), zk.mutex(path + "-again", reentrant=True)
 untouched = zk.mutex(path + "-untouched")
 
@@ -146,9 +146,9 @@ if not pid:
     gc.collect()
     os.closerange(3, 256)
     # It lives on for longer than its parent's session would without it.
-    time.sleep(2.5)
+    time.sleep(4.5)
     {end}
-until = time.monotonic() + 2.4
+until = time.monotonic() + 4.4
 while time.monotonic() < until:
     assert hold.valid_for() > 0 and not hold.lost.is_set()
     time.sleep(0.02)

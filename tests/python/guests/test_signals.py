@@ -126,7 +126,7 @@ def test_ctrl_c_ends_a_wait_for_the_lock(
         took = latencies(program, lambda: None, lambda: ground.expect_children(path, 1))
         not_later(statistics.median(took), SOON)
         ground.expect_children(path, 1)
-    with zk.mutex(path, timeout=1):
+    with zk.mutex(path, timeout=30):
         pass
     program.tell()
     assert program.finish()[:3] == (0, "", "")
@@ -319,7 +319,7 @@ with zklock.Client(hosts, session_timeout=4) as zk:
         program.await_sleep()
         hold.release()
     program.expect("handled")
-    program.expect("held", within=5)
+    program.expect("held")
     assert program.finish()[:3] == (0, "", "")
 
 

@@ -105,7 +105,7 @@ def test_what_a_thread_held_when_it_ended_is_still_held(zk: zklock.Client, other
     assert not other.mutex(path).acquire(blocking=False)
     # Like a threading.Lock, it may be released by any thread.
     lock.release()
-    with other.mutex(path, timeout=2):
+    with other.mutex(path, timeout=30):
         pass
 
 

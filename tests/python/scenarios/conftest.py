@@ -1,4 +1,4 @@
-"""Additional fixtures for the scenarios: more clients, and clients behind proxies."""
+"""Additional fixtures for the scenarios: both faces, more clients, and clients behind proxies."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ import typing
 import pytest
 from conftest import SESSION
 from ground import Ground
-from scenes import Connect, ConnectFar, Far
+from scenes import Connect, ConnectFar, Face, Far
 
 import zklock
+
+
+@pytest.fixture(params=[False, True], ids=["blocking", "asyncio"])
+def face(request: pytest.FixtureRequest) -> Face:
+    """For a test that both faces must pass."""
+    return Face(request.param)
 
 
 @pytest.fixture

@@ -6,114 +6,50 @@ import time
 
 import pytest
 from ground import Ground
-from scenes import SOON, Attempt, Connect, raises
+from scenes import SOON, Attempt, Face, Far, Stat, hook, raises
 
 import zklock
 
 
 def test_contenders_say_who_and_what_they_are(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
+    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
-    with zk.write(path) as hold:
-        waiting = Attempt(lambda: other.read(path).hold(timeout=SOON))
-        ground.expect_children(path, 2)
-        writer, reader = zk.write(path).contenders()
-        assert writer.node == hold.node == f"{path}/{writer.name}"
-        assert (writer.role, writer.holds, reader.role, reader.holds) == ("write", True, "read", False)
-        assert (writer.session, reader.session) == (zk.session_id, other.session_id)
-        assert writer.token == hold.token < reader.token
-        assert abs(time.time() - reader.since) < 60
-        assert {writer.dialect, reader.dialect} == {"curator"}
-    waiting.result().release()
-
-
-def test_contenders_of_a_semaphore_and_of_a_set(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
-) -> None:
-    at = f"{path}-permits"
-    lock = zk.semaphore(at, 1)
-    with lock as hold:
-        waiting = Attempt(lambda: other.semaphore(at, 1).hold(timeout=SOON))
-        ground.expect_children(f"{at}/locks", 1)
-        holder, *others = lock.contenders()
-        assert holder.holds and holder.node == hold.node
-        # The first in the queue may already have put its permit behind the others.
-        assert not any(waiter.holds for waiter in others)
-        assert others[-1].node.startswith(f"{at}/locks/") and others[-1].session == other.session_id
-        with zk.mutex(path) as beside:
-            of_both = zk.all([zk.mutex(path), lock]).contenders()
-            assert {beside.node, holder.node, others[-1].node} <= {one.node for one in of_both}
-    waiting.result().release()
-
-
-def test_who_is_evicted_is_told_and_the_next_one_has_its_turn(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
-) -> None:
-    lock = zk.mutex(path)
-    hold = lock.hold()
-    waiting = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
+    lock = face.of(zk).write(path)
+    hold = face(lock.hold, timeout=SOON)
+    waiting = Attempt(lambda: face(face.of(other).read(path).hold, timeout=SOON))
     ground.expect_children(path, 2)
-    node = lock.contenders()[0].node
-    assert other.mutex(path).evict(node) is True
-    assert hold.lost.wait(SOON)
-    assert hold.lost.reason is zklock.LossReason.NODE_DELETED
-    waiting.result().release()
-    assert other.mutex(path).evict(node) is False
-    raises(zklock.LockLost, hold.release)
+    writer, reader = face(lock.contenders)
+    stat = Stat.of(ground, hold.node)
+    assert writer.node == hold.node == f"{path}/{writer.name}"
+    assert (writer.role, writer.holds, reader.role, reader.holds) == ("write", True, "read", False)
+    assert (writer.session, reader.session) == (zk.session_id, other.session_id) == (stat.owner, reader.session)
+    assert writer.token == hold.token == stat.czxid < reader.token
+    assert writer.identity == ground(f"data {hold.node}")
+    assert abs(time.time() - reader.since) < 60
+    assert {writer.dialect, reader.dialect} == {"curator"}
+    face(hold.release)
+    face(waiting.result().release)
 
 
-def test_a_waiter_that_is_evicted_queues_again(
-    zk: zklock.Client, connect: Connect, ground: Ground, path: str
+def test_who_is_evicted_or_broken_is_told_and_the_next_one_has_its_turn(
+    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
-    waits = connect(session_timeout=1)
-    with zk.mutex(path):
-        waiting = Attempt(lambda: waits.mutex(path).hold(timeout=SOON))
-        ground.expect_children(path, 2)
-        waiter = zk.mutex(path).contenders()[1]
-        assert zk.mutex(path).evict(waiter.node)
-        # So long that its lease has lapsed, and it checks its node when its turn comes.
-        assert not waiting.wait(0.5)
-    hold = waiting.result()
-    assert hold.node != waiter.node and hold.token > waiter.token
-    hold.release()
-
-
-def test_only_contenders_of_the_lock_are_evicted(zk: zklock.Client, ground: Ground, path: str) -> None:
-    with zk.mutex(path), zk.mutex(f"{path}-2") as its:
-        for node in (its.node, path, "/", "", f"{path}/other", its.node.rpartition("/")[2]):
-            raises(zklock.InvalidInput, lambda: zk.mutex(path).evict(node)).says("contenders()")
-        assert its.confirm() > 0
-
-
-def test_to_break_a_lock_is_to_evict_all_who_hold_it(
-    zk: zklock.Client, other: zklock.Client, connect: Connect, ground: Ground, path: str
-) -> None:
-    assert zk.read(path).break_lock() == []
-    readers = [zk.read(path).hold(), other.read(path).hold()]
-    writing = Attempt(lambda: connect().write(path).hold(timeout=SOON))
-    ground.expect_children(path, 3)
-    broken = zk.write(path).break_lock()
-    assert [one.node for one in broken] == [reader.node for reader in readers]
-    for reader in readers:
-        assert reader.lost.wait(SOON)
-        raises(zklock.LockLost, reader.release)
-    writing.result().release()
-    permits = zk.semaphore(f"{path}-permits", 2)
-    first, second = permits.hold(), permits.hold()
-    assert {one.node for one in permits.break_lock()} == {first.node, second.node}
-    for hold in (first, second):
-        assert hold.lost.wait(SOON)
-        raises(zklock.LockLost, hold.release)
-
-
-def test_all_who_hold_are_asked_to_let_go(zk: zklock.Client, other: zklock.Client, path: str) -> None:
-    assert zk.read(path).revoke() == []
-    readers = [zk.read(path).hold(), other.read(path).hold()]
-    assert not readers[0].wanted
-    assert [one.node for one in zk.write(path).revoke()] == [reader.node for reader in readers]
-    for reader in readers:
-        assert reader.wanted.wait(SOON)
-        reader.release()
+    lock, theirs = face.of(zk).mutex(path), face.of(other).mutex(path)
+    assert face(lock.break_lock) == face(lock.revoke) == []
+    hold = face(lock.hold, timeout=SOON)
+    waiting = Attempt(lambda: face(theirs.hold, timeout=SOON))
+    ground.expect_children(path, 2)
+    for node in (path, "/", "", f"{path}/other", hold.node.rpartition("/")[2]):
+        raises(zklock.InvalidInput, lambda: face(lock.evict, node)).says("contenders()")
+    assert face(theirs.evict, hold.node) is True
+    second = waiting.result()
+    assert face(lock.evict, hold.node) is False
+    assert [one.node for one in face(lock.revoke)] == [second.node]
+    assert second.wanted.wait(SOON)
+    assert [one.node for one in face(lock.break_lock)] == [second.node]
+    for gone in (hold, second):
+        assert gone.lost.wait(SOON) and gone.lost.reason is zklock.LossReason.NODE_DELETED
+        raises(zklock.LockLost, lambda: face(gone.release))
 
 
 def test_the_queue_is_that_of_the_path_and_not_of_the_lock(zk: zklock.Client, path: str) -> None:
@@ -126,46 +62,42 @@ def test_the_queue_is_that_of_the_path_and_not_of_the_lock(zk: zklock.Client, pa
 
 
 @pytest.mark.parametrize("watching", ["nearest", "children"])
-def test_whatever_is_watched_the_order_stays(
-    zk: zklock.Client, connect: Connect, ground: Ground, path: str, watching: str
+def test_a_waiter_watches_what_it_is_told_to(
+    zk: zklock.Client, far: Far, ground: Ground, path: str, face: Face, watching: str
 ) -> None:
-    grants: list[int] = []
-
-    def work(client: zklock.Client, place: int) -> None:
-        with client.mutex(path, watching=watching):  # type: ignore[arg-type]
-            grants.append(place)
-
-    attempts = []
+    # The node of the contender ahead, or the children of the lock.
+    kind = "get-data" if watching == "nearest" else "get-children"
     with zk.mutex(path):
-        for place in range(4):
-            client = connect()
-            attempts.append(Attempt(lambda client=client, place=place: work(client, place)))  # type: ignore[misc]
-            ground.expect_children(path, place + 2)
-    for attempt in attempts:
-        attempt.result()
-    assert grants == [0, 1, 2, 3]
+        watched = hook(far.proxy, "see-reply", kind, path, nth=1 if watching == "nearest" else 2)
+        waiting = Attempt(lambda: face(face.of(far.zk).mutex(path, watching=watching).hold, timeout=SOON))
+        watched.wait()
+    face(waiting.result().release)
 
 
-def test_the_names_of_every_dialect(zk: zklock.Client, other: zklock.Client, path: str) -> None:
+def test_the_names_of_every_dialect(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:
     assert zk.session_id is not None
-    for dialect, part in (("curator", "-lock-"), ("kazoo", "__lock__"), ("writelock", f"x-{zk.session_id}-")):
-        lock = zk.mutex(path, dialect=dialect)  # type: ignore[arg-type]
-        with lock as hold:
-            assert part in hold.node
-            assert [one.dialect for one in other.mutex(path).contenders()] == [dialect]
+    names = (("mutex", "curator", "-lock-"), ("mutex", "kazoo", "__lock__"), ("mutex", "writelock", f"x-{zk.session_id}-"))
+    for kind, dialect, part in (*names, ("read", "kazoo", "__rlock__"), ("write", "kazoo", "__lock__")):
+        hold = face(getattr(face.of(zk), kind)(path, dialect=dialect).hold)
+        assert part in hold.node
+        assert [one.dialect for one in other.mutex(path).contenders()] == [dialect]
+        face(hold.release)
 
 
 def test_who_cannot_see_ours_is_refused_unless_it_is_told_otherwise(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
+    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
+    theirs = face.of(other)
     with zk.mutex(path, dialect="kazoo") as hold:
         name = hold.node.rpartition("/")[2]
-        raises(zklock.ForeignContender, lambda: other.mutex(path).hold(timeout=SOON)).says(name)
-        raises(zklock.ForeignContender, lambda: other.mutex(path).acquire(blocking=False)).says(name)
-        assert not other.mutex(path, foreign="go-ahead").acquire(blocking=False)
-        waiting = Attempt(lambda: other.mutex(path, foreign="go-ahead").hold(timeout=SOON))
+        lock = theirs.mutex(path, timeout=SOON)
+        calls = [lock.acquire, lambda: lock.acquire(blocking=False), lambda: lock.acquire(timeout=1), lock.hold]
+        for call in (*calls, lambda: lock.hold(timeout=0), lock.__aenter__ if face.is_async else lock.__enter__):
+            raises(zklock.ForeignContender, lambda: face(call)).says(name)
+        assert face(theirs.mutex(path, foreign="go-ahead").acquire, blocking=False) is False
+        waiting = Attempt(lambda: face(theirs.mutex(path, foreign="go-ahead").hold, timeout=SOON))
         ground.expect_children(path, 2)
-    waiting.result().release()
+    face(waiting.result().release)
 
 
 @pytest.mark.parametrize("is_connected", [False, True])

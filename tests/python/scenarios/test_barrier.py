@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import threading
 
 import pytest
 from ground import Ground
-from scenes import SOON, Attempt, Far, eventually, expire, in_time, raises, settled
+from scenes import SOON, Attempt, Face, Far, eventually, expire, in_time, raises, settled, times_out
 
 import zklock
 
@@ -23,145 +22,100 @@ def gone(ground: Ground, at: str) -> None:
     eventually(lambda: set(ground.children(at)) <= {"ready"})
 
 
-def test_who_comes_waits_until_it_is_removed(zk: zklock.Client, other: zklock.Client, at: str) -> None:
-    barrier, its = zk.barrier(at), other.barrier(at)
+def test_who_comes_waits_until_it_is_removed(zk: zklock.Client, other: zklock.Client, at: str, face: Face) -> None:
+    barrier, its = face.of(zk).barrier(at), face.of(other).barrier(at)
     # The barrier does not exist yet.
-    assert barrier.wait() is True and its.is_set() is False and barrier.remove() is False
-    assert barrier.set() is True
-    assert its.set() is False
-    assert its.is_set() is True
-    assert in_time(lambda: its.wait(timeout=0.1), 0.1) is False
-    assert its.wait(timeout=0) is False
-    waiting = [Attempt(its.wait), Attempt(lambda: barrier.wait(timeout=SOON))]
+    assert face(barrier.wait) is True and face(its.is_set) is False and face(barrier.remove) is False
+    assert face(barrier.set) is True and face(its.set) is False and face(its.is_set) is True
+    assert in_time(lambda: face(its.wait, timeout=0.1), 0.1) is False
+    assert face(its.wait, timeout=0) is False
+    waiting = [Attempt(lambda: face(its.wait)), Attempt(lambda: face(barrier.wait, timeout=SOON))]
     assert not waiting[0].wait(0.2) and not waiting[1].is_over()
-    assert its.remove() is True
+    assert face(its.remove) is True
     assert [attempt.result() for attempt in waiting] == [True, True]
-    assert its.wait(timeout=0) is True
 
 
-def test_a_barrier_outlives_who_set_it(zk: zklock.Client, hosts: str, at: str) -> None:
-    with zklock.Client(hosts, session_timeout=4) as setter:
-        setter.barrier(at).set()
-    assert zk.barrier(at).is_set()
-    zk.barrier(at).remove()
+def test_it_connects_when_it_is_needed(hosts: str, at: str, face: Face) -> None:
+    for call, answer in {"set": True, "is_set": True, "wait": False, "remove": True}.items():
+        with zklock.Client(hosts, session_timeout=4) as client:
+            barrier = face.of(client).barrier(at)
+            assert face(getattr(barrier, call), **({"timeout": 0} if call == "wait" else {})) is answer
+        raises(zklock.Closed, lambda: face(getattr(barrier, call)))
+    member = face(face.of(zklock.Client(hosts, session_timeout=4)).double_barrier(f"{at}-too", 1).enter)
+    assert member.path == f"{at}-too"
+    face(member.leave)
 
 
-def test_it_connects_when_it_is_needed(hosts: str, at: str) -> None:
-    for call in ("set", "is_set", "wait", "remove"):
-        client = zklock.Client(hosts, session_timeout=4)
-        if call == "wait":
-            assert client.barrier(at).wait(timeout=0) is False
-        else:
-            assert getattr(client.barrier(at), call)() is True
-        client.close()
-        raises(zklock.Closed, getattr(client.barrier(at), call))
-    with zklock.Client(hosts, session_timeout=4) as client:
-        meeting = zklock.Client(hosts, session_timeout=4).double_barrier(f"{at}-too", 1)
-        with meeting as member:
-            assert member.path == meeting.path
-        assert client.stats().owed == 0
-
-
-def test_all_begin_together_and_end_together(zk: zklock.Client, other: zklock.Client, ground: Ground, at: str) -> None:
-    count, rounds = 4, 3
-    inside, lock, most = [0], threading.Lock(), [0]
-
-    def work(client: zklock.Client) -> None:
-        meeting = client.double_barrier(at, count, timeout=SOON)
-        for turn in range(rounds):
-            with meeting:
-                with lock:
-                    inside[0] += 1
-                    most[0] = max(most[0], inside[0])
-                eventually(lambda turn=turn: inside[0] >= count * (turn + 1))  # type: ignore[misc]
-
-    for attempt in [Attempt(functools.partial(work, [zk, other][number % 2])) for number in range(count)]:
-        attempt.result(within=40)
-    assert inside[0] == most[0] == count * rounds
-    gone(ground, at)
-
-
-def test_who_is_alone_is_late_and_leaves_nothing(zk: zklock.Client, ground: Ground, at: str) -> None:
-    meeting = zk.double_barrier(at, 2, timeout=0.1)
-    raises(zklock.Timeout, lambda: in_time(meeting.enter, 0.1)).says(at)
-    for call in (meeting.__enter__, lambda: meeting.enter(timeout=0)):
+def test_who_is_alone_is_late_and_leaves_nothing(zk: zklock.Client, ground: Ground, at: str, face: Face) -> None:
+    meeting = face.of(zk).double_barrier(at, 2, timeout=0.1)
+    enter = meeting.__aenter__ if face.is_async else meeting.__enter__
+    in_time(lambda: times_out(lambda: face(meeting.enter)), 0.1).says(at)
+    for call in (lambda: face(enter), lambda: face(meeting.enter, timeout=0)):
         # The member counts until its node is gone.
         settled(zk)
         gone(ground, at)
         raises(zklock.Timeout, call)
     gone(ground, at)
-    raises(zklock.NotHeld, lambda: meeting.__exit__(None, None, None))
+    leave = meeting.__aexit__ if face.is_async else meeting.__exit__
+    raises(zklock.NotHeld, lambda: face(leave, None, None, None))
 
 
-def test_who_leaves_waits_for_the_others(zk: zklock.Client, other: zklock.Client, ground: Ground, at: str) -> None:
-    waiting = Attempt(lambda: other.double_barrier(at, 2).enter(timeout=SOON))
-    mine = zk.double_barrier(at, 2).enter(timeout=SOON)
+def test_who_leaves_waits_for_the_others(
+    zk: zklock.Client, other: zklock.Client, ground: Ground, at: str, face: Face
+) -> None:
+    waiting = Attempt(lambda: face(face.of(other).double_barrier(at, 2).enter, timeout=SOON))
+    mine = face(face.of(zk).double_barrier(at, 2).enter, timeout=SOON)
     its = waiting.result()
     assert mine.node != its.node and mine.loss is None
-    raises(zklock.Timeout, lambda: mine.leave(timeout=0.1)).says("others")
-    raises(zklock.NotHeld, mine.leave)
-    its.leave(timeout=SOON)
+    times_out(lambda: face(mine.leave, timeout=0.1)).says("others")
+    raises(zklock.NotHeld, lambda: face(mine.leave))
+    face(its.leave, timeout=SOON)
+    gone(ground, at)
+    # One that is forgotten leaves.
+    face(face.of(zk).double_barrier(at, 1).enter)
     gone(ground, at)
 
 
+@pytest.mark.parametrize("ends", ["by itself", "with its member lost"])
 def test_a_block_that_raises_leaves_and_waits_for_nobody(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, at: str
+    zk: zklock.Client, far: Far, ground: Ground, at: str, face: Face, ends: str
 ) -> None:
-    waiting = Attempt(lambda: other.double_barrier(at, 2).enter(timeout=SOON))
-    with pytest.raises(LookupError), zk.double_barrier(at, 2):
-        assert waiting.wait(SOON)
-        raise LookupError
-    settled(zk)
-    # So the other one does not wait for it.
-    waiting.result().leave(timeout=SOON)
-    gone(ground, at)
-    with zk.double_barrier(at, 1).enter() as member:
-        assert member.path == at
+    waiting = Attempt(lambda: face(face.of(zk).double_barrier(at, 2).enter, timeout=SOON))
+    doors, raised = far.zk.double_barrier(at, 2), LookupError()
 
-
-def test_one_that_is_forgotten_leaves(zk: zklock.Client, ground: Ground, at: str) -> None:
-    zk.double_barrier(at, 1).enter()
-    gone(ground, at)
-
-
-def test_a_member_is_told_that_it_is_lost(far: Far, zk: zklock.Client, ground: Ground, at: str) -> None:
-    waiting = Attempt(lambda: zk.double_barrier(at, 2).enter(timeout=SOON))
-    lost = far.zk.double_barrier(at, 2).enter(timeout=SOON)
-    its = waiting.result()
-    leaving = Attempt(lambda: its.leave(timeout=SOON))
-    assert not leaving.wait(0.1)
-    expire(far.proxy)
-    # It counts as a member that has left.
-    leaving.result()
-    eventually(lambda: lost.loss is not None)
-    assert isinstance(raises(zklock.LockLost, lost.leave).error, zklock.LockLost)
-    gone(ground, at)
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-def test_what_a_block_raises_has_a_note_that_its_member_was_lost(far: Far, ground: Ground, at: str, is_async: bool) -> None:
-    raised, doors = LookupError(), far.zk.double_barrier(at, 1)
-
-    def lose(member: zklock.Member | zklock.AsyncMember) -> None:
-        assert member.loss is None
-        expire(far.proxy)
-        eventually(lambda: member.loss is not None)
+    def end(member: zklock.Member | zklock.AsyncMember) -> None:
+        assert waiting.wait(SOON) and member.loss is None
+        if ends != "by itself":
+            expire(far.proxy)
+            eventually(lambda: member.loss is not None)
+        raise raised
 
     async def main() -> None:
         async with doors.aio as member:
-            lose(member)
-            raise raised
+            end(member)
 
     with pytest.raises(LookupError):
-        if is_async:
+        if face.is_async:
             asyncio.run(main())
         else:
             with doors as member:
-                lose(member)
-                raise raised
-    (note,) = getattr(raised, "__notes__", [])
-    assert at in note and "lost: its session expired" in note
+                end(member)
+    notes = getattr(raised, "__notes__", [])
+    assert [at in note and "lost: its session expired" in note for note in notes] == [True] * (ends != "by itself")
+    # It counts as a member that has left, so the other one does not wait for it.
+    face(waiting.result().leave, timeout=SOON)
     gone(ground, at)
+
+
+def test_a_member_is_told_that_it_is_lost(far: Far, ground: Ground, at: str, face: Face) -> None:
+    lost = face(face.of(far.zk).double_barrier(at, 1).enter, timeout=SOON)
+    expire(far.proxy)
+    eventually(lambda: lost.loss is not None)
+    assert lost.loss is zklock.LossReason.SESSION_EXPIRED
+    raises(zklock.LockLost, lambda: face(lost.leave))
+    gone(ground, at)
+    with far.zk.double_barrier(at, 1).enter() as member:
+        assert member.path == at
 
 
 @pytest.mark.parametrize("is_connected", [False, True])

@@ -1,13 +1,14 @@
-"""The end of a ``with`` block: it releases, reports a loss, and never hides an exception of the block."""
+"""The end of a ``with`` or ``async with`` block: it releases, reports a loss, and never hides an exception of the block."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import typing
 
 import pytest
 from ground import Ground
-from scenes import SOON, Connect, ConnectFar, elsewhere, eventually, lose, raises
+from scenes import SOON, ConnectFar, Face, eventually, lose, raises
 
 import zklock
 
@@ -16,53 +17,11 @@ class Failure(Exception):
     """The exception of a block."""
 
 
-def test_the_end_of_a_block_releases_and_has_waited_for_it(zk: zklock.Client, ground: Ground, path: str) -> None:
-    makes: list[typing.Callable[[], zklock.Lock | zklock.Hold]] = [
-        lambda: zk.mutex(path),
-        lambda: zk.mutex(path, reentrant=True),
-        lambda: zk.mutex(path).hold(),
-    ]
-    for make in makes:
-        with make() as hold:
-            assert len(ground.children(path)) == 1
-        # The node is already gone, not only soon.
-        assert ground.children(path) == []
-        assert hold.state is zklock.HoldState.RELEASED
-
-
-@pytest.mark.parametrize("failure", [Failure, KeyboardInterrupt, SystemExit, GeneratorExit, zklock.Timeout])
-def test_what_a_block_raises_comes_out_as_it_is(
-    zk: zklock.Client, ground: Ground, path: str, failure: type[BaseException]
-) -> None:
-    for make in (lambda: zk.mutex(path), lambda: zk.mutex(path).hold()):
-        raised = failure("in the block")
-        with pytest.raises(failure) as caught:
-            with make():
-                raise raised
-        assert caught.value is raised
-        assert raised.__context__ is None and raised.__cause__ is None
-        assert ground.children(path) == []
-
-
-def test_a_loss_is_raised_at_the_end_of_a_block(zk: zklock.Client, ground: Ground, path: str) -> None:
-    for make in (lambda: zk.mutex(path), lambda: zk.mutex(path, reentrant=True), lambda: zk.mutex(path).hold()):
-        has_ended = False
-        with pytest.raises(zklock.LockLost, match="stop what it guarded") as caught:
-            with make() as hold:
-                lose(ground, hold)
-                has_ended = True
-        assert has_ended
-        assert caught.value.reason is zklock.LossReason.NODE_DELETED
-        assert path in str(caught.value)
-
-
-def test_a_loss_that_nobody_has_noticed_yet_is_raised_at_the_end_of_a_block(
-    zk: zklock.Client, ground: Ground, path: str
-) -> None:
-    with pytest.raises(zklock.LockLost):
-        with zk.mutex(path) as hold:
-            # The release finds no node.
-            ground(f"delete {hold.node}")
+async def blocks(face: Face, zk: zklock.Client, path: str) -> typing.AsyncIterator[typing.Any]:
+    """What may begin a block: a lock, a reentrant one, and a hold."""
+    yield face.of(zk).mutex(path, timeout=SOON)
+    yield face.of(zk).mutex(path, reentrant=True, timeout=SOON)
+    yield await face.make(face.of(zk).mutex(path).hold, timeout=SOON)
 
 
 def notes(exception: BaseException) -> list[str]:
@@ -76,39 +35,96 @@ def levels(caplog: pytest.LogCaptureFixture, *parts: str) -> list[int]:
     return [record.levelno for record in said if all(part in record.getMessage() for part in parts)]
 
 
-def test_a_loss_does_not_hide_what_the_block_raises(
-    zk: zklock.Client, ground: Ground, path: str, caplog: pytest.LogCaptureFixture
+def test_the_end_of_a_block_releases_and_has_waited_for_it(
+    zk: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
-    for make in (lambda: zk.mutex(path), lambda: zk.mutex(path).hold()):
-        caplog.clear()
+    async def main() -> None:
+        async for manager in blocks(face, zk, path):
+            async with face.block(manager) as hold:
+                assert isinstance(hold, zklock.AsyncHold if face.is_async else zklock.Hold)
+                assert len(ground.children(path)) == 1
+            # The node is already gone, not only soon.
+            assert ground.children(path) == []
+            assert hold.state is zklock.HoldState.RELEASED
+
+    face.run(main())
+
+
+KINDS = [Failure, KeyboardInterrupt, SystemExit, asyncio.CancelledError, zklock.Timeout]
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_block_raises_comes_out_as_it_is_with_a_note_of_a_loss(
+    zk: zklock.Client,
+    ground: Ground,
+    path: str,
+    face: Face,
+    kind: type[BaseException],
+    is_lost: bool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def main() -> None:
+        async for manager in blocks(face, zk, path):
+            caplog.clear()
+            raised = kind("in the block")
+            try:
+                async with face.block(manager) as hold:
+                    if is_lost:
+                        lose(ground, hold)
+                    raise raised
+            except BaseException as caught:
+                assert caught is raised and raised.__context__ is None and raised.__cause__ is None
+            assert ground.children(path) == []
+            # The note warns that the work of the block may have been unprotected.
+            assert [path in note and "lost: its node was deleted" in note for note in notes(raised)] == [True] * is_lost
+            if is_lost:
+                eventually(lambda: logging.WARNING in levels(caplog, path))
+
+    face.run(main())
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_loss_is_raised_at_the_end_of_a_block(
+    zk: zklock.Client, ground: Ground, path: str, face: Face, is_known: bool
+) -> None:
+    async def main() -> None:
+        async for manager in blocks(face, zk, path):
+            has_ended = False
+            with pytest.raises(zklock.LockLost, match="stop what it guarded") as caught:
+                async with face.block(manager) as hold:
+                    # If nobody knows of it yet, the release finds no node.
+                    lose(ground, hold) if is_known else ground(f"delete {hold.node}")
+                    has_ended = True
+            assert has_ended and path in str(caught.value)
+            assert caught.value.reason is zklock.LossReason.NODE_DELETED
+
+    face.run(main())
+
+
+def test_a_loss_that_only_the_release_finds_is_noted(zk: zklock.Client, ground: Ground, path: str, face: Face) -> None:
+    async def main() -> None:
         raised = Failure()
-        with pytest.raises(Failure) as caught:
-            with make() as hold:
-                lose(ground, hold)
+        async for manager in blocks(face, zk, path):
+            raised = Failure()
+            with pytest.raises(Failure):
+                async with face.block(manager) as hold:
+                    ground(f"delete {hold.node}")
+                    raise raised
+            assert len(notes(raised)) == 1
+        # The next block adds its own note. A block that has not lost its hold adds none.
+        with pytest.raises(Failure):
+            async with face.block(face.of(zk).mutex(path)), face.block(face.of(zk).mutex(f"{path}/inner")) as inner:
+                lose(ground, inner)
                 raise raised
-        assert caught.value is raised and raised.__context__ is None
-        eventually(lambda: logging.WARNING in levels(caplog, path))
-        # The note warns that the work of the block may have been unprotected.
-        (note,) = notes(raised)
-        assert path in note and "lost: its node was deleted" in note
-    # The next block adds its own note. A block that has not lost its hold adds none.
-    with pytest.raises(Failure), zk.mutex(path), zk.mutex(f"{path}/inner") as inner:
-        lose(ground, inner)
-        raise raised
-    assert len(notes(raised)) == 2 and f"{path}/inner" in notes(raised)[1]
-    ground(f"delete-tree {path}/inner")
+        assert len(notes(raised)) == 2 and f"{path}/inner" in notes(raised)[1]
+        ground(f"delete-tree {path}/inner")
 
-
-def test_a_loss_that_only_the_release_finds_is_noted(zk: zklock.Client, ground: Ground, path: str) -> None:
-    raised = Failure()
-    with pytest.raises(Failure), zk.mutex(path) as hold:
-        ground(f"delete {hold.node}")
-        raise raised
-    assert len(notes(raised)) == 1
+    face.run(main())
 
 
 def test_an_exception_that_takes_no_note_is_raised_all_the_same(
-    zk: zklock.Client, ground: Ground, path: str
+    zk: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
     class Stubborn(Exception):
         def add_note(self, note: str) -> None:
@@ -117,90 +133,89 @@ def test_an_exception_that_takes_no_note_is_raised_all_the_same(
         def __setattr__(self, name: str, value: object) -> None:
             raise ValueError(name)
 
-    with pytest.raises(Stubborn) as caught, zk.mutex(path) as hold:
-        lose(ground, hold)
-        raise Stubborn
+    # Without `face.block`, because a context manager of Python's sets attributes.
+    async def task() -> None:
+        async with zk.aio.mutex(path) as hold:
+            lose(ground, hold)
+            raise Stubborn
+
+    with pytest.raises(Stubborn) as caught:
+        if face.is_async:
+            asyncio.run(task())
+        with zk.mutex(path) as hold:
+            lose(ground, hold)
+            raise Stubborn
     assert notes(caught.value) == []
 
 
-def test_an_error_of_the_inner_block_goes_through_the_outer_ones(
-    zk: zklock.Client, ground: Ground, path: str
-) -> None:
-    lock, raised = zk.mutex(path, reentrant=True), Failure()
-    with pytest.raises(Failure) as caught:
-        with lock as outer, lock, lock:
-            lose(ground, outer)
-            raise raised
-    assert caught.value is raised
+def test_every_block_of_a_lost_reentrant_lock_raises(zk: zklock.Client, ground: Ground, path: str, face: Face) -> None:
+    lock = face.of(zk).mutex(path, reentrant=True)
 
+    async def main() -> None:
+        with pytest.raises(zklock.LockLost) as outermost:
+            async with face.block(lock) as outer:
+                with pytest.raises(zklock.LockLost):
+                    async with face.block(lock):
+                        lose(ground, outer)
+        assert outermost.value.reason is zklock.LossReason.NODE_DELETED
+        assert lock.current is None and not lock.locked()
 
-def test_every_block_of_a_lost_reentrant_lock_raises(zk: zklock.Client, ground: Ground, path: str) -> None:
-    lock, ended = zk.mutex(path, reentrant=True), []
-    with pytest.raises(zklock.LockLost) as outermost:
-        with lock as outer:
-            with pytest.raises(zklock.LockLost):
-                with lock:
-                    lose(ground, outer)
-            ended.append("inner")
-    assert ended == ["inner"] and outermost.value.reason is zklock.LossReason.NODE_DELETED
-    assert lock.current is None and not lock.locked()
+    face.run(main())
 
 
 def test_a_hold_that_is_released_in_its_block_is_not_released_again(
-    zk: zklock.Client, ground: Ground, path: str
+    zk: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
-    lock = zk.mutex(path)
-    with lock as hold:
-        hold.release()
-        assert ground.children(path) == []
-    with lock.hold() as hold:
-        hold.release()
-    with lock as hold:
-        # Released by another thread, which is allowed.
-        elsewhere(hold.release)
-    with lock as hold:
-        hold.release()
-        # The lock is free, even for another block, which the end of this one does not affect.
-        following = lock.hold(timeout=0)
-    assert following.state is zklock.HoldState.HELD
-    following.release()
+    lock = face.of(zk).mutex(path, timeout=SOON)
 
-
-def test_a_lost_hold_that_is_released_in_its_block_has_told_of_it(
-    zk: zklock.Client, ground: Ground, path: str
-) -> None:
-    with zk.mutex(path) as hold:
-        lose(ground, hold)
-        raises(zklock.LockLost, hold.release)
-        raises(zklock.NotHeld, hold.release)
-
-
-def test_a_lock_that_is_released_in_its_block_has_no_end_to_release(
-    zk: zklock.Client, ground: Ground, path: str
-) -> None:
-    """As with ``threading``: the end of the block is a release, and there is nothing to release."""
-    for lock in (zk.mutex(path), zk.mutex(path, reentrant=True)):
-        with pytest.raises(RuntimeError) as caught:
-            with lock:
-                lock.release()
+    async def main() -> None:
+        async for manager in blocks(face, zk, path):
+            async with face.block(manager) as hold:
+                await face.make(hold.release)
                 assert ground.children(path) == []
-        assert type(caught.value) is zklock.NotHeld and "nothing to release" in str(caught.value)
+        async with face.block(lock) as hold:
+            # Released by another, which is allowed.
+            await face.elsewhere(hold.release)
+        async with face.block(lock) as hold:
+            await face.make(hold.release)
+            # The lock is free, even for another block, which the end of this one does not affect.
+            following = await face.make(lock.hold, timeout=SOON)
+        assert following.state is zklock.HoldState.HELD
+        await face.make(following.release)
+        async with face.block(lock) as hold:
+            # The release has told of the loss.
+            lose(ground, hold)
+            await face.fails(zklock.LockLost, hold.release)
+            await face.fails(zklock.NotHeld, hold.release)
+
+    face.run(main())
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_lock_that_is_released_in_its_block_has_no_end_to_release(
+    zk: zklock.Client, ground: Ground, path: str, face: Face, reentrant: bool
+) -> None:
+    """As with ``threading``: the end of the block releases what was acquired last, if there is anything."""
+    lock = face.of(zk).mutex(path, reentrant=reentrant)
+
+    async def main() -> None:
+        with pytest.raises(RuntimeError, match="nothing to release") as caught:
+            async with face.block(lock):
+                await face.make(lock.release)
+                assert ground.children(path) == []
+        assert type(caught.value) is zklock.NotHeld
         # Even then the block's own exception is not hidden.
         with pytest.raises(Failure):
-            with lock:
-                lock.release()
+            async with face.block(lock):
+                await face.make(lock.release)
                 raise Failure
-
-
-def test_a_lock_may_be_released_and_acquired_in_its_block(zk: zklock.Client, ground: Ground, path: str) -> None:
-    """As with ``threading``: the end of the block releases what was acquired last."""
-    for lock in (zk.mutex(path), zk.mutex(path, reentrant=True)):
-        with lock as hold:
-            lock.release()
-            assert lock.acquire(timeout=SOON)
-            current = lock.current
-            assert current is not None and current.token > hold.token
+        async with face.block(lock) as hold:
+            await face.make(lock.release)
+            assert await face.make(lock.acquire, timeout=SOON)
+            assert lock.current is not None and lock.current.token > hold.token
         assert not lock.locked() and ground.children(path) == []
+
+    face.run(main())
 
 
 def test_a_block_ends_its_own_hold_and_tells_of_its_loss(zk: zklock.Client, ground: Ground, path: str) -> None:
@@ -216,30 +231,38 @@ def test_a_block_ends_its_own_hold_and_tells_of_its_loss(zk: zklock.Client, grou
 
 
 def test_a_release_that_is_not_confirmed_in_time_is_no_error_but_logged(
-    connect_far: ConnectFar, ground: Ground, path: str, caplog: pytest.LogCaptureFixture
+    connect_far: ConnectFar, ground: Ground, path: str, face: Face, caplog: pytest.LogCaptureFixture
 ) -> None:
-    zk, proxy = connect_far(session_timeout=1)
-    for make in (lambda: zk.mutex(path), lambda: zk.mutex(path).hold()):
-        caplog.clear()
-        with make():
+    zk, proxy = connect_far(session_timeout=2)
+
+    async def main() -> None:
+        async with face.block(face.of(zk).mutex(path)) as hold:
             proxy("freeze", "to-server")
-        eventually(lambda: logging.WARNING in levels(caplog, path, "in the background"))
-        assert zk.stats().owed == 1
-        proxy("thaw")
-        eventually(lambda: zk.stats().owed == 0)
-        ground.expect_children(path, 0)
+        assert hold.state is zklock.HoldState.RELEASED
+
+    face.run(main())
+    eventually(lambda: logging.WARNING in levels(caplog, path, "in the background"))
+    assert zk.stats().owed == 1
+    proxy("thaw")
+    eventually(lambda: zk.stats().owed == 0)
+    ground.expect_children(path, 0)
 
 
-def test_a_block_that_was_not_entered_has_no_end(zk: zklock.Client, other: zklock.Client, path: str) -> None:
-    with other.mutex(path) as hold:
-        lock = zk.mutex(path, timeout=0.05)
+def test_a_block_that_was_not_entered_has_no_end(
+    zk: zklock.Client, other: zklock.Client, path: str, face: Face
+) -> None:
+    lock = face.of(zk).mutex(path, timeout=0.05)
+    exit = lock.__aexit__ if face.is_async else lock.__exit__
+
+    async def main() -> None:
         with pytest.raises(zklock.Timeout):
-            with lock:
+            async with face.block(lock):
                 raise AssertionError("entered")
+        (await face.fails(zklock.NotHeld, exit, None, None, None)).says(path)
+
+    with other.mutex(path) as hold:
+        face.run(main())
         assert hold.state is zklock.HoldState.HELD
-        raises(zklock.NotHeld, lambda: lock.__exit__(None, None, None)).says(path)
-    with lock:
-        pass
 
 
 def test_the_end_of_a_block_swallows_nothing(zk: zklock.Client, path: str) -> None:
@@ -250,10 +273,4 @@ def test_the_end_of_a_block_swallows_nothing(zk: zklock.Client, path: str) -> No
     assert lock.__exit__(None, None, None) is False
     hold = lock.hold()
     assert hold.__exit__(Failure, Failure(), None) is False
-
-
-def test_a_block_may_last_longer_than_its_session(connect: Connect, path: str) -> None:
-    zk = connect(session_timeout=2)
-    with zk.mutex(path) as hold:
-        assert not hold.lost.wait(3)
-        assert hold.valid_for() > 0
+    raises(zklock.NotHeld, lambda: lock.__exit__(None, None, None))

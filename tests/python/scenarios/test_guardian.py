@@ -11,8 +11,8 @@ import sysconfig
 import typing
 
 import pytest
-from ground import Ground, fresh_path
-from guests.programs import FORKS, Program, Start, until
+from ground import Ground
+from guests.programs import FORKS, Program, Start
 
 import zklock
 
@@ -21,7 +21,7 @@ LONG = 100.0
 SOON = 30.0
 
 HOLDER = """
-import asyncio, os, signal, subprocess, sys
+import asyncio, os, signal, sys
 import zklock
 
 hosts, path, face = sys.argv[1:]
@@ -37,16 +37,6 @@ def obey(hold):
                 # It has all that its parent has, and lives on.
                 signal.pause()
             print(child, flush=True)
-        if order == "children\\n":
-            for _ in range(50):
-                child = os.fork()
-                if not child:
-                    os._exit(0)
-                os.waitpid(child, 0)
-            subprocess.run(["true"], check=True)
-            print(hold.state.name, flush=True)
-        if order == "exec\\n":
-            os.execvp("sleep", ["sleep", "1000"])
 
 
 async def asynchronous():
@@ -111,34 +101,6 @@ def test_a_forked_child_does_not_hide_the_death_of_its_parent(start: Start, host
     holder.process.kill()
     is_free_at_once(hosts, path)
     os.kill(child, signal.SIGKILL)
-
-
-def test_a_living_process_keeps_its_session_however_often_it_stops_or_forks(
-    start: Start, hosts: str, path: str, ground: Ground
-) -> None:
-    holder = start(HOLDER, hosts, path, "threads", options=FORKS)
-    assert holder.line() == "holds"
-    for _ in range(50):
-        holder.process.send_signal(signal.SIGSTOP)
-        assert os.WIFSTOPPED(os.waitpid(holder.process.pid, os.WUNTRACED)[1])
-        holder.process.send_signal(signal.SIGCONT)
-    assert answer(holder, "children") == "HELD"
-    assert len(ground.children(path)) == 1
-    holder.process.kill()
-    is_free_at_once(hosts, path)
-
-
-def test_one_that_becomes_another_program_keeps_its_session(start: Start, hosts: str, ground: Ground) -> None:
-    # Nobody frees it before the session times out.
-    path = fresh_path("/locks", "exec")
-    holder = start(HOLDER, hosts, path, "threads")
-    assert holder.line() == "holds"
-    (guardian,) = children(holder.process.pid)
-    holder.tell("exec")
-    stat = pathlib.Path(f"/proc/{guardian}/stat")
-    # The guardian has seen the end of its socket, has waited in vain for a death, and has ended.
-    until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "Z")
-    assert len(ground.children(path)) == 1
 
 
 def test_the_guardian_ends_with_its_client(hosts: str) -> None:

@@ -8,11 +8,9 @@ import queue
 import typing
 
 import pytest
-from aio.support import queue as queue_of
-from aio.support import soon
 from ground import Ground
 from guests.programs import FORKS, Start
-from scenes import SOON, Attempt, Far, asked, eventually, raises
+from scenes import SOON, Attempt, Face, Far, asked, eventually, raises
 
 import zklock
 
@@ -26,7 +24,7 @@ def test_a_lock_that_lingers_is_taken_again_without_a_request(far: Far, ground: 
     assert first.state is zklock.HoldState.RELEASED and first.valid_for() == 0 and not lock.locked()
     for _ in range(100):
         with lock as hold:
-            assert hold.token == first.token and hold.valid_for() > 0
+            assert hold.token == first.token and hold.state is zklock.HoldState.HELD
     assert lock.acquire(blocking=False)
     lock.release()
     # Another object for the same lock is not another contender, nor is the other face.
@@ -34,7 +32,7 @@ def test_a_lock_that_lingers_is_taken_again_without_a_request(far: Far, ground: 
         assert hold.token == first.token
 
     async def main() -> None:
-        async with lock as hold:
+        async with lock.aio as hold:
             assert hold.token == first.token
         assert await lock.aio.acquire(blocking=False)
         await lock.aio.release()
@@ -49,146 +47,91 @@ def test_a_lock_that_lingers_is_taken_again_without_a_request(far: Far, ground: 
 
 
 @pytest.mark.parametrize("side", ["mutex", "read", "write"])
-def test_who_else_wants_a_lock_that_lingers_gets_it(
-    zk: zklock.Client, other: zklock.Client, path: str, side: str
+def test_it_lingers_until_another_wants_it_or_its_time_is_over(
+    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, face: Face, side: str
 ) -> None:
-    lock = getattr(zk, side)(path, linger=10 * SOON)
+    make = getattr(face.of(zk), side)
+    for linger in (None, 0, 0.0):
+        face(face(make(path, linger=linger).hold, timeout=SOON).release)
+        assert ground.children(path) == []
+    first = face(make(path, linger=0.05).hold, timeout=SOON)
+    face(first.release)
+    ground.expect_children(path, 0)
+    lock = make(path, linger=10 * SOON)
+    second = face(lock.hold, timeout=SOON)
+    face(second.release)
+    assert len(ground.children(path)) == 1
     rival = other.mutex(path) if side == "mutex" else other.write(path)
-    with lock as first:
-        pass
     with rival.hold(timeout=SOON) as theirs:
-        assert theirs.token > first.token
-    with lock as second:
-        assert second.token > theirs.token
+        assert theirs.token > second.token > first.token
+    face(face(lock.hold, timeout=SOON).release)
     # A try does not wait, but makes the lock free.
     eventually(lambda: rival.acquire(blocking=False))
     rival.release()
 
 
-@pytest.mark.parametrize("linger", [None, 0, 0.0])
-def test_a_lock_does_not_linger_unless_it_is_told_to(
-    zk: zklock.Client, ground: Ground, path: str, linger: float | None
+@pytest.mark.parametrize("turns", [1, 2])
+def test_as_many_turns_within_the_client_are_without_a_request(
+    zk: zklock.Client, other: zklock.Client, path: str, face: Face, turns: int
 ) -> None:
-    with zk.mutex(path, linger=linger) as first:
-        pass
-    assert ground.children(path) == []
-    with zk.mutex(path, linger=0.05) as second:
-        assert second.token > first.token
-    ground.expect_children(path, 0)
-
-
-def test_readers_share_the_node_that_lingers(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
-) -> None:
-    lock = zk.read(path, linger=10 * SOON)
-    with lock as first, lock as second, other.read(path) as theirs:
-        assert first.token == second.token != theirs.token
-        # Readers do not wait for each other.
-        assert not first.wanted.wait(0.05) and len(ground.children(path)) == 2
-        writer = Attempt(lambda: other.write(path).hold(timeout=SOON))
-        assert first.wanted.wait(SOON) and second.wanted.wait(SOON)
-        theirs.release()
-        second.release()
-        assert not writer.is_over()
-    with writer.result() as alone:
-        assert alone.token > first.token
-
-
-def test_turns_within_the_client_are_without_a_request_and_counted_while_others_wait(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
-) -> None:
-    lock = zk.mutex(path, local_turns=2)
-    first = lock.hold(timeout=SOON)
-    mine = Attempt(lambda: lock.hold(timeout=SOON))
-    assert first.wanted.wait(SOON) and len(ground.children(path)) == 1
-    theirs = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
-    ground.expect_children(path, 2)
-    # The event about them comes before the answer to any later request, and so does the list that it causes.
-    for _ in range(3):
-        first.confirm()
-    first.release()
+    lock = face.of(zk).mutex(path, local_turns=turns)
+    first = face(lock.hold, timeout=SOON)
+    mine = Attempt(lambda: face(lock.hold, timeout=SOON))
+    assert first.wanted.wait(SOON)
+    face(first.release)
     second = mine.result()
-    assert second.token == first.token and not theirs.is_over()
-    mine = Attempt(lambda: lock.hold(timeout=SOON))
-    # There is no turn left, so it queues behind them.
-    ground.expect_children(path, 3)
-    second.release()
-    with theirs.result() as turn:
-        assert turn.token > second.token and not mine.is_over()
-    with mine.result() as third:
-        assert third.token > turn.token
+    assert (second.token == first.token) is (turns == 2)
+    theirs = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
+    assert second.wanted.wait(SOON)
+    face(second.release)
+    theirs.result().release()
 
 
 @pytest.mark.parametrize("linger", [None, SOON])
 def test_a_holder_learns_that_others_wait_however_it_listens(
-    zk: zklock.Client, other: zklock.Client, path: str, linger: float | None
+    zk: zklock.Client, other: zklock.Client, path: str, face: Face, linger: float | None
 ) -> None:
-    lock, told = zk.mutex(path, linger=linger), queue.Queue[str]()
-    hold = lock.hold(timeout=SOON)
+    lock, told = face.of(zk).mutex(path, linger=linger), queue.Queue[str]()
+    hold = face(lock.hold, timeout=SOON)
     wanted = hold.wanted
     hold.on_wanted(lambda: told.put("first"))
     hold.on_wanted(lambda: told.put("second"))
     hold.on_lost(lambda reason: told.put("lost"))
     assert not wanted and not wanted.is_set() and not hold.wanted.wait(0.05) and not wanted.wait(-1)
-    waits = Attempt(wanted.wait)
+    waits = [Attempt(wanted.wait), Attempt(lambda: asyncio.run(awaited(wanted)))]
     theirs = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
-    assert waits.result() and wanted and hold.wanted.is_set() and hold.wanted.wait(0) and hold.wanted.wait()
+    assert [wait.result() for wait in waits] == [True, True]
+    assert wanted and hold.wanted.is_set() and hold.wanted.wait(0) and hold.wanted.wait()
     assert [told.get(timeout=SOON), told.get(timeout=SOON)] == ["first", "second"]
     # A program that asks later is told at once.
     hold.on_wanted(lambda: told.put("late"))
     assert told.get(timeout=SOON) == "late"
-    hold.release()
+    face(hold.release)
     assert not wanted and not hold.wanted.wait() and not wanted.wait(SOON)
     with theirs.result() as next_one:
         # It waits for nobody, and nobody waits for it.
         assert not next_one.wanted.wait(0.05)
-    with lock.hold(timeout=SOON) as again:
-        assert not again.wanted.wait(0.05)
     assert told.empty()
 
 
-def test_a_wait_for_others_ends_with_the_hold(zk: zklock.Client, ground: Ground, path: str) -> None:
-    lock, told = zk.mutex(path, linger=SOON), queue.Queue[str]()
-    for end in ("release", "loss"):
-        hold = lock.hold(timeout=SOON)
-        hold.on_wanted(lambda: told.put("wanted"))
-        waits = Attempt(hold.wanted.wait)
-        assert not waits.wait(0.05)
-        if end == "release":
-            # Its node lingers, and may be given to the next.
-            hold.release()
-        else:
-            ground(f"delete {hold.node}")
-        assert waits.result() is False and not hold.wanted
-    raises(zklock.LockLost, hold.release)
+async def awaited(wanted: zklock.Wanted) -> bool:
+    return await wanted
+
+
+@pytest.mark.parametrize("end", ["release", "loss"])
+def test_a_wait_for_others_ends_with_the_hold(zk: zklock.Client, ground: Ground, path: str, face: Face, end: str) -> None:
+    told = queue.Queue[str]()
+    hold = face(face.of(zk).mutex(path, linger=SOON).hold, timeout=SOON)
+    hold.on_wanted(lambda: told.put("wanted"))
+    waits = [Attempt(hold.wanted.wait), Attempt(lambda: asyncio.run(awaited(hold.wanted)))]
+    assert not waits[0].wait(0.05) and not waits[1].is_over()
+    if end == "release":
+        # Its node lingers, and may be given to the next.
+        face(hold.release)
+    else:
+        ground(f"delete {hold.node}")
+    assert [wait.result() for wait in waits] == [False, False] and not hold.wanted
     assert told.empty()
-
-
-def test_a_task_learns_that_others_wait(path: str, hosts: str, ground: Ground, other: zklock.Client) -> None:
-    async def main() -> None:
-        async with zklock.Client(hosts, session_timeout=4) as zk:
-            lock, loop, told = zk.mutex(path, linger=SOON), asyncio.get_running_loop(), asyncio.Event()
-            async with lock as first:
-                waits = asyncio.ensure_future(first.wanted)
-                assert not (await asyncio.wait({waits}, timeout=0.05))[0]
-            assert await soon(waits) is False
-            async with lock as hold:
-                assert hold.token == first.token
-                waiters = [asyncio.ensure_future(hold.wanted) for _ in range(3)]
-                hold.on_wanted(lambda: loop.call_soon_threadsafe(told.set))
-                await asyncio.sleep(0)
-                waiters.pop().cancel()
-                theirs = asyncio.ensure_future(other.aio.mutex(path).hold())
-                await queue_of(ground, path, 2)
-                assert await soon(asyncio.gather(*waiters)) == [True, True] and hold.wanted.is_set()
-                await soon(told.wait())
-                assert not theirs.done()
-            async with await soon(theirs) as next_one:
-                assert next_one.token > first.token
-            async with lock as last:
-                assert last.token > next_one.token
-
-    asyncio.run(main())
 
 
 FORKED = """

@@ -1,16 +1,16 @@
-"""A reentrant lock belongs to the thread that acquired it, which may acquire it again. Others may not release it."""
+"""A reentrant lock belongs to the thread or task that acquired it, which may acquire it again. Others may not release it.
+
+For what is asyncio's own see aio/test_owners.py.
+"""
 
 from __future__ import annotations
 
 import gc
 import logging
-import threading
-import time
 
 import pytest
 from ground import Ground, Proxy
-from punctual import not_later
-from scenes import SOON, Attempt, Far, asked, elsewhere, eventually, lose, raises, settled
+from scenes import SOON, Attempt, Face, Far, asked, eventually, lose, settled
 
 import zklock
 
@@ -20,317 +20,235 @@ def asked_for_it(proxy: Proxy) -> list[str]:
     return [said for said in asked(proxy) if not said.startswith("request:getchildren:")]
 
 
-def test_an_inner_acquire_asks_nobody_and_only_the_last_release_frees(far: Far, ground: Ground, path: str) -> None:
-    zk, proxy = far
-    lock = zk.mutex(path, reentrant=True)
-    outer = lock.hold(timeout=SOON)
-    proxy("record")
-    # Another object for the same lock works as well, and so do all ways to acquire it.
-    again = zk.mutex(path, reentrant=True)
-    inner = [lock.hold(timeout=timeout) for lock in (lock, again) for timeout in (None, 0.001, 0)]
-    assert {(hold.token, hold.node) for hold in inner} == {(outer.token, outer.node)}
-    assert again.acquire() and lock.acquire(blocking=False) and lock.acquire(timeout=1)
-    with again as block:
-        assert block.token == outer.token and block is not outer
-    # Any order is allowed, here the outer hold first.
-    outer.release()
-    assert outer.state is zklock.HoldState.RELEASED and outer.valid_for() == 0
-    raises(zklock.NotHeld, outer.release).says(path, "released before")
-    for hold in inner:
-        hold.release()
-    lock.release()
-    again.release()
-    assert lock.locked() and lock.current is not None and lock.current.valid_for() > 0
-    assert asked_for_it(proxy) == []
-    assert len(ground.children(path)) == 1
-    lock.release()
-    assert len(asked_for_it(proxy)) == 1
-    assert ground.children(path) == [] and not lock.locked()
-    raises(zklock.NotHeld, lock.release).says(path)
-    with lock as hold:
-        assert hold.token > outer.token
-
-
-def test_an_inner_acquire_needs_no_server(far: Far, path: str) -> None:
-    zk, proxy = far
-    lock = zk.mutex(path, reentrant=True)
-    with lock:
-        proxy("freeze", "both")
-        begun = time.monotonic()
-        with lock:
-            assert lock.acquire()
-            lock.release()
-        took = time.monotonic() - begun
-        proxy("thaw")
-        # An answer of the server would have taken as long as the network was frozen.
-        not_later(took, 0.5)
-
-
-def test_another_thread_waits_for_a_reentrant_lock_like_anybody(
-    zk: zklock.Client, ground: Ground, path: str
+def test_an_inner_acquire_asks_nobody_and_only_the_last_release_frees(
+    far: Far, ground: Ground, path: str, face: Face
 ) -> None:
+    zk, proxy = face.of(far.zk), far.proxy
+    lock, again = zk.mutex(path, reentrant=True), zk.mutex(path, reentrant=True)
+
+    async def main() -> None:
+        outer = await face.make(lock.hold, timeout=SOON)
+        proxy("record")
+        # Another object for the same lock works as well, and so do all ways to acquire it.
+        inner = [await face.make(one.hold, timeout=timeout) for one in (lock, again) for timeout in (None, 0.001, 0)]
+        assert {(hold.token, hold.node) for hold in inner} == {(outer.token, outer.node)}
+        assert await face.make(again.acquire) and await face.make(lock.acquire, blocking=False)
+        async with face.block(again) as block:
+            assert block.token == outer.token and block is not outer
+        # Any order is allowed, here the outer hold first.
+        await face.make(outer.release)
+        assert outer.state is zklock.HoldState.RELEASED and outer.valid_for() == 0
+        (await face.fails(zklock.NotHeld, outer.release)).says(path, "released before")
+        for hold in inner:
+            await face.make(hold.release)
+        await face.make(lock.release)
+        assert lock.locked() and lock.current is not None and lock.current.token == outer.token
+        assert asked_for_it(proxy) == []
+        assert len(ground.children(path)) == 1
+        await face.make(again.release)
+        assert len(asked_for_it(proxy)) == 1
+        assert ground.children(path) == [] and not lock.locked()
+        (await face.fails(zklock.NotHeld, lock.release)).says(path)
+
+    face.run(main())
+
+
+def test_another_waits_for_a_reentrant_lock_like_anybody_and_may_not_release_it(
+    far: Far, ground: Ground, path: str, face: Face
+) -> None:
+    zk, proxy = face.of(far.zk), far.proxy
     lock = zk.mutex(path, reentrant=True)
-    outer = lock.hold(timeout=SOON)
-    assert not elsewhere(lambda: lock.acquire(blocking=False))
-    raises(zklock.Timeout, lambda: elsewhere(lambda: lock.hold(timeout=0))).says(path)
-    other = Attempt(lock.hold)
-    ground.expect_children(path, 2)
-    with lock as inner:
-        assert inner.token == outer.token
-    assert not other.is_over()
-    outer.release()
-    hold = other.result()
-    assert hold.token > outer.token
-    # The owner's thread has ended. A new thread does not become the owner, even if the system gives it the same number.
-    for _ in range(20):
-        raises(zklock.NotOwner, lambda: elsewhere(hold.release))
-        assert not elsewhere(lambda: lock.acquire(blocking=False))
-    # Nobody can release it any more, except the garbage collector.
-    with pytest.warns(ResourceWarning, match="never released"):
-        del hold, other
-        gc.collect()
+
+    async def main() -> None:
+        assert await face.make(lock.acquire, timeout=SOON)
+        value = await face.make(lock.hold)
+        assert await face.elsewhere(lock.acquire, blocking=False) is False
+        await face.fails(zklock.Timeout, face.elsewhere, lambda: lock.hold(timeout=0))
+        settled(far.zk)
+        proxy("record")
+        for release in (lock.release, value.release, zk.mutex(path, reentrant=True).release):
+            (await face.fails(zklock.NotOwner, face.elsewhere, release)).says(path, "release it there")
+        assert value.state is zklock.HoldState.HELD and asked_for_it(proxy) == [] and len(ground.children(path)) == 1
+        await face.make(value.release)
+        await face.make(lock.release)
+        assert ground.children(path) == []
+        exit = lock.__aexit__ if face.is_async else lock.__exit__
+        async with face.block(lock):
+            await face.fails(zklock.NotOwner, face.elsewhere, lambda: exit(None, None, None))
+        # An owner that has ended is nobody. Another does not become the owner, even at its address or with its number.
+        hold = await face.elsewhere(lock.hold)
+        for _ in range(50):
+            await face.fails(zklock.NotOwner, face.elsewhere, hold.release)
+            assert await face.elsewhere(lock.acquire, blocking=False) is False
+        # Nobody can release it any more, except the garbage collector.
+        with pytest.warns(ResourceWarning, match="never released"):
+            del hold
+            gc.collect()
+
+    face.run(main())
     ground.expect_children(path, 0)
 
 
-def test_a_release_by_another_thread_is_refused_and_changes_nothing(far: Far, ground: Ground, path: str) -> None:
-    zk, proxy = far
-    lock = zk.mutex(path, reentrant=True)
-    assert lock.acquire(timeout=SOON)
-    hold = lock.current
-    assert hold is not None
-    proxy("record")
-    for release in (lock.release, hold.release, zk.mutex(path, reentrant=True).release):
-        raises(zklock.NotOwner, lambda: elsewhere(release)).says(path, "release it there")
-        assert hold.state is zklock.HoldState.HELD and hold.valid_for() > 0
-    assert asked_for_it(proxy) == []
-    assert len(ground.children(path)) == 1
-    lock.release()
-    assert ground.children(path) == []
-
-
-def test_the_end_of_a_block_in_another_thread_is_refused_for_a_reentrant_lock(zk: zklock.Client, path: str) -> None:
-    lock = zk.mutex(path, reentrant=True)
-    with lock as hold:
-        raises(zklock.NotOwner, lambda: elsewhere(lambda: lock.__exit__(None, None, None)))
-        assert hold.valid_for() > 0
-    assert hold.state is zklock.HoldState.RELEASED
-
-
-def test_a_second_acquire_by_the_same_thread_waits_as_that_of_any_thread(
-    zk: zklock.Client, ground: Ground, path: str
+def test_a_second_acquire_by_the_same_owner_waits_as_that_of_anybody(
+    zk: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
-    lock, again = zk.mutex(path), zk.mutex(path, timeout=0.1)
-    hold = lock.hold(timeout=SOON)
-    for other in (lock, again):
-        assert other.acquire(timeout=0.1) is False
-        raises(zklock.Timeout, lambda: other.hold(timeout=0.1)).says(path, "holds it itself")
-        # A try does not wait.
-        assert other.acquire(blocking=False) is False
-        raises(zklock.Timeout, lambda: other.hold(timeout=0)).says(path, "is held by this thread or task itself")
-    raises(zklock.Timeout, again.__enter__).says(path, "holds it itself")
-    # Nothing has changed.
-    assert hold.state is zklock.HoldState.HELD
+    lock, again = face.of(zk).mutex(path), face.of(zk).mutex(path, timeout=0.1)
 
-    # A release by another ends the wait.
-    def release() -> None:
-        ground.expect_children(path, 2)
-        hold.release()
+    async def main() -> None:
+        hold = await face.make(lock.hold, timeout=SOON)
+        for other in (lock, again):
+            assert await face.make(other.acquire, timeout=0.1) is False
+            # A try does not wait.
+            assert await face.make(other.acquire, blocking=False) is False
+            tries = await face.fails(zklock.Timeout, lambda: other.hold(timeout=0))
+            tries.says(path, "is held by this thread or task itself")
+        (await face.fails(zklock.Timeout, again.hold)).says(path, "holds it itself")
+        # Nothing has changed.
+        assert hold.state is zklock.HoldState.HELD
+        # A release by another ends the wait.
+        releases = Attempt(lambda: (ground.expect_children(path, 2), face(hold.release)))
+        assert await face.make(lock.acquire, timeout=SOON)
+        releases.result()
+        await face.make(lock.release)
 
-    releases = Attempt(release)
-    assert lock.acquire(timeout=SOON)
-    releases.result()
-    lock.release()
+    face.run(main())
 
 
 def test_a_wait_for_oneself_is_logged_and_no_other_is(
-    zk: zklock.Client, ground: Ground, path: str, caplog: pytest.LogCaptureFixture
+    zk: zklock.Client, ground: Ground, path: str, face: Face, caplog: pytest.LogCaptureFixture
 ) -> None:
     def told() -> list[str]:
         said = [record for record in caplog.records if record.levelname == "WARNING"]
         return [line for line in map(logging.LogRecord.getMessage, said) if path in line]
 
-    lock = zk.mutex(path)
-    with lock:
-        elsewhere(lambda: lock.acquire(timeout=0.1))
-        assert lock.acquire(blocking=False) is False
-        assert lock.acquire(timeout=0.1) is False
-        eventually(told)
-        (line,) = told()
-        assert "waits for it again" in line and "unless another thread" in line and "release it first" in line
-        assert "reentrant" not in line
-    # If holds go from thread to thread, as they do from here on, there is nothing to warn about.
-    hold = lock.hold(timeout=SOON)
-    elsewhere(hold.release)
-    with lock:
-        assert lock.acquire(timeout=0.1) is False
-    # Lines come in order, so this line comes after any line of that wait.
-    lose(ground, lock.hold(timeout=SOON))
+    lock = face.of(zk).mutex(path)
+
+    async def main() -> None:
+        async with face.block(lock):
+            await face.elsewhere(lock.acquire, timeout=0.1)
+            assert await face.make(lock.acquire, blocking=False) is False
+            assert await face.make(lock.acquire, timeout=0.1) is False
+            eventually(told)
+            (line,) = told()
+            assert "waits for it again" in line and "unless another thread" in line and "release it first" in line
+            assert "reentrant" not in line
+        # If holds go from one to another, as they do from here on, there is nothing to warn about.
+        hold = await face.make(lock.hold, timeout=SOON)
+        await face.elsewhere(hold.release)
+        async with face.block(lock):
+            assert await face.make(lock.acquire, timeout=0.1) is False
+        # Lines come in order, so this line comes after any line of that wait.
+        lose(ground, await face.make(lock.hold, timeout=SOON))
+
+    face.run(main())
     eventually(lambda: "hold lost" in told()[-1])
     assert len(told()) == 2
 
 
-def test_what_only_this_thread_can_release_it_does_not_wait_for(zk: zklock.Client, ground: Ground, path: str) -> None:
-    with zk.mutex(path, reentrant=True) as hold:
-        other = zk.mutex(path)
-        for acquire in (other.acquire, lambda: other.acquire(timeout=SOON), other.hold, other.__enter__):
-            raises(zklock.Deadlock, acquire).says(path, "by a reentrant lock", "release that first")
-        assert other.acquire(blocking=False) is False
-        assert hold.state is zklock.HoldState.HELD and len(ground.children(path)) == 1
+def test_what_only_oneself_can_release_is_not_waited_for(zk: zklock.Client, path: str, face: Face) -> None:
+    async def main() -> None:
+        async with face.block(face.of(zk).mutex(path, reentrant=True)) as hold:
+            other = face.of(zk).mutex(path)
+            enter = other.__aenter__ if face.is_async else other.__enter__
+            for acquire in (other.acquire, lambda: other.acquire(timeout=SOON), other.hold, enter):
+                (await face.fails(zklock.Deadlock, acquire)).says(path, "by a reentrant lock", "release that first")
+            assert await face.make(other.acquire, blocking=False) is False
+            assert hold.state is zklock.HoldState.HELD
 
-
-def test_a_reentrant_lock_takes_no_part_in_what_any_thread_may_release(zk: zklock.Client, path: str) -> None:
-    """The hold may be somebody else's by now, so two would be inside."""
-    lock, reentrant = zk.mutex(path), zk.mutex(path, reentrant=True)
-    with lock:
-        assert reentrant.acquire(blocking=False) is False
-        assert reentrant.acquire(timeout=0.1) is False
-    with reentrant, reentrant:
-        assert lock.acquire(blocking=False) is False
+    face.run(main())
 
 
 def test_a_lock_that_is_not_reentrant_is_released_from_anywhere_but_once(
-    zk: zklock.Client, ground: Ground, path: str
+    zk: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
-    lock = zk.mutex(path)
-    hold = lock.hold(timeout=SOON)
-    elsewhere(hold.release)
-    assert ground.children(path) == []
-    following = lock.hold(timeout=SOON)
-    raises(zklock.NotHeld, hold.release).says("released before")
-    raises(zklock.NotHeld, lambda: elsewhere(hold.release))
-    raises(zklock.NotHeld, hold.confirm)
-    # The next hold is not affected.
-    assert following.state is zklock.HoldState.HELD
-    assert len(ground.children(path)) == 1
-    following.release()
+    lock = face.of(zk).mutex(path)
 
-    assert lock.acquire()
-    elsewhere(zk.mutex(path).release)
-    assert not lock.locked()
-    raises(zklock.NotHeld, lock.release)
+    async def main() -> None:
+        hold = await face.make(lock.hold, timeout=SOON)
+        # A release of the lock leaves values alone.
+        await face.fails(zklock.NotHeld, lock.release)
+        await face.elsewhere(hold.release)
+        assert ground.children(path) == []
+        following = await face.make(lock.hold, timeout=SOON)
+        (await face.fails(zklock.NotHeld, hold.release)).says("released before")
+        await face.fails(zklock.NotHeld, face.elsewhere, hold.release)
+        await face.fails(zklock.NotHeld, hold.confirm)
+        # The next hold is not affected.
+        assert following.state is zklock.HoldState.HELD
+        await face.make(following.release)
+        # What another has acquired, and what one has oneself.
+        await face.elsewhere(lock.acquire)
+        assert lock.locked() and lock.current is None
+        await face.make(lock.release)
+        await face.make(lock.acquire)
+        await face.elsewhere(face.of(zk).mutex(path).release)
+        assert not lock.locked()
+        await face.fails(zklock.NotHeld, lock.release)
 
-
-def test_a_block_of_a_lock_that_is_not_reentrant_may_end_in_another_thread(
-    zk: zklock.Client, ground: Ground, path: str
-) -> None:
-    """As with ``threading.Lock``. Any thread may end a generator that contains a block."""
-    lock = zk.mutex(path)
-    hold = lock.__enter__()
-    elsewhere(lambda: lock.__exit__(None, None, None))
-    assert hold.state is zklock.HoldState.RELEASED
-    assert ground.children(path) == []
-
-
-def test_of_many_threads_that_release_one_hold_one_succeeds(zk: zklock.Client, path: str) -> None:
-    lock = zk.mutex(path)
-    for _ in range(20):
-        hold = lock.hold(timeout=SOON)
-        all_are_there = threading.Barrier(8)
-
-        def release() -> bool:
-            all_are_there.wait(SOON)
-            try:
-                hold.release()
-            except zklock.NotHeld:
-                return False
-            return True
-
-        attempts = [Attempt(release) for _ in range(8)]
-        assert sum(attempt.result() for attempt in attempts) == 1
+    face.run(main())
 
 
 def test_an_inner_section_is_not_entered_when_the_outer_hold_is_lost(
-    zk: zklock.Client, ground: Ground, path: str
+    zk: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
-    lock = zk.mutex(path, reentrant=True)
-    outer, inner = lock.hold(timeout=SOON), lock.hold(timeout=SOON)
-    lose(ground, outer)
-    # The same when the nodes have been cleaned up, and only the thread's holds are left.
-    eventually(lambda: zk.stats().losses == 1)
-    settled(zk)
-    for enter in (
-        lock.acquire,
-        lambda: lock.acquire(blocking=False),
-        lambda: lock.acquire(timeout=SOON),
-        lock.hold,
-        lock.__enter__,
-    ):
-        raises(zklock.LockLost, enter).says(path)
-    assert inner.state is zklock.HoldState.LOST
-    raises(zklock.LockLost, inner.release)
-    raises(zklock.LockLost, outer.release)
+    lock = face.of(zk).mutex(path, reentrant=True)
+
+    async def main() -> None:
+        outer, inner = await face.make(lock.hold, timeout=SOON), await face.make(lock.hold, timeout=SOON)
+        lose(ground, outer)
+        # The same when the nodes have been cleaned up, and only the owner's holds are left.
+        settled(zk)
+        enter = lock.__aenter__ if face.is_async else lock.__enter__
+        for acquire in (lock.acquire, lambda: lock.acquire(blocking=False), lock.hold, enter):
+            (await face.fails(zklock.LockLost, acquire)).says(path)
+        assert inner.state is zklock.HoldState.LOST
+        for hold in (inner, outer):
+            await face.fails(zklock.LockLost, hold.release)
+        # While the lost hold is being cleaned up, it may not be free yet.
+        assert await face.make(lock.acquire, timeout=SOON)
+        await face.make(lock.release)
+
+    face.run(main())
+
+
+def test_forgetting_the_last_hold_releases(zk: zklock.Client, ground: Ground, path: str, face: Face) -> None:
+    lock = face.of(zk).mutex(path, reentrant=True)
+
+    async def main() -> None:
+        outer, inner = await face.make(lock.hold, timeout=SOON), [await face.make(lock.hold, timeout=SOON)]
+        with pytest.warns(ResourceWarning, match=path):
+            del outer
+        assert inner[0].state is zklock.HoldState.HELD
+        assert len(ground.children(path)) == 1
+        # Even if another drops it, who could not release it.
+        with pytest.warns(ResourceWarning, match=path):
+            await face.elsewhere(inner.clear)
+            gc.collect()
+
+    face.run(main())
     ground.expect_children(path, 0)
 
-    def is_free_again() -> bool:
-        try:
-            with lock as hold:
-                return hold.token > outer.token
-        except zklock.LockLost:
-            # The lost hold is still being cleaned up.
-            return False
 
-    eventually(is_free_again)
+def test_the_current_hold_is_that_of_its_owner(zk: zklock.Client, path: str, face: Face) -> None:
+    lock = face.of(zk).mutex(path, reentrant=True)
 
+    async def current() -> object:
+        return lock.current
 
-def test_forgetting_the_last_hold_releases(zk: zklock.Client, ground: Ground, path: str) -> None:
-    lock = zk.mutex(path, reentrant=True)
-    outer, inner = lock.hold(timeout=SOON), [lock.hold(timeout=SOON)]
-    with pytest.warns(ResourceWarning, match=path):
-        del outer
-    assert inner[0].state is zklock.HoldState.HELD and inner[0].valid_for() > 0
-    assert len(ground.children(path)) == 1
-    # Even if another thread drops it, which could not release it.
-    with pytest.warns(ResourceWarning, match=path):
-        elsewhere(inner.clear)
-        gc.collect()
-    ground.expect_children(path, 0)
-    with lock:
-        pass
+    def look() -> object:
+        return current() if face.is_async else lock.current
 
+    async def main() -> None:
+        assert lock.current is None and not lock.locked()
+        async with face.block(lock) as hold:
+            assert lock.current is not None and lock.current.token == hold.token
+            # Another sees that the lock is held, but has no hold itself.
+            assert await face.elsewhere(look) is None and await face.elsewhere(lambda: lock.locked()) is True
+            value = await face.make(lock.hold)
+            await face.make(hold.release)
+            # A hold that is kept as a value belongs to whoever has it.
+            assert lock.current is None and lock.locked()
+            await face.make(value.release)
+        assert lock.current is None and not lock.locked()
 
-def test_the_current_hold_is_that_of_this_thread(zk: zklock.Client, path: str) -> None:
-    lock = zk.mutex(path, reentrant=True)
-    assert lock.current is None and not lock.locked()
-    with lock as hold:
-        current = lock.current
-        assert current is not None and current.token == hold.token
-        # Another thread sees that the lock is held, but has no hold itself.
-        assert elsewhere(lambda: (lock.locked(), lock.current)) == (True, None)
-        value = lock.hold()
-        hold.release()
-        # A hold that is kept as a value belongs to whichever thread has it.
-        assert lock.current is None and lock.locked()
-        value.release()
-    assert lock.current is None and not lock.locked()
-
-
-def test_a_release_of_the_lock_leaves_values_alone(zk: zklock.Client, path: str) -> None:
-    lock = zk.mutex(path)
-    with lock.hold() as hold:
-        raises(zklock.NotHeld, lock.release).says(path)
-        assert hold.state is zklock.HoldState.HELD
-
-
-def test_what_was_acquired_is_held_also_when_the_lock_object_is_gone(
-    zk: zklock.Client, ground: Ground, path: str
-) -> None:
-    assert zk.mutex(path).acquire()
-    assert len(ground.children(path)) == 1
-    assert zk.mutex(path).locked()
-    zk.mutex(path).release()
-    assert ground.children(path) == []
-
-
-def test_many_threads_share_one_reentrant_lock(zk: zklock.Client, path: str) -> None:
-    lock, inside = zk.mutex(path, reentrant=True, timeout=30), []
-
-    def work() -> None:
-        for _ in range(10):
-            with lock as outer, lock as inner:
-                inside.append(outer.token)
-                assert inner.token == outer.token and len(inside) == 1
-                inside.clear()
-
-    for attempt in [Attempt(work) for _ in range(8)]:
-        attempt.result(30)
-    assert zk.stats().grants == 80
+    face.run(main())

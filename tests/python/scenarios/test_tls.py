@@ -67,41 +67,6 @@ def test_a_lock_is_held_and_lost_over_tls(secure: Ground, files: Files) -> None:
     secure.expect_children(path, 0)
 
 
-def test_a_lock_is_free_again_for_the_next_over_tls(secure: Ground, files: Files) -> None:
-    path = "/locks/tls-next"
-    with zklock.Client(files.hosts, tls=files.tls) as zk, zklock.Client(files.hosts, tls=files.tls) as other:
-        first = zk.mutex(path).hold(timeout=SOON)
-        attempt = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
-        secure.expect_children(path, 2)
-        assert not attempt.is_over()
-        first.release()
-        second = attempt.result()
-        assert second.token > first.token
-        second.release()
-
-
-def test_who_is_not_to_be_trusted_is_named(files: Files) -> None:
-    for tls, says in (
-        (zklock.Tls(files.stranger, files.certificate, files.key), "none of the given authorities"),
-        (zklock.Tls(files.authority), "client certificate"),
-        (zklock.Tls(files.authority, files.intruder, files.intruder_key), "certificate"),
-    ):
-        client = zklock.Client(files.hosts, tls=tls, connect_timeout=2)
-        raises(zklock.Unreachable, client.connect).says(says, files.hosts)
-        client.close()
-    # The same if the first acquire connects.
-    client = zklock.Client(files.hosts, tls=zklock.Tls(files.authority), connect_timeout=2)
-    raises(zklock.Unreachable, client.mutex("/locks/untrusted").acquire).says("client certificate")
-
-
-def test_one_side_that_speaks_tls_alone_is_told(secure: Ground, files: Files) -> None:
-    plain = zklock.Client(files.hosts, connect_timeout=2)
-    raises(zklock.Unreachable, plain.connect).says(files.hosts)
-    plain_hosts = secure("servers")
-    secured = zklock.Client(plain_hosts, tls=files.tls, connect_timeout=2)
-    raises(zklock.Unreachable, secured.connect).says(plain_hosts)
-
-
 def test_files_that_will_not_do_are_named_at_once(files: Files, tmp_path: pathlib.Path) -> None:
     empty, folder, binary = tmp_path / "empty.pem", tmp_path / "folder", tmp_path / "binary.pem"
     empty.touch()
@@ -206,15 +171,3 @@ def test_the_authorities_of_the_system(files: Files, monkeypatch: pytest.MonkeyP
     client.close()
     monkeypatch.setenv("SSL_CERT_FILE", "/no such file")
     raises(zklock.InvalidInput, zklock.Tls.system).says("/no such file", "cannot be read")
-
-
-def test_a_file_is_read_anew_for_each_connection(files: Files, tmp_path: pathlib.Path) -> None:
-    authority = tmp_path / "ca.pem"
-    authority.write_text(pathlib.Path(files.authority).read_text())
-    tls = zklock.Tls(authority, files.certificate, files.key)
-    with zklock.Client(files.hosts, tls=tls) as zk:
-        assert zk.session_id
-    authority.unlink()
-    client = zklock.Client(files.hosts, tls=tls)
-    raises(zklock.Refused, client.connect).says(str(authority), "cannot be read")
-    client.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import threading
 import typing
 
 import pytest
@@ -262,17 +261,6 @@ def test_lock(kazoo: typing.Any, connect: Connect, server: Server) -> None:
     second.release()
 
 
-def test_read_and_write_lock(kazoo: typing.Any, connect: Connect, server: Server) -> None:
-    reader, writer = kazoo.ReadLock("/lock"), connect().WriteLock("/lock")
-    assert reader.acquire(timeout=SOON)
-    waiting = Attempt(lambda: writer.acquire(timeout=SOON))
-    server.wait_for_children("/lock", 2)
-    assert not waiting.wait(0.05)
-    reader.release()
-    assert waiting.result() is True
-    writer.release()
-
-
 def test_lock_beside_ours(kazoo: typing.Any, zk: zklock.Client, server: Server) -> None:
     theirs = kazoo.Lock("/lock")
     assert theirs.acquire(timeout=SOON)
@@ -281,91 +269,6 @@ def test_lock_beside_ours(kazoo: typing.Any, zk: zklock.Client, server: Server) 
     assert not waiting.wait(0.05)
     theirs.release()
     waiting.result().release()
-
-
-def test_semaphore(kazoo: typing.Any, connect: Connect) -> None:
-    permits = [connect().Semaphore("/semaphore", max_leases=2) for _ in range(3)]
-    assert permits[0].acquire(timeout=SOON) and permits[1].acquire(timeout=SOON)
-    assert permits[2].acquire(blocking=False) is False
-    assert len(permits[0].lease_holders()) == 2
-    waiting = Attempt(lambda: permits[2].acquire(timeout=SOON))
-    assert not waiting.wait(0.05)
-    permits[0].release()
-    assert waiting.result() is True
-
-
-def test_election(kazoo: typing.Any, connect: Connect, server: Server) -> None:
-    led: queue.Queue[str] = queue.Queue()
-    goes = threading.Event()
-
-    def lead(name: str) -> None:
-        led.put(name)
-        assert goes.wait(SOON)
-
-    first, second = kazoo.Election("/election", "first"), connect().Election("/election", "second")
-    leading = Attempt(lambda: first.run(lead, "first"))
-    assert led.get(timeout=SOON) == "first"
-    following = Attempt(lambda: second.run(lead, "second"))
-    server.wait_for_children("/election", 2)
-    assert first.contenders() == ["first", "second"]
-    goes.set()
-    leading.result()
-    assert led.get(timeout=SOON) == "second"
-    following.result()
-
-
-def test_barrier(kazoo: typing.Any, connect: Connect) -> None:
-    barrier, other = kazoo.Barrier("/barrier"), connect().Barrier("/barrier")
-    barrier.create()
-    assert other.wait(timeout=0.05) is False
-    waiting = Attempt(lambda: other.wait(timeout=SOON))
-    assert not waiting.wait(0.05)
-    assert barrier.remove() is True
-    assert waiting.result() is True
-    assert barrier.remove() is False
-
-
-def test_double_barrier(kazoo: typing.Any, connect: Connect) -> None:
-    first, second = kazoo.DoubleBarrier("/barrier", 2), connect().DoubleBarrier("/barrier", 2)
-    entering = Attempt(first.enter)
-    assert not entering.wait(0.05)
-    second.enter()
-    entering.result()
-    leaving = Attempt(first.leave)
-    assert not leaving.wait(0.05)
-    second.leave()
-    leaving.result()
-
-
-def test_counter(connect: Connect, server: Server) -> None:
-    def count() -> None:
-        counter = connect().Counter("/counter")
-        for _ in range(20):
-            counter += 1
-
-    counting = [Attempt(count) for _ in range(3)]
-    for one in counting:
-        one.result(30)
-    assert server.data("/counter") == b"60"
-    assert connect().Counter("/counter").value == 60
-
-
-def test_queue(kazoo: typing.Any, connect: Connect) -> None:
-    entries, taking = kazoo.Queue("/queue"), connect().Queue("/queue")
-    for number in range(5):
-        entries.put(str(number).encode())
-    entries.put(b"urgent", priority=1)
-    assert [taking.get() for _ in range(7)] == [b"urgent", b"0", b"1", b"2", b"3", b"4", None]
-
-
-def test_locking_queue(kazoo: typing.Any, connect: Connect) -> None:
-    entries, taking = kazoo.LockingQueue("/queue"), connect().LockingQueue("/queue")
-    waiting = Attempt(lambda: taking.get(timeout=SOON))
-    entries.put(b"job")
-    assert waiting.result() == b"job"
-    assert len(entries) == 1
-    assert taking.consume() is True
-    assert len(entries) == 0
 
 
 def states_of(client: typing.Any) -> queue.Queue[typing.Any]:

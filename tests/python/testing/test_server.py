@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import socket
 import threading
 import time
 import typing
@@ -24,7 +25,11 @@ def number_of(zk: zklock.Client) -> int:
 
 
 def test_serves_from_the_first_moment() -> None:
-    with Server() as server, zklock.Client(server.hosts, connect_timeout=0.5) as zk:
+    with Server() as server:
+        host, _, port = server.hosts.rpartition(":")
+        # It listens, so a client connects at its first try.
+        socket.create_connection((host, int(port))).close()
+    with Server() as server, zklock.Client(server.hosts) as zk:
         with zk.mutex(PATH, timeout=5) as hold:
             assert server.children(PATH) == [hold.node.rpartition("/")[2]]
             assert server.owner(hold.node) == zk.session_id

@@ -15,22 +15,7 @@ from scenes import elsewhere
 
 import zklock
 
-# So short that a wait outlasts its heartbeat, and the grant needs a check.
-SHORT, HEARTBEAT = 2.0, 0.2
-
-# The messages of an acquire that has to queue.
-CONTENDED = [
-    ("request", "create"),
-    ("reply", "create"),
-    ("request", "get-children"),
-    ("reply", "get-children"),
-    ("request", "get-data"),
-    ("reply", "get-data"),
-    ("reply", "event"),
-    ("request", "multi"),
-    ("reply", "multi"),
-]
-
+SESSION = 4.0
 
 async def by_acquire(lock: zklock.AsyncLock) -> None:
     await lock.acquire()
@@ -135,76 +120,6 @@ def test_a_cancel_of_the_bare_coroutine_is_either_a_grant_or_a_cancel(
     run_in(loop, main())
 
 
-@pytest.mark.parametrize("count", range(3))
-def test_two_cancels_leave_no_hold_either(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, count: int
-) -> None:
-    loop = Loop()
-
-    async def main() -> None:
-        holder, lock = other.mutex(path), zk.aio.mutex(path)
-        elsewhere(holder.acquire)
-        cancels: list[asyncio.CancelledError] = []
-
-        async def stubborn() -> None:
-            while len(cancels) < 2:
-                try:
-                    async with lock:
-                        await asyncio.Event().wait()
-                except asyncio.CancelledError as cancel:
-                    cancels.append(cancel)
-            raise cancels[-1]
-
-        task = asyncio.create_task(stubborn())
-        await waiting(ground, path)
-        called = loop.listen()
-        elsewhere(holder.release)
-        assert called.wait(SOON)
-        await steps(count)
-        task.cancel()
-        task.cancel()
-        # It tries again, and is cancelled at whichever step it has reached.
-        await steps(count)
-        while not task.done():
-            task.cancel()
-            await asyncio.sleep(0.001)
-        assert len(cancels) == 2
-        await free(zk, other, path, ground)
-
-    run_in(loop, main())
-
-
-@pytest.mark.parametrize("side, kind", CONTENDED)
-def test_a_cancel_at_any_step_in_a_queue_leaves_no_node(
-    other: zklock.Client, path: str, ground: Ground, side: str, kind: str
-) -> None:
-    proxy = ground.proxy("1")
-
-    async def main() -> None:
-        async with zklock.Client(proxy.hosts, session_timeout=SHORT) as zk:
-            hold = await other.aio.mutex(path).hold()
-            hook = proxy(f"hold-{side}", kind, "1", path)
-            task = asyncio.create_task(zk.mutex(path).acquire())
-            late = kind in ("event", "multi")
-            if late:
-                await queue(ground, path, 2)
-                await asyncio.sleep(HEARTBEAT)
-                await hold.release()
-            assert await fired(ground, hook)
-            task.cancel()
-            await ends(task)
-            # The message is held, so the client cannot know yet what became of the node.
-            assert await true(lambda: zk.stats().owed == 1)
-            ground(f"open {hook}")
-            await settled(zk)
-            if not late:
-                assert [f"{path}/{name}" for name in ground.children(path)] == [hold.node]
-                await hold.release()
-            assert ground.children(path) == []
-
-    asyncio.run(main())
-
-
 def test_a_cancel_at_any_moment_of_an_acquire_of_a_free_lock_leaves_no_node(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
 ) -> None:
@@ -243,77 +158,12 @@ def test_a_cancel_at_any_moment_of_an_acquire_of_a_free_lock_leaves_no_node(
     asyncio.run(main())
 
 
-def test_a_cancel_at_any_moment_of_a_hand_over_leaves_no_node(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
-) -> None:
-    async def main() -> None:
-        lock, there = zk.aio.mutex(path), other.aio.mutex(path)
-        entered, spans, span = [0], [], 0.0
-
-        async def enter() -> None:
-            async with lock:
-                entered[0] += 1
-
-        for number in range(250):
-            hold = await there.hold()
-            task = asyncio.create_task(enter())
-            # It is on the wire before the release, though perhaps not yet in the queue.
-            await steps(1)
-            begun = time.perf_counter()
-            released = hold.release()
-            if number < 10:
-                await task
-                spans.append(time.perf_counter() - begun)
-                span = sorted(spans)[len(spans) // 2] * 1.5
-            else:
-                before = entered[0]
-                end = begun + span * (number * 37 % 100) / 100
-                while time.perf_counter() < end:
-                    await asyncio.sleep(0)
-                task.cancel()
-                await asyncio.wait({task})
-                span *= 0.98 if entered[0] > before else 1.02
-            await released
-        assert 10 < entered[0] < 250, "no race"
-        await free(zk, other, path, ground)
-
-    asyncio.run(main())
-
-
-def test_a_timeout_of_asyncio_at_any_moment_leaves_no_node(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
-) -> None:
-    async def main() -> None:
-        lock = zk.aio.mutex(path)
-        begun = time.perf_counter()
-        for _ in range(10):
-            await lock.acquire()
-            await lock.release()
-        span = (time.perf_counter() - begun) / 10
-        granted = late = 0
-        for number in range(300):
-            try:
-                await asyncio.wait_for(lock.acquire(), span * (number * 37 % 100 + 1) / 100)
-                granted += 1
-                span *= 0.98
-                await lock.release()
-            except asyncio.TimeoutError:
-                late += 1
-                span *= 1.02
-                # Nobody holds it without knowing that.
-                assert not lock.locked()
-        assert granted and late, f"no race: {granted} granted, {late} late"
-        await free(zk, other, path, ground)
-
-    asyncio.run(main())
-
-
 @pytest.mark.parametrize("block", [False, True])
 def test_a_release_that_is_cancelled_goes_on(other: zklock.Client, path: str, ground: Ground, block: bool) -> None:
     proxy = ground.proxy("1")
 
     async def main() -> None:
-        async with zklock.Client(proxy.hosts, session_timeout=SHORT) as zk:
+        async with zklock.Client(proxy.hosts, session_timeout=SESSION) as zk:
             lock, leave = zk.mutex(path), asyncio.Event()
 
             async def work() -> None:
@@ -346,7 +196,7 @@ def test_a_cancel_in_the_block_and_another_at_its_end_leave_no_node(path: str, g
     proxy = ground.proxy("1")
 
     async def main() -> None:
-        async with zklock.Client(proxy.hosts, session_timeout=SHORT) as zk:
+        async with zklock.Client(proxy.hosts, session_timeout=SESSION) as zk:
             lock = zk.mutex(path)
             task = asyncio.create_task(by_block(lock))
             assert await true(lock.locked)
@@ -400,7 +250,7 @@ def test_a_cancel_while_it_connects_leaves_no_node(path: str, ground: Ground) ->
     proxy = ground.proxy("1")
 
     async def main() -> None:
-        client = zklock.Client(proxy.hosts, session_timeout=SHORT)
+        client = zklock.Client(proxy.hosts, session_timeout=SESSION)
         hook = proxy("hold-reply", "connect", "1")
         proxy("record")
         tasks = [asyncio.create_task(client.aio.mutex(path).acquire()) for _ in range(3)]
@@ -433,5 +283,78 @@ def test_a_wait_for_a_loss_that_is_cancelled_does_not_harm_the_hold(
                 await asyncio.wait_for(hold.lost, 0.01)
             assert hold.state is zklock.HoldState.HELD and await hold.confirm() > 0
         assert ground.children(path) == []
+
+    asyncio.run(main())
+
+
+def test_a_close_that_is_cancelled_goes_on(path: str, ground: Ground) -> None:
+    proxy = ground.proxy("1")
+
+    async def main() -> None:
+        zk = zklock.Client(proxy.hosts, session_timeout=20).aio
+        await zk.mutex(path).acquire()
+        hook = proxy("hold-request", "close", "1")
+        closing = asyncio.ensure_future(zk.close())
+        assert await fired(ground, hook)
+        closing.cancel()
+        await ends(closing)
+        assert len(ground.children(path)) == 1
+        ground(f"open {hook}")
+        # Its session would last for longer.
+        await queue(ground, path, 0)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_a_cancelled_look_at_an_election_has_seen_the_next_one_tells(
+    zk: zklock.Client, other: zklock.Client, path: str, late: bool
+) -> None:
+    loop = Loop()
+
+    async def main() -> None:
+        observer = other.aio.election(path).observe()
+        assert await soon(observer.next()) is None
+        look = asyncio.ensure_future(observer.next())
+        await steps(1)
+        called = loop.listen()
+        lead = elsewhere(zk.election(path).hold)
+        if late:
+            # The observer has seen it, and the loop was called, but the task has not gone on yet.
+            assert called.wait(SOON)
+        look.cancel()
+        await ends(look)
+        while (leader := await soon(observer.__anext__())) is None:
+            pass
+        assert leader.token == lead.token
+        # Several calls are served one after the other.
+        looks = [asyncio.ensure_future(observer.next()) for _ in range(2)]
+        await steps(1)
+        elsewhere(lead.release)
+        await soon(asyncio.wait(looks, return_when=asyncio.FIRST_COMPLETED))
+        lead = elsewhere(zk.election(path).hold)
+        told = [one and one.token for one in await soon(asyncio.gather(*looks))]
+        assert sorted(told, key=str) == sorted([lead.token, None], key=str)
+        elsewhere(lead.release)
+
+    run_in(loop, main())
+
+
+def test_a_cancelled_wait_at_a_barrier_leaves_nothing(zk: zklock.Client, path: str, ground: Ground) -> None:
+    async def main() -> None:
+        at = path.replace("/locks/", "/barriers/")
+        for count in (0, 1, 2, 50):
+            waits: list[asyncio.Task[typing.Any]] = [asyncio.create_task(zk.aio.double_barrier(at, 2).enter())]
+            await steps(count)
+            if count == 50:
+                await queue(ground, at, 1)
+                await zk.aio.barrier(f"{at}-set").set()
+                waits.append(asyncio.create_task(zk.aio.barrier(f"{at}-set").wait()))
+                await asyncio.sleep(0.05)
+            for wait in waits:
+                wait.cancel()
+                await ends(wait)
+            await settled(zk)
+            assert await true(lambda: set(ground.children(at)) <= {"ready"})
 
     asyncio.run(main())
