@@ -102,7 +102,8 @@ async fn holds_until_it_is_lost_and_again() {
 
 #[test]
 fn what_is_no_service_and_no_host_is_refused() {
-    for (service, host) in [("", None), ("zookeeper/zk1", None), ("zookeeper", Some("")), ("a", Some("b@C"))] {
+    for (service, host) in [("", None), ("zookeeper/zk1", None), ("zookeeper", Some("")), ("a", Some("b@C"))]
+    {
         let Err(error) = Credentials::kerberos(service, host) else { panic!("{service} {host:?}") };
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
     }

@@ -468,6 +468,10 @@ fn trust(of: &dyn Fn(u64) -> Trust) -> impl Fn(PlaceId) -> callers::Trust {
 }
 
 impl Company for OwnCallers {
+    fn is_bound_to(&self, owner: u8) -> bool {
+        self.callers.is_bound_to(Task(owner))
+    }
+
     fn again(&mut self, owner: u8) -> Option<u64> {
         self.callers.again(Task(owner)).map(|turn| turn.0)
     }

@@ -34,6 +34,7 @@ fn of(name: &'static str, sort: Sort, passes: Passes, processes: &[&[Plan]], mis
         processes: processes.iter().map(process).collect(),
         is_sequential: false,
         keeps_all: false,
+        is_apart: false,
         mishaps,
     }
 }
@@ -84,6 +85,10 @@ pub(crate) fn short() -> Vec<Case> {
         crowd(of("tries again, expiry", Mutex, NEVER, &[tries, one], Mishaps { expiries: 1, ..NONE })),
         crowd(of("single, 2 t, 1", Single, NEVER, &[&[WAITS, WAITS, TRIES], one], CANCEL)),
         crowd(Gathering { keeps_all: true, ..of("reentrant, two calls", Mutex, NEVER, &[&calls], CANCEL) }),
+        crowd(Gathering {
+            is_apart: true,
+            ..of("reentrant, two calls apart", Mutex, NEVER, &[&calls], CANCEL)
+        }),
         crowd(of(
             "reentrant, two calls, lingers, lapse",
             Mutex,

@@ -87,6 +87,8 @@ pub(crate) struct Gathering {
     pub(crate) is_sequential: bool,
     /// Whether an owner releases nothing while one of its calls waits.
     pub(crate) keeps_all: bool,
+    /// Whether things can happen between the moment when a call finds nothing at once and that when it queues.
+    pub(crate) is_apart: bool,
     pub(crate) mishaps: Mishaps,
 }
 
@@ -95,6 +97,8 @@ pub(crate) struct Gathering {
 pub(crate) enum Event {
     /// This person calls.
     Join(u8, u8),
+    /// It has found nothing at once, and queues.
+    Queue(u8, u8),
     /// It gives up, or has gone as it gets its answer.
     Leave(u8, u8),
     Release(u8, u8),
@@ -199,6 +203,7 @@ impl Crowd {
                         actions.progress.push(Event::Join(at, index));
                     }
                 }
+                Person::Asked(_) => actions.progress.push(Event::Queue(at, index)),
                 Person::Waits { .. } if self.mishaps.cancels > 0 => {
                     actions.faults.push(Event::Leave(at, index));
                 }
@@ -394,6 +399,7 @@ impl World for Crowd {
         let mishaps = &mut self.mishaps;
         match action {
             E::Join(number, person) => self.processes[usize::from(number)].join(view, person.into()),
+            E::Queue(number, person) => self.processes[usize::from(number)].queue(view, person.into()),
             E::Leave(number, person) => {
                 mishaps.cancels -= 1;
                 self.processes[usize::from(number)].leave(view, person.into());

@@ -20,6 +20,8 @@ use std::rc::Rc;
 pub(crate) enum Person {
     /// It will call so often.
     Away(u8),
+    /// It has found nothing at once, and queues next.
+    Asked(u8),
     /// It waits for the answer to the call of this name.
     Waits { caller: u64, left: u8 },
     /// It has a hold of this turn.
@@ -205,7 +207,7 @@ impl Process {
     pub(crate) fn join(&mut self, view: View<'_>, person: usize) {
         let Person::Away(times) = self.people[person] else { return };
         let (plan, left) = (view.plan(self.number, person), times - 1);
-        let Plan { lock, owner, is_reentrant, patience, .. } = plan;
+        let Plan { lock, owner, is_reentrant, .. } = plan;
         if is_reentrant {
             if let Some(turn) = self.locks[lock].again(owner) {
                 self.hold(lock, turn);
@@ -228,11 +230,22 @@ impl Process {
             self.people[person] = Person::Holds { caller: 0, turn, left };
             return;
         }
+        self.people[person] = Person::Asked(left);
+        if !view.gathering.is_apart {
+            self.queue(view, person);
+        }
+    }
+
+    /// A person who has found nothing at once queues.
+    pub(crate) fn queue(&mut self, view: View<'_>, person: usize) {
+        let Person::Asked(left) = self.people[person] else { return };
+        let Plan { lock, owner, is_reentrant, patience, .. } = view.plan(self.number, person);
         let (held, sort) = (self.held(view.gathering), view.gathering.locks[lock].0);
         let writer = (view.machine.rules.writer)(&held, owner, sort).map(|at| self.turns[at].clone());
         let writer = writer.filter(|writer| self.locks[writer.lock].end_passing(writer.turn));
         self.act(view, None);
-        let is_deadlock = || (view.machine.rules.is_deadlock)(&held, owner, sort);
+        let has_turn = is_reentrant && self.locks[lock].is_bound_to(owner);
+        let is_deadlock = || !has_turn && (view.machine.rules.is_deadlock)(&held, owner, sort);
         if patience == Patience::Waits && writer.is_none() && is_deadlock() {
             self.people[person] = Person::Away(left);
             return;
@@ -280,7 +293,7 @@ impl Process {
                 self.act(view, None);
                 self.release(view, person);
             }
-            Person::Away(_) => {}
+            Person::Away(_) | Person::Asked(_) => {}
         }
     }
 
@@ -479,7 +492,7 @@ impl Process {
         let in_a_row = view.gathering.locks[lock].1.turns;
         let latest_call = self.people.iter().map(|person| match person {
             Person::Waits { caller, .. } | Person::Holds { caller, .. } => *caller,
-            Person::Away(_) => 0,
+            Person::Away(_) | Person::Asked(_) => 0,
         });
         let latest_call = latest_call.max().unwrap_or(0);
         let Some(spot) = self.spot_mut(lock, place) else {

@@ -104,6 +104,7 @@ pub(crate) trait Sharing: Debug {
 /// The callers of one lock in a process. Its methods are those of the machine's type. It has the lease of the session that is
 /// open, in which tries are remembered.
 pub(crate) trait Company: Debug {
+    fn is_bound_to(&self, owner: u8) -> bool;
     fn again(&mut self, owner: u8) -> Option<u64>;
     fn take(&mut self, owner: u8, is_reentrant: bool, trust: &dyn Fn(u64) -> Trust) -> Option<(u64, u64)>;
     /// A call in this session.

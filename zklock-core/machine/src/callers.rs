@@ -257,11 +257,14 @@ impl<O: Owner> Callers<O> {
     /// Returns another hold of a turn that the owner has and nobody else may release; `None` if there is none. It may be lost:
     /// an inner section must not be entered then, and the shell releases the hold again.
     pub fn again(&mut self, owner: O) -> Option<TurnId> {
-        // A turn without holds only waits for its nodes to be deleted.
-        let is_own = |turn: &&mut Turn<O>| turn.is_bound && turn.owner == owner && turn.holds > 0;
-        let turn = self.turns.iter_mut().find(is_own)?;
+        let turn = self.turns.iter_mut().find(|turn| turn.is_bound_to(owner))?;
         turn.holds += 1;
         Some(turn.id)
+    }
+
+    /// Whether the owner has a turn that nobody else may release.
+    pub fn is_bound_to(&self, owner: O) -> bool {
+        self.turns.iter().any(|turn| turn.is_bound_to(owner))
     }
 
     /// Queues a caller. `open` is the session in which an earlier try may have left a watch, and matters to tries alone.
@@ -277,6 +280,11 @@ impl<O: Owner> Callers<O> {
         let tries = call.patience == Patience::TriesOnce;
         if self.is_closed {
             self.answer(id, Answer::Closed);
+            return id;
+        }
+        // Another call of its owner was granted after this one had found nothing at once: it would wait for itself.
+        if let Some(turn) = call.is_reentrant.then(|| self.again(call.owner)).flatten() {
+            self.answer(id, Answer::Held(turn));
             return id;
         }
         // The way in through its own write side is open to this caller alone.

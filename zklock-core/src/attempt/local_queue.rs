@@ -198,10 +198,13 @@ impl LocalQueue {
         let within = self.writer(owner);
         let mut is_beside_own = false;
         if patience == Patience::Waits && within.is_none() {
-            match self.own(owner)? {
-                Own::Beside => is_beside_own = true,
-                Own::InTheWay => self.shared.counters.attempts.warn_of_own(&self.path),
-                Own::Nothing | Own::Deadlock { .. } => {}
+            match self.own(owner) {
+                Ok(Own::Beside) => is_beside_own = true,
+                Ok(Own::InTheWay) => self.shared.counters.attempts.warn_of_own(&self.path),
+                Ok(Own::Nothing | Own::Deadlock { .. }) => {}
+                // Another call of the owner was granted after this one had found nothing at once. They share the turn.
+                Err(_) if is_reentrant && self.lock().callers.is_bound_to(owner) => {}
+                Err(deadlock) => return Err(deadlock),
             }
         }
         let call = Call { owner, is_reentrant, patience, is_within: within.is_some() };

@@ -430,3 +430,23 @@ impl fmt::Debug for Lock {
         f.debug_struct("Lock").field("path", &self.path()).field("spec", &self.spec).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Client, ClientOptions, LockSpec};
+    use zklock_testkit::Server;
+
+    #[tokio::test]
+    async fn a_call_shares_the_turn_that_its_owner_was_granted_after_there_was_nothing_at_once() {
+        let server = Server::start().unwrap();
+        let client = Client::connect(ClientOptions::new(&server.connect_string()).unwrap()).await.unwrap();
+        let spec = LockSpec::mutex("/lock").unwrap().reentrant(true);
+        let (lock, owner) = (client.lock(&spec).unwrap(), Owner::current());
+        let hold = lock.acquire_as(owner, Wait::Forever).await.unwrap();
+        for wait in [Wait::Forever, Wait::Once] {
+            let inner = lock.queue_as(owner, wait).await.unwrap();
+            assert_eq!((inner.node(), inner.token()), (hold.node(), hold.token()));
+        }
+    }
+}

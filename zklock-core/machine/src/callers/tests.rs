@@ -323,11 +323,15 @@ fn calls_of_one_reentrant_owner_share_its_turn() {
     assert_eq!(scene.turn(two), turn, "it would wait for itself");
     assert_eq!(scene.callers.again(Task(1)), Some(turn));
     assert_eq!(scene.callers.again(Task(9)), None);
+    // They had asked for a hold at once before the turn was granted, and queue after it.
+    for late in [reentrant(1), Call { patience: Patience::TriesOnce, ..reentrant(1) }] {
+        let late = scene.join(late);
+        assert_eq!(scene.turn(late), turn, "it would wait for itself");
+    }
     assert_eq!(scene.answer(other), None);
-    assert_eq!(
-        [(); 3].map(|()| scene.release(turn)),
-        [ReleaseOutcome::Others, ReleaseOutcome::Others, ReleaseOutcome::Released]
-    );
+    for outcome in [[ReleaseOutcome::Others; 4].as_slice(), &[ReleaseOutcome::Released]].concat() {
+        assert_eq!(scene.release(turn), outcome);
+    }
     assert_eq!(scene.callers.again(Task(1)), None, "it only waits for its deletion");
 }
 

@@ -13,6 +13,12 @@ pub(super) struct Turn<O> {
     pub(super) holds: usize,
 }
 
+impl<O: PartialEq> Turn<O> {
+    pub(super) fn is_bound_to(&self, owner: O) -> bool {
+        self.is_bound && self.owner == owner && self.holds > 0
+    }
+}
+
 /// The result of releasing one hold of a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ReleaseOutcome {
