@@ -137,7 +137,6 @@ mod tries;
 // Features of a single kind.
 
 mod mutex {
-    mod cancel_sweep;
     mod confirm;
     mod crash;
     mod crowd;
