@@ -60,19 +60,6 @@ async fn of_every_library() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_do_not_want_what_a_reader_has() {
-    let (ours, theirs, path) = (client().await, client().await, "/wanted/readers");
-    let hold = held(&ours.read(path).unwrap()).await;
-    let other = held(&theirs.read(path).unwrap()).await;
-    assert!(!is_told(&hold).await);
-    let writer = acquire(&theirs.write(path).unwrap());
-    assert!(soon(hold.wanted()).await && soon(other.wanted()).await);
-    soon(hold.release()).await.unwrap();
-    soon(other.release()).await.unwrap();
-    soon(granted(writer).await.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_who_came_while_the_connection_was_broken_is_seen_after_it() {
     let (ours, proxy) = proxied_client().await;
     let (other, path) = (client().await, "/wanted/broken");

@@ -5,7 +5,7 @@ use crate::support::queue::{Acquire, held, join};
 use crate::support::register::clients;
 use crate::support::{SESSION, SOON, client, operator, proxied_client, settled, soon};
 use ground::wire::Admin;
-use ground::{Action, Direction, Gate, Kind, Proxy, Trigger, shared, until};
+use ground::{Direction, Kind, Proxy, Trigger, shared, until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -62,44 +62,6 @@ async fn who_went_away_owes_nothing_once_its_place_is_anothers() {
     soon(hold.release()).await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn those_who_leave_while_the_turn_is_on_its_way_leave_it_to_the_next() {
-    let path = "/handed-on/turn";
-    let Queue { hold, mut waiters, node, client, proxy, .. } =
-        Queue::of(4, LockSpec::mutex(path).unwrap()).await;
-    let gate = Gate::new();
-    let told = proxy.on(Trigger::reply(Kind::Event).then(Action::Pause(gate.clone())));
-    soon(hold.release()).await.unwrap();
-    assert!(told.wait(SOON), "nobody is told of the release");
-    drop(waiters.remove(0));
-    drop(waiters.remove(1));
-    drop(waiters.remove(0));
-    gate.open();
-    let hold = soon(waiters.remove(0)).await.unwrap();
-    assert!(hold.node().ends_with(&node), "{hold:?} is not {node}");
-    soon(hold.release()).await.unwrap();
-    settled(&client).await;
-    assert_eq!(operator().children(path), [""; 0]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_grant_on_a_place_that_was_left_is_shared_by_the_calls_of_its_reentrant_owner() {
-    let path = "/handed-on/reentrant";
-    let spec = LockSpec::mutex(path).unwrap().reentrant(true);
-    let Queue { hold, mut waiters, node, client, proxy: _proxy, .. } = Queue::of(3, spec).await;
-    drop(waiters.remove(0));
-    soon(hold.release()).await.unwrap();
-    let (last, first) = (waiters.pop().unwrap(), waiters.pop().unwrap());
-    let (first, last) = (soon(first).await.unwrap(), soon(last).await.unwrap());
-    assert!(first.node().ends_with(&node), "{first:?} is not {node}");
-    assert_eq!(first.token(), last.token());
-    soon(first.release()).await.unwrap();
-    assert_eq!(operator().children(path), [&*node], "the other goes on");
-    soon(last.release()).await.unwrap();
-    settled(&client).await;
-    assert_eq!(operator().children(path), [""; 0]);
-}
-
 /// On one thread, so that the attempt cannot learn that a caller left before the try is in the local queue.
 #[tokio::test]
 async fn a_try_is_not_given_a_place_to_wait_in() {
@@ -119,30 +81,6 @@ async fn a_try_is_not_given_a_place_to_wait_in() {
     settled(&client).await;
     assert_eq!(operator.children(path).len(), 1, "the holder's");
     soon(hold.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_writer_on_a_place_that_was_left_takes_the_read_side_and_keeps_it() {
-    let (path, operator) = ("/handed-on/downgrade", operator());
-    let (holder, client, other) = (client().await, client().await, client().await);
-    let hold = held(&holder.write(path).unwrap()).await;
-    let write = client.lock(&LockSpec::write(path).unwrap().reentrant(true)).unwrap();
-    let read = client.read(path).unwrap();
-    let quitter = tokio::spawn(join_boxed(write.clone())).await.unwrap();
-    operator.wait_for_children(path, 2, SOON);
-    let behind = join(&write).await;
-    let next = tokio::spawn(join(&other.write(path).unwrap()).await);
-    operator.wait_for_children(path, 3, SOON);
-    drop(quitter);
-    soon(hold.release()).await.unwrap();
-    let written = soon(behind).await.unwrap();
-    let reading = soon(read.acquire()).await.unwrap();
-    assert_eq!(reading.token(), written.token());
-    soon(written.release()).await.unwrap();
-    assert_eq!(operator.children(path).len(), 2, "the reader, and the next writer");
-    assert!(!next.is_finished(), "a writer came between");
-    soon(reading.release()).await.unwrap();
-    soon(soon(next).await.unwrap().unwrap().release()).await.unwrap();
 }
 
 const CLIENTS: usize = 3;

@@ -8,12 +8,8 @@ use ground::{Action, Gate, Kind, Trigger};
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_head_that_is_told_of_its_permit_after_its_session_gets_no_dead_hold() {
-    is_told_too_late(&PERMIT).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_head_that_is_told_of_its_permits_after_its_session_gets_no_dead_hold() {
+    is_told_too_late(&PERMIT).await;
     is_told_too_late(&PERMITS).await;
 }
 
@@ -41,9 +37,5 @@ async fn a_permit_that_was_deleted_long_ago_is_not_granted() {
 #[tokio::test]
 async fn a_grant_that_the_process_slept_through_is_not_delivered() {
     slept_through(&PERMITS).await;
-}
-
-#[tokio::test]
-async fn a_grant_to_a_try_that_the_process_slept_through_is_not_delivered() {
     slept_through_a_try(&PERMITS).await;
 }

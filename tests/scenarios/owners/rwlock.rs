@@ -2,9 +2,9 @@
 
 use crate::support::deadline::A_WHILE;
 use crate::support::{SOON, client, operator, proxied_client, says, soon};
-use ground::{Kind, shared};
+use ground::Kind;
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, Lock, LockSpec, blocking};
+use zklock_core::{Client, ErrorKind, Lock, LockSpec};
 
 fn sides(client: &Client, path: &str, reentrant: bool) -> [Lock; 2] {
     let specs = [LockSpec::read(path), LockSpec::write(path)];
@@ -51,23 +51,6 @@ async fn a_reader_that_anybody_can_release_waits_to_write() {
     });
     soon(write.acquire()).await.unwrap().release().await.unwrap();
     releases.await.unwrap().unwrap();
-}
-
-#[test]
-fn so_does_a_thread() {
-    let options = crate::support::options(&shared().connect_string());
-    let client = blocking::Client::connect(options).unwrap();
-    let path = "/rwlock/upgrade-thread";
-    let reentrant = client.lock(&LockSpec::read(path).unwrap().reentrant(true)).unwrap();
-    let [hold, inner] = [(); 2].map(|()| reentrant.acquire_timeout(SOON).unwrap());
-    let write = client.write(path).unwrap();
-    says(&write.acquire_timeout(SOON).unwrap_err(), ErrorKind::Deadlock, &[path]);
-    inner.release().unwrap();
-    hold.release().unwrap();
-    let hold = client.read(path).unwrap().acquire_timeout(SOON).unwrap();
-    says(&write.acquire_timeout(A_WHILE).unwrap_err(), ErrorKind::Timeout, &[path, "itself"]);
-    hold.release().unwrap();
-    write.acquire_timeout(SOON).unwrap().release().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,8 +1,8 @@
 //! A set of locks, after one of its nodes is deleted.
 
-use crate::support::queue::{A_WHILE, acquire, granted, held, nodes, told};
+use crate::support::queue::{held, nodes, told};
 use crate::support::timing::Noise;
-use crate::support::{SOON, client, expire_session, operator, proxied_client, settled, soon};
+use crate::support::{SOON, client, operator, settled, soon};
 use std::time::Instant;
 use zklock_core::{Client, HoldState, Lock, LossReason};
 
@@ -34,61 +34,5 @@ async fn with_any_one_of_its_nodes_the_whole_hold_is_lost_and_the_others_go_as_w
         settled(&client).await;
         assert_eq!(hold.state(), HoldState::Lost(LossReason::NodeDeleted));
         assert!(soon(hold.release()).await.is_err());
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_set_that_waits_and_loses_one_node_queues_again_everywhere() {
-    let (operator, holder, waiting) = (operator(), client().await, client().await);
-    for place in ["mutex", "read", "semaphore/locks"] {
-        let root = format!("/all/again-{}", place.replace('/', "-"));
-        let first = held(&holder.mutex(&format!("{root}/mutex")).unwrap()).await;
-        let writer = held(&holder.write(&format!("{root}/read")).unwrap()).await;
-        let task = acquire(&set(&waiting, &root));
-        operator.wait_for_children(&format!("{root}/read"), 2, SOON);
-        let of_set = |place: &str| nodes(&operator, &format!("{root}/{place}")).pop().unwrap();
-        let before = ["mutex", "read", "semaphore/locks"].map(of_set);
-        operator.delete(&of_set(place));
-        // Long enough that the grant needs a proof of all nodes. Otherwise it would be granted, and lost later.
-        tokio::time::sleep(A_WHILE / 2).await;
-        soon(first.release()).await.unwrap();
-        soon(writer.release()).await.unwrap();
-        let hold = granted(task).await;
-        for node in &before {
-            assert!(operator.stat(node).is_none(), "{place}: {node} is as it was");
-        }
-        let stats: Vec<_> =
-            ["mutex", "read"].map(of_set).iter().map(|it| operator.stat(it).unwrap()).collect();
-        assert!(stats.iter().all(|stat| stat.czxid.unsigned_abs() == hold.token().value()), "{place}");
-        soon(hold.release()).await.unwrap();
-        for place in PLACES {
-            operator.wait_for_children(&format!("{root}/{place}"), 0, SOON);
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn with_the_session_a_set_is_lost_and_one_that_waits_queues_again() {
-    let (root, operator) = ("/all/expired", operator());
-    let ((one, one_proxy), (other, other_proxy)) = (proxied_client().await, proxied_client().await);
-    let hold = held(&set(&one, root)).await;
-    let waiting = acquire(&set(&other, root));
-    operator.wait_for_children(&format!("{root}/mutex"), 2, SOON);
-    expire_session(&other_proxy);
-    // In its next session.
-    assert!(ground::until(SOON, || other.stats().sessions == 2
-        && nodes(&operator, "/all/expired/mutex").len() == 2));
-    assert!(!ground::until(A_WHILE / 4, || waiting.is_finished()));
-    expire_session(&one_proxy);
-    soon(hold.lost()).await.expect("told");
-    let next = granted(waiting).await;
-    assert!(next.token() > hold.token());
-    drop(hold);
-    settled(&one).await;
-    tokio::time::sleep(A_WHILE / 2).await;
-    assert_eq!(next.state(), HoldState::Held);
-    soon(next.release()).await.unwrap();
-    for place in PLACES {
-        operator.wait_for_children(&format!("{root}/{place}"), 0, SOON);
     }
 }

@@ -79,19 +79,6 @@ async fn what_is_deleted_while_the_connection_is_gone_is_told_on_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hold_that_is_watched_is_released_as_any() {
-    let ((client, proxy), operator) = (proxied_client().await, operator());
-    let holds = held(&client, "/told-released").await;
-    settle(&proxy);
-    for hold in &holds {
-        soon(hold.release()).await.unwrap();
-        assert_eq!(hold.state(), HoldState::Released);
-        assert!(operator.stat(hold.node()).is_none());
-    }
-    assert_eq!(client.stats().losses, 0);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_close_takes_no_watch_back_before_it_says_good_bye() {
     let (client, proxy) = proxied_client().await;
     proxy.record();
