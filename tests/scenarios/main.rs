@@ -170,7 +170,6 @@ mod semaphore {
 mod kept {
     mod deleted;
     mod faults;
-    mod frozen;
     mod linger;
     mod wanted;
 }

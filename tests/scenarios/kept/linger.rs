@@ -2,7 +2,7 @@
 
 use crate::support::queue::{acquire, granted, held};
 use crate::support::strangers::{SPOKEN, in_dialect};
-use crate::support::{SOON, client, operator, proxied_client, settled, soon};
+use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::Direction;
 use std::time::Duration;
 use zklock_core::{Client, Lock, LockSpec, Role};
@@ -10,18 +10,9 @@ use zklock_core::{Client, Lock, LockSpec, Role};
 /// Longer than any test.
 const LONG: Duration = Duration::from_secs(3600);
 
-fn lingering(client: &Client, path: &str, role: Role) -> Lock {
-    let spec = match role {
-        Role::Read => LockSpec::read(path),
-        Role::Write => LockSpec::write(path),
-        _ => LockSpec::mutex(path),
-    };
-    client.lock(&spec.unwrap().linger(LONG)).unwrap()
-}
-
 /// A lock whose node lingers, without a holder.
 async fn idle(client: &Client, path: &str) -> Lock {
-    let lock = lingering(client, path, Role::Exclusive);
+    let lock = client.lock(&LockSpec::mutex(path).unwrap().linger(LONG)).unwrap();
     soon(held(&lock).await.release()).await.unwrap();
     lock
 }
@@ -67,44 +58,5 @@ async fn whoever_queues_gets_it_at_once_whatever_the_library() {
         let next = granted(next).await;
         assert!(next.token() > rival.token());
         soon(next.release()).await.unwrap();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_try_of_another_finds_it_busy_and_makes_it_free() {
-    let (ours, theirs, path) = (client().await, client().await, "/linger/tries");
-    let _lock = idle(&ours, path).await;
-    let other = theirs.mutex(path).unwrap();
-    let free = async {
-        loop {
-            if let Some(hold) = other.try_acquire().await.unwrap() {
-                break hold;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    soon(soon(free).await.release()).await.unwrap();
-    settled(&ours).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_close_and_the_last_handle_make_it_free() {
-    let (first, second, path) = (client().await, client().await, "/linger/close");
-    let _lock = idle(&first, path).await;
-    soon(first.close()).await;
-    operator().wait_for_children(path, 0, SOON);
-    let lock = idle(&second, path).await;
-    drop((second, lock));
-    operator().wait_for_children(path, 0, SOON);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_try_of_the_same_client_does_not_find_its_own_idle_node() {
-    let (client, path) = (client().await, "/linger/own");
-    for _ in 0..20 {
-        let read = lingering(&client, path, Role::Read);
-        soon(held(&read).await.release()).await.unwrap();
-        let hold = soon(client.write(path).unwrap().try_acquire()).await.unwrap();
-        soon(hold.expect("nobody holds it").release()).await.unwrap();
     }
 }

@@ -5,7 +5,6 @@ use crate::support::register::{Register, assert_growing};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::{Kind, Message, Side, Trigger, until};
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinSet;
 
@@ -55,58 +54,6 @@ async fn twenty_tasks_have_two_nodes_at_most_and_each_hold_its_own() {
     assert_growing(&register.tokens());
     assert_eq!(nodes.lock().unwrap().len(), 60, "a node for each hold");
     assert_eq!(proxy.counts().requests(Kind::Create), 60);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_tasks_of_a_client_are_served_in_the_order_of_their_arrival() {
-    let client = client().await;
-    let lock = client.mutex("/line/order").unwrap();
-    let first = held(&lock).await;
-    let grants = Arc::new(Mutex::new(Vec::new()));
-    let mut tasks = JoinSet::new();
-    for arrival in 0..20 {
-        let (acquire, grants) = (join(&lock).await, grants.clone());
-        tasks.spawn(async move {
-            let hold = acquire.await.unwrap();
-            grants.lock().unwrap().push(arrival);
-            hold.release().await.unwrap();
-        });
-    }
-    first.release().await.unwrap();
-    soon(tasks.join_all()).await;
-    assert_eq!(*grants.lock().unwrap(), (0..20).collect::<Vec<_>>());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_clients_with_many_tasks_each_take_turns() {
-    const TASKS: usize = 6;
-    let (blocker, operator) = (client().await, operator());
-    let blocking = held(&blocker.mutex("/line/turns").unwrap()).await;
-    let clients = [client().await, client().await];
-    let left = Arc::new([AtomicUsize::new(TASKS), AtomicUsize::new(TASKS)]);
-    let grants = Arc::new(Mutex::new(Vec::new()));
-    let mut tasks = JoinSet::new();
-    for (who, client) in clients.iter().enumerate() {
-        let lock = client.mutex("/line/turns").unwrap();
-        for _ in 0..TASKS {
-            let (acquire, left, grants) = (join(&lock).await, left.clone(), grants.clone());
-            tasks.spawn(async move {
-                let hold = acquire.await.unwrap();
-                grants.lock().unwrap().push(who);
-                left[who].fetch_sub(1, Ordering::Relaxed);
-                // Hold the lock until each client's next node is in the queue.
-                let next = left.iter().filter(|left| left.load(Ordering::Relaxed) > 0).count();
-                tokio::task::block_in_place(|| {
-                    crate::support::operator().wait_for_children("/line/turns", 1 + next, SOON);
-                });
-                hold.release().await.unwrap();
-            });
-        }
-        operator.wait_for_children("/line/turns", 2 + who, SOON);
-    }
-    blocking.release().await.unwrap();
-    soon(tasks.join_all()).await;
-    assert_eq!(*grants.lock().unwrap(), [0, 1].repeat(TASKS), "they take turns");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,7 +3,7 @@
 use crate::support::register::{Register, assert_growing};
 use crate::support::{GRACE, SESSION, SOON, operator, options};
 use ground::wire::Admin;
-use ground::{Proxy, not_later, shared, until};
+use ground::{not_later, shared, until};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -122,25 +122,6 @@ fn a_thread_that_waits_for_the_loss_is_told() {
         hold.release().unwrap();
         assert_eq!(waiter.join().unwrap().unwrap(), None, "released, not lost");
     });
-}
-
-#[test]
-fn a_confirmation_comes_from_the_quorum() {
-    let operator = operator();
-    let proxy = Proxy::before(shared().server(0));
-    let client = Client::connect(options(&proxy.connect_string())).unwrap();
-    let hold = client.mutex("/threads/confirm").unwrap().acquire().unwrap();
-    proxy.record();
-    assert!(hold.confirm().unwrap() > SESSION / 5);
-    assert!(proxy.counts().requests(ground::Kind::Multi) >= 1, "nobody was asked");
-    operator.delete(hold.node());
-    assert_eq!(hold.confirm().unwrap_err().kind(), ErrorKind::Lost(LossReason::NodeDeleted));
-    assert!(hold.valid_for().is_zero());
-    drop(hold);
-
-    let hold = client.mutex("/threads/confirm").unwrap().acquire().unwrap();
-    hold.release().unwrap();
-    assert_eq!(hold.confirm().unwrap_err().kind(), ErrorKind::NotHeld);
 }
 
 #[test]

@@ -14,12 +14,6 @@ use zklock_core::{Client, Error, Member};
 const WAITS: [(Kind, Side); 3] =
     [(Kind::Create, Side::Request), (Kind::Create, Side::Reply), (Kind::Event, Side::Reply)];
 
-/// The same for a member that leaves, with another one inside.
-const LEAVES: [(Kind, Side); 2] = [(Kind::GetData, Side::Reply), (Kind::Event, Side::Reply)];
-
-/// The same for the last member, which deletes `ready`.
-const LAST: [(Kind, Side); 2] = [(Kind::Multi, Side::Request), (Kind::Multi, Side::Reply)];
-
 struct Scene {
     other: Client,
     client: Client,
@@ -56,18 +50,16 @@ impl Scene {
     }
 }
 
-fn steps<const N: usize>(steps: [(Kind, Side); N], part: &str) -> Vec<(Kind, Side, String, String)> {
-    let name = |(kind, side)| {
-        let what = format!("{part} {kind:?} {side:?}");
-        (kind, side, format!("/sweep/{part}-{kind:?}-{side:?}"), what)
-    };
-    steps.into_iter().map(name).collect()
+fn steps(part: &str) -> impl Iterator<Item = (Kind, Side, String, String)> {
+    WAITS.into_iter().map(move |(kind, side)| {
+        (kind, side, format!("/sweep/{part}-{kind:?}-{side:?}"), format!("{part} {kind:?} {side:?}"))
+    })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_enter_that_is_given_up_leaves_no_node() {
     let scene = Scene::new().await;
-    for (kind, side, path, what) in steps(WAITS, "waits") {
+    for (kind, side, path, what) in steps("waits") {
         scene.admin.create_all(&path, "");
         let gate = Gate::new();
         let held = scene.strike(kind, side, &path, Action::Pause(gate.clone()));
@@ -92,7 +84,7 @@ async fn an_enter_that_is_given_up_leaves_no_node() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_enter_that_is_not_heard_of_leaves_one_member() {
     let scene = Scene::new().await;
-    for (kind, side, path, what) in steps(WAITS, "reset-waits") {
+    for (kind, side, path, what) in steps("reset-waits") {
         scene.admin.create_all(&path, "");
         let listed = scene.proxy.on(Trigger::reply(Kind::GetChildren).path(&path));
         let struck = scene.strike(kind, side, &path, Action::DropAndReset);
@@ -120,59 +112,24 @@ async fn an_enter_that_is_not_heard_of_leaves_one_member() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leave_that_is_given_up_leaves_all_the_same() {
-    let scene = Scene::new().await;
-    for (kind, side, path, what) in steps(LEAVES, "leaves") {
-        let (member, other) = scene.two(&path).await;
-        let gate = Gate::new();
-        let watches = waits_to_leave(&scene.proxy, &member, &other);
-        let held = scene.strike(kind, side, &path, Action::Pause(gate.clone()));
-        let call = leaves(member);
-        if kind == Kind::Event {
-            assert!(watches.wait(SOON), "{what}: ours did not wait");
-            let left = leaves(other);
-            scene.cancel_at(call, &held, &gate, &what).await;
-            soon(left).await.unwrap().unwrap();
-        } else {
-            scene.cancel_at(call, &held, &gate, &what).await;
-            there(&scene.admin, &path, 1);
-            soon(other.leave()).await.unwrap();
-        }
-        is_empty(&scene.admin, &path);
-    }
-    for (kind, side, path, what) in steps(LAST, "last") {
-        let member = soon(enters(&scene.client, &path, 1)).await.unwrap().unwrap();
-        let gate = Gate::new();
-        let held = scene.strike(kind, side, &path, Action::Pause(gate.clone()));
-        scene.cancel_at(leaves(member), &held, &gate, &what).await;
-        is_empty(&scene.admin, &path);
-    }
-}
+    let (scene, path) = (Scene::new().await, "/sweep/leaves");
+    let (member, other) = scene.two(path).await;
+    let gate = Gate::new();
+    let watches = waits_to_leave(&scene.proxy, &member, &other);
+    let held = scene.strike(Kind::Event, Side::Reply, path, Action::Pause(gate.clone()));
+    let call = leaves(member);
+    assert!(watches.wait(SOON), "ours did not wait");
+    let left = leaves(other);
+    scene.cancel_at(call, &held, &gate, "leaves").await;
+    soon(left).await.unwrap().unwrap();
+    is_empty(&scene.admin, path);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leave_that_is_not_heard_of_is_done() {
-    let scene = Scene::new().await;
-    for (kind, side, path, what) in steps(LEAVES, "reset-leaves") {
-        let (member, other) = scene.two(&path).await;
-        let watches = waits_to_leave(&scene.proxy, &member, &other);
-        let struck = scene.strike(kind, side, &path, Action::DropAndReset);
-        let call = leaves(member);
-        if kind == Kind::Event {
-            assert!(watches.wait(SOON), "{what}: ours did not wait");
-        } else {
-            assert!(struck.wait(SOON), "{what}");
-        }
-        soon(other.leave()).await.unwrap();
-        soon(call).await.unwrap().unwrap_or_else(|error| panic!("{what}: {error}"));
-        is_empty(&scene.admin, &path);
-    }
-    for (kind, side, path, what) in steps(LAST, "reset-last") {
-        let member = soon(enters(&scene.client, &path, 1)).await.unwrap().unwrap();
-        let struck = scene.strike(kind, side, &path, Action::DropAndReset);
-        soon(member.leave()).await.unwrap_or_else(|error| panic!("{what}: {error}"));
-        assert!(struck.fired(), "{what}");
-        is_empty(&scene.admin, &path);
-    }
-    assert_eq!(scene.client.stats().sessions, 1, "all in one session");
+    // The last member, which deletes `ready`.
+    let member = soon(enters(&scene.client, path, 1)).await.unwrap().unwrap();
+    let gate = Gate::new();
+    let held = scene.strike(Kind::Multi, Side::Reply, path, Action::Pause(gate.clone()));
+    scene.cancel_at(leaves(member), &held, &gate, "last").await;
+    is_empty(&scene.admin, path);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::support::embedded::{client, queue_of, settled, soon, struck};
 use tokio::task::JoinSet;
-use zklock_core::{Client, ErrorKind, Hold, HoldState};
+use zklock_core::{Client, Hold, HoldState};
 use zklock_testkit::{Fault, Injected, Kind, Server};
 
 const PATH: &str = "/locks/report";
@@ -72,37 +72,4 @@ async fn an_acquire_comes_through_every_fault_with_one_node() {
         cases.spawn(acquires_through(fault, Kind::GetChildren));
     }
     cases.join_all().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reply_that_is_dropped_is_missed_at_the_next_or_at_the_deadline_and_nothing_is_left() {
-    let server = Server::start().unwrap();
-    server.put(PATH, "").unwrap();
-    let client = client(&server).await;
-    let lock = client.mutex(PATH).unwrap();
-    // Another reply follows, which shows that one is missing, so the connection ends at once.
-    let injected = server.inject(Fault::drop_reply(Kind::Create).below(PATH).nth(2));
-    for _ in 0..2 {
-        soon(lock.acquire()).await.unwrap().release().await.unwrap();
-    }
-    assert_eq!(injected.strikes(), 1);
-    settled(&client).await;
-
-    // No reply follows these.
-    let injected = server.inject(Fault::drop_reply(Kind::GetChildren).below(PATH).nth(2));
-    soon(lock.acquire()).await.unwrap().release().await.unwrap();
-    let error = soon(lock.acquire_timeout(LATE)).await.unwrap_err();
-    assert_eq!((error.kind(), injected.strikes()), (ErrorKind::Timeout, 1), "{error}");
-    server.cut();
-    queue_of(&server, PATH, 0);
-    settled(&client).await;
-    let hold = soon(lock.acquire()).await.unwrap();
-    let injected = server.inject(Fault::drop_reply(Kind::Delete).below(PATH));
-    let call = tokio::spawn(async move { hold.release().await });
-    struck(&injected).await;
-    queue_of(&server, PATH, 0);
-    server.cut();
-    soon(call).await.unwrap().unwrap();
-    settled(&client).await;
-    assert_eq!(client.stats().sessions, 1);
 }
