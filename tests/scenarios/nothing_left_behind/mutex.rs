@@ -95,19 +95,6 @@ async fn what_is_owed_is_counted_from_the_moment_that_the_caller_has_its_answer(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hold_that_is_dropped_is_released_and_so_is_one_on_a_sick_network() {
-    let ((client, proxy), admin, path) = (proxied_client().await, operator(), "/left-dropped");
-    let lock = client.mutex(path).unwrap();
-    drop(soon(lock.acquire()).await.unwrap());
-    admin.wait_for_children(path, 0, SOON);
-    let hold = soon(lock.acquire()).await.unwrap();
-    proxy.reset();
-    drop(hold);
-    admin.wait_for_children(path, 0, SOON);
-    settled(&client).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_is_dropped_without_close_takes_its_nodes_and_its_session_along() {
     let ((client, proxy), admin, path) = (proxied_client().await, operator(), "/left-client");
     let closed = proxy.on(Trigger::request(Kind::Close));

@@ -62,7 +62,7 @@ async fn a_writer_reads_at_once_and_lets_other_readers_in_but_no_writer() {
     assert_ne!(read.node(), write.node());
     let number = |hold: &Hold| hold.node()[hold.node().len() - 10..].to_owned();
     assert_eq!(number(&read), number(&write), "below all who wait, as Curator's");
-    assert!(read.node().contains("-__READ__"), "{read:?}");
+    assert!(read.node().starts_with(&format!("{path}/_c_")) && read.node().contains("-__READ__"), "{read:?}");
     assert!(!reader.is_finished() && !next.is_finished());
 
     soon(write.release()).await.unwrap();

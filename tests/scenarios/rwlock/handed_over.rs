@@ -55,3 +55,19 @@ async fn the_task_that_acquired_it_reads_only_when_it_is_released() {
         }
     }
 }
+
+/// The writer may be a set.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_that_writes_keeps_its_acquirer_from_reading() {
+    let (client, root) = (client().await, "/rwlock/handed-over-set");
+    let [one, two] = ["one", "two"].map(|name| format!("{root}/{name}"));
+    let set = client.all(&[client.write(&one).unwrap(), client.mutex(&two).unwrap()]).unwrap();
+    let (stop, writes) = hand_over(soon(set.acquire()).await.unwrap());
+    let read = client.read(&one).unwrap();
+    assert!(soon(read.try_acquire()).await.unwrap().is_none(), "a reader beside a writer");
+    let late = soon(read.acquire_timeout(A_WHILE)).await.unwrap_err();
+    says(&late, ErrorKind::Timeout, &[&one, "itself"]);
+    stop.send(()).unwrap();
+    soon(read.acquire()).await.unwrap().release().await.unwrap();
+    assert!(soon(writes).await.unwrap(), "it was lost");
+}

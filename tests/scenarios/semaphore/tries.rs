@@ -81,3 +81,25 @@ async fn a_try_behind_one_that_takes_no_permit_is_told_that_it_is_busy_when_its_
     let hold = soon(semaphore(&client, path, 3, 1).try_acquire()).await.unwrap();
     soon(hold.expect("nobody is before it").release()).await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_tries_at_once_as_many_succeed_as_there_are_permits() {
+    let (client, path) = (client().await, "/semaphore/try-many-at-once");
+    for _ in 0..20 {
+        let begin = || {
+            let lock = semaphore(&client, path, 5, 1);
+            tokio::spawn(async move { lock.try_acquire().await })
+        };
+        let tries: Vec<_> = (0..8).map(|_| begin()).collect();
+        let mut holds = Vec::new();
+        for task in tries {
+            holds.extend(soon(task).await.unwrap().unwrap());
+        }
+        assert_eq!(holds.len(), 5);
+        for hold in &holds {
+            soon(hold.release()).await.unwrap();
+        }
+    }
+    settled(&client).await;
+    has(&operator(), path, 0, 0);
+}

@@ -90,6 +90,8 @@ fn where_it_runs_and_how_it_was_made_is_told_in_pairs() {
         "{environment}"
     );
     assert_eq!(figure(&environment, "os.name="), "Linux");
+    let version = figure(&ask(&server, b"mntr"), "zk_version\t");
+    assert!(version.contains("zklock-testkit"), "nobody takes it for a real one: {version}");
     for line in environment.lines().skip(1).chain(configuration.lines()) {
         assert!(line.split_once('=').is_some_and(|(_, value)| !value.is_empty()), "{line:?}");
     }
@@ -115,9 +117,20 @@ fn a_connection_is_told_of_with_its_session_and_its_last_request() {
     assert!(told(b"cons").contains(",lop=PING,") && told(b"cons").contains(",lcxid=0x8,lzxid=0x3,"));
     assert_eq!(told(b"stat"), "[1](queued=0,recved=4,sent=4)");
 
+    assert_eq!(figure(&ask(&server, b"mntr"), "zk_global_sessions\t"), "1");
+
     // The list also has the connection that asks, and one that has sent nothing.
     let silent = Raw::silent(server.address());
     let silent = format!(" /{}[1](queued=0,recved=0,sent=0)", silent.stream.local_addr().unwrap());
     assert!(until(SOON, || ask(&server, b"stat").contains(&silent)));
     assert!(ask(&server, b"stat").contains("[0](queued=0,recved=1,sent=0)\n"));
+}
+
+#[test]
+fn letters_are_no_word_where_a_session_has_begun() {
+    let server = manual();
+    let mut raw = Raw::open(&server);
+    raw.stream.write_all(b"ruok").unwrap();
+    assert!(raw.is_closed(SOON), "a length that is beyond any");
+    assert_eq!(server.sessions().len(), 1);
 }
