@@ -4,13 +4,13 @@ use crate::support::queue::held;
 use crate::support::{client, on_a_thread, operator, options, soon};
 use ground::shared;
 use std::collections::HashMap;
-use std::fmt::{self};
+use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Instrument, Metadata, Subscriber};
 use tracing_core::span::Current;
 use zklock_core::{ErrorKind, LossReason, blocking};
 

@@ -2,7 +2,7 @@
 //!
 //! No client here has a heartbeat that would find out as well.
 
-use crate::support::queue::{granted, held};
+use crate::support::queue::held;
 use crate::support::{SOON, client, operator, options, soon};
 use ground::{Action, Hook, Kind, Proxy, Trigger, shared};
 use std::time::Duration;

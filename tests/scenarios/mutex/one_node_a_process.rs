@@ -2,7 +2,7 @@
 
 use crate::support::queue::{held, join};
 use crate::support::register::{Register, assert_growing};
-use crate::support::{SOON, client, operator, proxied_client, soon};
+use crate::support::{SOON, operator, proxied_client, soon};
 use ground::{Kind, Message, Side, Trigger, until};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! The cost of a lock on the wire, counted where it passes.
 
-use crate::support::{SESSION, SOON, client, operator, proxied_client, soon};
+use crate::support::{SESSION, SOON, operator, proxied_client, soon};
 use ground::{Action, Gate, Kind, Message, Side, Trigger, one_flight};
 use std::time::Duration;
 use zklock_core::Lock;

@@ -23,8 +23,8 @@ struct Scene {
 
 impl Scene {
     async fn new() -> Self {
-        let (client, proxy) = proxied_client().await;
-        Self { other: client().await, client, proxy, admin: operator() }
+        let (other, (client, proxy)) = (client().await, proxied_client().await);
+        Self { other, client, proxy, admin: operator() }
     }
 
     fn strike(&self, kind: Kind, side: Side, path: &str, action: Action) -> Hook {

@@ -2,7 +2,7 @@
 
 use crate::support::figures::{fired, watched};
 use crate::support::register::{PATIENT, patient_clients};
-use crate::support::{SOON, client, operator, proxied_client, soon};
+use crate::support::{SOON, client, proxied_client, soon};
 use ground::wire::Admin;
 use ground::{Ensemble, Kind, Proxy, Trigger, until};
 use tokio::task::{JoinHandle, JoinSet};

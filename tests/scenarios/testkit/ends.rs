@@ -5,7 +5,6 @@ use std::error::Error as _;
 use std::time::{Duration, Instant};
 
 use crate::support::embedded::{Raw, SOON, manual};
-use zklock_core::ErrorKind;
 use zklock_testkit::{Fault, Kind, Server};
 
 #[test]

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::support::embedded::{A_WHILE, Raw, SOON, manual, operation, reading};
-use zklock_core::ErrorKind;
 
 #[test]
 fn a_frozen_session_is_not_served_on_any_connection_until_it_is_thawed() {
