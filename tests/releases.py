@@ -50,7 +50,6 @@ SKIPS: dict[str, Skip] = {
     "told::semaphore::a_holder_is_told_within_a_heartbeat_that_its_session_has_expired": PERMITS,
     "no_false_grant::semaphore::a_grant_that_the_process_slept_through_is_not_delivered": PERMITS,
     "no_false_grant::semaphore::a_head_that_is_told_of_its_permits_after_its_session_gets_no_dead_hold": PERMITS,
-    "no_false_grant::semaphore::a_permit_that_was_deleted_long_ago_is_not_granted": PERMITS,
 }
 
 TEST = re.compile(r"test (\S+) \.\.\. (ok|FAILED)$")

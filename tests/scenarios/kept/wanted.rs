@@ -151,12 +151,3 @@ async fn a_node_that_nobody_has_goes_when_somebody_asks_for_it() {
     assert_eq!(soon(theirs.mutex(path).unwrap().revoke()).await.unwrap().len(), 1);
     operator().wait_for_children(path, 0, SOON);
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hold_that_is_lost_is_wanted_by_nobody() {
-    let (ours, path) = (client().await, "/wanted/lost");
-    let hold = held(&ours.mutex(path).unwrap()).await;
-    let waits = hold.wanted();
-    operator().delete(hold.node());
-    assert!(!soon(waits).await);
-}
