@@ -195,3 +195,17 @@ async fn what_was_asked_for_in_vain_while_disconnected_is_never_sent() {
         proxy.take_record().into_iter().filter(|message| message.path.contains(path)).collect();
     assert!(sent.is_empty(), "nobody wants it any more: {sent:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_that_happens_while_the_waiter_is_away_is_seen_when_it_is_back() {
+    let ((client, proxy), admin, path) = (proxied_client().await, operator(), "/left-away");
+    let hold = held_by_another(path).await;
+    let call = acquire(client.mutex(path).unwrap());
+    admin.wait_for_children(path, 2, SOON);
+    proxy.refuse(true);
+    proxy.reset();
+    soon(hold.release()).await.unwrap();
+    proxy.refuse(false);
+    soon(soon(call).await.unwrap().unwrap().release()).await.unwrap();
+    assert_eq!(admin.children(path), NONE);
+}

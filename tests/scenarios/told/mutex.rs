@@ -7,7 +7,7 @@ use crate::support::{HEARTBEAT, SESSION, SOON, operator, options, proxied_client
 use ground::{Direction, Proxy, not_later, or_once_more, shared, until};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zklock_core::{Client, ErrorKind, HoldState, LossReason};
+use zklock_core::{Client, ErrorKind, Hold, HoldState, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_is_told_within_a_heartbeat_that_its_session_has_expired() {
@@ -100,6 +100,47 @@ async fn a_holder_whose_connections_are_refused_is_at_risk_then_lost_and_stays_l
         proxy.reset();
     };
     assert!(cut_off("/told-refused", cut, |proxy| proxy.refuse(false)).await);
+}
+
+/// Cuts the holder off so briefly that the hold is at risk for a while, but survives.
+async fn short_cut(
+    client: &Client,
+    proxy: &Proxy,
+    hold: &Arc<Hold>,
+    cut: impl FnOnce(),
+    mend: impl FnOnce(),
+) {
+    let (token, node) = (hold.token(), hold.node().to_owned());
+    just_after_a_heartbeat(proxy);
+    just_after_a_heartbeat(proxy);
+    let observer = Observer::of(hold.clone());
+    observer.first(Instant::now(), SOON, |sample| sample.valid_for > SESSION / 2 - SESSION / 10);
+    cut();
+    let risk = observer.first(Instant::now(), SOON, |sample| sample.state == HoldState::AtRisk);
+    assert!(!risk.valid_for.is_zero());
+    mend();
+    observer.first(risk.at, SOON, |sample| sample.state == HoldState::Held);
+    assert_eq!(observer.states(), [HoldState::Held, HoldState::AtRisk, HoldState::Held]);
+    let samples = observer.finish();
+    assert!(samples.iter().all(|sample| !sample.valid_for.is_zero()), "the lease ran on");
+    assert_eq!((hold.token(), hold.node()), (token, &*node));
+    assert!(soon(hold.confirm()).await.unwrap() > SESSION / 8);
+    assert_eq!(client.stats().losses, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cut_shorter_than_the_lease_is_survived_with_the_same_token() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let hold = Arc::new(soon(client.mutex("/told-short").unwrap().acquire()).await.unwrap());
+    short_cut(&client, &proxy, &hold, || proxy.freeze(Direction::Both), || proxy.thaw()).await;
+    let cut = || {
+        proxy.refuse(true);
+        proxy.reset();
+    };
+    short_cut(&client, &proxy, &hold, cut, || proxy.refuse(false)).await;
+    assert!(operator.stat(hold.node()).is_some());
+    soon(hold.release()).await.unwrap();
+    assert_eq!((client.stats().losses, client.stats().sessions), (0, 1));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
