@@ -82,10 +82,7 @@ pub(crate) const SET: LockKind = LockKind {
     enters: (Kind::Multi, "/a"),
     waits: |path| Trigger::reply(Kind::GetData).path(format!("{path}/b")),
     told_at: "/b",
-    has_queued: |operator, path, queued| {
-        operator.wait_for_children(&format!("{path}/a"), queued, SOON);
-        operator.wait_for_children(&format!("{path}/b"), 1 + queued, SOON);
-    },
+    ..MUTEX
 };
 
 /// All of them exclude one permit.

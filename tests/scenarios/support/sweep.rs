@@ -43,8 +43,8 @@ pub(crate) fn acquire(lock: Lock) -> JoinHandle<Result<Hold, Error>> {
     tokio::spawn(async move { lock.acquire().await })
 }
 
-/// The messages of an acquire behind a rival at which a fault does most harm: the creation of its node, and what tells it that
-/// it is its turn. The model check goes through all others.
+/// The messages at which a fault does most harm: the creation of the first node, and what tells a waiter that it is its turn.
+/// The model check goes through all others.
 fn steps(kind: &LockKind) -> [Step; 3] {
     let (creation, place) = kind.enters;
     [
@@ -54,24 +54,30 @@ fn steps(kind: &LockKind) -> [Step; 3] {
     ]
 }
 
-/// A rival holds, and a call begins in which a fault strikes at this step. If that is the last one, the rival has released.
+/// A call that a fault strikes at this step. The lock is free; at the last step it has waited until a rival released it.
 async fn struck(
     scene: &Scene,
     kind: &LockKind,
     path: &str,
     step: Step,
     action: Action,
-) -> (Hold, Hook, JoinHandle<Result<Hold, Error>>) {
-    let rival = soon((kind.rival)(&client().await, path).acquire()).await.unwrap();
+) -> (Hook, JoinHandle<Result<Hold, Error>>) {
+    let (other, waits) = (client().await, step.0 == Kind::Event);
+    let before = if waits { kind.rival } else { kind.lock };
+    let before = soon(before(&other, path).acquire()).await.unwrap();
+    if !waits {
+        // It has left the directories, so the first creation succeeds.
+        soon(before.release()).await.unwrap();
+    }
     let struck = strike(&scene.proxy, step, path, action);
-    let waits = (step.0 == Kind::Event).then(|| scene.proxy.on((kind.waits)(path)));
+    let queued = waits.then(|| scene.proxy.on((kind.waits)(path)));
     let call = acquire((kind.lock)(&scene.client, path));
-    if let Some(waits) = waits {
-        assert!(waits.wait(SOON), "{path}: it does not wait");
-        soon(rival.release()).await.unwrap();
+    if let Some(queued) = queued {
+        assert!(queued.wait(SOON), "{path}: it does not wait");
+        soon(before.release()).await.unwrap();
     }
     assert!(struck.wait(SOON), "{path} never came");
-    (rival, struck, call)
+    (struck, call)
 }
 
 /// Who gives up leaves no node, also if the message is on its way.
@@ -79,14 +85,10 @@ pub(crate) async fn given_up(kind: &LockKind) {
     let scene = Scene::new().await;
     for (number, step) in steps(kind).into_iter().enumerate() {
         let (path, gate) = (format!("/left-given-up-{}-{number}", kind.name), Gate::new());
-        let (rival, held, call) = struck(&scene, kind, &path, step, Action::Pause(gate.clone())).await;
+        let (held, call) = struck(&scene, kind, &path, step, Action::Pause(gate.clone())).await;
         drop_at(call, &held, &path).await;
         gate.open();
         settled(&scene.client).await;
-        if step.0 != Kind::Event {
-            (kind.has_queued)(&scene.admin, &path, 0);
-            soon(rival.release()).await.unwrap();
-        }
         kind.is_gone(&scene.admin, &path);
     }
     assert_eq!(scene.client.stats().sessions, 1, "all in one session");
@@ -97,10 +99,7 @@ pub(crate) async fn not_heard_of(kind: &LockKind) {
     let scene = Scene::new().await;
     for (number, step) in steps(kind).into_iter().enumerate() {
         let path = format!("/left-not-heard-of-{}-{number}", kind.name);
-        let (rival, _, call) = struck(&scene, kind, &path, step, Action::DropAndReset).await;
-        if step.0 != Kind::Event {
-            soon(rival.release()).await.unwrap();
-        }
+        let (_, call) = struck(&scene, kind, &path, step, Action::DropAndReset).await;
         let hold = soon(call).await.unwrap().unwrap_or_else(|error| panic!("{path}: {error}"));
         is_live(kind, &hold, &scene.client, &scene.admin);
         let nodes = |place: &&str| scene.admin.children_or_empty(&format!("{path}{place}")).len();
