@@ -2,7 +2,7 @@
 
 use crate::support::queue::{held, join};
 use crate::support::register::{Register, assert_growing};
-use crate::support::{SOON, operator, proxied_client, soon};
+use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::{Kind, Message, Side, Trigger, until};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -88,4 +88,24 @@ async fn a_waiter_with_a_node_that_gives_up_leaves_it_to_the_next() {
     assert_eq!(proxy.counts().requests(Kind::Create), 0);
     last.release().await.unwrap();
     operator.wait_for_children("/line/room", 0, SOON);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_tasks_of_a_client_are_served_in_the_order_of_their_arrival() {
+    let client = client().await;
+    let lock = client.mutex("/line/order").unwrap();
+    let first = held(&lock).await;
+    let grants = Arc::new(Mutex::new(Vec::new()));
+    let mut tasks = JoinSet::new();
+    for arrival in 0..20 {
+        let (acquire, grants) = (join(&lock).await, grants.clone());
+        tasks.spawn(async move {
+            let hold = acquire.await.unwrap();
+            grants.lock().unwrap().push(arrival);
+            hold.release().await.unwrap();
+        });
+    }
+    first.release().await.unwrap();
+    soon(tasks.join_all()).await;
+    assert_eq!(*grants.lock().unwrap(), (0..20).collect::<Vec<_>>());
 }

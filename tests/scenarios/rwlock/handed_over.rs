@@ -3,9 +3,10 @@
 
 use crate::support::deadline::A_WHILE;
 use crate::support::{SOON, client, operator, says, settled, soon};
+use std::sync::mpsc;
 use std::time::Duration;
 use tokio::sync::oneshot;
-use zklock_core::{Client, Dialect, ErrorKind, Hold, Lock, LockSpec};
+use zklock_core::{Client, Dialect, ErrorKind, Hold, Lock, LockSpec, blocking};
 
 /// The task that gets the hold writes until it is told to stop, and reports whether it was alone until then.
 fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>) {
@@ -54,6 +55,28 @@ async fn the_task_that_acquired_it_reads_only_when_it_is_released() {
             soon(reading.release()).await.unwrap();
         }
     }
+}
+
+/// As in a pool, whose threads turn from one job to the next.
+#[test]
+fn so_does_a_thread() {
+    let options = crate::support::options(&ground::shared().connect_string());
+    let (client, path) = (blocking::Client::connect(options).unwrap(), "/rwlock/handed-over-thread");
+    let (write, read) = (client.write(path).unwrap(), client.read(path).unwrap());
+    let (stop, stopped) = mpsc::channel::<()>();
+    let hold = write.acquire_timeout(SOON).unwrap();
+    let writes = std::thread::spawn(move || {
+        stopped.recv().unwrap();
+        let was_held = !hold.valid_for().is_zero();
+        hold.release().unwrap();
+        was_held
+    });
+    assert!(read.try_acquire().unwrap().is_none(), "a reader beside a writer");
+    let late = read.acquire_timeout(A_WHILE).unwrap_err();
+    says(&late, ErrorKind::Timeout, &[path, "itself"]);
+    stop.send(()).unwrap();
+    read.acquire_timeout(SOON).unwrap().release().unwrap();
+    assert!(writes.join().unwrap(), "it was lost");
 }
 
 /// The writer may be a set.
