@@ -136,7 +136,6 @@ mod tries;
 // Features of a single kind.
 
 mod mutex {
-    mod cancel_sweep;
     mod confirm;
     mod crash;
     mod crowd;
@@ -170,7 +169,6 @@ mod semaphore {
 mod kept {
     mod deleted;
     mod faults;
-    mod frozen;
     mod linger;
     mod wanted;
 }

@@ -193,38 +193,33 @@ async fn the_span_of_a_grant_is_within_its_callers_and_lasts_until_the_node_is_g
 }
 
 #[tokio::test]
-async fn the_span_of_a_wait_that_times_out_lasts_until_its_node_is_gone() {
+async fn the_span_of_a_wait_in_vain_lasts_until_its_node_is_gone() {
     let (recorder, _guard) = Recorder::listening().await;
-    let (client, path) = (client().await, "/spans/timed-out");
-    let hold = another(path).await;
-    let error =
-        soon(client.mutex(path).unwrap().acquire_timeout(Duration::from_millis(300))).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout);
-    let all = recorder.all_told_at(path).await;
-    assert_eq!(all, ["acquire begins", "node created", "waits behind another", "lock not acquired", "over"]);
-    assert_eq!(operator().children(path).len(), 1, "that of the holder");
-    on_a_thread(move || hold.release()).await.unwrap();
-}
-
-#[tokio::test]
-async fn the_span_of_a_wait_that_is_cancelled_lasts_until_its_node_is_gone() {
-    let (recorder, _guard) = Recorder::listening().await;
-    let (client, path) = (client().await, "/spans/cancelled");
-    let hold = another(path).await;
-    let lock = client.mutex(path).unwrap();
-    let waits = async {
-        while recorder.0.lock().unwrap().lines.iter().all(|(_, line)| line != "waits behind another") {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+    let client = client().await;
+    for (path, end) in [("/spans/timed-out", "lock not acquired"), ("/spans/cancelled", "acquire cancelled")]
+    {
+        let hold = another(path).await;
+        let lock = client.mutex(path).unwrap();
+        let waits = async {
+            while recorder.told_at(path).last().is_none_or(|line| line != "waits behind another") {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        if path.ends_with("cancelled") {
+            tokio::select! {
+                biased;
+                hold = lock.acquire() => panic!("{hold:?}, and another holds"),
+                () = soon(waits) => {}
+            }
+        } else {
+            let error = soon(lock.acquire_timeout(Duration::from_millis(300))).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Timeout);
         }
-    };
-    tokio::select! {
-        hold = lock.acquire() => panic!("{hold:?}, and another holds"),
-        () = soon(waits) => {}
+        let all = recorder.all_told_at(path).await;
+        assert_eq!(all, ["acquire begins", "node created", "waits behind another", end, "over"]);
+        assert_eq!(operator().children(path).len(), 1, "that of the holder");
+        on_a_thread(move || hold.release()).await.unwrap();
     }
-    let all = recorder.all_told_at(path).await;
-    assert_eq!(all, ["acquire begins", "node created", "waits behind another", "acquire cancelled", "over"]);
-    assert_eq!(operator().children(path).len(), 1, "that of the holder");
-    on_a_thread(move || hold.release()).await.unwrap();
 }
 
 #[tokio::test]

@@ -64,39 +64,6 @@ async fn one_that_comes_behind_a_waiter_is_noticed_when_the_waiter_looks_again()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_of_ours_that_speak_differently_refuse_each_other_in_both_directions() {
-    let (one, other, operator) = (client().await, client().await, operator());
-    for (here, there) in [
-        (Dialect::Curator, Dialect::Kazoo),
-        (Dialect::Kazoo, Dialect::Curator),
-        (Dialect::Curator, Dialect::WriteLock),
-        (Dialect::WriteLock, Dialect::Kazoo),
-        (Dialect::Kazoo, Dialect::WriteLock),
-    ] {
-        let path = format!("/strangers/ours-{here}-{there}");
-        let hold = held(&in_dialect(&one, &path, here, Role::Exclusive)).await;
-        let error = soon(in_dialect(&other, &path, there, Role::Exclusive).acquire()).await;
-        match error {
-            Err(error) => {
-                says(&error, ErrorKind::ForeignContender, &[hold.node().rsplit_once('/').unwrap().1]);
-            }
-            Ok(second) => panic!("{here} and {there} both hold: {hold:?} {second:?}"),
-        }
-        settled(&other).await;
-        assert_eq!(nodes(&operator, &path), [hold.node()]);
-        soon(hold.release()).await.unwrap();
-    }
-    // Java's WriteLock takes any node with a number for a contender. So it waits for Curator's, and we wait for it.
-    let path = "/strangers/ours-seen";
-    let hold = held(&in_dialect(&one, path, Dialect::WriteLock, Role::Exclusive)).await;
-    let task = acquire(&other.mutex(path).unwrap());
-    operator.wait_for_children(path, 2, SOON);
-    assert!(!ground::until(A_WHILE / 5, || task.is_finished()));
-    soon(hold.release()).await.unwrap();
-    soon(granted(task).await.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_is_told_to_go_ahead_waits_for_a_stranger_as_for_any_other() {
     let (client, operator) = (client().await, operator());
     for (dialect, role) in SPOKEN {

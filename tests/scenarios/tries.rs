@@ -2,10 +2,10 @@
 //! in the way.
 
 use crate::support::queue::held;
-use crate::support::{HEARTBEAT, SOON, client, operator, proxied_client, settled, soon};
-use ground::{Action, Kind, Proxy, Trigger};
+use crate::support::{client, operator, proxied_client, settled, soon};
+use ground::{Kind, Proxy};
 use std::time::Duration;
-use zklock_core::{Client, ConnectionState, Dialect, Hold, Lock, LockSpec};
+use zklock_core::{Client, Dialect, Hold, Lock, LockSpec};
 
 /// The request that removes a watch.
 const REMOVE_WATCHES: Kind = Kind::Other(18);
@@ -133,46 +133,4 @@ async fn a_client_that_has_seen_the_lock_free_is_not_told_that_it_is_busy() {
         let hold = soon(tried.try_acquire()).await.unwrap().expect("it has seen that nobody is there");
         soon(hold.release()).await.unwrap();
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_remembered_is_forgotten_when_the_connection_is_lost() {
-    let (other, (client, proxy), path) = (client().await, proxied_client().await, "/tries/reset");
-    let (hold, tried) = (held(&other.mutex(path).unwrap()).await, client.mutex(path).unwrap());
-    until_remembered(&client, &tried, &proxy).await;
-    let mut connection = client.connection();
-    proxy.refuse(true);
-    proxy.reset();
-    soon(hold.release()).await.unwrap();
-    proxy.refuse(false);
-    soon(async {
-        let (mut was_lost, mut is_back) = (false, false);
-        while !is_back {
-            match connection.next().await.expect("it is open") {
-                ConnectionState::Connected => is_back = was_lost,
-                _ => was_lost = true,
-            }
-        }
-    })
-    .await;
-    // It was not told of the release, but it had no watch either.
-    let hold = soon(tried.try_acquire()).await.unwrap().expect("it is free");
-    soon(hold.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lock_that_is_free_is_busy_for_no_longer_than_a_heartbeat_though_no_server_tells() {
-    let (other, (client, proxy), path) = (client().await, proxied_client().await, "/tries/age");
-    let (hold, tried) = (held(&other.mutex(path).unwrap()).await, client.mutex(path).unwrap());
-    // Its heartbeats show that the servers are well.
-    let kept = held(&client.mutex("/tries/age-other").unwrap()).await;
-    until_remembered(&client, &tried, &proxy).await;
-    let lost = proxy.on(Trigger::reply(Kind::Event).path(path).then(Action::Swallow));
-    soon(hold.release()).await.unwrap();
-    assert!(lost.wait(SOON));
-    tokio::time::sleep(HEARTBEAT).await;
-    let hold = soon(tried.try_acquire()).await.unwrap().expect("it is free");
-    soon(hold.release()).await.unwrap();
-    soon(kept.release()).await.unwrap();
-    settled(&client).await;
 }

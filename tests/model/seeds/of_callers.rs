@@ -198,6 +198,15 @@ pub(super) const SEEDS: &[Seed] = &[
         &[edit(HELD, "(true, true) => Own::Deadlock { held },", "(true, true) => Own::InTheWay,")],
     ),
     seed(
+        "reentrant, two calls apart",
+        "callers: a call that queues late waits for its owner's turn",
+        &[edit(
+            CALLERS,
+            "call.is_reentrant.then(|| self.again(call.owner)).flatten()",
+            "(call.is_within && !call.is_within).then(|| self.again(call.owner)).flatten()",
+        )],
+    ),
+    seed(
         "reentrant, two calls",
         "callers: two calls of an owner wait for each other",
         &[edit(

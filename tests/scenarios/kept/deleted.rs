@@ -2,11 +2,9 @@
 //!
 //! No client here has a heartbeat that would find out as well.
 
-use crate::support::queue::{acquire, granted, held, join};
-use crate::support::strangers::{FOREIGN, put};
+use crate::support::queue::held;
 use crate::support::{SOON, client, operator, options, soon};
-use ground::wire::Admin;
-use ground::{Action, Ensemble, Hook, Kind, Proxy, Trigger, shared, until};
+use ground::{Action, Hook, Kind, Proxy, Trigger, shared};
 use std::time::Duration;
 use zklock_core::{Client, Hold, HoldState, Lock, LockSpec, LossReason};
 
@@ -41,55 +39,6 @@ async fn usurp(client: &Client, path: &str) -> Hold {
     let lock = client.mutex(path).unwrap();
     assert_eq!(soon(lock.break_lock()).await.unwrap().len(), 1);
     held(&lock).await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_ends_with_the_event_whether_it_is_held_or_not() {
-    // A heartbeat comes long after the test.
-    let ensemble = Ensemble::builder().max_session_timeout(LONG).start();
-    let operator = Admin::connect(ensemble.server(0).address());
-    let options = options(&ensemble.connect_string()).session_timeout(LONG).unwrap();
-    let ours = soon(Client::connect(options.clone())).await.unwrap();
-    let theirs = soon(Client::connect(options)).await.unwrap();
-    let lock = lingering(&ours, "/deleted/idle");
-    let before = held(&lock).await;
-    soon(before.release()).await.unwrap();
-    assert_eq!(soon(theirs.mutex("/deleted/idle").unwrap().break_lock()).await.unwrap().len(), 1);
-    let losses = || ours.stats().losses_by(LossReason::NodeDeleted);
-    assert!(until(SOON, || losses() == 1), "nobody knows");
-    let after = held(&theirs.mutex("/deleted/idle").unwrap()).await;
-    assert!(before.token() < after.token() && soon(lock.try_acquire()).await.unwrap().is_none());
-
-    let path = "/deleted/held";
-    let lock = ours.lock(&LockSpec::mutex(path).unwrap().local_turns(64)).unwrap();
-    for is_wanted in [false, true] {
-        let hold = held(&lock).await;
-        let next = join(&lock).await;
-        let other = theirs.mutex(path).unwrap();
-        let rival = is_wanted.then(|| acquire(&other));
-        if is_wanted {
-            operator.wait_for_children(path, 2, SOON);
-            // That the queue changes again does not matter to the holder.
-            let brief = put(&operator, path, FOREIGN[0].0);
-            operator.wait_for_children(path, 3, SOON);
-            operator.delete(&brief);
-        }
-        operator.delete(hold.node());
-        assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
-        let next = tokio::spawn(next);
-        if let Some(rival) = rival {
-            let rival = granted(rival).await;
-            operator.wait_for_children(path, 2, SOON);
-            soon(hold.release()).await.unwrap_err();
-            assert!(!next.is_finished(), "it would have it beside the other");
-            soon(rival.release()).await.unwrap();
-        } else {
-            soon(hold.release()).await.unwrap_err();
-        }
-        let next = granted(next).await;
-        assert!(hold.token() < next.token());
-        soon(next.release()).await.unwrap();
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -15,26 +15,30 @@ async fn is_told(hold: &Hold) -> bool {
     tokio::time::timeout(A_MOMENT, hold.wanted()).await == Ok(true)
 }
 
+type Make = fn(&Client, &str) -> Lock;
+
+const KINDS: [(&str, Make); 7] = [
+    ("mutex", |client, path| client.mutex(path).unwrap()),
+    ("read", |client, path| client.read(path).unwrap()),
+    ("write", |client, path| client.write(path).unwrap()),
+    ("election", |client, path| client.election(path).unwrap()),
+    ("semaphore", |client, path| client.semaphore(path, 1).unwrap()),
+    ("all", |client, path| {
+        let one = |name| LockSpec::mutex(&format!("{path}/{name}")).unwrap();
+        client.lock(&LockSpec::all([one("a"), one("b")]).unwrap()).unwrap()
+    }),
+    // It has no queue, so its holder cannot see who waits.
+    ("exclusive", |client, path| client.exclusive(path).unwrap()),
+];
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_every_kind() {
-    type Make = fn(&Client, &str) -> Lock;
-    let kinds: [(&str, Make); 6] = [
-        ("mutex", |client, path| client.mutex(path).unwrap()),
-        ("read", |client, path| client.read(path).unwrap()),
-        ("write", |client, path| client.write(path).unwrap()),
-        ("election", |client, path| client.election(path).unwrap()),
-        ("semaphore", |client, path| client.semaphore(path, 1).unwrap()),
-        ("all", |client, path| {
-            let one = |name| LockSpec::mutex(&format!("{path}/{name}")).unwrap();
-            client.lock(&LockSpec::all([one("a"), one("b")]).unwrap()).unwrap()
-        }),
-    ];
     let (ours, theirs) = (client().await, client().await);
-    for (kind, make) in kinds {
+    for (kind, make) in &KINDS[..6] {
         let path = format!("/wanted/{kind}");
         let hold = held(&make(&ours, &path)).await;
         assert!(!hold.is_wanted() && !is_told(&hold).await, "{kind}: nobody waits");
-        let rival = if kind == "read" { theirs.write(&path).unwrap() } else { make(&theirs, &path) };
+        let rival = if *kind == "read" { theirs.write(&path).unwrap() } else { make(&theirs, &path) };
         let rival = acquire(&rival);
         assert!(soon(hold.wanted()).await && hold.is_wanted(), "{kind}");
         soon(hold.release()).await.unwrap();
@@ -59,53 +63,11 @@ async fn of_every_library() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_do_not_want_what_a_reader_has() {
-    let (ours, theirs, path) = (client().await, client().await, "/wanted/readers");
-    let hold = held(&ours.read(path).unwrap()).await;
-    let other = held(&theirs.read(path).unwrap()).await;
-    assert!(!is_told(&hold).await);
-    let writer = acquire(&theirs.write(path).unwrap());
-    assert!(soon(hold.wanted()).await && soon(other.wanted()).await);
-    soon(hold.release()).await.unwrap();
-    soon(other.release()).await.unwrap();
-    soon(granted(writer).await.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_who_came_while_the_connection_was_broken_is_seen_after_it() {
-    let (ours, proxy) = proxied_client().await;
-    let (other, path) = (client().await, "/wanted/broken");
-    let hold = held(&ours.mutex(path).unwrap()).await;
-    assert!(!is_told(&hold).await);
-    proxy.refuse(true);
-    proxy.cut();
-    let rival = acquire(&other.mutex(path).unwrap());
-    operator().wait_for_children(path, 2, SOON);
-    proxy.refuse(false);
-    assert!(soon(hold.wanted()).await);
-    soon(hold.release()).await.unwrap();
-    soon(granted(rival).await.release()).await.unwrap();
-}
-
 /// Each is asked by `revoke`, and once more in the way of Curator's `Revoker`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_every_kind_by_those_who_ask_in_its_node() {
-    type Make = fn(&Client, &str) -> Lock;
-    let kinds: [(&str, Make); 7] = [
-        ("mutex", |client, path| client.mutex(path).unwrap()),
-        ("read", |client, path| client.read(path).unwrap()),
-        ("write", |client, path| client.write(path).unwrap()),
-        ("election", |client, path| client.election(path).unwrap()),
-        ("exclusive", |client, path| client.exclusive(path).unwrap()),
-        ("semaphore", |client, path| client.semaphore(path, 1).unwrap()),
-        ("all", |client, path| {
-            let one = |name| LockSpec::mutex(&format!("{path}/{name}")).unwrap();
-            client.lock(&LockSpec::all([one("a"), one("b")]).unwrap()).unwrap()
-        }),
-    ];
     let (ours, theirs, curator) = (client().await, client().await, operator());
-    for (kind, make) in kinds {
+    for (kind, make) in KINDS {
         let path = format!("/wanted/asked/{kind}");
         let lock = make(&ours, &path);
         assert_eq!(soon(make(&theirs, &path).revoke()).await.unwrap(), [], "{kind}: nobody holds it");
@@ -188,13 +150,4 @@ async fn a_node_that_nobody_has_goes_when_somebody_asks_for_it() {
     soon(held(&ours.lock(&spec).unwrap()).await.release()).await.unwrap();
     assert_eq!(soon(theirs.mutex(path).unwrap().revoke()).await.unwrap().len(), 1);
     operator().wait_for_children(path, 0, SOON);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hold_that_is_lost_is_wanted_by_nobody() {
-    let (ours, path) = (client().await, "/wanted/lost");
-    let hold = held(&ours.mutex(path).unwrap()).await;
-    let waits = hold.wanted();
-    operator().delete(hold.node());
-    assert!(!soon(waits).await);
 }

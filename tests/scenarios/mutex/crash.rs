@@ -138,24 +138,6 @@ async fn a_process_paused_past_its_session_wakes_with_a_hold_that_is_valid_for_n
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_paused_past_its_session_is_told_when_the_network_is_fine() {
-    let (path, session) = ("/crash-told", Duration::from_secs(1));
-    let process = Holder::start(&shared().connect_string(), path, session);
-    let (token, _) = process.held();
-    process.pause();
-    let hold = soon(client().await.mutex(path).unwrap().acquire()).await.unwrap();
-    assert!(hold.token().value() > token);
-    process.resume();
-    let (mut word, mut valid_for, mut state) = process.look();
-    assert_eq!((&*word, valid_for), ("woke", Duration::ZERO), "{state}");
-    while !state.starts_with("Lost") {
-        (word, valid_for, state) = process.look();
-        assert_eq!((&*word, valid_for), ("turned", Duration::ZERO), "a false claim: {state}");
-    }
-    assert_eq!(hold.state(), HoldState::Held);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_paused_past_its_session_gets_no_dead_grant() {
     let (path, session) = ("/crash-waiter", Duration::from_secs(1));
     let (client, operator) = (client().await, operator());

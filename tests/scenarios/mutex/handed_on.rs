@@ -1,149 +1,17 @@
 //! Promise 3: a caller that gives up leaves its place in the queue to the next caller of its client, so that nobody is
 //! overtaken because another has left. (`fair` has the plain case.)
 
-use crate::support::queue::{Acquire, held, join};
+use crate::support::queue::held;
 use crate::support::register::clients;
-use crate::support::{SESSION, SOON, client, operator, proxied_client, settled, soon};
+use crate::support::{SOON, client, operator, settled, soon};
 use ground::wire::Admin;
-use ground::{Action, Direction, Gate, Kind, Proxy, Trigger, shared, until};
+use ground::{shared, until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock_core::{Client, Hold, Lock, LockSpec};
-
-/// A lock that another client holds, and waiters for it in one client. The first of them has a node.
-struct Queue {
-    hold: Hold,
-    waiters: Vec<Acquire>,
-    node: String,
-    client: Client,
-    proxy: Proxy,
-    _holder: Client,
-}
-
-impl Queue {
-    async fn of(waiters: usize, spec: LockSpec) -> Self {
-        let path = spec.path();
-        let (holder, (client, proxy)) = (client().await, proxied_client().await);
-        let hold = held(&holder.mutex(path).unwrap()).await;
-        let lock = client.lock(&spec).unwrap();
-        let watched = proxy.on(Trigger::reply(Kind::GetData).path(path));
-        let mut waiting = vec![tokio::spawn(join_boxed(lock.clone())).await.unwrap()];
-        assert!(watched.wait(SOON), "it does not wait");
-        while waiting.len() < waiters {
-            waiting.push(join(&lock).await);
-        }
-        let nodes = operator().wait_for_children(path, 2, SOON);
-        let node = nodes.into_iter().find(|node| !hold.node().ends_with(node)).unwrap();
-        Self { hold, waiters: waiting, node, client, proxy, _holder: holder }
-    }
-}
-
-/// Like [`join`], for a separate owner.
-async fn join_boxed(lock: Lock) -> Acquire {
-    join(&lock).await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_went_away_owes_nothing_once_its_place_is_anothers() {
-    let (path, operator) = ("/handed-on/owed", operator());
-    let Queue { hold, mut waiters, client, proxy, .. } = Queue::of(2, LockSpec::mutex(path).unwrap()).await;
-    // From here on no deletion can reach the server; only the end of the session could settle a debt.
-    proxy.freeze(Direction::Both);
-    drop(waiters.remove(0));
-    assert!(until(SESSION / 2, || client.stats().owed == 0), "{:?}", client.stats());
-    drop(waiters);
-    assert!(until(SOON, || client.stats().owed == 1), "nobody wants the node any more: {:?}", client.stats());
-    proxy.thaw();
-    settled(&client).await;
-    assert_eq!(operator.children(path).len(), 1, "the holder's");
-    soon(hold.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn those_who_leave_while_the_turn_is_on_its_way_leave_it_to_the_next() {
-    let path = "/handed-on/turn";
-    let Queue { hold, mut waiters, node, client, proxy, .. } =
-        Queue::of(4, LockSpec::mutex(path).unwrap()).await;
-    let gate = Gate::new();
-    let told = proxy.on(Trigger::reply(Kind::Event).then(Action::Pause(gate.clone())));
-    soon(hold.release()).await.unwrap();
-    assert!(told.wait(SOON), "nobody is told of the release");
-    drop(waiters.remove(0));
-    drop(waiters.remove(1));
-    drop(waiters.remove(0));
-    gate.open();
-    let hold = soon(waiters.remove(0)).await.unwrap();
-    assert!(hold.node().ends_with(&node), "{hold:?} is not {node}");
-    soon(hold.release()).await.unwrap();
-    settled(&client).await;
-    assert_eq!(operator().children(path), [""; 0]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_grant_on_a_place_that_was_left_is_shared_by_the_calls_of_its_reentrant_owner() {
-    let path = "/handed-on/reentrant";
-    let spec = LockSpec::mutex(path).unwrap().reentrant(true);
-    let Queue { hold, mut waiters, node, client, proxy: _proxy, .. } = Queue::of(3, spec).await;
-    drop(waiters.remove(0));
-    soon(hold.release()).await.unwrap();
-    let (last, first) = (waiters.pop().unwrap(), waiters.pop().unwrap());
-    let (first, last) = (soon(first).await.unwrap(), soon(last).await.unwrap());
-    assert!(first.node().ends_with(&node), "{first:?} is not {node}");
-    assert_eq!(first.token(), last.token());
-    soon(first.release()).await.unwrap();
-    assert_eq!(operator().children(path), [&*node], "the other goes on");
-    soon(last.release()).await.unwrap();
-    settled(&client).await;
-    assert_eq!(operator().children(path), [""; 0]);
-}
-
-/// On one thread, so that the attempt cannot learn that a caller left before the try is in the local queue.
-#[tokio::test]
-async fn a_try_is_not_given_a_place_to_wait_in() {
-    let (path, operator) = ("/handed-on/try", operator());
-    let (holder, client) = (client().await, client().await);
-    let hold = held(&holder.mutex(path).unwrap()).await;
-    let lock = client.mutex(path).unwrap();
-    let quitter = join(&lock).await;
-    soon(async {
-        while operator.children(path).len() < 2 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
-    drop(quitter);
-    assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "it is held");
-    settled(&client).await;
-    assert_eq!(operator.children(path).len(), 1, "the holder's");
-    soon(hold.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_writer_on_a_place_that_was_left_takes_the_read_side_and_keeps_it() {
-    let (path, operator) = ("/handed-on/downgrade", operator());
-    let (holder, client, other) = (client().await, client().await, client().await);
-    let hold = held(&holder.write(path).unwrap()).await;
-    let write = client.lock(&LockSpec::write(path).unwrap().reentrant(true)).unwrap();
-    let read = client.read(path).unwrap();
-    let quitter = tokio::spawn(join_boxed(write.clone())).await.unwrap();
-    operator.wait_for_children(path, 2, SOON);
-    let behind = join(&write).await;
-    let next = tokio::spawn(join(&other.write(path).unwrap()).await);
-    operator.wait_for_children(path, 3, SOON);
-    drop(quitter);
-    soon(hold.release()).await.unwrap();
-    let written = soon(behind).await.unwrap();
-    let reading = soon(read.acquire()).await.unwrap();
-    assert_eq!(reading.token(), written.token());
-    soon(written.release()).await.unwrap();
-    assert_eq!(operator.children(path).len(), 2, "the reader, and the next writer");
-    assert!(!next.is_finished(), "a writer came between");
-    soon(reading.release()).await.unwrap();
-    soon(soon(next).await.unwrap().unwrap().release()).await.unwrap();
-}
+use zklock_core::{Hold, Lock};
 
 const CLIENTS: usize = 3;
 const TURNS: usize = 300;

@@ -328,22 +328,33 @@ async fn a_lease_is_counted_from_the_sending_of_a_write_and_not_from_its_answer(
     assert!(now + valid_for <= sent + SESSION / 2, "{valid_for:?} left {:?} after the sending", now - sent);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_late_answer_alone_does_not_bring_a_lapsed_hold_back() {
+/// After a lapse, the answers to all writes that were sent before it come at once. `None` if the machine was so late that this
+/// shows nothing.
+async fn late_answers_after_a_lapse(path: &str) -> Option<()> {
     let (client, proxy) = proxied_client().await;
     let accepted = proxy.accepted();
-    // After so long the creation and the check before the grant are the only writes that count. They prove a
-    // quarter, less than the library waits for answers.
+    // After so long the writes of the attempt are the only ones that count. They prove a quarter, less than the library
+    // waits for answers.
     tokio::time::sleep(SESSION).await;
+    let begun = Instant::now();
+    let hold = Arc::new(soon(client.mutex(path).unwrap().acquire()).await.unwrap());
+    // The attempt has as many checks as the machine makes necessary, so count from the grant.
     let gate = Gate::new();
-    let late = proxy.on(Trigger::reply(Kind::Multi).nth(2).then(Action::Pause(gate.clone())));
-    let hold = Arc::new(soon(client.mutex("/lease-late").unwrap().acquire()).await.unwrap());
+    let late = proxy.on(Trigger::reply(Kind::Multi).path(hold.node()).then(Action::Pause(gate.clone())));
+    if begun.elapsed() > SESSION / 8 {
+        // What was answered by now may prove more than a quarter.
+        return None;
+    }
     let (start, observer) = (Instant::now(), Observer::of(hold.clone()));
-    assert!(late.wait(SOON));
+    assert!(late.wait(SOON), "no heartbeat");
     let lapsed = observer.lapsed(start, SOON);
     proxy.freeze(Direction::ToServer);
     gate.open();
-    assert_eq!(proxy.accepted(), accepted, "it is answered on another connection: this tests nothing");
+    if proxy.accepted() != accepted {
+        // They are answered on another connection.
+        observer.finish();
+        return None;
+    }
     let (told, reason) = observer.told(SOON);
     assert_eq!(reason, LossReason::LeaseLapsed);
     assert!(told > lapsed);
@@ -352,4 +363,15 @@ async fn a_late_answer_alone_does_not_bring_a_lapsed_hold_back() {
         samples.iter().all(|sample| sample.at < lapsed || sample.valid_for.is_zero()),
         "one is not enough"
     );
+    Some(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_answer_alone_does_not_bring_a_lapsed_hold_back() {
+    for attempt in 0..10 {
+        if late_answers_after_a_lapse(&format!("/lease-late-{attempt}")).await.is_some() {
+            return;
+        }
+    }
+    panic!("the machine was too late each time");
 }

@@ -5,7 +5,6 @@ use crate::support::register::{Register, assert_growing};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::{Kind, Message, Side, Trigger, until};
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinSet;
 
@@ -58,58 +57,6 @@ async fn twenty_tasks_have_two_nodes_at_most_and_each_hold_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_tasks_of_a_client_are_served_in_the_order_of_their_arrival() {
-    let client = client().await;
-    let lock = client.mutex("/line/order").unwrap();
-    let first = held(&lock).await;
-    let grants = Arc::new(Mutex::new(Vec::new()));
-    let mut tasks = JoinSet::new();
-    for arrival in 0..20 {
-        let (acquire, grants) = (join(&lock).await, grants.clone());
-        tasks.spawn(async move {
-            let hold = acquire.await.unwrap();
-            grants.lock().unwrap().push(arrival);
-            hold.release().await.unwrap();
-        });
-    }
-    first.release().await.unwrap();
-    soon(tasks.join_all()).await;
-    assert_eq!(*grants.lock().unwrap(), (0..20).collect::<Vec<_>>());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_clients_with_many_tasks_each_take_turns() {
-    const TASKS: usize = 6;
-    let (blocker, operator) = (client().await, operator());
-    let blocking = held(&blocker.mutex("/line/turns").unwrap()).await;
-    let clients = [client().await, client().await];
-    let left = Arc::new([AtomicUsize::new(TASKS), AtomicUsize::new(TASKS)]);
-    let grants = Arc::new(Mutex::new(Vec::new()));
-    let mut tasks = JoinSet::new();
-    for (who, client) in clients.iter().enumerate() {
-        let lock = client.mutex("/line/turns").unwrap();
-        for _ in 0..TASKS {
-            let (acquire, left, grants) = (join(&lock).await, left.clone(), grants.clone());
-            tasks.spawn(async move {
-                let hold = acquire.await.unwrap();
-                grants.lock().unwrap().push(who);
-                left[who].fetch_sub(1, Ordering::Relaxed);
-                // Hold the lock until each client's next node is in the queue.
-                let next = left.iter().filter(|left| left.load(Ordering::Relaxed) > 0).count();
-                tokio::task::block_in_place(|| {
-                    crate::support::operator().wait_for_children("/line/turns", 1 + next, SOON);
-                });
-                hold.release().await.unwrap();
-            });
-        }
-        operator.wait_for_children("/line/turns", 2 + who, SOON);
-    }
-    blocking.release().await.unwrap();
-    soon(tasks.join_all()).await;
-    assert_eq!(*grants.lock().unwrap(), [0, 1].repeat(TASKS), "they take turns");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_next_of_a_client_is_queued_while_the_holder_works() {
     let (client, proxy) = proxied_client().await;
     let lock = client.mutex("/line/ahead").unwrap();
@@ -127,22 +74,6 @@ async fn the_next_of_a_client_is_queued_while_the_holder_works() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_without_a_node_that_gives_up_is_left_out() {
-    let ((client, proxy), operator) = (proxied_client().await, operator());
-    let lock = client.mutex("/line/cancel").unwrap();
-    let hold = held(&lock).await;
-    let (ahead, quitter, last) = (join(&lock).await, join(&lock).await, join(&lock).await);
-    operator.wait_for_children("/line/cancel", 2, SOON);
-    proxy.record();
-    drop(quitter);
-    hold.release().await.unwrap();
-    soon(ahead).await.unwrap().release().await.unwrap();
-    soon(last).await.unwrap().release().await.unwrap();
-    operator.wait_for_children("/line/cancel", 0, SOON);
-    assert_eq!(proxy.counts().requests(Kind::Create), 1, "only the last one's");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_with_a_node_that_gives_up_leaves_it_to_the_next() {
     let ((client, proxy), operator) = (proxied_client().await, operator());
     let lock = client.mutex("/line/room").unwrap();
@@ -157,4 +88,24 @@ async fn a_waiter_with_a_node_that_gives_up_leaves_it_to_the_next() {
     assert_eq!(proxy.counts().requests(Kind::Create), 0);
     last.release().await.unwrap();
     operator.wait_for_children("/line/room", 0, SOON);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_tasks_of_a_client_are_served_in_the_order_of_their_arrival() {
+    let client = client().await;
+    let lock = client.mutex("/line/order").unwrap();
+    let first = held(&lock).await;
+    let grants = Arc::new(Mutex::new(Vec::new()));
+    let mut tasks = JoinSet::new();
+    for arrival in 0..20 {
+        let (acquire, grants) = (join(&lock).await, grants.clone());
+        tasks.spawn(async move {
+            let hold = acquire.await.unwrap();
+            grants.lock().unwrap().push(arrival);
+            hold.release().await.unwrap();
+        });
+    }
+    first.release().await.unwrap();
+    soon(tasks.join_all()).await;
+    assert_eq!(*grants.lock().unwrap(), (0..20).collect::<Vec<_>>());
 }

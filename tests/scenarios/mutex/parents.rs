@@ -40,29 +40,6 @@ async fn a_parent_deleted_while_one_waits_is_made_again() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_parent_deleted_between_the_creation_and_the_list_is_made_again() {
-    for again in [false, true] {
-        let ((client, proxy), admin) = (proxied_client().await, operator());
-        let path = format!("/parents-listing-{again}");
-        admin.create(&path, "");
-        let gate = Gate::new();
-        let listing = Trigger::request(Kind::GetChildren).path(&path).then(Action::Pause(gate.clone()));
-        let listing = proxy.on(listing);
-        let lock = client.mutex(&path).unwrap();
-        let call = tokio::spawn(async move { lock.acquire().await });
-        assert!(listing.wait(SOON));
-        admin.wait_for_children(&path, 1, SOON);
-        admin.delete_tree(&path);
-        if again {
-            admin.create(&path, "");
-        }
-        gate.open();
-        is_the_only_one(soon(call).await.unwrap().unwrap(), &admin).await;
-        settled(&client).await;
-    }
-}
-
 /// Deletes the lock's node before each of the next `times` creations in it, as a server may reap a container.
 async fn reaps(times: u32, path: &str) -> (Result<Hold, Error>, Proxy) {
     let ((client, proxy), admin) = (proxied_client().await, operator());

@@ -145,27 +145,6 @@ async fn a_reader_behind_a_writer_behind_itself_is_told_of() {
     soon(writer).await.unwrap().unwrap().release().await.unwrap();
 }
 
-/// A reader waits for its own writer, unless nobody else can release what that holds.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_behind_a_write_hold_of_its_own_is_told_of() {
-    collect();
-    let (client, path) = (client().await, "/self-waits/writer");
-    let read = client.read(path).unwrap();
-    let hold = soon(client.write(path).unwrap().acquire()).await.unwrap();
-    assert!(soon(read.try_acquire()).await.unwrap().is_none());
-    assert_eq!(told(path), 0, "a try does not wait");
-    let late = soon(read.acquire_timeout(A_WHILE)).await.unwrap_err();
-    says(&late, ErrorKind::Timeout, &[path, "itself"]);
-    assert_eq!(told(path), 1);
-    hold.release().await.unwrap();
-
-    let bound = client.lock(&LockSpec::write(path).unwrap().reentrant(true)).unwrap();
-    let hold = soon(bound.acquire()).await.unwrap();
-    soon(read.acquire()).await.unwrap().release().await.unwrap();
-    assert_eq!(told(path), 1, "that does not wait");
-    hold.release().await.unwrap();
-}
-
 /// If only the owner can release its hold, a wait would never end, whichever lock of the path it wants.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_only_it_can_release_it_does_not_wait_for() {
@@ -184,25 +163,6 @@ async fn what_only_it_can_release_it_does_not_wait_for() {
     assert_eq!((proxy.counts().requests(Kind::Create), told(path)), (0, 0));
     hold.release().await.unwrap();
     soon(lock.acquire()).await.unwrap().release().await.unwrap();
-}
-
-/// A hold that anybody may release may be somebody else's by now: joining it would put two inside.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reentrant_lock_takes_no_part_in_what_anybody_may_release() {
-    collect();
-    let (client, path) = (client().await, "/self-waits/unbound");
-    let (lock, reentrant) = (client.mutex(path).unwrap(), reentrant(&client, path));
-    let hold = soon(lock.acquire()).await.unwrap();
-    assert!(soon(reentrant.try_acquire()).await.unwrap().is_none());
-    let late = soon(reentrant.acquire_timeout(A_WHILE)).await.unwrap_err();
-    says(&late, ErrorKind::Timeout, &[path, "itself"]);
-    assert_eq!(told(path), 1);
-    let token = hold.token();
-    release_elsewhere(hold);
-    let next = soon(reentrant.acquire()).await.unwrap();
-    assert!(next.token() > token);
-    next.release().await.unwrap();
-    assert!(until(SOON, || client.stats().grants == 2));
 }
 
 fn reentrant(client: &zklock_core::Client, path: &str) -> Lock {

@@ -3,7 +3,7 @@
 use crate::support::register::{Register, assert_growing};
 use crate::support::{GRACE, SESSION, SOON, operator, options};
 use ground::wire::Admin;
-use ground::{Proxy, not_later, shared, until};
+use ground::{not_later, shared, until};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -73,20 +73,6 @@ fn a_deadline_is_kept_and_leaves_no_node() {
 }
 
 #[test]
-fn a_try_says_at_once_whether_the_lock_is_free() {
-    let (holder, client, operator) = (client(), client(), operator());
-    let lock = client.mutex("/threads/try").unwrap();
-    let hold = holder.mutex("/threads/try").unwrap().acquire().unwrap();
-    assert!(lock.try_acquire().unwrap().is_none());
-    assert_no_node(&client, &operator, "/threads/try", 1);
-    hold.release().unwrap();
-    let hold = lock.try_acquire().unwrap().expect("it is free");
-    assert!(!hold.valid_for().is_zero());
-    assert_eq!(lock.contenders().unwrap().len(), 1);
-    hold.release().unwrap();
-}
-
-#[test]
 fn an_interrupt_ends_a_wait_at_once_and_leaves_no_node() {
     let (holder, client, operator) = (client(), client(), operator());
     let hold = holder.mutex("/threads/interrupt").unwrap().acquire().unwrap();
@@ -139,25 +125,6 @@ fn a_thread_that_waits_for_the_loss_is_told() {
 }
 
 #[test]
-fn a_confirmation_comes_from_the_quorum() {
-    let operator = operator();
-    let proxy = Proxy::before(shared().server(0));
-    let client = Client::connect(options(&proxy.connect_string())).unwrap();
-    let hold = client.mutex("/threads/confirm").unwrap().acquire().unwrap();
-    proxy.record();
-    assert!(hold.confirm().unwrap() > SESSION / 5);
-    assert!(proxy.counts().requests(ground::Kind::Multi) >= 1, "nobody was asked");
-    operator.delete(hold.node());
-    assert_eq!(hold.confirm().unwrap_err().kind(), ErrorKind::Lost(LossReason::NodeDeleted));
-    assert!(hold.valid_for().is_zero());
-    drop(hold);
-
-    let hold = client.mutex("/threads/confirm").unwrap().acquire().unwrap();
-    hold.release().unwrap();
-    assert_eq!(hold.confirm().unwrap_err().kind(), ErrorKind::NotHeld);
-}
-
-#[test]
 fn any_thread_releases_what_is_not_reentrant_and_only_the_owner_what_is() {
     let (client, operator) = (client(), operator());
     let lock = client.mutex("/threads/release").unwrap();
@@ -175,17 +142,4 @@ fn any_thread_releases_what_is_not_reentrant_and_only_the_owner_what_is() {
     assert_eq!(operator.children("/threads/release").len(), 1, "the inner hold is still there");
     inner.release().unwrap();
     assert!(operator.children("/threads/release").is_empty());
-}
-
-#[test]
-fn guarded_writes_are_done_by_the_holder_only() {
-    let (client, operator) = (client(), operator());
-    operator.create_all("/threads/guarded-state", "before");
-    let hold = client.mutex("/threads/guarded").unwrap().acquire().unwrap();
-    hold.commit_guarded(|writes| writes.set_data("/threads/guarded-state", b"after", Some(0))).unwrap();
-    assert_eq!(operator.data("/threads/guarded-state"), b"after");
-    operator.delete(hold.node());
-    let refused = hold.commit_guarded(|writes| writes.set_data("/threads/guarded-state", b"stale", None));
-    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Lost(LossReason::NodeDeleted));
-    assert_eq!(operator.data("/threads/guarded-state"), b"after");
 }

@@ -1,6 +1,6 @@
 //! The cost of a lock on the wire, counted where it passes.
 
-use crate::support::{SESSION, SOON, client, operator, proxied_client, soon};
+use crate::support::{SESSION, SOON, operator, proxied_client, soon};
 use ground::{Action, Gate, Kind, Message, Side, Trigger, one_flight};
 use std::time::Duration;
 use zklock_core::Lock;
@@ -141,40 +141,4 @@ async fn a_hold_is_proved_every_heartbeat_while_it_lasts_and_disturbs_nobody() {
     let end = record.iter().position(after).expect("it was released");
     assert!(!record[end..].iter().any(|message| message.kind == Kind::Multi), "it beats on");
     held.release().await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_beat_proves_all_holds_of_a_session() {
-    let (client, proxy) = proxied_client().await;
-    let mut holds = Vec::new();
-    for name in 0..5 {
-        holds.push(client.mutex(&format!("/wire/many-{name}")).unwrap().acquire().await.unwrap());
-    }
-    proxy.record();
-    assert!(proxy.on(Trigger::reply(Kind::Multi).nth(3)).wait(SOON));
-    let record = proxy.take_record();
-    let beats: Vec<_> =
-        record.iter().filter(|message| is_asked(message) && message.kind == Kind::Multi).collect();
-    assert_eq!(beats.len(), 3, "one for all");
-    for beat in beats {
-        assert_eq!(beat.operations, [Kind::Check; 5]);
-        assert!(holds.iter().all(|hold| beat.path.contains(hold.node())));
-    }
-    for hold in holds {
-        hold.release().await.unwrap();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_try_at_a_held_lock_costs_a_flight_and_a_delete_and_leaves_no_watch() {
-    let (client, (other, proxy)) = (client().await, proxied_client().await);
-    let hold = client.mutex("/wire/try").unwrap().acquire().await.unwrap();
-    let lock = other.mutex("/wire/try").unwrap();
-    let gone = proxy.on(Trigger::reply(Kind::Delete));
-    proxy.record();
-    assert!(soon(lock.try_acquire()).await.unwrap().is_none());
-    assert!(gone.wait(SOON));
-    assert_eq!(asked(&proxy.messages()), FREE_LOCK);
-    assert!(proxy.messages().iter().all(|message| !message.watch));
-    hold.release().await.unwrap();
 }

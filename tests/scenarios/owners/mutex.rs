@@ -1,9 +1,9 @@
 //! A reentrant lock belongs to the task or thread that acquired it, which may acquire it again. Others may not release it.
 
-use crate::support::{GRACE, SESSION, SOON, client, operator, proxied_client, settled, soon};
-use ground::{Kind, Proxy, not_later, until};
+use crate::support::{SESSION, SOON, client, operator, proxied_client, settled, soon};
+use ground::{Kind, Proxy, until};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use zklock_core::{Client, ErrorKind, HoldState, Lock, LockSpec, LossReason};
 
 fn reentrant(client: &Client, path: &str) -> Lock {
@@ -50,44 +50,6 @@ async fn an_inner_acquire_asks_nobody_and_only_the_last_release_frees() {
     let again = lock.acquire().await.unwrap();
     assert!(again.token() > last.token(), "it is free, so this is a new grant");
     again.release().await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_inner_acquire_needs_no_server() {
-    let (client, proxy) = proxied_client().await;
-    let lock = reentrant(&client, "/owners/cut-off");
-    let outer = lock.acquire().await.unwrap();
-    proxy.freeze(ground::Direction::Both);
-    let begun = Instant::now();
-    let inner = lock.acquire().await.unwrap();
-    inner.release().await.unwrap();
-    not_later(begun.elapsed(), GRACE);
-    proxy.thaw();
-    outer.release().await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_task_waits_for_a_reentrant_lock_like_anybody() {
-    let (client, operator) = (client().await, operator());
-    let lock = reentrant(&client, "/owners/other");
-    let outer = lock.acquire().await.unwrap();
-    let other = tokio::spawn({
-        let lock = lock.clone();
-        async move {
-            assert!(lock.try_acquire().await.unwrap().is_none());
-            let hold = lock.acquire().await.unwrap();
-            let token = hold.token();
-            hold.release().await.unwrap();
-            token
-        }
-    });
-    operator.wait_for_children("/owners/other", 2, SOON);
-    let inner = lock.acquire().await.unwrap();
-    assert_eq!(inner.token(), outer.token());
-    inner.release().await.unwrap();
-    assert!(!other.is_finished());
-    outer.release().await.unwrap();
-    assert!(soon(other).await.unwrap() > outer.token());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

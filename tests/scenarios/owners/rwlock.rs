@@ -2,9 +2,9 @@
 
 use crate::support::deadline::A_WHILE;
 use crate::support::{SOON, client, operator, proxied_client, says, soon};
-use ground::{Kind, shared};
+use ground::Kind;
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, Lock, LockSpec, blocking};
+use zklock_core::{Client, ErrorKind, Lock, LockSpec};
 
 fn sides(client: &Client, path: &str, reentrant: bool) -> [Lock; 2] {
     let specs = [LockSpec::read(path), LockSpec::write(path)];
@@ -38,39 +38,6 @@ async fn a_reader_that_alone_can_release_and_wants_to_write_is_told_at_once_that
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_that_anybody_can_release_waits_to_write() {
-    let (client, path) = (client().await, "/rwlock/upgrade-waits");
-    let [read, write] = sides(&client, path, false);
-    let hold = soon(read.acquire()).await.unwrap();
-    let error = soon(write.acquire_timeout(A_WHILE)).await.unwrap_err();
-    says(&error, ErrorKind::Timeout, &[path, "itself"]);
-    assert!(soon(write.try_acquire()).await.unwrap().is_none());
-    let releases = tokio::spawn(async move {
-        operator().wait_for_children(path, 2, SOON);
-        hold.release().await
-    });
-    soon(write.acquire()).await.unwrap().release().await.unwrap();
-    releases.await.unwrap().unwrap();
-}
-
-#[test]
-fn so_does_a_thread() {
-    let options = crate::support::options(&shared().connect_string());
-    let client = blocking::Client::connect(options).unwrap();
-    let path = "/rwlock/upgrade-thread";
-    let reentrant = client.lock(&LockSpec::read(path).unwrap().reentrant(true)).unwrap();
-    let [hold, inner] = [(); 2].map(|()| reentrant.acquire_timeout(SOON).unwrap());
-    let write = client.write(path).unwrap();
-    says(&write.acquire_timeout(SOON).unwrap_err(), ErrorKind::Deadlock, &[path]);
-    inner.release().unwrap();
-    hold.release().unwrap();
-    let hold = client.read(path).unwrap().acquire_timeout(SOON).unwrap();
-    says(&write.acquire_timeout(A_WHILE).unwrap_err(), ErrorKind::Timeout, &[path, "itself"]);
-    hold.release().unwrap();
-    write.acquire_timeout(SOON).unwrap().release().unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn either_side_is_taken_again_by_its_owner_without_a_request() {
     let (client, proxy) = proxied_client().await;
     let (path, operator) = ("/rwlock/reentrant", operator());
@@ -98,20 +65,6 @@ async fn either_side_is_taken_again_by_its_owner_without_a_request() {
         soon(last.release()).await.unwrap();
         assert_eq!(operator.children(path), [""; 0]);
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_owner_reads_twice_as_two_do_and_writes_once() {
-    let (client, path) = (client().await, "/rwlock/twice");
-    let [read, write] = sides(&client, path, false);
-    let reads = [soon(read.acquire()).await.unwrap(), soon(read.acquire()).await.unwrap()];
-    assert_ne!(reads[0].node(), reads[1].node(), "each has its own");
-    for hold in reads {
-        soon(hold.release()).await.unwrap();
-    }
-    let hold = soon(write.acquire()).await.unwrap();
-    says(&soon(write.acquire_timeout(A_WHILE)).await.unwrap_err(), ErrorKind::Timeout, &[path, "itself"]);
-    soon(hold.release()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,6 @@
 //! Readers of Curator that come after their own writer: their nodes are not sequential, and have the number of the
 //! writer, which is below those of all waiters.
 
-use crate::support::queue::reentrant_write;
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::{Admin, Mode};
 use ground::{Kind, Trigger, until};
@@ -76,21 +75,4 @@ async fn a_writer_that_has_waited_for_one_alone_looks_again_for_what_it_left() {
         soon(soon(writing).await.unwrap().release()).await.unwrap();
         operator.wait_for_children(path, 0, SOON);
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn our_own_downgraded_reader_is_named_as_curators() {
-    let (client, operator, path) = (client().await, operator(), "/rwlock/curator-names");
-    let write = soon(reentrant_write(&client, path).acquire()).await.unwrap();
-    let read = soon(client.read(path).unwrap().acquire()).await.unwrap();
-    for (hold, infix) in [(&write, "__WRIT__"), (&read, "__READ__")] {
-        let name = hold.node().strip_prefix("/rwlock/curator-names/_c_").expect("protected, as Curator says");
-        let (uuid, rest) = name.split_at(36);
-        assert_eq!(uuid.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
-        let number = rest.strip_prefix(&format!("-{infix}")).expect("its infix");
-        assert!(number.len() == 10 && number.bytes().all(|byte| byte.is_ascii_digit()), "{number}");
-    }
-    assert_eq!(operator.children(path).len(), 2);
-    soon(write.release()).await.unwrap();
-    soon(read.release()).await.unwrap();
 }

@@ -2,11 +2,9 @@
 //! that nobody else can release its holds.
 
 use crate::support::queue::reentrant_write;
-use crate::support::sweep::{Scene, Step};
 use crate::support::{SOON, client, expire_session, operator, proxied_client, says, settled, soon};
-use ground::{Action, Gate, Hook, Kind, Message, Side, Trigger};
+use ground::{Action, Gate, Kind, Message, Side, Trigger};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, LockSpec, LossReason, blocking};
@@ -64,7 +62,7 @@ async fn a_writer_reads_at_once_and_lets_other_readers_in_but_no_writer() {
     assert_ne!(read.node(), write.node());
     let number = |hold: &Hold| hold.node()[hold.node().len() - 10..].to_owned();
     assert_eq!(number(&read), number(&write), "below all who wait, as Curator's");
-    assert!(read.node().contains("-__READ__"), "{read:?}");
+    assert!(read.node().starts_with(&format!("{path}/_c_")) && read.node().contains("-__READ__"), "{read:?}");
     assert!(!reader.is_finished() && !next.is_finished());
 
     soon(write.release()).await.unwrap();
@@ -78,37 +76,13 @@ async fn a_writer_reads_at_once_and_lets_other_readers_in_but_no_writer() {
     soon(read.release()).await.unwrap();
     let next = soon(next).await.unwrap();
     assert!(!late.is_finished());
+    // The next writer queued before the reader, but has its turn after it.
+    let tokens = [write.token(), read.token(), next.token()];
+    assert!(tokens.is_sorted() && tokens[1] < tokens[2], "{tokens:x?}");
     soon(next.release()).await.unwrap();
     soon(soon(late).await.unwrap().release()).await.unwrap();
     settled(&client).await;
     operator().wait_for_children(path, 0, SOON);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_next_writer_waits_for_the_reader_whichever_of_the_two_holds_goes_first() {
-    for write_first in [true, false] {
-        let (client, (other, proxy)) = (client().await, proxied_client().await);
-        let path = format!("/rwlock/downgrade-{write_first}");
-        let write = writes(&client, &path).await;
-        let watches = proxy.on(Trigger::reply(Kind::GetData));
-        // It queues before the reader is there, so it has seen nobody but the writer.
-        let next = queued(&other, &path, false, 2);
-        assert!(watches.wait(SOON));
-        let read = reads(&client, &path).await;
-        let (one, two) = if write_first { (&write, &read) } else { (&read, &write) };
-        let gone = other.write(&path).unwrap();
-        soon(one.release()).await.unwrap();
-        assert!(soon(gone.try_acquire()).await.unwrap().is_none());
-        let more = tokio::time::timeout(Duration::from_millis(200), async {
-            while !next.is_finished() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        });
-        assert!(more.await.is_err(), "the next writer is in beside {two:?}");
-        assert!(!two.valid_for().is_zero());
-        soon(two.release()).await.unwrap();
-        soon(soon(next).await.unwrap().release()).await.unwrap();
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -147,21 +121,6 @@ async fn it_costs_one_transaction_and_a_listing_also_as_a_try_and_of_a_reentrant
         settled(&client).await;
         operator().wait_for_children(path, 0, SOON);
     }
-}
-
-/// The next writer queued before the reader, but has its turn after it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_tokens_of_writer_reader_and_next_writer_never_fall() {
-    let (client, other, path) = (client().await, client().await, "/rwlock/downgrade-token");
-    let write = writes(&client, path).await;
-    let next = queued(&other, path, false, 2);
-    let read = reads(&client, path).await;
-    soon(write.release()).await.unwrap();
-    soon(read.release()).await.unwrap();
-    let next = soon(next).await.unwrap();
-    let tokens = [write.token(), read.token(), next.token()];
-    assert!(tokens.is_sorted() && tokens[1] < tokens[2], "{tokens:x?}");
-    soon(next.release()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -210,19 +169,6 @@ async fn the_reader_outlives_a_write_hold_that_is_lost_and_the_other_way_round()
     soon(write.release()).await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_hold_the_write_side_does_not_come_in_by_it() {
-    let (client, path) = (client().await, "/rwlock/downgrade-others");
-    let write = writes(&client, path).await;
-    // Another task of the same client, and another client in the same task.
-    let read = client.read(path).unwrap();
-    let other = tokio::spawn(async move { read.try_acquire().await });
-    assert!(soon(other).await.unwrap().unwrap().is_none());
-    let second = crate::support::client().await;
-    assert!(soon(second.read(path).unwrap().try_acquire()).await.unwrap().is_none());
-    soon(write.release()).await.unwrap();
-}
-
 #[test]
 fn a_thread_becomes_a_reader_too() {
     let options = crate::support::options(&ground::shared().connect_string());
@@ -239,96 +185,4 @@ fn a_thread_becomes_a_reader_too() {
     assert!(!joined, "it came after a writer that waits");
     read.release().unwrap();
     next.join().unwrap();
-}
-
-/// The messages of a downgrade.
-const STEPS: [Step; 4] = [
-    (Kind::Multi, Side::Request, 1, ""),
-    (Kind::Multi, Side::Reply, 1, ""),
-    (Kind::GetChildren, Side::Request, 1, ""),
-    (Kind::GetChildren, Side::Reply, 1, ""),
-];
-
-/// The steps of the search for a reader whose reply was lost.
-const RECOVERY: [Step; 5] = [
-    (Kind::Multi, Side::Request, 1, ""),
-    (Kind::Multi, Side::Reply, 1, ""),
-    (Kind::GetChildren, Side::Reply, 1, ""),
-    (Kind::Exists, Side::Request, 1, ""),
-    (Kind::Exists, Side::Reply, 1, ""),
-];
-
-/// A downgrade in which a fault strikes at this step.
-async fn begun(scene: &Scene, path: &str, step: Step, action: Action) -> (Hook, Downgrade) {
-    let mut downgrade = writer(&scene.client, path).await;
-    // Its transaction names the reader; those of the heartbeat do not.
-    let hook = match step {
-        (Kind::Multi, Side::Request, ..) => {
-            scene.proxy.on(Trigger::request(Kind::Multi).path("-__READ__").then(action))
-        }
-        (Kind::Multi, ..) => scene.proxy.on(Trigger::reply(Kind::Multi).path("-__READ__").then(action)),
-        _ => scene.strike(step, path, action),
-    };
-    downgrade.go();
-    (hook, downgrade)
-}
-
-/// A downgrade that has lost its connection together with the reply. The fault strikes at this step of the recovery.
-async fn lost(scene: &Scene, path: &str, step: Step, action: Action) -> (Hook, Downgrade) {
-    let mut downgrade = writer(&scene.client, path).await;
-    let created = Trigger::request(Kind::Multi).path("-__READ__");
-    let lost = scene.proxy.on(created.then(Action::DropReplyAndReset));
-    scene.proxy.refuse(true);
-    downgrade.go();
-    assert!(lost.wait(SOON), "{path}: no reader was created");
-    let hook = scene.strike(step, path, action);
-    scene.proxy.refuse(false);
-    (hook, downgrade)
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_downgrade_given_up_at_any_step_leaves_the_writer_alone() {
-    let scene = Scene::new().await;
-    for (number, step) in STEPS.into_iter().chain(RECOVERY).enumerate() {
-        let path = format!("/rwlock/downgrade-cancel-{number}-{:?}-{:?}", step.0, step.1);
-        let gate = Gate::new();
-        let pause = Action::Pause(gate.clone());
-        let (held, downgrade) = if number < STEPS.len() {
-            begun(&scene, &path, step, pause).await
-        } else {
-            lost(&scene, &path, step, pause).await
-        };
-        scene.cancel_at(downgrade.call, &held, &gate, &path).await;
-        let (left, write) = (scene.admin.children(&path), downgrade.write);
-        assert!(left.len() == 1 && write.node().ends_with(&left[0]), "{path}: {left:?}");
-        assert!(soon(write.confirm()).await.is_ok(), "{path}");
-        drop(write);
-        scene.admin.wait_for_children(&path, 0, SOON);
-    }
-    assert_eq!(scene.client.stats().sessions, 1, "all in one session");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_downgrade_that_loses_any_message_has_exactly_one_node_more() {
-    let scene = Scene::new().await;
-    for (number, step) in STEPS.into_iter().chain(RECOVERY).enumerate() {
-        let path = format!("/rwlock/downgrade-reset-{number}-{:?}-{:?}", step.0, step.1);
-        let (struck, downgrade) = if number < STEPS.len() {
-            begun(&scene, &path, step, Action::DropAndReset).await
-        } else {
-            lost(&scene, &path, step, Action::DropAndReset).await
-        };
-        assert!(struck.wait(SOON), "{path} never came");
-        let (write, read) = (downgrade.write, soon(downgrade.call).await.unwrap().unwrap());
-        scene.admin.wait_for_children(&path, 2, SOON);
-        for hold in [&*write, &read] {
-            let stat = scene.admin.stat(hold.node()).unwrap_or_else(|| panic!("{path}: {hold:?}"));
-            assert_eq!(Some(stat.ephemeral_owner), scene.client.session_id(), "{path}");
-            soon(hold.confirm()).await.unwrap_or_else(|error| panic!("{path}: {error}"));
-        }
-        soon(read.release()).await.unwrap_or_else(|error| panic!("{path}: {error}"));
-        drop(write);
-        scene.admin.wait_for_children(&path, 0, SOON);
-    }
-    assert_eq!(scene.client.stats().sessions, 1, "all in one session");
 }

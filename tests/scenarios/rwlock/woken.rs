@@ -2,7 +2,7 @@
 
 use crate::support::figures::{fired, watched};
 use crate::support::register::{PATIENT, patient_clients};
-use crate::support::{SOON, client, operator, proxied_client, soon};
+use crate::support::{SOON, client, proxied_client, soon};
 use ground::wire::Admin;
 use ground::{Ensemble, Kind, Proxy, Trigger, until};
 use tokio::task::{JoinHandle, JoinSet};
@@ -130,29 +130,4 @@ async fn a_writer_that_goes_wakes_the_readers_up_to_the_next_writer_and_nobody_e
     drop(group);
     let last = soon(&mut queue[6].task).await.unwrap();
     soon(last.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_that_gives_up_is_heard_by_the_writer_behind_it_and_by_no_reader() {
-    let (path, operator) = ("/rwlock/woken-quitter", operator());
-    let first = soon(client().await.write(path).unwrap().acquire()).await.unwrap();
-    let mut queue = Vec::new();
-    for side in "rrWr".chars() {
-        queue.push(Queued::new(path, side).await);
-    }
-    let again = queue[2].proxy.on(Trigger::reply(Kind::GetData).nth(2));
-    queue[0].task.abort();
-    assert!(again.wait(SOON), "the writer looks for whom to wait now");
-    operator.wait_for_children(path, 4, SOON);
-    let heard: Vec<_> = [1, 2, 3].map(|number: usize| queue[number].heard()).into();
-    assert_eq!(heard, [(0, 0), (1, 3), (0, 0)]);
-    // If a writer gives up, the readers behind it join those that read.
-    soon(first.release()).await.unwrap();
-    let reader = soon(&mut queue[1].task).await.unwrap();
-    queue[2].task.abort();
-    let behind = soon(&mut queue[3].task).await.unwrap();
-    assert!(!reader.valid_for().is_zero() && !behind.valid_for().is_zero());
-    assert_eq!(queue[3].heard().0, 1);
-    drop((reader, behind));
-    operator.wait_for_children(path, 0, SOON);
 }

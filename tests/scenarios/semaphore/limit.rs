@@ -24,28 +24,6 @@ async fn waits(name: &str, permits: u32) -> JoinHandle<(Hold, Proxy)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_limit_that_is_raised_lets_the_waiters_through_one_by_one() {
-    let (client, operator) = (client().await, operator());
-    soon(client.set_limit("/limits/raised", 2)).await.unwrap();
-    assert_eq!(operator.data("/limits/raised"), 2_i32.to_be_bytes());
-    let holds = [soon(told(&client, "raised", 2).acquire()).await.unwrap()];
-    let one = waits("raised", 1).await;
-    assert!(!one.is_finished());
-    let lock = told(&client, "raised", 3);
-    let three = tokio::spawn(async move { lock.acquire().await.unwrap() });
-    operator.wait_for_children("/semaphore/limit-raised/locks", 2, SOON);
-    soon(client.set_limit("/limits/raised", 3)).await.unwrap();
-    let one = soon(one).await.unwrap();
-    has(&operator, "/semaphore/limit-raised", 1, 6);
-    assert!(!three.is_finished());
-    soon(client.set_limit("/limits/raised", 6)).await.unwrap();
-    let three = soon(three).await.unwrap();
-    has(&operator, "/semaphore/limit-raised", 0, 6);
-    drop((holds, one, three));
-    has(&operator, "/semaphore/limit-raised", 0, 0);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_limit_that_is_lowered_takes_nothing_away_and_holds_back_the_next() {
     let (client, operator) = (client().await, operator());
     soon(client.set_limit("/limits/lowered", 3)).await.unwrap();

@@ -26,19 +26,6 @@ async fn a_try_right_after_a_grant_in_the_same_client_finds_the_permits_that_are
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_try_for_more_than_are_free_leaves_nothing_and_takes_nothing() {
-    let (client, other, operator) = (client().await, client().await, operator());
-    let path = "/semaphore/try-many";
-    let holds = take(&client, path, 4, 2).await;
-    assert!(soon(semaphore(&other, path, 4, 3).try_acquire()).await.unwrap().is_none());
-    settled(&other).await;
-    has(&operator, path, 0, 2);
-    let two = soon(semaphore(&other, path, 4, 2).try_acquire()).await.unwrap().expect("two are free");
-    soon(two.release()).await.unwrap();
-    drop(holds);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_try_does_not_overtake_who_waits_for_more() {
     let (client, operator, path) = (client().await, operator(), "/semaphore/try-behind");
     let holds = take(&client, path, 3, 1).await;
@@ -79,6 +66,23 @@ async fn of_two_tries_at_once_both_succeed_where_permits_are_free() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_behind_one_that_takes_no_permit_is_told_that_it_is_busy_when_its_time_is_over() {
+    let (operator, path) = (operator(), "/semaphore/try-behind-nobody");
+    let options = options(&shared().connect_string()).try_timeout(Duration::from_millis(300)).unwrap();
+    let client = soon(Client::connect(options)).await.unwrap();
+    drop(take(&client, path, 3, 1).await);
+    settled(&client).await;
+    // A contender whose process is paused, or is dead while its session still lives.
+    let node = format!("{path}/locks/_c_01234567-89ab-4cde-8f01-23456789abcd-lock-");
+    let node = operator.create_mode(&node, "", Mode::EphemeralSequential);
+    assert!(soon(semaphore(&client, path, 3, 1).try_acquire()).await.unwrap().is_none());
+    settled(&client).await;
+    operator.delete(&node);
+    let hold = soon(semaphore(&client, path, 3, 1).try_acquire()).await.unwrap();
+    soon(hold.expect("nobody is before it").release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_many_tries_at_once_as_many_succeed_as_there_are_permits() {
     let (client, path) = (client().await, "/semaphore/try-many-at-once");
     for _ in 0..20 {
@@ -98,21 +102,4 @@ async fn of_many_tries_at_once_as_many_succeed_as_there_are_permits() {
     }
     settled(&client).await;
     has(&operator(), path, 0, 0);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_try_behind_one_that_takes_no_permit_is_told_that_it_is_busy_when_its_time_is_over() {
-    let (operator, path) = (operator(), "/semaphore/try-behind-nobody");
-    let options = options(&shared().connect_string()).try_timeout(Duration::from_millis(300)).unwrap();
-    let client = soon(Client::connect(options)).await.unwrap();
-    drop(take(&client, path, 3, 1).await);
-    settled(&client).await;
-    // A contender whose process is paused, or is dead while its session still lives.
-    let node = format!("{path}/locks/_c_01234567-89ab-4cde-8f01-23456789abcd-lock-");
-    let node = operator.create_mode(&node, "", Mode::EphemeralSequential);
-    assert!(soon(semaphore(&client, path, 3, 1).try_acquire()).await.unwrap().is_none());
-    settled(&client).await;
-    operator.delete(&node);
-    let hold = soon(semaphore(&client, path, 3, 1).try_acquire()).await.unwrap();
-    soon(hold.expect("nobody is before it").release()).await.unwrap();
 }

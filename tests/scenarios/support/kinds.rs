@@ -14,6 +14,8 @@ pub(crate) struct LockKind {
     pub(crate) rival: fn(&Client, &str) -> Lock,
     /// The directories of its nodes, below the path: the queue, and that of the permits.
     pub(crate) places: &'static [&'static str],
+    /// The request that creates its first node, and the directory of that.
+    pub(crate) enters: (Kind, &'static str),
     /// The reply that begins the wait for a rival.
     pub(crate) waits: fn(&str) -> Trigger,
     /// The directory whose event ends the wait, below the path.
@@ -37,6 +39,7 @@ pub(crate) const MUTEX: LockKind = LockKind {
     lock: |client, path| client.mutex(path).unwrap(),
     rival: |client, path| client.mutex(path).unwrap(),
     places: &[""],
+    enters: (Kind::Create, ""),
     waits: |path| Trigger::reply(Kind::GetData).path(path),
     told_at: "",
     has_queued: |operator, path, queued| drop(operator.wait_for_children(path, 1 + queued, SOON)),
@@ -56,6 +59,32 @@ pub(crate) const WRITER: LockKind = LockKind {
     ..MUTEX
 };
 
+/// It has no queue, but its node has a companion.
+pub(crate) const EXCLUSIVE: LockKind = LockKind {
+    name: "exclusive",
+    lock: |client, path| client.exclusive(path).unwrap(),
+    rival: |client, path| client.exclusive(path).unwrap(),
+    enters: (Kind::Multi, ""),
+    waits: |path| Trigger::reply(Kind::GetChildren).path(path),
+    has_queued: |operator, path, _| drop(operator.wait_for_children(path, 2, SOON)),
+    ..MUTEX
+};
+
+/// A set whose second lock is held.
+pub(crate) const SET: LockKind = LockKind {
+    name: "set",
+    lock: |client, path| {
+        let [mutex, read] = [client.mutex(&format!("{path}/a")), client.read(&format!("{path}/b"))];
+        client.all(&[mutex.unwrap(), read.unwrap()]).unwrap()
+    },
+    rival: |client, path| client.write(&format!("{path}/b")).unwrap(),
+    places: &["/a", "/b"],
+    enters: (Kind::Multi, "/a"),
+    waits: |path| Trigger::reply(Kind::GetData).path(format!("{path}/b")),
+    told_at: "/b",
+    ..MUTEX
+};
+
 /// All of them exclude one permit.
 const LIMIT: u32 = 3;
 
@@ -64,6 +93,7 @@ pub(crate) const PERMIT: LockKind = LockKind {
     lock: |client, path| semaphore(client, path, LIMIT, 1),
     rival: |client, path| semaphore(client, path, LIMIT, LIMIT),
     places: &["/locks", "/leases"],
+    enters: (Kind::Create, "/locks"),
     waits: |path| waits_for_permits(path, 1),
     told_at: "/leases",
     // The waiter is at the head of the queue, and has created the nodes of its permits.

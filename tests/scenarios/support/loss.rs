@@ -1,4 +1,4 @@
-//! Promise 6, as kept by every kind of lock whose holds have one node each.
+//! Promise 6, as every kind of lock keeps it.
 
 use crate::support::kinds::LockKind;
 use crate::support::timing::{Noise, Observer};

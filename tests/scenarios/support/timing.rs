@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use zklock_core::{Hold, HoldState, LossReason, blocking};
+use zklock_core::{Hold, HoldState, LossReason};
 
 /// Measures, until it is dropped, how late a thread of this process is that wants to run every two milliseconds.
 pub(crate) struct Noise {
@@ -42,23 +42,6 @@ impl Drop for Noise {
     }
 }
 
-/// Anything that can be polled.
-pub(crate) trait Observed: Send + Sync + 'static {
-    fn seen(&self) -> (HoldState, Duration);
-}
-
-impl Observed for Hold {
-    fn seen(&self) -> (HoldState, Duration) {
-        (self.state(), self.valid_for())
-    }
-}
-
-impl Observed for blocking::Hold {
-    fn seen(&self) -> (HoldState, Duration) {
-        (self.state(), self.valid_for())
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     /// Taken after the poll, so that nothing seems to have been seen earlier than it was.
@@ -75,11 +58,11 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    pub(crate) fn of(hold: Arc<impl Observed>) -> Self {
+    pub(crate) fn of(hold: Arc<Hold>) -> Self {
         let (start, samples) = (Instant::now(), Arc::new(Mutex::new(Vec::new())));
         let kept = samples.clone();
         let thread = Thread::repeat(Duration::from_millis(1), move |_| {
-            let (state, valid_for) = hold.seen();
+            let (state, valid_for) = (hold.state(), hold.valid_for());
             let sample = Sample { at: Instant::now(), state, valid_for };
             kept.lock().unwrap_or_else(PoisonError::into_inner).push(sample);
         });

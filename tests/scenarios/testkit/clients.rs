@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::support::embedded::{SESSION, SOON, client, client_with, queue_of, settled, soon, struck};
+use crate::support::embedded::{client, queue_of, settled, soon, struck};
 use tokio::task::JoinSet;
-use zklock_core::{Client, ErrorKind, Hold, HoldState, LossReason};
+use zklock_core::{Client, Hold, HoldState};
 use zklock_testkit::{Fault, Injected, Kind, Server};
 
 const PATH: &str = "/locks/report";
@@ -64,19 +64,6 @@ async fn acquires_through((name, fault): (&str, Make), kind: Kind) {
     queue_of(&server, PATH, 0);
 }
 
-async fn releases_through((name, fault): (&str, Make)) {
-    let server = Server::start().unwrap();
-    let client = client(&server).await;
-    let hold = soon(client.mutex(PATH).unwrap().acquire()).await.unwrap();
-    let (released, _) = through(&server, fault(Kind::Delete), hold.release()).await;
-    assert!(released.is_ok() || name == "expire", "{name}: {released:?}");
-    queue_of(&server, PATH, 0);
-    settled(&client).await;
-    if name != "expire" {
-        assert_eq!(client.stats().sessions, 1, "{name}");
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_comes_through_every_fault_with_one_node() {
     let mut cases = JoinSet::new();
@@ -85,117 +72,4 @@ async fn an_acquire_comes_through_every_fault_with_one_node() {
         cases.spawn(acquires_through(fault, Kind::GetChildren));
     }
     cases.join_all().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_comes_through_every_fault_and_leaves_no_node() {
-    let mut cases = JoinSet::new();
-    for fault in FAULTS {
-        cases.spawn(releases_through(fault));
-    }
-    cases.join_all().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reply_that_is_dropped_is_missed_at_the_next_or_at_the_deadline_and_nothing_is_left() {
-    let server = Server::start().unwrap();
-    server.put(PATH, "").unwrap();
-    let client = client(&server).await;
-    let lock = client.mutex(PATH).unwrap();
-    // Another reply follows, which shows that one is missing, so the connection ends at once.
-    let injected = server.inject(Fault::drop_reply(Kind::Create).below(PATH).nth(2));
-    for _ in 0..2 {
-        soon(lock.acquire()).await.unwrap().release().await.unwrap();
-    }
-    assert_eq!(injected.strikes(), 1);
-    settled(&client).await;
-
-    // No reply follows these.
-    let injected = server.inject(Fault::drop_reply(Kind::GetChildren).below(PATH).nth(2));
-    soon(lock.acquire()).await.unwrap().release().await.unwrap();
-    let error = soon(lock.acquire_timeout(LATE)).await.unwrap_err();
-    assert_eq!((error.kind(), injected.strikes()), (ErrorKind::Timeout, 1), "{error}");
-    server.cut();
-    queue_of(&server, PATH, 0);
-    settled(&client).await;
-    let hold = soon(lock.acquire()).await.unwrap();
-    let injected = server.inject(Fault::drop_reply(Kind::Delete).below(PATH));
-    let call = tokio::spawn(async move { hold.release().await });
-    struck(&injected).await;
-    queue_of(&server, PATH, 0);
-    server.cut();
-    soon(call).await.unwrap().unwrap();
-    settled(&client).await;
-    assert_eq!(client.stats().sessions, 1);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_that_ends_at_a_heartbeat_is_a_loss_that_its_holder_is_told() {
-    let server = Server::start().unwrap();
-    let client = client(&server).await;
-    let hold = soon(client.mutex(PATH).unwrap().acquire()).await.unwrap();
-    let (reason, _) = through(&server, Fault::expire(Kind::Multi), hold.lost()).await;
-    assert_eq!(reason, Some(LossReason::SessionExpired));
-    let next = soon(client.mutex(PATH).unwrap().acquire()).await.unwrap();
-    assert!(next.token() > hold.token());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_heartbeat_that_is_cut_off_or_late_costs_no_hold() {
-    let faults: [Make; 4] = [Fault::lose_request, Fault::cut_before_reply, Fault::cut_after_reply, |kind| {
-        Fault::delay_reply(kind, LATE)
-    }];
-    for fault in faults {
-        let server = Server::start().unwrap();
-        let client = client_with(&server, SESSION).await;
-        let hold = soon(client.mutex(PATH).unwrap().acquire()).await.unwrap();
-        through(&server, fault(Kind::Multi), async {}).await;
-        is_right(&server, &client, &hold, "heartbeat").await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_whose_news_is_cut_off_is_granted_all_the_same() {
-    for fault in [Fault::cut_before_reply, Fault::cut_after_reply, Fault::lose_request] {
-        let server = Server::start().unwrap();
-        let (holder, waiter) = (client(&server).await, client(&server).await);
-        let hold = soon(holder.mutex(PATH).unwrap().acquire()).await.unwrap();
-        let lock = waiter.mutex(PATH).unwrap();
-        let waiting = tokio::spawn(async move { lock.acquire().await });
-        queue_of(&server, PATH, 2);
-        // The client must have set its watch, or no event could reach it.
-        soon(async {
-            while watches(&server) == 0 {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await;
-        let (released, injected) = through(&server, fault(Kind::Event), hold.release()).await;
-        released.unwrap();
-        let next = soon(waiting).await.unwrap().unwrap();
-        is_right(&server, &waiter, &next, "event").await;
-        assert_eq!(injected.strikes(), 1);
-    }
-}
-
-/// The server's number of watches, by a four-letter word.
-fn watches(server: &Server) -> usize {
-    let figures = crate::testkit::words::ask(server, b"mntr");
-    let line = figures.lines().find_map(|line| line.strip_prefix("zk_watch_count\t"));
-    line.unwrap().parse().unwrap()
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lock_whose_server_refuses_connections_is_had_when_it_takes_them_again() {
-    let server = Server::start().unwrap();
-    let client = client(&server).await;
-    server.refuse(true);
-    server.cut();
-    let lock = client.mutex(PATH).unwrap();
-    let early = lock.acquire_timeout(Duration::from_millis(100)).await.unwrap_err();
-    assert!(matches!(early.kind(), ErrorKind::Timeout | ErrorKind::Unreachable), "{early}");
-    assert!(!server.sessions()[0].is_connected);
-    server.refuse(false);
-    let hold = tokio::time::timeout(SOON, lock.acquire()).await.unwrap().unwrap();
-    is_right(&server, &client, &hold, "refuse").await;
 }

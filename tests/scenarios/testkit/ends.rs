@@ -4,32 +4,8 @@ use ground::not_later;
 use std::error::Error as _;
 use std::time::{Duration, Instant};
 
-use crate::support::embedded::{Raw, SESSION, SOON, client, manual, queue_of, soon};
-use zklock_core::{Client, ClientOptions, ErrorKind, LossReason};
+use crate::support::embedded::{Raw, SOON, manual};
 use zklock_testkit::{Fault, Kind, Server};
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_of_a_server_that_ends_get_typed_errors_in_time() {
-    let server = Server::start().unwrap();
-    let (holder, waiter) = (client(&server).await, client(&server).await);
-    let hold = soon(holder.mutex("/ends").unwrap().acquire()).await.unwrap();
-    let lock = waiter.mutex("/ends").unwrap();
-    let bound = Duration::from_millis(500);
-    let waiting = tokio::spawn(async move { lock.acquire_timeout(bound).await });
-    queue_of(&server, "/ends", 2);
-    let hosts = server.connect_string();
-    let begun = Instant::now();
-    drop(server);
-    not_later(begun.elapsed(), SOON / 2);
-
-    let error = soon(waiting).await.unwrap().unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unreachable), "{error}");
-    assert_eq!(soon(hold.lost()).await, Some(LossReason::LeaseLapsed));
-    not_later(begun.elapsed(), SESSION);
-    let options = ClientOptions::new(&hosts).unwrap().connect_timeout(bound);
-    let error = soon(Client::connect(options)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
-}
 
 #[test]
 fn a_server_ends_at_once_whatever_its_connections_wait_for() {

@@ -1,12 +1,8 @@
 //! Freezing and thawing, which look like a broken network and a stopped server.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::support::embedded::{
-    A_WHILE, Raw, SESSION, SOON, client, manual, operation, queue_of, reading, settled, soon,
-};
-use zklock_core::{Client, ClientOptions, ErrorKind};
-use zklock_testkit::Server;
+use crate::support::embedded::{A_WHILE, Raw, SOON, manual, operation, reading};
 
 #[test]
 fn a_frozen_session_is_not_served_on_any_connection_until_it_is_thawed() {
@@ -79,43 +75,4 @@ fn a_frozen_server_answers_no_words() {
     std::io::Write::write_all(&mut raw.stream, b"ruok").unwrap();
     assert!(!raw.is_closed(A_WHILE), "it is as silent as a server that stands");
     assert_eq!(raw.stream.peek(&mut [0]).map_err(|error| error.kind()), Err(std::io::ErrorKind::WouldBlock));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frozen_server_delays_no_try_beyond_the_try_timeout() {
-    let server = Server::start().unwrap();
-    let options = ClientOptions::new(&server.connect_string()).unwrap().session_timeout(SESSION).unwrap();
-    let options = options.connect_timeout(Duration::from_secs(3600)).try_timeout(A_WHILE * 3).unwrap();
-    let client = soon(Client::connect(options)).await.unwrap();
-    let lock = client.mutex("/bounded-try").unwrap();
-    soon(lock.try_acquire()).await.unwrap().expect("it is free").release().await.unwrap();
-    server.freeze();
-    for _ in 0..2 {
-        assert_eq!(soon(lock.try_acquire()).await.unwrap_err().kind(), ErrorKind::Unreachable);
-        let error = soon(lock.acquire_timeout(Duration::ZERO)).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
-    }
-    server.thaw();
-    settled(&client).await;
-    soon(lock.try_acquire()).await.unwrap().expect("it is free").release().await.unwrap();
-    queue_of(&server, "/bounded-try", 0);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frozen_server_delays_no_acquire_beyond_its_deadline() {
-    let server = Server::start().unwrap();
-    let client = client(&server).await;
-    let lock = client.mutex("/bounded").unwrap();
-    soon(lock.acquire()).await.unwrap().release().await.unwrap();
-    server.freeze();
-    let begun = Instant::now();
-    let error = soon(lock.acquire_timeout(Duration::from_millis(200))).await.unwrap_err();
-    let took = begun.elapsed();
-    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    assert!(took >= Duration::from_millis(200) && took < SOON / 2, "{took:?}");
-    server.thaw();
-    let hold = soon(lock.acquire()).await.unwrap();
-    queue_of(&server, "/bounded", 1);
-    drop(hold);
-    queue_of(&server, "/bounded", 0);
 }

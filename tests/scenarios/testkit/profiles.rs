@@ -1,4 +1,5 @@
-//! Imitations of servers other than the current ZooKeeper: the requests that they do not know, and locks that work there.
+//! The imitation of a server that is not ZooKeeper: the requests that it does not know, and locks that work there. That of
+//! ZooKeeper 3.4 is compared with a real one, in `tests/conformance`.
 
 use crate::support::embedded::{Raw, SOON, client, creation, operation, queue_of, settled, soon};
 use crate::support::{SESSION, says};
@@ -8,8 +9,7 @@ use zklock_testkit::{Fault, Kind, Server};
 
 const CREATE_2: i32 = 15;
 const REMOVE_WATCHES: i32 = 18;
-const UNIMPLEMENTED: i32 = -6;
-/// Operations that such servers do not know, alone or in a multi.
+/// Operations that it does not know, alone or in a multi.
 const NEWER: [i32; 3] = [CREATE_2, REMOVE_WATCHES, operation::CREATE_CONTAINER];
 
 fn like(name: &str) -> Server {
@@ -17,14 +17,14 @@ fn like(name: &str) -> Server {
 }
 
 /// Two contenders acquire one after the other: the waiter gets the lock.
-async fn hand_over(server: &Server, lock: fn(&Client) -> Lock, queue: &str) {
+async fn hand_over(server: &Server, lock: fn(&Client) -> Lock, queue: &str, queued: usize) {
     let (one, two) = (client(server).await, client(server).await);
     let hold = soon(lock(&one).acquire()).await.unwrap();
     assert!(hold.state() == HoldState::Held);
     assert!(soon(lock(&two).try_acquire()).await.unwrap().is_none());
     let next = lock(&two);
     let waiter = tokio::spawn(async move { next.acquire().await });
-    queue_of(server, queue, 2);
+    queue_of(server, queue, queued);
     soon(hold.release()).await.unwrap();
     let next = soon(waiter).await.unwrap().unwrap();
     soon(next.release()).await.unwrap();
@@ -35,50 +35,24 @@ async fn hand_over(server: &Server, lock: fn(&Client) -> Lock, queue: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mutex_works_on_each() {
-    for name in ["3.4", "keeper-25"] {
-        hand_over(&like(name), |client| client.mutex("/a").unwrap(), "/a").await;
-    }
+async fn locks_of_all_kinds_work_on_keeper() {
+    let server = like("keeper-25");
+    hand_over(&server, |client| client.mutex("/a").unwrap(), "/a", 2).await;
+    hand_over(&server, |client| client.write("/b").unwrap(), "/b", 2).await;
+    hand_over(&server, |client| client.semaphore("/c", 1).unwrap(), "/c/locks", 1).await;
+    let (one, two) = (client(&server).await, client(&server).await);
+    let _a = soon(one.read("/b").unwrap().acquire()).await.unwrap();
+    let _b = soon(two.read("/b").unwrap().acquire()).await.unwrap();
+    assert!(soon(one.write("/b").unwrap().try_acquire()).await.unwrap().is_none());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_and_writers_work_on_each() {
-    for name in ["3.4", "keeper-25"] {
-        let server = like(name);
-        hand_over(&server, |client| client.write("/a").unwrap(), "/a").await;
-        let (one, two) = (client(&server).await, client(&server).await);
-        let _a = soon(one.read("/a").unwrap().acquire()).await.unwrap();
-        let _b = soon(two.read("/a").unwrap().acquire()).await.unwrap();
-        assert!(soon(one.write("/a").unwrap().try_acquire()).await.unwrap().is_none());
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_semaphore_works_on_each() {
-    for name in ["3.4", "keeper-25"] {
-        let server = like(name);
-        let permit = |client: &Client| client.semaphore("/a", 2).unwrap();
-        let (one, two) = (client(&server).await, client(&server).await);
-        let a = soon(permit(&one).acquire()).await.unwrap();
-        let _b = soon(permit(&two).acquire()).await.unwrap();
-        assert!(soon(permit(&one).try_acquire()).await.unwrap().is_none());
-        let third = permit(&two);
-        let waiter = tokio::spawn(async move { third.acquire().await });
-        queue_of(&server, "/a/locks", 1);
-        soon(a.release()).await.unwrap();
-        let _third = soon(waiter).await.unwrap().unwrap();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_they_cannot_do_is_refused_on_each() {
-    for name in ["3.4", "keeper-25"] {
-        let server = like(name);
-        let client = client(&server).await;
-        let locks = ["/a", "/b"].map(|path| client.mutex(path).unwrap());
-        let error = soon(client.all(&locks).unwrap().acquire()).await.unwrap_err();
-        says(&error, ErrorKind::Refused, &["a set of locks", "needs ZooKeeper 3.5"]);
-    }
+async fn what_keeper_cannot_do_is_refused() {
+    let server = like("keeper-25");
+    let client = client(&server).await;
+    let locks = ["/a", "/b"].map(|path| client.mutex(path).unwrap());
+    let error = soon(client.all(&locks).unwrap().acquire()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["a set of locks", "needs ZooKeeper 3.5"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -112,19 +86,6 @@ async fn a_release_in_a_session_that_is_not_taken_back_is_not_confirmed() {
     let says_when = ["the release of /a cannot be confirmed", "another session in its place", "free when"];
     says(&error, ErrorKind::Unreachable, &says_when);
     assert!(server.owner(hold.node()).is_some(), "it is not free yet");
-}
-
-#[test]
-fn what_is_newer_than_3_4_is_not_known_to_it() {
-    let server = like("3.4");
-    for newer in NEWER {
-        let mut raw = Raw::open(&server);
-        assert_eq!(raw.ask(1, newer, &creation("/newer", 0)).error, UNIMPLEMENTED);
-        assert!(raw.is_closed(SOON));
-        // Its session lives on.
-        raw.again(&server).unwrap().is_served();
-    }
-    assert_eq!(server.children("/newer"), None);
 }
 
 #[test]

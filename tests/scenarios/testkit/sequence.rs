@@ -112,16 +112,6 @@ fn what_is_told_of_the_children_where_the_counter_sticks() {
     assert!(after > before, "a deletion is");
 }
 
-#[test]
-fn a_deletion_gives_no_number_back() {
-    let server = manual();
-    let mut raw = Raw::open(&server);
-    server.put("/p", "").unwrap();
-    next(&mut raw, "/p");
-    assert!(server.delete("/p/n-0000000000"));
-    assert_eq!(next(&mut raw, "/p"), "0000000001");
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_grow_though_the_numbers_begin_again_with_the_parent() {
     let server = Server::start().unwrap();

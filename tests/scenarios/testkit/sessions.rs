@@ -1,41 +1,12 @@
-//! Sessions that are ended, cut, moved to another connection, and refused.
+//! Sessions that are ended, cut and refused.
 
-use std::io::ErrorKind::NotFound;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::support::embedded::{Raw, SOON, client, client_with, creation, manual, operation, queue_of, soon};
-use ground::{not_later, until};
-use zklock_core::{ErrorKind, HoldState, LossReason};
+use crate::support::embedded::{Raw, SOON, creation, manual, operation};
+use ground::until;
 use zklock_testkit::Server;
 
-const PATH: &str = "/locks/report";
 const LONG: Duration = Duration::from_secs(40);
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_that_is_ended_is_told_to_its_holder_and_frees_the_lock_for_the_next() {
-    let server = Server::start().unwrap();
-    let (holder, waiter) = (client_with(&server, LONG).await, client(&server).await);
-    let hold = soon(holder.mutex(PATH).unwrap().acquire()).await.unwrap();
-    let lock = waiter.mutex(PATH).unwrap();
-    let waiting = tokio::spawn(async move { lock.acquire().await });
-    queue_of(&server, PATH, 2);
-    let begun = Instant::now();
-    assert!(server.expire(holder.session_id().unwrap()));
-    let (reason, next) = tokio::join!(soon(hold.lost()), soon(waiting));
-    assert_eq!(reason, Some(LossReason::SessionExpired));
-    let next = next.unwrap().unwrap();
-    not_later(begun.elapsed(), LONG / 4);
-    assert!(next.token() > hold.token());
-    assert_eq!(queue_of(&server, PATH, 1).len(), 1);
-    // It goes on with the next session.
-    let again = holder.mutex(PATH).unwrap();
-    let again = tokio::spawn(async move { again.acquire().await });
-    queue_of(&server, PATH, 2);
-    soon(next.release()).await.unwrap();
-    let last = soon(again).await.unwrap().unwrap();
-    assert!(last.token() > next.token());
-    assert_eq!(holder.stats().sessions, 2);
-}
 
 #[test]
 fn there_is_no_ending_or_cutting_of_a_session_that_is_not_there() {
@@ -65,25 +36,6 @@ fn sessions_are_told_in_the_order_of_their_beginning_with_what_is_theirs() {
     assert_eq!(server.owner("/one"), Some(one.session));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_keeps_its_session_and_its_hold_over_a_cut() {
-    let server = Server::start().unwrap();
-    let client = client(&server).await;
-    let hold = soon(client.mutex(PATH).unwrap().acquire()).await.unwrap();
-    let (session, nodes) = (client.session_id(), queue_of(&server, PATH, 1));
-    for all in [true, false] {
-        if all {
-            server.cut();
-        } else {
-            assert!(server.cut_session(session.unwrap()));
-        }
-        soon(hold.confirm()).await.unwrap();
-    }
-    assert_eq!((client.session_id(), client.stats().sessions), (session, 1));
-    assert_eq!((hold.state(), queue_of(&server, PATH, 1)), (HoldState::Held, nodes));
-    soon(hold.release()).await.unwrap();
-}
-
 #[test]
 fn a_cut_of_one_session_leaves_others_alone() {
     let server = manual();
@@ -94,38 +46,6 @@ fn a_cut_of_one_session_leaves_others_alone() {
     server.cut();
     assert!(other.is_closed(SOON));
     assert_eq!(server.sessions().len(), 2);
-}
-
-#[test]
-fn a_session_moves_to_a_connection_that_knows_its_password_and_to_no_other() {
-    let server = manual();
-    let mut first = Raw::open(&server);
-    assert_eq!(first.ask(1, operation::CREATE, &creation("/mine", 1)).error, 0);
-    let mut second = first.again(&server).unwrap();
-    assert_eq!((second.session, &second.password), (first.session, &first.password));
-    assert!(first.is_closed(SOON), "a session has one connection");
-    second.is_served();
-
-    for wrong in [[0; 16].as_slice(), &first.password[..15], b""] {
-        let refused = Raw::attach(&server, SOON, first.session, wrong).unwrap_err();
-        assert_eq!(refused.kind(), NotFound);
-        second = second.again(&server).unwrap();
-    }
-    let unknown = Raw::attach(&server, SOON, first.session + 1, &first.password).unwrap_err();
-    assert_eq!(unknown.kind(), NotFound);
-    second.is_served();
-    assert_eq!(server.owner("/mine"), Some(first.session));
-}
-
-#[test]
-fn a_session_that_its_client_closes_is_gone_with_its_nodes() {
-    let server = manual();
-    let mut raw = Raw::open(&server);
-    assert_eq!(raw.ask(1, operation::CREATE, &creation("/mine", 1)).error, 0);
-    assert_eq!(raw.ask(2, operation::CLOSE, &[]).error, 0);
-    assert!(raw.is_closed(SOON));
-    assert_eq!((server.sessions(), server.children("/mine")), (vec![], None));
-    assert_eq!(raw.again(&server).unwrap_err().kind(), NotFound);
 }
 
 #[test]
@@ -151,17 +71,4 @@ fn local_sessions_can_have_no_ephemeral_nodes_and_are_told_so() {
     assert_eq!(refused.error, EPHEMERAL_ON_LOCAL_SESSION);
     assert_eq!(server.children("/").unwrap(), ["a", "c-0000000001", "zookeeper"]);
     raw.is_served();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lock_says_what_the_servers_lack_that_keep_sessions_to_themselves() {
-    let server = Server::builder().local_sessions(true).start().unwrap();
-    let client = client(&server).await;
-    for lock in
-        [client.mutex(PATH).unwrap(), client.semaphore("/sem", 3).unwrap(), client.exclusive("/x").unwrap()]
-    {
-        let error = soon(lock.acquire()).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
-        assert!(error.to_string().contains("localSessionsUpgradingEnabled"), "{error}");
-    }
 }

@@ -2,7 +2,7 @@
 
 use crate::support::queue::{A_WHILE, acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;
-use crate::support::{SOON, client, expire_session, operator, proxied_client, settled, soon};
+use crate::support::{SOON, client, operator, settled, soon};
 use std::time::Instant;
 use zklock_core::{Client, HoldState, Lock, LossReason};
 
@@ -64,31 +64,5 @@ async fn a_set_that_waits_and_loses_one_node_queues_again_everywhere() {
         for place in PLACES {
             operator.wait_for_children(&format!("{root}/{place}"), 0, SOON);
         }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn with_the_session_a_set_is_lost_and_one_that_waits_queues_again() {
-    let (root, operator) = ("/all/expired", operator());
-    let ((one, one_proxy), (other, other_proxy)) = (proxied_client().await, proxied_client().await);
-    let hold = held(&set(&one, root)).await;
-    let waiting = acquire(&set(&other, root));
-    operator.wait_for_children(&format!("{root}/mutex"), 2, SOON);
-    expire_session(&other_proxy);
-    // In its next session.
-    assert!(ground::until(SOON, || other.stats().sessions == 2
-        && nodes(&operator, "/all/expired/mutex").len() == 2));
-    assert!(!ground::until(A_WHILE / 4, || waiting.is_finished()));
-    expire_session(&one_proxy);
-    soon(hold.lost()).await.expect("told");
-    let next = granted(waiting).await;
-    assert!(next.token() > hold.token());
-    drop(hold);
-    settled(&one).await;
-    tokio::time::sleep(A_WHILE / 2).await;
-    assert_eq!(next.state(), HoldState::Held);
-    soon(next.release()).await.unwrap();
-    for place in PLACES {
-        operator.wait_for_children(&format!("{root}/{place}"), 0, SOON);
     }
 }

@@ -58,40 +58,6 @@ async fn a_heartbeat_of_many_holds_names_few_and_all_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_deleted_while_the_connection_is_gone_is_told_on_the_next() {
-    let ((client, proxy), operator) = (proxied_client().await, operator());
-    let holds = held(&client, "/told-again").await;
-    settle(&proxy);
-    proxy.refuse(true);
-    proxy.reset();
-    let (lost, kept) = holds.split_at(HOLDS / 2);
-    lost.iter().for_each(|hold| operator.delete(hold.node()));
-    proxy.refuse(false);
-    for hold in lost {
-        assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
-    }
-    settle(&proxy);
-    assert!(kept.iter().all(|hold| hold.state() == HoldState::Held), "{:?}", client.stats());
-    // Watches that were set again report as well.
-    operator.delete(kept[0].node());
-    assert_eq!(soon(kept[0].lost()).await, Some(LossReason::NodeDeleted));
-    assert!(until(SOON, || client.stats().losses == lost.len() as u64 + 1), "{:?}", client.stats());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hold_that_is_watched_is_released_as_any() {
-    let ((client, proxy), operator) = (proxied_client().await, operator());
-    let holds = held(&client, "/told-released").await;
-    settle(&proxy);
-    for hold in &holds {
-        soon(hold.release()).await.unwrap();
-        assert_eq!(hold.state(), HoldState::Released);
-        assert!(operator.stat(hold.node()).is_none());
-    }
-    assert_eq!(client.stats().losses, 0);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_close_takes_no_watch_back_before_it_says_good_bye() {
     let (client, proxy) = proxied_client().await;
     proxy.record();

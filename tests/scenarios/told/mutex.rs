@@ -7,7 +7,6 @@ use crate::support::{HEARTBEAT, SESSION, SOON, operator, options, proxied_client
 use ground::{Direction, Proxy, not_later, or_once_more, shared, until};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zklock_core::blocking;
 use zklock_core::{Client, ErrorKind, Hold, HoldState, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -23,59 +22,6 @@ async fn a_holder_is_told_within_a_heartbeat_that_its_node_was_deleted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_is_told_within_a_heartbeat_that_everything_was_deleted() {
     told_of(&MUTEX, Blow::ParentDeleted).await;
-}
-
-#[test]
-fn a_thread_that_waits_is_told_within_a_heartbeat_and_polling_agrees() {
-    let operator = operator();
-    for blow in Blow::ALL {
-        let proxy = Proxy::before(shared().server(0));
-        let client = blocking::Client::connect(options(&proxy.connect_string())).unwrap();
-        let path = format!("/told-thread-{blow:?}");
-        let hold = Arc::new(client.mutex(&path).unwrap().acquire_timeout(SOON).unwrap());
-        let (noise, observer) = (Noise::measured(), Observer::of(hold.clone()));
-        let not_yet = hold.loss().wait(Some(Duration::from_millis(10)), None);
-        assert_eq!(not_yet.unwrap_err().kind(), ErrorKind::Timeout);
-        let waiter = std::thread::spawn({
-            let hold = hold.clone();
-            move || (hold.loss().wait(Some(SOON), None), Instant::now())
-        });
-        just_after_a_heartbeat(&proxy);
-
-        let struck = blow.strike(&proxy, &operator, &path, hold.node());
-        let (waited, woken) = waiter.join().unwrap();
-        let (polled, reason) = observer.told(SOON);
-        assert_eq!((waited.unwrap(), reason), (Some(blow.reason()), blow.reason()));
-        let late = woken.max(polled).saturating_duration_since(struck);
-        not_later(late, HEARTBEAT + noise.allowance());
-        observer.finish();
-        assert_eq!(hold.release().unwrap_err().kind(), ErrorKind::Lost(blow.reason()));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_holder_of_a_session_is_told_within_a_heartbeat_when_all_nodes_are_deleted() {
-    let ((client, proxy), operator) = (proxied_client().await, operator());
-    let mut holds = Vec::new();
-    for number in 0..8 {
-        let lock = client.mutex(&format!("/told-all/{number}")).unwrap();
-        holds.push(Arc::new(soon(lock.acquire()).await.unwrap()));
-    }
-    let noise = Noise::measured();
-    let observers: Vec<_> = holds.iter().map(|hold| Observer::of(hold.clone())).collect();
-    just_after_a_heartbeat(&proxy);
-    operator.delete_tree("/told-all");
-    // Deleting them takes time, and the first holder may know of its loss by now.
-    let struck = Instant::now();
-    for (hold, observer) in holds.iter().zip(observers) {
-        let (told, reason) = observer.told(SOON);
-        let late = told.saturating_duration_since(struck);
-        not_later(late, HEARTBEAT + noise.allowance());
-        assert_eq!(reason, LossReason::NodeDeleted);
-        observer.finish();
-        assert_eq!(soon(hold.release()).await.unwrap_err().kind(), ErrorKind::Lost(reason));
-    }
-    assert!(until(SOON, || client.stats().losses == 8), "{:?}", client.stats());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,9 +1,10 @@
 //! Promise 6: a holder that loses one of its permits learns of it within one heartbeat, and keeps none of the others.
 
-use crate::support::loss::just_after_a_heartbeat;
+use crate::support::kinds::PERMITS;
+use crate::support::loss::{Blow, just_after_a_heartbeat, told_of};
 use crate::support::permits::{Waiter, has, semaphore};
 use crate::support::timing::{Noise, Observer};
-use crate::support::{HEARTBEAT, SOON, client, expire_session, operator, proxied_client, settled, soon};
+use crate::support::{HEARTBEAT, SOON, client, operator, proxied_client, settled, soon};
 use ground::not_later;
 use std::sync::Arc;
 use std::time::Instant;
@@ -42,24 +43,7 @@ async fn a_holder_of_three_permits_is_told_of_the_loss_of_any_and_returns_the_ot
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_is_told_within_a_heartbeat_that_its_session_has_expired() {
-    let ((client, proxy), path) = (proxied_client().await, "/semaphore/told-expiry");
-    let holds = [1, 2].map(|permits| semaphore(&client, path, 4, permits));
-    let holds =
-        [soon(holds[0].acquire()).await.unwrap(), soon(holds[1].acquire()).await.unwrap()].map(Arc::new);
-    let noise = Noise::measured();
-    let observers = [Observer::of(holds[0].clone()), Observer::of(holds[1].clone())];
-    just_after_a_heartbeat(&proxy);
-    let struck = expire_session(&proxy);
-    for observer in observers {
-        let (told, reason) = observer.told(SOON);
-        let late = told.saturating_duration_since(struck);
-        not_later(late, HEARTBEAT + noise.allowance());
-        assert_eq!(reason, LossReason::SessionExpired);
-        observer.finish();
-    }
-    let next = soon(semaphore(&client, path, 4, 4).acquire()).await.unwrap();
-    assert!(holds.iter().all(|hold| hold.token() < next.token()));
-    soon(next.release()).await.unwrap();
+    told_of(&PERMITS, Blow::Expiry).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
