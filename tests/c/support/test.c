@@ -245,6 +245,11 @@ int64_t valid_for(const zklock_hold *hold) {
     return milliseconds;
 }
 
+void becomes_valid(const zklock_hold *hold) {
+    EVENTUALLY(valid_for(hold) > 0 || state_of(hold) == ZKLOCK_STATE_LOST);
+    CHECK(state_of(hold) != ZKLOCK_STATE_LOST);
+}
+
 uint64_t token_of(const zklock_hold *hold) {
     uint64_t token;
     OK(zklock_hold_token(hold, &token));
@@ -308,6 +313,24 @@ zklock_client *proxied_client(int *proxy) {
     return connect_to(hosts);
 }
 
+rivals new_rivals(void) {
+    rivals all;
+    snprintf(all.path, sizeof all.path, "%s", fresh_path());
+    all.client = proxied_client(&all.proxy);
+    all.other = new_client();
+    all.lock = new_mutex(all.client, all.path, 0);
+    all.others = new_mutex(all.other, all.path, 0);
+    return all;
+}
+
+void free_rivals(rivals *all) {
+    settled(all->client);
+    settled(all->other);
+    wait_for_contenders(all->path, 0);
+    free_all(NULL, all->lock, all->client);
+    free_all(NULL, all->others, all->other);
+}
+
 int64_t expire_session(int proxy) {
     char command[32];
     const char *said;
@@ -366,6 +389,20 @@ void wait_for_contenders(const char *path, int count) {
 }
 
 void settled(const zklock_client *client) { EVENTUALLY(stats_of(client).owed == 0); }
+
+void await_call(zklock_call *call) {
+    int descriptor;
+    OK(zklock_call_fd(call, &descriptor));
+    CHECK(readable(descriptor, SOON_MS));
+}
+
+zklock_hold *hold_of(zklock_call *call) {
+    zklock_hold *hold;
+    await_call(call);
+    OK(zklock_call_hold(call, &hold));
+    zklock_call_free(call);
+    return hold;
+}
 
 unsigned long sequence_of(const zklock_hold *hold) {
     const char *node;

@@ -100,6 +100,9 @@ zklock_lock *new_lock(constructor *make, zklock_client *client, const char *path
 zklock_lock *new_semaphore(zklock_client *client, const char *path, uint32_t limit, uint32_t permits);
 zklock_hold *acquire(zklock_lock *lock, int64_t timeout);
 int64_t valid_for(const zklock_hold *hold);
+/* Waits until the hold is valid. On a slow machine its lease may lapse for a moment, and is valid again with the next answer; but
+ * the hold must not be lost. */
+void becomes_valid(const zklock_hold *hold);
 uint64_t token_of(const zklock_hold *hold);
 const char *node_of(const zklock_hold *hold);
 /* Releases and frees the hold. */
@@ -124,6 +127,17 @@ int new_proxy(char *hosts, size_t size);
 
 /* A client behind its own proxy. */
 zklock_client *proxied_client(int *proxy);
+
+/* Two clients, each with a mutex at a path that no other test has. The first client is behind a proxy. */
+typedef struct {
+    char path[64];
+    int proxy;
+    zklock_client *client, *other;
+    zklock_lock *lock, *others;
+} rivals;
+rivals new_rivals(void);
+/* Also checks that neither has left a node. */
+void free_rivals(rivals *all);
 
 /* Ends the latest session that came through the proxy, at the server, and keeps its client out meanwhile. Returns the time
  * just before. */
@@ -152,6 +166,11 @@ void settled(const zklock_client *client);
 
 /* The number at the end of the node's name. */
 unsigned long sequence_of(const zklock_hold *hold);
+
+/* Waits until the call has ended. */
+void await_call(zklock_call *call);
+/* The hold of a started acquire that must be granted soon. Frees the call. */
+zklock_hold *hold_of(zklock_call *call);
 
 /* A thread that the end of a test waits for. */
 typedef struct thread thread;
