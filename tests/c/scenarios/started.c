@@ -180,7 +180,7 @@ TEST(a_grant_that_is_lost_before_it_is_fetched_is_told_and_not_delivered) {
         const char *path = fresh_path();
         char hosts[128];
         int proxy = new_proxy(hosts, sizeof hosts);
-        zklock_client *client = client_with(hosts, 1000, 0);
+        zklock_client *client = client_with(hosts, SESSION_MS / 4, 0);
         zklock_lock *lock = new_mutex(client, path, 0);
         zklock_call *call = start(lock, SOON_MS);
         zklock_hold *hold = NULL;
@@ -475,7 +475,7 @@ TEST(a_call_that_is_cancelled_or_freed_leaves_nothing_behind_and_what_has_begun_
     free_rivals(&all);
 }
 
-TEST_MAIN("standalone tick=200 max-session=4000", LISTED(a_started_acquire_is_pending_then_ready_and_fetched_once),
+TEST_MAIN(STANDALONE " tick=200", LISTED(a_started_acquire_is_pending_then_ready_and_fetched_once),
           LISTED(a_started_acquire_that_times_out_says_so_in_time_and_one_of_zero_tries_once),
           LISTED(a_cancel_counts_before_the_grant_and_changes_nothing_after_it),
           LISTED(a_cancel_at_the_moment_of_the_grant_is_one_or_the_other),

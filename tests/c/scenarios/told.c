@@ -321,7 +321,7 @@ TEST(inner_holds_are_told_with_the_outer_one) {
     free_all(outer, lock, client);
 }
 
-TEST_MAIN("standalone max-session=4000", LISTED(a_holder_is_told_within_a_heartbeat_that_its_session_has_expired),
+TEST_MAIN(STANDALONE, LISTED(a_holder_is_told_within_a_heartbeat_that_its_session_has_expired),
           LISTED(a_holder_is_told_within_a_heartbeat_that_its_node_was_deleted),
           LISTED(without_a_heartbeat_a_hold_is_held_though_nothing_proves_it),
           LISTED(a_closed_client_tells_its_holders_and_a_release_is_no_loss),
