@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #define SECRET "s3cret-of-c"
+#define ANN "digest:ann:luOTTlwHEIrsKt6w4elx6NjqkoE="
+#define BOB "digest:bob:L0lKPiM+q1n/5BW0ok/Mpg9RzOI="
 
 static zklock_options *options_of(const char *user, zklock_access access) {
     zklock_options *options;
@@ -22,7 +24,7 @@ static zklock_client *client_of(zklock_options *options) {
     return client;
 }
 
-/* The text of a new file of this test. */
+/* The text of a file of this program. */
 static const char *file_with(const char *text) {
     static char name[] = "/tmp/zklock-access-XXXXXX";
     static int made;
@@ -42,35 +44,35 @@ static const char *file_with(const char *text) {
         CHECK(!strstr(zklock_last_error(), "s3cret")); \
     } while (0)
 
+/* Checks that the client may not use a lock that another has closed. */
+static void is_kept_out(zklock_client *client, const char *path) {
+    zklock_lock *refused = new_mutex(client, path, 0);
+    zklock_hold *none = NULL;
+    IS(zklock_acquire(refused, SOON_MS, &none), ZKLOCK_REFUSED);
+    NAMES("lacks the right CREATE in the access list of ");
+    NAMES(path);
+    CHECK(!none);
+    free_all(NULL, refused, client);
+}
+
+/* Checks that each may use the lock, and frees them. */
+static void may_all_use(const char *path, zklock_client *const *clients, int count) {
+    for (int at = 0; at < count; at++) {
+        zklock_lock *lock = new_mutex(clients[at], path, 0);
+        give_back(acquire(lock, SOON_MS));
+        free_all(NULL, lock, clients[at]);
+    }
+}
+
 TEST(two_clients_of_one_user_take_turns_and_a_stranger_is_refused) {
-    const char *path = fresh_path(), *file = file_with("ann:" SECRET "\n");
-    char lack[120];
-    zklock_options *of_file = options_of(NULL, ZKLOCK_ACCESS_CREATOR_ALL), *of_env;
-    OK(zklock_options_add_digest_from_file(of_file, file));
-    of_env = options_of(NULL, ZKLOCK_ACCESS_READ_OPEN);
+    const char *path = "/c-digest";
+    zklock_options *of_file = options_of(NULL, ZKLOCK_ACCESS_CREATOR_ALL), *of_env = options_of(NULL, ZKLOCK_ACCESS_READ_OPEN);
+    OK(zklock_options_add_digest_from_file(of_file, file_with("ann:" SECRET "\n")));
     CHECK(!setenv("ZKLOCK_TEST_AUTH", "ann:" SECRET, 1));
     OK(zklock_options_add_digest_from_env(of_env, "ZKLOCK_TEST_AUTH"));
-    zklock_client *one = client_of(of_file), *two = client_of(of_env), *stranger = new_client();
-    zklock_client *bob = client_of(options_of("bob", ZKLOCK_ACCESS_CREATOR_ALL));
-    zklock_lock *lock = new_mutex(one, path, 0), *others = new_mutex(two, path, 0);
-    zklock_hold *hold = acquire(lock, SOON_MS), *none = NULL;
-    attempt *waiting = start_acquire(others, SOON_MS);
-    zklock_client *outside[] = {stranger, bob};
-    snprintf(lack, sizeof lack, "lacks the right CREATE in the access list of %s", path);
-    for (int at = 0; at < 2; at++) {
-        zklock_lock *refused = new_mutex(outside[at], path, 0);
-        IS(zklock_acquire(refused, SOON_MS, &none), ZKLOCK_REFUSED);
-        NAMES(lack);
-        CHECK(!none);
-        zklock_lock_free(refused);
-    }
-    give_back(hold);
-    give_back(granted(waiting));
-    free_all(NULL, lock, one);
-    free_all(NULL, others, two);
-    zklock_client_free(stranger);
-    zklock_client_free(bob);
-    CHECK(!unlink(file));
+    may_all_use(path, (zklock_client *[]){client_of(of_file), client_of(of_env)}, 2);
+    is_kept_out(new_client(), path);
+    is_kept_out(client_of(options_of("bob", ZKLOCK_ACCESS_CREATOR_ALL)), path);
 }
 
 TEST(what_is_no_login_is_named_and_not_quoted) {
@@ -81,14 +83,16 @@ TEST(what_is_no_login_is_named_and_not_quoted) {
     SAYS("nobody would be the creator");
     IS(zklock_options_add_digest(options, "a:b", SECRET), ZKLOCK_INVALID_ARGUMENT);
     NAMES("colon");
-    IS(zklock_options_add_digest(options, "", SECRET), ZKLOCK_INVALID_ARGUMENT);
-    NAMES("empty");
     IS(zklock_options_add_digest_from_file(options, file), ZKLOCK_INVALID_ARGUMENT);
     NAMES(file);
     CHECK(!setenv("ZKLOCK_TEST_AUTH", SECRET, 1));
     IS(zklock_options_add_digest_from_env(options, "ZKLOCK_TEST_AUTH"), ZKLOCK_INVALID_ARGUMENT);
     NAMES("ZKLOCK_TEST_AUTH");
-    IS(zklock_options_set_access(options, 0), ZKLOCK_INVALID_ARGUMENT);
+    IS(zklock_options_set_access_list(options, "world:anyone:r,sasl:billing"), ZKLOCK_INVALID_ARGUMENT);
+    NAMES("entry 2 of the access list");
+    IS(zklock_options_set_access_list(options, "world:anyone:r,digest:ann:" SECRET ":r"), ZKLOCK_INVALID_ARGUMENT);
+    NAMES("not the password");
+    OK(zklock_options_set_access_list(options, "creator-all"));
     /* This library is built as most are. */
     IS(zklock_options_add_kerberos(options, NULL, NULL), ZKLOCK_REFUSED);
     SAYS("built without Kerberos: build it with the feature kerberos");
@@ -127,19 +131,8 @@ TEST(a_login_by_sasl_is_right_or_refused_and_no_secret_is_logged) {
     of_env = options_of("bob", ZKLOCK_ACCESS_CREATOR_ALL);
     CHECK(!setenv("ZKLOCK_TEST_AUTH", "ann:" SECRET, 1));
     OK(zklock_options_add_sasl_from_env(of_env, "ZKLOCK_TEST_AUTH"));
-    zklock_client *clients[] = {client_of(given), client_of(of_file), client_of(of_env)};
-    for (size_t at = 0; at < sizeof clients / sizeof *clients; at++) {
-        zklock_lock *lock = new_mutex(clients[at], path, 0);
-        give_back(acquire(lock, SOON_MS));
-        free_all(NULL, lock, clients[at]);
-    }
-    zklock_client *stranger = new_client();
-    zklock_lock *closed = new_mutex(stranger, path, 0);
-    zklock_hold *no_hold = NULL;
-    IS(zklock_acquire(closed, SOON_MS, &no_hold), ZKLOCK_REFUSED);
-    NAMES("lacks the right CREATE");
-    free_all(NULL, closed, stranger);
-
+    may_all_use(path, (zklock_client *[]){client_of(given), client_of(of_file), client_of(of_env)}, 3);
+    is_kept_out(new_client(), path);
     wrong = options_of(NULL, ZKLOCK_ACCESS_OPEN);
     /* Not with Ann's password: servers accept an unknown user with the password of the last known one. */
     OK(zklock_options_add_sasl(wrong, "bob", SECRET "-of-bob"));
@@ -158,13 +151,8 @@ TEST(a_login_by_sasl_is_right_or_refused_and_no_secret_is_logged) {
     pthread_mutex_unlock(&logging);
 }
 
-#define ANN "digest:ann:luOTTlwHEIrsKt6w4elx6NjqkoE="
-#define BOB "digest:bob:L0lKPiM+q1n/5BW0ok/Mpg9RzOI="
-
 TEST(a_list_of_ones_own_is_kept_and_a_node_that_may_not_be_deleted_goes_with_its_session) {
-    /* Not below the node to which other tests here restrict access. */
     const char *path = "/c-list";
-    char lack[120];
     zklock_client *bob = client_of(options_of("bob", ZKLOCK_ACCESS_OPEN));
     zklock_lock *elsewhere = new_mutex(bob, "/c-list-other", 0), *kept;
     zklock_hold *other = acquire(elsewhere, SOON_MS), *hold;
@@ -176,52 +164,18 @@ TEST(a_list_of_ones_own_is_kept_and_a_node_that_may_not_be_deleted_goes_with_its
     kept = new_mutex(bob, path, 0);
     hold = acquire(kept, SOON_MS);
     IS(zklock_release(hold), ZKLOCK_REFUSED);
-    snprintf(lack, sizeof lack, "lacks the right DELETE in the access list of %s", path);
-    NAMES(lack);
+    NAMES("lacks the right DELETE in the access list of /c-list");
     zklock_state state;
     zklock_reason reason;
     OK(zklock_hold_state(other, &state, &reason));
     CHECK(state == ZKLOCK_STATE_LOST && reason == ZKLOCK_REASON_SESSION_CLOSED);
-    IS(zklock_release(other), ZKLOCK_LOST);
-    NAMES(lack);
     /* The lock must be free at once, not only when a session has timed out. */
-    zklock_hold *next = NULL;
-    OK(zklock_acquire(lock, 0, &next));
-    give_back(next);
+    CHECK(can_be_had(lock));
     free_all(hold, kept, NULL);
     free_all(other, elsewhere, bob);
     free_all(NULL, lock, ann);
 }
 
-TEST(a_list_that_is_wrong_is_refused_by_the_number_of_the_entry) {
-    zklock_options *options = options_of("ann", ZKLOCK_ACCESS_OPEN);
-    IS(zklock_options_set_access_list(options, "world:anyone:r,sasl:billing"), ZKLOCK_INVALID_ARGUMENT);
-    SAYS("entry 2 of the access list");
-    IS(zklock_options_set_access_list(options, "world:anyone:r,digest:ann:" SECRET ":r"), ZKLOCK_INVALID_ARGUMENT);
-    NAMES("not the password");
-    IS(zklock_options_set_access_list(options, "closed"), ZKLOCK_INVALID_ARGUMENT);
-    SAYS("creator-all");
-    OK(zklock_options_set_access_list(options, "creator-all"));
-    zklock_options_free(options);
-}
-
-TEST(a_chroot_that_is_missing_is_created_if_that_is_wanted) {
-    zklock_options *options = options_of(NULL, ZKLOCK_ACCESS_OPEN);
-    zklock_client *client = NULL;
-    OK(zklock_options_set_chroot(options, "/c-made/deep"));
-    IS(zklock_client_new(servers(), options, &client), ZKLOCK_REFUSED);
-    SAYS("/c-made/deep does not exist");
-    OK(zklock_options_set_create_chroot(options, 1));
-    OK(zklock_client_new(servers(), options, &client));
-    zklock_lock *lock = new_mutex(client, "/a", 0);
-    give_back(acquire(lock, SOON_MS));
-    free_all(NULL, lock, client);
-    zklock_options_free(options);
-}
-
 TEST_MAIN("standalone sasl=ann:" SECRET, LISTED(two_clients_of_one_user_take_turns_and_a_stranger_is_refused),
           LISTED(a_list_of_ones_own_is_kept_and_a_node_that_may_not_be_deleted_goes_with_its_session),
-          LISTED(a_list_that_is_wrong_is_refused_by_the_number_of_the_entry),
-          LISTED(a_chroot_that_is_missing_is_created_if_that_is_wanted),
-          LISTED(what_is_no_login_is_named_and_not_quoted),
-          LISTED(a_login_by_sasl_is_right_or_refused_and_no_secret_is_logged))
+          LISTED(what_is_no_login_is_named_and_not_quoted), LISTED(a_login_by_sasl_is_right_or_refused_and_no_secret_is_logged))
