@@ -23,7 +23,11 @@ TEST(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way) {
     held_once(client.write(writer), other.read(writer), "-__WRIT__");
     held_once(client.election(election), other.election(election), "-latch-");
     held_once(client.exclusive(single), other.exclusive(single), "/lock");
-    held_once(client.semaphore(permits, 1), other.semaphore(permits, 1), "/leases/");
+    held_once(client.semaphore(permits, 3, lock_options().permits(2)), other.semaphore(permits, 3, lock_options().permits(2)), "/leases/");
+    const auto kazoo = lock_options().dialect(zklock::dialect::kazoo), writelock = lock_options().dialect(zklock::dialect::writelock);
+    const std::string of_kazoo = fresh_path(), of_writelock = fresh_path();
+    held_once(client.read(of_kazoo, kazoo), other.write(of_kazoo, kazoo), "__rlock__");
+    held_once(client.mutex(of_writelock, writelock), other.mutex(of_writelock, writelock), "/x-");
 }
 
 TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
@@ -129,7 +133,8 @@ TEST(an_operator_can_evict_and_break_and_a_client_has_one_guardian) {
 }
 
 TEST(barriers_are_waited_for_and_entered) {
-    const auto client = new_cpp_client(), other = new_cpp_client();
+    const auto client = new_cpp_client();
+    auto other = new_cpp_client();
     const std::string path = fresh_path(), round = fresh_path();
     const zklock::barrier barrier(client, path), others(other, path);
     others.wait();
@@ -151,6 +156,18 @@ TEST(barriers_are_waited_for_and_entered) {
     THROWS(first.leave(), misuse_error, ZKLOCK_NOT_HELD);
     delete_node(second->node());
     THROWS(second->leave(), zklock::lost_error, ZKLOCK_LOST);
+    /* A member that is destroyed leaves, and a wait ends with its client. */
+    const zklock::double_barrier alone(client, round, 1);
+    { const zklock::member left = alone.enter(); }
+    alone.enter().leave();
+    const zklock::member last = zklock::double_barrier(other, round, 1).enter();
+    CHECK(barrier.set());
+    auto ending = in_background([&] { THROWS(others.wait(), zklock::closed_error, ZKLOCK_CLOSED); });
+    CHECK(ending.wait_for(30ms) == std::future_status::timeout);
+    other.close();
+    soon(ending);
+    CHECK(last.lost_reason() == zklock::reason::client_closed);
+    THROWS(others.set(), zklock::closed_error, ZKLOCK_CLOSED);
     THROWS(zklock::barrier(client, "no-slash"), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::double_barrier(client, round, 0), misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }

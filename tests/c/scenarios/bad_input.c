@@ -218,8 +218,70 @@ TEST(guarded_writes_that_cannot_be_are_named_and_nothing_is_written) {
     free_all(hold, lock, client);
 }
 
+TEST(what_is_no_set_and_no_choice_is_refused) {
+    typedef zklock_status of_several(zklock_client *, zklock_lock *const *, size_t, const zklock_lock_options *, zklock_lock **);
+    of_several *const make[] = {zklock_all_new, zklock_any_new};
+    rivals all = new_rivals();
+    zklock_lock *exclusive = new_lock(zklock_exclusive_new, all.client, fresh_path()), *none = NULL, *set;
+    zklock_lock *reader = new_lock(zklock_rwlock_read_new, all.client, all.path), *ours = all.lock;
+    zklock_lock_options *options;
+    OK(zklock_lock_options_new(&options));
+    OK(zklock_lock_options_set_permits(options, 2));
+    for (int kind = 0; kind < 2; kind++) {
+        OK(make[kind](all.client, &ours, 1, NULL, &set));
+        zklock_lock *const twice[] = {ours, reader}, *const foreign[] = {ours, all.others}, *const queueless[] = {ours, exclusive};
+        INVALID(make[kind](all.client, NULL, 0, NULL, &none), "one lock at least");
+        INVALID(make[kind](all.client, twice, 2, NULL, &none), "two of them are of one path");
+        INVALID(make[kind](all.client, foreign, 2, NULL, &none), "must come from the client");
+        INVALID(make[kind](all.client, queueless, 2, NULL, &none), "has no queue");
+        if (make[kind] == zklock_any_new) INVALID(make[kind](all.client, &set, 1, NULL, &none), "such a choice itself");
+        INVALID(make[kind](all.client, &ours, 1, options, &none), "");
+        zklock_lock_free(set);
+    }
+    CHECK(!none);
+    zklock_lock_options_free(options);
+    zklock_lock_free(reader);
+    zklock_lock_free(exclusive);
+    free_rivals(&all);
+}
+
+TEST(options_that_a_kind_does_not_have_are_refused) {
+    zklock_client *client = new_client();
+    zklock_lock_options *options;
+    zklock_lock *lock = NULL;
+    zklock_observer *observer = NULL;
+    OK(zklock_lock_options_new(&options));
+    INVALID(zklock_semaphore_new(client, "/bad", 0, NULL, &lock), "raise the limit");
+    INVALID(zklock_lock_options_set_permits(options, 0), "1 to 256");
+    INVALID(zklock_lock_options_set_permits(options, 257), "1 to 256");
+    OK(zklock_lock_options_set_permits(options, 5));
+    INVALID(zklock_semaphore_new(client, "/bad", 4, options, &lock), "5 permits of 4 would never be there");
+    INVALID(zklock_mutex_new(client, "/bad", options, &lock), "only a semaphore has permits");
+    OK(zklock_lock_options_set_permits(options, 1));
+    OK(zklock_lock_options_set_flags(options, ZKLOCK_REENTRANT));
+    INVALID(zklock_semaphore_new(client, "/bad", 4, options, &lock), "not reentrant");
+    OK(zklock_lock_options_set_flags(options, 0));
+    OK(zklock_lock_options_set_dialect(options, ZKLOCK_DIALECT_WRITELOCK));
+    INVALID(zklock_semaphore_new(client, "/bad", 4, options, &lock), "a semaphore");
+    INVALID(zklock_rwlock_read_new(client, "/bad", options, &lock), "no read and write sides");
+    OK(zklock_lock_options_set_dialect(options, ZKLOCK_DIALECT_CURATOR));
+    INVALID(zklock_lock_options_set_linger(options, -1), "a time to linger of -1 ms: it must not be negative");
+    INVALID(zklock_lock_options_set_local_turns(options, 0), "the least is 1");
+    OK(zklock_lock_options_set_linger(options, 1));
+    INVALID(zklock_election_new(client, "/bad", options, &lock), "only mutexes and read/write locks have linger");
+    INVALID(zklock_exclusive_new(client, "/bad", options, &lock), "only mutexes and read/write locks have linger");
+    CHECK(!lock);
+    zklock_lock *most = new_semaphore(client, fresh_path(), 256, 256);
+    CHECK(can_be_had(most));
+    INVALID(zklock_observe(most, &observer), "");
+    CHECK(!observer);
+    zklock_lock_options_free(options);
+    free_all(NULL, most, client);
+}
+
 TEST_MAIN(STANDALONE, LISTED(a_bad_path_is_refused_and_any_other_is_not_changed),
           LISTED(bad_options_are_named_one_by_one_and_good_ones_reach_the_client),
           LISTED(hosts_that_are_no_zookeeper_are_told_from_those_that_are_not_there),
           LISTED(handles_numbers_and_places_that_are_none_are_named),
-          LISTED(guarded_writes_that_cannot_be_are_named_and_nothing_is_written))
+          LISTED(guarded_writes_that_cannot_be_are_named_and_nothing_is_written),
+          LISTED(what_is_no_set_and_no_choice_is_refused), LISTED(options_that_a_kind_does_not_have_are_refused))

@@ -509,6 +509,56 @@ TEST(a_lazy_client_tells_when_it_connects_and_a_child_that_inherits_it_has_its_o
     free_all(NULL, lock, client);
 }
 
+static int is_wanted(zklock_hold *hold) {
+    int answer = -7;
+    OK(zklock_hold_is_wanted(hold, &answer));
+    CHECK(answer == 0 || answer == 1);
+    return answer;
+}
+
+static void *waits(void *hold) { return (void *)(intptr_t)zklock_hold_wait_wanted(hold, ZKLOCK_FOREVER); }
+
+TEST(a_holder_is_told_in_every_way_that_others_wait) {
+    rivals all = new_rivals();
+    zklock_hold *hold = acquire(all.lock, SOON_MS), *lost;
+    int context;
+    follow(all.client);
+    give_back(hold);
+    hold = acquire(all.lock, SOON_MS);
+    OK(zklock_hold_set_context(hold, &context));
+    CHECK(!is_wanted(hold));
+    thread *waiter = start_thread(waits, hold);
+    IS(zklock_hold_wait_wanted(hold, 20), ZKLOCK_TIMEOUT);
+    is_quiet(all.client, 0);
+    attempt *attempt = start_acquire(all.others, SOON_MS);
+    CHECK((zklock_status)(intptr_t)join_thread(waiter) == ZKLOCK_OK);
+    zklock_event event = expect(all.client, ZKLOCK_EVENT_WANTED);
+    CHECK(event.hold == hold && event.context == &context);
+    /* From now on both calls report it at once. */
+    CHECK(is_wanted(hold));
+    OK(zklock_hold_wait_wanted(hold, 0));
+    CHECK(!is_over(attempt));
+    OK(zklock_release(hold));
+    give_back(granted(attempt));
+    IS(zklock_hold_wait_wanted(hold, SOON_MS), ZKLOCK_NOT_HELD);
+    CHECK(!is_wanted(hold));
+    zklock_hold_free(hold);
+
+    /* A hold that is lost is not wanted. */
+    lost = acquire(all.lock, SOON_MS);
+    CHECK(!is_wanted(lost));
+    waiter = start_thread(waits, lost);
+    ground("delete %s", node_of(lost));
+    CHECK((zklock_status)(intptr_t)join_thread(waiter) == ZKLOCK_LOST);
+    expect(all.client, ZKLOCK_EVENT_LOST);
+    IS(zklock_hold_wait_wanted(lost, SOON_MS), ZKLOCK_LOST);
+    SAYS("deleted");
+    CHECK(!is_wanted(lost));
+    is_quiet(all.client, 20);
+    zklock_hold_free(lost);
+    free_rivals(&all);
+}
+
 TEST_MAIN(STANDALONE, LISTED(thousands_of_acquires_go_through_one_descriptor),
           LISTED(a_started_acquire_has_one_event_whatever_ends_it),
           LISTED(a_result_that_comes_at_once_has_one_event_with_its_handle),
@@ -519,4 +569,5 @@ TEST_MAIN(STANDALONE, LISTED(thousands_of_acquires_go_through_one_descriptor),
           LISTED(of_many_threads_that_ask_one_has_each_event),
           LISTED(a_forked_child_has_no_part_in_the_events_of_its_parent),
           LISTED(changes_of_the_connection_are_told_and_no_loss_is_left_out),
+          LISTED(a_holder_is_told_in_every_way_that_others_wait),
           LISTED(a_lazy_client_tells_when_it_connects_and_a_child_that_inherits_it_has_its_own_events))
