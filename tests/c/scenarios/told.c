@@ -148,25 +148,6 @@ TEST(a_holder_is_told_within_a_heartbeat_that_its_session_has_expired) { told_of
 
 TEST(a_holder_is_told_within_a_heartbeat_that_its_node_was_deleted) { told_of(NODE_DELETED); }
 
-TEST(without_a_heartbeat_a_hold_is_held_though_nothing_proves_it) {
-    zklock_options *options;
-    zklock_client *client;
-    zklock_reason reason;
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set_session_timeout(options, SESSION_MS));
-    OK(zklock_options_set_heartbeat(options, 0));
-    OK(zklock_client_new(servers(), options, &client));
-    zklock_options_free(options);
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    EVENTUALLY(valid_for(hold) == 0);
-    CHECK(state_of(hold) == ZKLOCK_STATE_HELD);
-    ground("delete %s", node_of(hold));
-    OK(zklock_hold_wait_lost(hold, SOON_MS, &reason));
-    CHECK(reason == ZKLOCK_REASON_NODE_DELETED);
-    free_all(hold, lock, client);
-}
-
 TEST(a_closed_client_tells_its_holders_and_a_release_is_no_loss) {
     rivals all = new_rivals();
     zklock_hold *hold = acquire(all.lock, SOON_MS), *next;
@@ -201,29 +182,25 @@ TEST(a_closed_client_tells_its_holders_and_a_release_is_no_loss) {
     free_rivals(&all);
 }
 
-/* Cuts off the client when its hold has just been confirmed. */
-static void cut_off(int proxy, const zklock_hold *hold) {
-    just_after_a_heartbeat(proxy);
-    just_after_a_heartbeat(proxy);
-    /* The answer may be on its way from the proxy to the client. */
-    EVENTUALLY(valid_for(hold) > SESSION_MS / 2 - SESSION_MS / 10);
-    ground("freeze %d both", proxy);
-}
-
 TEST(a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost) {
     rivals all = new_rivals();
     zklock_hold *hold = acquire(all.lock, SOON_MS), *held;
     uint64_t session = stats_of(all.client).session_id;
     ears ears;
     int64_t frozen, left, lapsed;
+    int at_risk = 0;
     on_time();
     listen_for(&ears, hold);
-    cut_off(all.proxy, hold);
+    for (int beat = 0; beat < 2; beat++) just_after_a_heartbeat(all.proxy);
+    /* The answer may be on its way from the proxy to the client. */
+    EVENTUALLY(valid_for(hold) > SESSION_MS / 2 - SESSION_MS / 10);
+    ground("freeze %d both", all.proxy);
     frozen = now_ms();
     for (left = valid_for(hold); left > 0;) {
         int64_t now = valid_for(hold);
         zklock_state state = state_of(hold);
         CHECK(now <= left);
+        at_risk |= state == ZKLOCK_STATE_AT_RISK;
         if (now > 0 && now < SESSION_MS / 10 && state == ZKLOCK_STATE_HELD) {
             failed(__FILE__, __LINE__, "held, with %lld ms left and heartbeats missing", (long long)now);
         }
@@ -233,6 +210,8 @@ TEST(a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost) {
     }
     lapsed = now_ms();
     NOT_LATER(lapsed - frozen, SESSION_MS / 2 + grace_ms());
+    /* A thread that was late may not have seen that. */
+    NOT_LATER(!at_risk, 0);
     all_are_told(&ears, lapsed, ZKLOCK_REASON_LEASE_LAPSED);
     ground("thaw %d", all.proxy);
     EVENTUALLY(contenders_at(all.path) == 0);
@@ -249,54 +228,10 @@ TEST(a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost) {
     free_rivals(&all);
 }
 
-TEST(a_cut_shorter_than_the_lease_is_survived_with_the_same_token) {
-    rivals all = new_rivals();
-    zklock_hold *hold = acquire(all.lock, SOON_MS);
-    uint64_t token = token_of(hold);
-    news news = {.hold = hold};
-    int64_t milliseconds, left;
-    int descriptor;
-    OK(zklock_hold_on_lost(hold, called, &news));
-    OK(zklock_hold_fd(hold, &descriptor));
-    cut_off(all.proxy, hold);
-    EVENTUALLY(state_of(hold) != ZKLOCK_STATE_HELD);
-    left = valid_for(hold);
-    ground("thaw %d", all.proxy);
-    /* A machine that was asleep for longer than the lease has tested something else. */
-    NOT_LATER(SESSION_MS / 10, left);
-    if (left >= SESSION_MS / 10) {
-        EVENTUALLY(state_of(hold) == ZKLOCK_STATE_HELD);
-        OK(zklock_hold_confirm(hold, &milliseconds));
-        CHECK(milliseconds > SESSION_MS / 8 && milliseconds <= SESSION_MS / 2);
-        CHECK(token_of(hold) == token && !readable(descriptor, 0) && !has_come(&news));
-        OK(zklock_release(hold));
-        CHECK(stats_of(all.client).losses == 0);
-    }
-    zklock_hold_free(hold);
-    free_rivals(&all);
-}
-
 static void must_not_block(zklock_hold *hold, zklock_reason reason, void *context) {
     IS(zklock_release(hold), ZKLOCK_DEADLOCK);
     SAYS("a callback must not make calls that block");
     called(hold, reason, context);
-}
-
-TEST(who_asks_after_the_loss_is_told_at_once) {
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    news news = {.hold = hold};
-    int descriptor, again;
-    ground("delete %s", node_of(hold));
-    EVENTUALLY(state_of(hold) == ZKLOCK_STATE_LOST);
-    OK(zklock_hold_on_lost(hold, must_not_block, &news));
-    OK(zklock_hold_fd(hold, &descriptor));
-    OK(zklock_hold_fd(hold, &again));
-    CHECK(descriptor == again && readable(descriptor, SOON_MS));
-    EVENTUALLY(has_come(&news));
-    CHECK(news.reason == ZKLOCK_REASON_NODE_DELETED);
-    free_all(hold, lock, client);
 }
 
 TEST(inner_holds_are_told_with_the_outer_one) {
@@ -305,7 +240,7 @@ TEST(inner_holds_are_told_with_the_outer_one) {
     zklock_hold *outer = acquire(lock, SOON_MS), *inner = acquire(lock, 0), *ended = acquire(lock, 0), *none = NULL;
     news outside = {.hold = outer}, inside = {.hold = inner}, over = {.hold = ended};
     OK(zklock_hold_on_lost(outer, called, &outside));
-    OK(zklock_hold_on_lost(inner, called, &inside));
+    OK(zklock_hold_on_lost(inner, must_not_block, &inside));
     OK(zklock_hold_on_lost(ended, called, &over));
     OK(zklock_release(ended));
     ground("delete %s", node_of(outer));
@@ -323,8 +258,5 @@ TEST(inner_holds_are_told_with_the_outer_one) {
 
 TEST_MAIN(STANDALONE, LISTED(a_holder_is_told_within_a_heartbeat_that_its_session_has_expired),
           LISTED(a_holder_is_told_within_a_heartbeat_that_its_node_was_deleted),
-          LISTED(without_a_heartbeat_a_hold_is_held_though_nothing_proves_it),
           LISTED(a_closed_client_tells_its_holders_and_a_release_is_no_loss),
-          LISTED(a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost),
-          LISTED(a_cut_shorter_than_the_lease_is_survived_with_the_same_token),
-          LISTED(who_asks_after_the_loss_is_told_at_once), LISTED(inner_holds_are_told_with_the_outer_one))
+          LISTED(a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost), LISTED(inner_holds_are_told_with_the_outer_one))

@@ -307,16 +307,12 @@ void check_sentence(const char *file, int line, const char *sentence, const char
     if (!strstr(sentence, part)) failed(file, line, "\"%s\" is not in: %s", part, sentence);
 }
 
-zklock_client *proxied_client(int *proxy) {
-    char hosts[128];
-    *proxy = new_proxy(hosts, sizeof hosts);
-    return connect_to(hosts);
-}
-
 rivals new_rivals(void) {
     rivals all;
+    char hosts[128];
     snprintf(all.path, sizeof all.path, "%s", fresh_path());
-    all.client = proxied_client(&all.proxy);
+    all.proxy = new_proxy(hosts, sizeof hosts);
+    all.client = connect_to(hosts);
     all.other = new_client();
     all.lock = new_mutex(all.client, all.path, 0);
     all.others = new_mutex(all.other, all.path, 0);
@@ -404,12 +400,6 @@ zklock_hold *hold_of(zklock_call *call) {
     return hold;
 }
 
-unsigned long sequence_of(const zklock_hold *hold) {
-    const char *node;
-    OK(zklock_hold_node(hold, &node));
-    return strtoul(node + strlen(node) - 10, NULL, 10);
-}
-
 struct thread {
     pthread_t id;
 };
@@ -435,7 +425,7 @@ void *join_thread(thread *thread) {
 
 struct attempt {
     zklock_lock *lock;
-    int64_t timeout, valid_for, took;
+    int64_t timeout, valid_for;
     zklock_status status;
     zklock_hold *hold;
     char sentence[512];
@@ -445,9 +435,7 @@ struct attempt {
 
 static void *attempts(void *argument) {
     attempt *attempt = argument;
-    int64_t begun = now_ms();
     attempt->status = zklock_acquire(attempt->lock, attempt->timeout, &attempt->hold);
-    attempt->took = now_ms() - begun;
     /* Check it before anything else can run. */
     if (attempt->status == ZKLOCK_OK) attempt->valid_for = valid_for(attempt->hold);
     snprintf(attempt->sentence, sizeof attempt->sentence, "%s", zklock_last_error());
@@ -464,8 +452,6 @@ attempt *start_acquire(zklock_lock *lock, int64_t timeout) {
 }
 
 int is_over(attempt *attempt) { return __atomic_load_n(&attempt->over, __ATOMIC_ACQUIRE); }
-
-int64_t took_ms(const attempt *attempt) { return attempt->took; }
 
 zklock_hold *granted(attempt *attempt) {
     zklock_hold *hold;

@@ -133,9 +133,6 @@ void check_sentence(const char *file, int line, const char *sentence, const char
 /* A proxy before server 1: its number, and a connect string through it. */
 int new_proxy(char *hosts, size_t size);
 
-/* A client behind its own proxy. */
-zklock_client *proxied_client(int *proxy);
-
 /* Two clients, each with a mutex at a path that no other test has. The first client is behind a proxy. */
 typedef struct {
     char path[64];
@@ -172,9 +169,6 @@ void wait_for_contenders(const char *path, int count);
 /* Waits until the client owes no clean-up any more. */
 void settled(const zklock_client *client);
 
-/* The number at the end of the node's name. */
-unsigned long sequence_of(const zklock_hold *hold);
-
 /* Waits until the call has ended. */
 void await_call(zklock_call *call);
 /* The hold of a started acquire that must be granted soon. Frees the call. */
@@ -194,8 +188,6 @@ int is_over(attempt *attempt);
 zklock_hold *granted(attempt *attempt);
 /* Waits until an acquire fails. Returns its status, and its message if wanted. */
 zklock_status refused(attempt *attempt, char *sentence, size_t size);
-/* How long an acquire took that is over, by its own clock. */
-int64_t took_ms(const attempt *attempt);
 /* Waits until an acquire ends in any way. The hold is NULL if it was not granted. */
 zklock_status outcome(attempt *attempt, zklock_hold **hold);
 
