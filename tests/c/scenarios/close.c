@@ -165,26 +165,6 @@ TEST(a_client_that_is_freed_takes_its_session_along_when_nothing_needs_it_any_mo
     free_all(NULL, all.others, all.other);
 }
 
-static void *frees_hold(void *hold) {
-    zklock_hold_free(hold);
-    return NULL;
-}
-
-TEST(a_hold_is_released_when_it_is_freed_even_where_a_thread_waits_for_its_loss) {
-    rivals all = new_rivals();
-    for (int round = 0; round < 10; round++) {
-        loss loss = {.hold = acquire(all.lock, SOON_MS)};
-        thread *waiter = start_thread(waits_for_loss, &loss);
-        if (round % 2) sleep_ms(20);
-        join_thread(start_thread(frees_hold, loss.hold));
-        wait_for_contenders(all.path, 0);
-        join_thread(waiter);
-        /* Released, not lost; or freed before the wait began. */
-        CHECK(loss.status == ZKLOCK_NOT_HELD || loss.status == ZKLOCK_INVALID_HANDLE);
-    }
-    free_rivals(&all);
-}
-
 /* A program that ends its process when nothing is owed relies on this. */
 TEST(what_is_owed_is_counted_from_the_moment_that_a_hold_or_call_is_freed_or_cancelled) {
     enum { HOLD_FREED, HOLD_WITH_DESCRIPTOR_FREED, CALL_CANCELLED, CALL_FREED, WAYS };
@@ -225,5 +205,4 @@ TEST(what_is_owed_is_counted_from_the_moment_that_a_hold_or_call_is_freed_or_can
 TEST_MAIN(STANDALONE " tick=200", LISTED(a_close_frees_what_is_held_and_ends_what_waits),
           LISTED(handles_are_freed_in_any_order_whether_the_client_is_closed_or_not),
           LISTED(a_client_that_is_freed_takes_its_session_along_when_nothing_needs_it_any_more),
-          LISTED(a_hold_is_released_when_it_is_freed_even_where_a_thread_waits_for_its_loss),
           LISTED(what_is_owed_is_counted_from_the_moment_that_a_hold_or_call_is_freed_or_cancelled))
