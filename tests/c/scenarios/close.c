@@ -2,6 +2,8 @@
 
 #include "test.h"
 
+#include <time.h>
+
 typedef struct {
     zklock_hold *hold;
     zklock_status status;
@@ -165,6 +167,39 @@ TEST(a_client_that_is_freed_takes_its_session_along_when_nothing_needs_it_any_mo
     free_all(NULL, all.others, all.other);
 }
 
+static void *confirms(void *hold) {
+    zklock_status status;
+    do status = zklock_hold_confirm(hold, NULL);
+    while (status == ZKLOCK_OK);
+    return (void *)(intptr_t)status;
+}
+
+static void *writes_nothing(void *hold) {
+    zklock_status status;
+    do status = zklock_hold_commit(hold, NULL, 0, NULL);
+    while (status == ZKLOCK_OK);
+    return (void *)(intptr_t)status;
+}
+
+TEST(what_races_with_a_free_is_done_or_told_of_the_release_or_of_the_handle) {
+    rivals all = new_rivals();
+    for (int round = 0; round < 200; round++) {
+        loss loss = {.hold = acquire(all.others, SOON_MS)};
+        thread *askers[] = {start_thread(confirms, loss.hold), start_thread(writes_nothing, loss.hold)};
+        thread *waiter = start_thread(waits_for_loss, &loss);
+        struct timespec differs = {.tv_nsec = round * 37 % 1500 * 1000L};
+        nanosleep(&differs, NULL);
+        zklock_hold_free(loss.hold);
+        join_thread(waiter);
+        CHECK(loss.status == ZKLOCK_NOT_HELD || loss.status == ZKLOCK_INVALID_HANDLE);
+        for (int at = 0; at < 2; at++) {
+            zklock_status status = (zklock_status)(intptr_t)join_thread(askers[at]);
+            CHECK(status == ZKLOCK_NOT_HELD || status == ZKLOCK_INVALID_HANDLE);
+        }
+    }
+    free_rivals(&all);
+}
+
 /* A program that ends its process when nothing is owed relies on this. */
 TEST(what_is_owed_is_counted_from_the_moment_that_a_hold_or_call_is_freed_or_cancelled) {
     enum { HOLD_FREED, HOLD_WITH_DESCRIPTOR_FREED, CALL_CANCELLED, CALL_FREED, WAYS };
@@ -205,4 +240,5 @@ TEST(what_is_owed_is_counted_from_the_moment_that_a_hold_or_call_is_freed_or_can
 TEST_MAIN(STANDALONE " tick=200", LISTED(a_close_frees_what_is_held_and_ends_what_waits),
           LISTED(handles_are_freed_in_any_order_whether_the_client_is_closed_or_not),
           LISTED(a_client_that_is_freed_takes_its_session_along_when_nothing_needs_it_any_more),
+          LISTED(what_races_with_a_free_is_done_or_told_of_the_release_or_of_the_handle),
           LISTED(what_is_owed_is_counted_from_the_moment_that_a_hold_or_call_is_freed_or_cancelled))

@@ -2,6 +2,7 @@
 
 #include "test.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -283,6 +284,7 @@ TEST(a_wait_needs_no_descriptor_before_one_is_asked_for) {
     CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
     /* A descriptor that is made late is readable at once, or is not, just like one that was made early. */
     CHECK(readable(descriptor_of(waits), 0) && readable(descriptor_of(call), 0));
+    CHECK(fcntl(descriptor_of(call), F_GETFL) & O_NONBLOCK);
     OK(zklock_hold_fd(next, &descriptor));
     CHECK(!readable(descriptor, 0));
     zklock_call_free(waits);
