@@ -14,17 +14,21 @@ static std::string file_with(const std::string &name, const std::string &text) {
     return name;
 }
 
-/* The call must fail with this status and say this, and not the secret. */
+/* The call must fail with this status and say this, and not the secret. A busy server may be too slow to say why it hangs up. */
 template <class Call>
 static void says(zklock_status status, const std::string &part, Call call) {
-    try {
-        call();
-        failed(__FILE__, __LINE__, "nothing was thrown: %s", part.c_str());
-    } catch (const zklock::error &error) {
-        const std::string said = error.what();
-        check_status(__FILE__, __LINE__, part.c_str(), static_cast<zklock_status>(error.status()), status);
-        if (said.find(part) == std::string::npos || said.find("s3cret") != std::string::npos) {
-            failed(__FILE__, __LINE__, "not \"%s\": %s", part.c_str(), error.what());
+    for (const int64_t until = now_ms() + SOON_MS;;) {
+        try {
+            call();
+            failed(__FILE__, __LINE__, "nothing was thrown: %s", part.c_str());
+        } catch (const zklock::error &error) {
+            const std::string said = error.what();
+            check_status(__FILE__, __LINE__, part.c_str(), static_cast<zklock_status>(error.status()), status);
+            const bool is_said = said.find(part) != std::string::npos, may_be_late = status == ZKLOCK_UNREACHABLE && now_ms() < until;
+            if (said.find("s3cret") != std::string::npos || (!is_said && !may_be_late)) {
+                failed(__FILE__, __LINE__, "not \"%s\": %s", part.c_str(), error.what());
+            }
+            if (is_said) return;
         }
     }
 }
@@ -33,7 +37,8 @@ TEST(a_client_speaks_tls_in_each_way_that_c_has) {
     char hosts[256], authority[256], certificate[256], key[256], stranger[256];
     const char *said = ground("tls");
     CHECK(std::sscanf(said, "%255s %255s %255s %255s %255s", hosts, authority, certificate, key, stranger) == 5);
-    const auto new_options = [] { return std::move(zklock::options().connect_timeout(3s)); };
+    const auto new_options = [] { return zklock::options(); };
+    const auto hasty = [] { return std::move(zklock::options().connect_timeout(2s)); };
     const std::string locked = std::string(key) + ".locked", pass = file_with(key + std::string(".pass"), SECRET + "\n");
     CHECK(!std::system(("openssl pkey -aes256 -passout file:" + pass + " -in " + key + " -out " + locked).c_str()));
     zklock::client(hosts, new_options().tls(authority, certificate, key)).mutex(fresh_path()).acquire().release();
@@ -41,9 +46,9 @@ TEST(a_client_speaks_tls_in_each_way_that_c_has) {
     zklock::client(hosts, new_options().pass_phrase_from_file(pass).tls(authority, certificate, locked));
     CHECK(!setenv("ZKLOCK_TEST_PASS", SECRET.c_str(), 1) && !setenv("SSL_CERT_FILE", authority, 1));
     zklock::client(hosts, new_options().pass_phrase_from_env("ZKLOCK_TEST_PASS").tls_system(certificate, locked));
-    says(ZKLOCK_UNREACHABLE, "client certificate", [&] { zklock::client(hosts, new_options().tls_system()); });
+    says(ZKLOCK_UNREACHABLE, "client certificate", [&] { zklock::client(hosts, hasty().tls_system()); });
     says(ZKLOCK_UNREACHABLE, "none of the given authorities",
-         [&] { zklock::client(hosts, new_options().tls(stranger, certificate, key)); });
+         [&] { zklock::client(hosts, hasty().tls(stranger, certificate, key)); });
     says(ZKLOCK_INVALID_ARGUMENT, "/no/such/file.pem", [&] { new_options().tls("/no/such/file.pem"); });
     says(ZKLOCK_INVALID_ARGUMENT, "CERTIFICATE", [&] { new_options().tls(key); });
     says(ZKLOCK_INVALID_ARGUMENT, "has a pass phrase", [&] { new_options().tls(authority, certificate, locked); });

@@ -184,6 +184,8 @@ zklock_client *client_with(const char *hosts, int64_t session, int64_t connect) 
     OK(zklock_options_new(&options));
     if (session) OK(zklock_options_set_session_timeout(options, session));
     if (connect) OK(zklock_options_set_connect_timeout(options, connect));
+    /* A try that succeeds may be slow on a busy machine. */
+    OK(zklock_options_set_try_timeout(options, SOON_MS));
     OK(zklock_client_new(hosts, options, &client));
     zklock_options_free(options);
     return client;
