@@ -1,4 +1,4 @@
-/* zklock_client_guard: a killed process frees its locks at once. */
+/* zklock_client_guard: a killed process frees its locks at once, and a living one never loses its session because of that. */
 
 #include "test.h"
 
@@ -9,6 +9,9 @@
 
 /* The session timeout, longer than any test, because SOON_MS limits all waits. */
 #define LONG_MS 100000
+#define STOPS 200
+#define FORKS 200
+
 /* The number of children of all threads of this process. */
 static int children(void) {
     int count = 0;
@@ -25,32 +28,60 @@ static int children(void) {
     return count;
 }
 
-TEST(a_killed_process_frees_its_lock_at_once_whatever_its_child_has_inherited) {
-    char path[64];
-    int pipes[2];
-    pid_t held, holder, child;
-    snprintf(path, sizeof path, "%s", fresh_path());
-    CHECK(!pipe(pipes));
-    holder = fork();
+/* A process that holds the lock under a guardian, and has a child that stays. Returns both. */
+static pid_t new_holder(const char *path, pid_t *child, int *orders, int *answers) {
+    int to[2], from[2];
+    CHECK(!pipe(to) && !pipe(from));
+    pid_t holder = fork();
     CHECK(holder >= 0);
     if (!holder) {
+        char order;
         zklock_client *client = client_with(servers(), LONG_MS, 0);
         OK(zklock_client_guard(client, NULL));
-        acquire(new_mutex(client, path, 0), SOON_MS);
-        /* The child has all descriptors of its parent, because it is not exec'd. */
-        child = fork();
-        if (child) CHECK(write(pipes[1], &child, sizeof child) == sizeof child);
-        for (;;) pause();
+        zklock_hold *hold = acquire(new_mutex(client, path, 0), SOON_MS);
+        /* It has all descriptors of its parent, because it is not exec'd. */
+        pid_t stays = fork();
+        while (!stays) pause();
+        do {
+            CHECK(write(from[1], &stays, sizeof stays) == sizeof stays);
+            CHECK(read(to[0], &order, 1) == 1);
+            for (int at = 0; at < FORKS; at++) {
+                pid_t ends = fork();
+                if (!ends) _exit(0);
+                CHECK(waitpid(ends, NULL, 0) == ends);
+            }
+        } while (state_of(hold) != ZKLOCK_STATE_LOST);
+        _exit(1);
     }
-    CHECK(readable(pipes[0], SOON_MS) && read(pipes[0], &held, sizeof held) == sizeof held);
+    CHECK(readable(from[0], SOON_MS) && read(from[0], child, sizeof *child) == sizeof *child);
+    *orders = to[1], *answers = from[0];
+    return holder;
+}
+
+TEST(a_living_process_keeps_its_session_and_a_killed_one_frees_its_lock_at_once) {
+    char path[64];
+    int orders, answers, status;
+    pid_t child, again, holder;
+    snprintf(path, sizeof path, "%s", fresh_path());
+    holder = new_holder(path, &child, &orders, &answers);
+    for (int at = 0; at < STOPS; at++) {
+        CHECK(!kill(holder, SIGSTOP));
+        CHECK(waitpid(holder, &status, WUNTRACED) == holder && WIFSTOPPED(status));
+        CHECK(!kill(holder, SIGCONT));
+    }
+    CHECK(write(orders, "f", 1) == 1);
+    CHECK(readable(answers, SOON_MS) && read(answers, &again, sizeof again) == sizeof again);
+    CHECK(again == child && contenders_at(path) == 1);
+    /* Nor does its child, which lives on, hide its death, be it stopped or not. */
+    CHECK(!kill(holder, SIGSTOP));
     CHECK(!kill(holder, SIGKILL) && waitpid(holder, NULL, 0) == holder);
     /* The next client has the lock long before the session could time out. */
     zklock_client *client = client_with(servers(), LONG_MS, 0);
     zklock_lock *lock = new_mutex(client, path, 0);
     give_back(acquire(lock, SOON_MS));
-    CHECK(!kill(held, SIGKILL));
-    close(pipes[0]);
-    close(pipes[1]);
+    CHECK(!kill(child, SIGKILL));
+    close(orders);
+    close(answers);
     free_all(NULL, lock, client);
 }
 
@@ -113,6 +144,6 @@ TEST(a_command_that_is_none_is_refused_with_what_to_do) {
     zklock_client_free(client);
 }
 
-TEST_MAIN("standalone max-session=100000", LISTED(a_killed_process_frees_its_lock_at_once_whatever_its_child_has_inherited),
+TEST_MAIN("standalone max-session=100000", LISTED(a_living_process_keeps_its_session_and_a_killed_one_frees_its_lock_at_once),
           LISTED(the_guardian_ends_with_its_client),
           LISTED(a_client_has_one_guardian_and_connects_first), LISTED(a_command_that_is_none_is_refused_with_what_to_do))
