@@ -35,26 +35,6 @@ void say(const std::string &line) {
     if (write(STDOUT_FILENO, (line + "\n").data(), line.size() + 1) < 0) _exit(9);
 }
 
-/* Uses the library when the thread-locals of the main thread are gone. */
-struct works_at_exit {
-    ~works_at_exit() {
-        if (!the_client) return;
-        try {
-            the_mutex.emplace(*the_client, "/exit");
-            std::scoped_lock both(*the_mutex);
-            try {
-                the_busy_mutex->current();
-            } catch (const zklock::misuse_error &error) {
-                say(error.status_name());
-            }
-            say(std::to_string(the_mutex->current()->valid_for() > 0ms));
-        } catch (const zklock::error &error) {
-            say(error.what());
-        }
-        the_mutex.reset();
-    }
-};
-
 void connect(const orders &given) {
     the_client.emplace(given.hosts, zklock::options().session_timeout(SESSION));
     the_mutex.emplace(*the_client, given.own);
@@ -72,13 +52,6 @@ int exits_in_the_middle(const orders &given) {
     std::thread([] { the_busy_mutex->lock(); }).detach();
     say("waits");
     if (getchar() == EOF) return 8;
-    return 0;
-}
-
-int exits_and_works_in_a_destructor(const orders &given) {
-    static const works_at_exit at_exit;
-    connect(given);
-    the_mutex->lock();
     return 0;
 }
 
@@ -102,7 +75,6 @@ constexpr struct {
     const char *name;
     int (*run)(const orders &);
 } children[] = {{"middle", exits_in_the_middle},
-                {"destructor", exits_and_works_in_a_destructor},
                 {"throws", throws_in_a_callback}};
 
 /* A child process of this program, with pipes to it and from it. */
@@ -170,14 +142,6 @@ TEST(a_program_may_exit_while_its_statics_hold_and_wait) {
     CHECK(process.end() == 0);
     /* At the latest when its session ends. */
     EVENTUALLY(is_free(client, own) && is_free(client, own + "-second") && client.mutex(busy).contenders().size() == 1);
-}
-
-TEST(a_static_destructor_may_lock_unlock_and_catch) {
-    const std::string path = fresh_path();
-    const child process("destructor", path, path);
-    CHECK(process.line() == "ZKLOCK_NOT_HELD");
-    CHECK(process.line() == "1");
-    CHECK(process.end() == 0);
 }
 
 TEST(an_exception_that_leaves_a_callback_ends_the_program_and_says_what_it_was) {
@@ -264,7 +228,6 @@ TEST(a_fork_in_the_middle_of_a_call_of_another_thread_does_not_hang_the_child) {
 int main(int count, char **words) {
     static const test tests[] = {
         LISTED(a_program_may_exit_while_its_statics_hold_and_wait),
-        LISTED(a_static_destructor_may_lock_unlock_and_catch),
         LISTED(an_exception_that_leaves_a_callback_ends_the_program_and_says_what_it_was),
         LISTED(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothing),
         LISTED(a_fork_in_the_middle_of_a_call_of_another_thread_does_not_hang_the_child),
@@ -277,5 +240,5 @@ int main(int count, char **words) {
         }
         return 7;
     }
-    return run_tests("standalone max-session=4000", tests, std::size(tests), count, words);
+    return run_tests(STANDALONE, tests, std::size(tests), count, words);
 }

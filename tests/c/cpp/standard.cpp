@@ -1,16 +1,17 @@
-/* zklock::mutex under the locks of the standard library. */
+/* zklock's mutexes and semaphore in place of those of the standard library, and under its locks. */
 
-#include <atomic>
-#include <condition_variable>
 #include <limits>
 #include <mutex>
-#include <thread>
+#include <shared_mutex>
+#include <stdexcept>
 #include <type_traits>
-#include <vector>
 
 #include "test.hpp"
 
 namespace {
+
+using steady = std::chrono::steady_clock;
+using wall = std::chrono::system_clock;
 
 /* Whether a type meets the requirements of the standard: these expressions must compile. */
 template <class Type, class = void>
@@ -19,20 +20,24 @@ struct is_timed_lockable : std::false_type {};
 template <class Type>
 struct is_timed_lockable<
     Type, std::void_t<decltype(std::declval<Type &>().lock()), decltype(std::declval<Type &>().unlock()),
-                      decltype(bool(std::declval<Type &>().try_lock())),
-                      decltype(bool(std::declval<Type &>().try_lock_for(1ns))),
-                      decltype(bool(std::declval<Type &>().try_lock_until(std::chrono::steady_clock::now()))),
-                      decltype(bool(std::declval<Type &>().try_lock_until(std::chrono::system_clock::now())))>>
-    : std::true_type {};
+                      decltype(bool(std::declval<Type &>().try_lock())), decltype(bool(std::declval<Type &>().try_lock_for(1ns))),
+                      decltype(bool(std::declval<Type &>().try_lock_until(steady::now()))),
+                      decltype(bool(std::declval<Type &>().try_lock_until(wall::now())))>> : std::true_type {};
+
+template <class Type, class = void>
+struct is_shared_timed_lockable : std::false_type {};
+
+template <class Type>
+struct is_shared_timed_lockable<
+    Type, std::void_t<decltype(std::declval<Type &>().lock_shared()), decltype(std::declval<Type &>().unlock_shared()),
+                      decltype(bool(std::declval<Type &>().try_lock_shared())),
+                      decltype(bool(std::declval<Type &>().try_lock_shared_for(1ns))),
+                      decltype(bool(std::declval<Type &>().try_lock_shared_until(steady::now()))),
+                      decltype(bool(std::declval<Type &>().try_lock_shared_until(wall::now())))>> : is_timed_lockable<Type> {};
 
 template <class Type>
 constexpr bool stays = !std::is_copy_constructible_v<Type> && !std::is_copy_assignable_v<Type> &&
                        !std::is_move_constructible_v<Type> && !std::is_move_assignable_v<Type>;
-
-template <class Type>
-constexpr bool moves = !std::is_copy_constructible_v<Type> && !std::is_copy_assignable_v<Type> &&
-                       std::is_nothrow_move_constructible_v<Type> && std::is_nothrow_move_assignable_v<Type> &&
-                       std::is_nothrow_destructible_v<Type>;
 
 /* Any clock is allowed. This one counts how often it was read. */
 struct counting_clock {
@@ -45,18 +50,18 @@ struct counting_clock {
 
     static time_point now() {
         reads++;
-        return time_point(std::chrono::duration_cast<duration>(std::chrono::steady_clock::now().time_since_epoch()));
+        return time_point(std::chrono::duration_cast<duration>(steady::now().time_since_epoch()));
     }
 };
 
 static_assert(is_timed_lockable<std::timed_mutex>::value && !is_timed_lockable<std::mutex>::value);
 static_assert(is_timed_lockable<zklock::mutex>::value && is_timed_lockable<zklock::recursive_mutex>::value);
-static_assert(stays<zklock::mutex> && stays<zklock::recursive_mutex>);
-static_assert(noexcept(std::declval<zklock::mutex &>().unlock()));
-static_assert(moves<zklock::client> && moves<zklock::lock> && moves<zklock::hold> && moves<zklock::async_call<zklock::hold>> &&
-              moves<zklock::options>);
-static_assert(!std::is_convertible_v<zklock_hold *, zklock::hold>);
-static_assert(!std::is_convertible_v<std::string, zklock::client>);
+static_assert(is_shared_timed_lockable<std::shared_timed_mutex>::value && !is_shared_timed_lockable<std::shared_mutex>::value);
+static_assert(is_shared_timed_lockable<zklock::shared_mutex>::value && !is_shared_timed_lockable<zklock::mutex>::value);
+static_assert(stays<zklock::mutex> && stays<zklock::recursive_mutex> && stays<zklock::shared_mutex> && stays<zklock::semaphore>);
+static_assert(stays<zklock::scoped_lock> && !std::is_default_constructible_v<zklock::scoped_lock>);
+static_assert(noexcept(std::declval<zklock::mutex &>().unlock()) && noexcept(std::declval<zklock::shared_mutex &>().unlock()) &&
+              noexcept(std::declval<zklock::shared_mutex &>().unlock_shared()));
 
 constexpr std::int64_t rounded(zklock::detail::span wait) { return zklock::detail::ms(wait); }
 
@@ -69,93 +74,124 @@ static_assert(rounded(std::chrono::hours::max()) == ZKLOCK_FOREVER && rounded(st
 static_assert(rounded(zklock::detail::span(std::numeric_limits<long double>::infinity())) == ZKLOCK_FOREVER);
 static_assert(rounded(zklock::detail::span(std::numeric_limits<long double>::quiet_NaN())) == 0);
 
+/* Whether the lock is free, and releases it at once. */
+bool is_had(const zklock::lock &lock) {
+    auto hold = lock.try_acquire();
+    if (hold) hold->release();
+    return hold.has_value();
+}
+
+/* Two clients and a path. Each test is about one mutex of the first. */
+struct scene {
+    zklock::client client = new_cpp_client(), other = new_cpp_client();
+    std::string path = fresh_path();
+
+    bool is_held() const { return !is_free(other, path); }
+    bool can_read() const { return is_had(other.read(path)); }
+    bool can_write() const { return is_had(other.write(path)); }
+    bool is_read() const { return can_read() && !can_write(); }
+};
+
 } // namespace
 
 TEST(every_lock_of_the_standard_library_holds_and_releases) {
-    const auto client = new_cpp_client(), other = new_cpp_client();
-    const std::string path = fresh_path(), second_path = fresh_path(), third_path = fresh_path();
-    zklock::mutex mutex(client, path), second(client, second_path), third(client, third_path);
-    CHECK(mutex.path() == path);
-    const auto held = [&] { return !is_free(other, path); };
+    const scene at;
+    zklock::mutex mutex(at.client, at.path), second(at.client, fresh_path());
+    CHECK(mutex.path() == at.path);
     {
         std::lock_guard guard(mutex);
-        CHECK(held());
+        CHECK(at.is_held());
     }
-    CHECK(!held());
     {
         std::unique_lock guard(mutex, std::defer_lock);
-        CHECK(!guard && !held());
-        CHECK(guard.try_lock() && held());
+        CHECK(!guard && !at.is_held());
+        CHECK(guard.try_lock() && at.is_held());
         guard.unlock();
-        CHECK(!held());
-        CHECK(guard.try_lock_for(1s) && held());
-        guard.unlock();
-        CHECK(guard.try_lock_until(std::chrono::steady_clock::now() + 1s) && held());
-        guard.unlock();
-        CHECK(guard.try_lock_until(std::chrono::system_clock::now() + 1s) && held());
+        CHECK(!at.is_held());
+        CHECK(guard.try_lock_until(wall::now() + SOON) && at.is_held());
     }
-    CHECK(!held());
-    CHECK(std::unique_lock(mutex, std::try_to_lock).owns_lock() && held());
-    CHECK(std::unique_lock(mutex, 1s).owns_lock() && held());
-    CHECK(std::unique_lock(mutex, std::chrono::steady_clock::now() + 1s).owns_lock() && held());
-    CHECK(!held());
+    CHECK(std::unique_lock(mutex, std::try_to_lock).owns_lock());
+    CHECK(std::unique_lock(mutex, SOON).owns_lock() && at.is_held());
+    CHECK(std::unique_lock(mutex, steady::now() + SOON).owns_lock() && at.is_held());
+    CHECK(!at.is_held());
     {
-        std::scoped_lock all(mutex, second, third);
-        CHECK(held() && !is_free(other, second_path) && !is_free(other, third_path));
+        std::scoped_lock both(mutex, second);
+        CHECK(at.is_held() && !is_free(at.other, second.path()));
     }
-    CHECK(!held() && is_free(other, second_path) && is_free(other, third_path));
+    CHECK(std::try_lock(mutex, second) == -1);
+    std::scoped_lock both(std::adopt_lock, mutex, second);
+    CHECK(at.is_held() && !is_free(at.other, second.path()));
+}
+
+TEST(every_shared_lock_takes_its_side) {
+    const scene at;
+    zklock::shared_mutex mutex(at.client, at.path), second(at.client, fresh_path());
+    CHECK(mutex.path() == at.path);
     {
-        std::lock(third, second, mutex);
-        std::scoped_lock all(std::adopt_lock, mutex, second, third);
-        CHECK(held() && !is_free(other, third_path));
+        std::shared_lock reading(mutex, std::defer_lock);
+        CHECK(reading.try_lock() && at.is_read());
+        reading.unlock();
+        CHECK(at.can_write());
+        CHECK(reading.try_lock_until(wall::now() + SOON) && at.is_read());
     }
-    CHECK(!held() && is_free(other, third_path));
-    CHECK(std::try_lock(mutex, second) == -1 && held());
-    mutex.unlock();
-    second.unlock();
+    CHECK(std::shared_lock(mutex, std::try_to_lock).owns_lock());
+    CHECK(std::shared_lock(mutex, SOON).owns_lock() && std::shared_lock(mutex, steady::now() + SOON).owns_lock());
+    CHECK(at.can_write());
+    {
+        std::shared_lock one(mutex, std::defer_lock), two(second, std::defer_lock);
+        std::lock(one, two);
+        std::shared_lock moved(std::move(one));
+        CHECK(moved.owns_lock() && two.owns_lock() && at.is_read());
+    }
+    CHECK(std::unique_lock(mutex, SOON).owns_lock());
+    CHECK(std::unique_lock(mutex, steady::now() + SOON).owns_lock());
+    std::lock_guard writing(mutex);
+    CHECK(!at.can_read() && !at.can_write());
+}
+
+/* Checks a function that waits in vain for a time, and one that waits until then. */
+template <class For, class Until>
+static void waits_in_vain(For wait_for, Until wait_until) {
+    auto begun = steady::now();
+    CHECK(!wait_for(-1h) && !wait_for(0s) && !wait_until(steady::now() - 1h) && !wait_until(steady::time_point::min()));
+    CHECK(steady::now() - begun < SOON);
+    begun = steady::now();
+    CHECK(!wait_for(100ms));
+    CHECK(steady::now() - begun >= 100ms && steady::now() - begun < SOON);
+    const auto until = steady::now() + 100500us;
+    CHECK(!wait_until(until));
+    CHECK(steady::now() >= until && steady::now() - until < SOON);
 }
 
 TEST(a_wait_in_vain_is_false_when_its_time_is_over_and_not_before) {
-    const auto client = new_cpp_client(), other = new_cpp_client();
-    const std::string path = fresh_path();
-    const zklock::hold held = other.mutex(path).acquire_for(SOON);
-    zklock::mutex mutex(client, path);
-    const auto steady = [] { return std::chrono::steady_clock::now(); };
-    const auto system = [] { return std::chrono::system_clock::now(); };
-    auto begun = steady();
-    CHECK(!mutex.try_lock());
-    CHECK(!mutex.try_lock_for(-1h) && !mutex.try_lock_for(0s));
-    CHECK(!mutex.try_lock_until(steady() - 1h) && !mutex.try_lock_until(system() - 1h));
-    CHECK(!mutex.try_lock_until(std::chrono::steady_clock::time_point::min()));
-    CHECK(!mutex.try_lock_until(std::chrono::system_clock::time_point::min()));
-    CHECK(steady() - begun < SOON);
-    begun = steady();
-    CHECK(!mutex.try_lock_for(100ms));
-    CHECK(steady() - begun >= 100ms && steady() - begun < SOON);
-    const auto until = steady() + 100500us;
-    CHECK(!mutex.try_lock_until(until));
-    CHECK(steady() >= until && steady() - until < SOON);
-    const auto wall = system() + 100500us;
-    CHECK(!mutex.try_lock_until(wall));
-    CHECK(system() >= wall && system() - wall < SOON);
+    const scene at;
+    const zklock::hold held = at.other.write(at.path).acquire_for(SOON);
+    zklock::shared_mutex mutex(at.client, at.path);
+    CHECK(!mutex.try_lock() && !mutex.try_lock_shared());
+    waits_in_vain([&](auto time) { return mutex.try_lock_for(time); }, [&](auto time) { return mutex.try_lock_until(time); });
+    waits_in_vain([&](auto time) { return mutex.try_lock_shared_for(time); }, [&](auto time) { return mutex.try_lock_shared_until(time); });
+    THROWS(mutex.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
+    THROWS(mutex.current_shared(), zklock::misuse_error, ZKLOCK_NOT_HELD);
     /* It waits in the queue, and does not poll. */
     CHECK(!mutex.try_lock_until(counting_clock::now() + 100500us));
     CHECK(counting_clock::reads <= 5);
+    const scene other;
+    const zklock::hold permits = other.other.semaphore(other.path, 1).acquire_for(SOON);
+    zklock::semaphore semaphore(other.client, other.path, 1);
+    CHECK(!semaphore.try_acquire());
+    waits_in_vain([&](auto time) { return semaphore.try_acquire_for(time); }, [&](auto time) { return semaphore.try_acquire_until(time); });
 }
 
 TEST(a_wait_for_ever_ends_with_the_grant) {
-    const auto client = new_cpp_client(), other = new_cpp_client();
-    const std::string path = fresh_path();
-    zklock::mutex mutex(client, path);
-    using std::chrono::steady_clock, std::chrono::system_clock;
-    const auto waits = {+[](zklock::mutex &it) { return it.try_lock_for(std::chrono::hours::max()); },
-                        +[](zklock::mutex &it) { return it.try_lock_until(steady_clock::time_point::max()); },
-                        +[](zklock::mutex &it) { return it.try_lock_until(system_clock::time_point::max()); },
+    const scene at;
+    zklock::mutex mutex(at.client, at.path);
+    const auto waits = {+[](zklock::mutex &it) { return it.try_lock_until(steady::time_point::max()); },
+                        +[](zklock::mutex &it) { return it.try_lock_until(wall::time_point::max()); },
                         +[](zklock::mutex &it) { return it.lock(), true; }};
     for (const auto wait : waits) {
-        zklock::hold held = other.mutex(path).acquire_for(SOON);
+        zklock::hold held = at.other.mutex(at.path).acquire_for(SOON);
         auto locked = in_background([&] { return wait(mutex); });
-        EVENTUALLY(other.mutex(path).contenders().size() == 2);
+        EVENTUALLY(at.other.mutex(at.path).contenders().size() == 2);
         CHECK(locked.wait_for(0s) == std::future_status::timeout);
         held.release();
         CHECK(soon(locked));
@@ -163,87 +199,14 @@ TEST(a_wait_for_ever_ends_with_the_grant) {
     }
 }
 
-TEST(threads_exclude_each_other_through_one_object_and_through_several) {
-    const auto client = new_cpp_client();
-    const std::string path = fresh_path();
-    zklock::mutex shared(client, path), same(client, path);
-    int inside = 0, rounds = 0; /* Only the lock guards them. */
-    const auto work = [&](zklock::mutex &mutex) {
-        for (int round = 0; round < 20; round++) {
-            std::lock_guard guard(mutex);
-            CHECK(++inside == 1);
-            rounds++;
-            std::this_thread::yield();
-            inside--;
-        }
-    };
-    std::vector<std::future<void>> all;
-    for (auto *mutex : {&shared, &same, &shared, &same}) all.push_back(in_background([&, mutex] { work(*mutex); }));
-    for (auto &each : all) soon(each);
-    CHECK(rounds == 80);
-}
-
-TEST(a_condition_variable_waits_with_the_lock_released) {
-    const auto client = new_cpp_client(), other = new_cpp_client();
-    const std::string path = fresh_path();
-    zklock::mutex mutex(client, path);
-    std::condition_variable_any changed;
-    int turn = 0;
-    const auto player = [&](int mine) {
-        std::unique_lock guard(mutex);
-        for (int round = 0; round < 5; round++) {
-            CHECK(changed.wait_for(guard, SOON, [&] { return turn % 2 == mine; }));
-            CHECK(mutex.current()->valid_for() > 0ms);
-            turn++;
-            changed.notify_all();
-        }
-    };
-    auto odd = in_background([&] { player(1); });
-    auto even = in_background([&] { player(0); });
-    soon(odd);
-    soon(even);
-    CHECK(turn == 10);
-
-    std::unique_lock guard(mutex);
-    auto notifier = in_background([&] {
-        /* This can only be locked while the other thread waits. */
-        std::lock_guard inner(mutex);
-        turn = 0;
-        changed.notify_one();
-    });
-    changed.wait(guard, [&] { return turn == 0; });
-    soon(notifier);
-    CHECK(!is_free(other, path));
-}
-
-TEST(a_thread_waits_for_itself_until_its_time_is_over_or_another_unlocks) {
-    const auto client = new_cpp_client(), other = new_cpp_client();
-    const std::string path = fresh_path();
-    zklock::mutex mutex(client, path);
-    std::unique_lock guard(mutex);
-    CHECK(!mutex.try_lock() && !mutex.try_lock_for(100ms));
-    CHECK(!is_free(other, path));
-    /* The guard may be handed to another thread, while this one locks for the next turn. */
-    auto worker = in_background([&, handed = std::move(guard)]() mutable {
-        EVENTUALLY(other.mutex(path).contenders().size() == 2);
-        handed.unlock();
-    });
-    mutex.lock();
-    soon(worker);
-    CHECK(!is_free(other, path));
-    mutex.unlock();
-    CHECK(is_free(other, path));
-}
-
 TEST(a_recursive_mutex_is_released_with_the_last_unlock_of_its_thread) {
-    const auto client = new_cpp_client(), other = new_cpp_client();
-    const std::string path = fresh_path();
-    zklock::recursive_mutex mutex(client, path);
+    const scene at;
+    zklock::recursive_mutex mutex(at.client, at.path);
     {
         std::lock_guard outer(mutex);
         const auto token = mutex.current()->token();
         {
-            std::unique_lock inner(mutex, 1s);
+            std::unique_lock inner(mutex, SOON);
             CHECK(inner && mutex.try_lock() && mutex.current()->token() == token);
             mutex.unlock();
         }
@@ -252,35 +215,66 @@ TEST(a_recursive_mutex_is_released_with_the_last_unlock_of_its_thread) {
             THROWS(mutex.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
             CHECK(!mutex.try_lock());
         }));
-        CHECK(!is_free(other, path) && mutex.current()->state() == zklock::state::held);
+        CHECK(at.is_held() && mutex.current()->state() != zklock::state::released);
     }
-    CHECK(is_free(other, path));
+    CHECK(!at.is_held());
 }
 
 TEST(a_lock_may_be_handed_to_another_thread) {
-    const auto client = new_cpp_client(), other = new_cpp_client();
-    const std::string path = fresh_path();
-    zklock::mutex mutex(client, path);
+    const scene at;
+    zklock::mutex mutex(at.client, at.path);
     std::unique_lock guard(mutex);
     const auto token = mutex.current()->token();
     soon(in_background([&, guard = std::move(guard)]() mutable {
-        CHECK(mutex.current()->token() == token && !is_free(other, path));
+        CHECK(mutex.current()->token() == token && at.is_held());
         guard.unlock();
     }));
-    CHECK(is_free(other, path));
-    THROWS(mutex.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
+    CHECK(!at.is_held());
     mutex.unlock();
-    CHECK(is_free(other, path));
+    THROWS(mutex.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
     std::lock_guard again(mutex);
     CHECK(mutex.current()->token() > token);
 }
 
+TEST(each_thread_unlocks_its_own_side) {
+    const scene at;
+    /* It is not reentrant, whatever the options say: any thread may call unlock(). */
+    zklock::shared_mutex mutex(at.client, at.path, zklock::lock_options().reentrant());
+    mutex.lock();
+    CHECK(!mutex.try_lock_shared() && !mutex.try_lock_shared_for(20ms));
+    mutex.unlock();
+    /* Two readers through one object: each has a hold of its own. */
+    mutex.lock_shared();
+    const auto mine = mutex.current_shared();
+    std::promise<void> locked, unlock;
+    auto second = in_background([&] {
+        std::shared_lock reading(mutex);
+        CHECK(mutex.current_shared() != mine);
+        locked.set_value();
+        soon(unlock.get_future());
+        CHECK(mutex.current_shared() != mine);
+    });
+    soon(locked.get_future());
+    /* There is no writer, so this does nothing. */
+    mutex.unlock();
+    CHECK(mutex.current_shared() == mine);
+    {
+        /* A thread may lock the read side in two places. */
+        std::shared_lock inner(mutex);
+        CHECK(mutex.current_shared() != mine && !mutex.try_lock());
+    }
+    CHECK(mutex.current_shared() == mine && mine->confirm() > 0ms);
+    mutex.unlock_shared();
+    CHECK(mine->state() == zklock::state::released && !at.can_write());
+    unlock.set_value();
+    soon(second);
+    CHECK(at.can_write());
+}
+
 TEST(after_a_loss_nobody_unlocks_what_another_has_locked_since) {
-    const auto client = new_cpp_client(), other = new_cpp_client();
-    const std::string path = fresh_path();
-    zklock::mutex mutex(client, path);
+    const scene at;
+    zklock::mutex mutex(at.client, at.path);
     std::promise<void> locked_anew, look;
-    auto is_locked = locked_anew.get_future();
     std::unique_lock guard(mutex);
     const auto lost = mutex.current();
     delete_node(lost->node());
@@ -290,76 +284,110 @@ TEST(after_a_loss_nobody_unlocks_what_another_has_locked_since) {
         const auto kept = mutex.current();
         locked_anew.set_value();
         soon(look.get_future());
-        CHECK(mutex.current() == kept && kept->state() == zklock::state::held && kept->token() > lost->token());
-        CHECK(!is_free(other, path));
+        CHECK(mutex.current() == kept && kept->confirm() > 0ms && at.is_held());
         mine.unlock();
         CHECK(kept->state() == zklock::state::released);
     });
-    soon(is_locked);
+    soon(locked_anew.get_future());
     CHECK(mutex.current() == lost);
+    THROWS(lost->release(), zklock::lost_error, ZKLOCK_LOST);
     guard.unlock();
-    CHECK(lost->state() == zklock::state::lost && lost->lost_reason() == zklock::reason::node_deleted);
+    CHECK(lost->state() == zklock::state::lost);
     look.set_value();
     soon(second);
-    CHECK(is_free(other, path));
-}
-
-TEST(a_loss_does_not_end_the_program_and_is_thrown_where_it_is_asked_for) {
-    const auto client = new_cpp_client();
-    zklock::mutex mutex(client, fresh_path());
-    {
-        std::lock_guard guard(mutex);
-        delete_node(mutex.current()->node());
-        CHECK(mutex.current()->wait_lost_for(SOON).has_value());
-    }
-    {
-        std::lock_guard guard(mutex);
-        delete_node(mutex.current()->node());
-        THROWS(mutex.current()->release(), zklock::lost_error, ZKLOCK_LOST);
-    }
-    std::lock_guard guard(mutex);
-    mutex.current()->release();
+    CHECK(!at.is_held());
 }
 
 TEST(what_cannot_be_had_throws_and_leaves_a_lock_unlocked) {
-    auto client = new_cpp_client();
-    const std::string path = fresh_path();
-    zklock::mutex mutex(client, path);
+    scene at;
+    zklock::mutex mutex(at.client, at.path), of_another(at.other, fresh_path());
+    THROWS(zklock::scoped_lock(mutex, of_another), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(mutex.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
+    CHECK(!at.is_held());
     std::unique_lock guard(mutex, std::defer_lock);
-    client.close();
+    at.client.close();
     THROWS(guard.lock(), zklock::closed_error, ZKLOCK_CLOSED);
     THROWS(guard.try_lock(), zklock::closed_error, ZKLOCK_CLOSED);
-    THROWS(guard.try_lock_for(1s), zklock::closed_error, ZKLOCK_CLOSED);
+    THROWS(zklock::scoped_lock(mutex), zklock::closed_error, ZKLOCK_CLOSED);
     CHECK(!guard);
-    THROWS(zklock::mutex(client, "no-slash"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::mutex(at.client, "no-slash"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::semaphore(at.client, at.path, 0), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
 
 TEST(unlocking_in_a_callback_does_not_wait_and_does_not_end_the_program) {
-    const auto client = new_cpp_client(), other = new_cpp_client();
-    const std::string path = fresh_path();
-    zklock::mutex mutex(client, path);
-    zklock::hold hold = client.mutex(fresh_path()).acquire_for(SOON);
+    const scene at;
+    zklock::mutex mutex(at.client, at.path);
+    zklock::hold hold = at.client.mutex(fresh_path()).acquire_for(SOON);
     std::promise<void> told;
     mutex.lock();
-    hold.on_lost([&](zklock::reason) {
+    hold.on_lost([&] {
         mutex.unlock();
         told.set_value();
     });
     delete_node(hold.node());
     soon(told.get_future());
-    EVENTUALLY(is_free(other, path));
+    EVENTUALLY(!at.is_held());
 }
 
-TEST_MAIN("standalone max-session=4000",
-          LISTED(every_lock_of_the_standard_library_holds_and_releases),
+TEST(a_semaphore_lets_in_as_many_as_it_has_permits) {
+    const scene at;
+    zklock::semaphore semaphore(at.client, at.path, 2), others(at.other, at.path, 2);
+    CHECK(semaphore.path() == at.path);
+    THROWS(semaphore.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
+    semaphore.acquire();
+    CHECK(semaphore.try_acquire() && semaphore.current()->confirm() > 0ms);
+    CHECK(!semaphore.try_acquire() && !others.try_acquire());
+    auto waiting = in_background([&] { others.acquire(); });
+    semaphore.release();
+    soon(waiting);
+    CHECK(!others.try_acquire());
+    /* Any thread may release a permit. */
+    soon(in_background([&] { semaphore.release(); }));
+    CHECK(others.try_acquire());
+    others.release(2);
+    CHECK(semaphore.try_acquire() && semaphore.try_acquire());
+    semaphore.release(5);
+    zklock::semaphore both(at.client, at.path, 2, zklock::lock_options().permits(2));
+    CHECK(both.try_acquire() && !others.try_acquire());
+    both.release();
+    CHECK(others.try_acquire());
+    others.release();
+}
+
+TEST(each_mutex_of_a_scoped_lock_counts_as_locked_until_the_end_of_the_scope) {
+    const scene at;
+    zklock::mutex mutex(at.client, at.path), same(at.client, at.path), second(at.client, fresh_path());
+    zklock::shared_mutex third(at.client, fresh_path());
+    std::shared_ptr<zklock::hold> kept;
+    try {
+        zklock::scoped_lock all(third, second, mutex, same);
+        kept = all.current();
+        CHECK(mutex.current() == kept && second.current() == kept && third.current() == kept);
+        CHECK(kept->confirm() > 0ms && at.is_held() && !is_free(at.other, second.path()));
+        CHECK(!is_had(at.other.read(third.path())));
+        mutex.unlock();
+        soon(in_background([&] { mutex.unlock(); }));
+        CHECK(mutex.current() == kept && at.is_held());
+        throw std::runtime_error("the work has failed");
+    } catch (const std::runtime_error &) {
+    }
+    CHECK(kept->state() == zklock::state::released);
+    THROWS(mutex.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
+    THROWS(third.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
+    CHECK(!at.is_held() && is_free(at.other, second.path()) && is_had(at.other.read(third.path())));
+    /* One is enough, and the mutex works alone again. */
+    CHECK(zklock::scoped_lock(mutex).current()->token() > kept->token());
+    const std::lock_guard alone(mutex);
+    CHECK(at.is_held() && is_free(at.other, second.path()));
+}
+
+TEST_MAIN(STANDALONE, LISTED(every_lock_of_the_standard_library_holds_and_releases), LISTED(every_shared_lock_takes_its_side),
           LISTED(a_wait_in_vain_is_false_when_its_time_is_over_and_not_before),
           LISTED(a_wait_for_ever_ends_with_the_grant),
-          LISTED(threads_exclude_each_other_through_one_object_and_through_several),
-          LISTED(a_condition_variable_waits_with_the_lock_released),
-          LISTED(a_thread_waits_for_itself_until_its_time_is_over_or_another_unlocks),
           LISTED(a_recursive_mutex_is_released_with_the_last_unlock_of_its_thread),
-          LISTED(a_lock_may_be_handed_to_another_thread),
+          LISTED(a_lock_may_be_handed_to_another_thread), LISTED(each_thread_unlocks_its_own_side),
           LISTED(after_a_loss_nobody_unlocks_what_another_has_locked_since),
-          LISTED(a_loss_does_not_end_the_program_and_is_thrown_where_it_is_asked_for),
           LISTED(what_cannot_be_had_throws_and_leaves_a_lock_unlocked),
-          LISTED(unlocking_in_a_callback_does_not_wait_and_does_not_end_the_program))
+          LISTED(unlocking_in_a_callback_does_not_wait_and_does_not_end_the_program),
+          LISTED(a_semaphore_lets_in_as_many_as_it_has_permits),
+          LISTED(each_mutex_of_a_scoped_lock_counts_as_locked_until_the_end_of_the_scope))

@@ -37,7 +37,7 @@ static void *works(void *given) {
     (void)given;
     for (zklock_hold *hold; (hold = next_job()) != NULL;) {
         CHECK(__atomic_fetch_add(&inside, 1, __ATOMIC_ACQ_REL) == 0);
-        CHECK(state_of(hold) == ZKLOCK_STATE_HELD);
+        becomes_valid(hold);
         sched_yield();
         __atomic_fetch_sub(&inside, 1, __ATOMIC_ACQ_REL);
         __atomic_fetch_add(&done, 1, __ATOMIC_ACQ_REL);

@@ -9,31 +9,30 @@
 #include <unistd.h>
 
 static zklock_call *start(zklock_lock *lock, int64_t timeout, void *context) {
-    zklock_call *waiting;
-    OK(zklock_acquire_start(lock, timeout, &waiting));
-    if (context) OK(zklock_call_set_context(waiting, context));
-    return waiting;
+    zklock_call *call;
+    OK(zklock_acquire_start(lock, timeout, &call));
+    if (context) OK(zklock_call_set_context(call, context));
+    return call;
 }
 
 /* Checks that the call has its event, and this result. */
-static zklock_hold *ends(zklock_client *client, zklock_call *waiting, void *context, zklock_status wanted) {
+static zklock_hold *ends(zklock_client *client, zklock_call *call, void *context, zklock_status wanted) {
     zklock_hold *hold = NULL;
     zklock_event event = expect(client, ZKLOCK_EVENT_CALL);
-    CHECK(event.call == waiting && event.context == context);
-    IS(zklock_call_hold(waiting, &hold), wanted);
+    CHECK(event.call == call && event.context == context);
+    IS(zklock_call_hold(call, &hold), wanted);
     return hold;
 }
 
-/* The lowest free number. */
-static int next_descriptor(void) {
-    int next = dup(0);
-    CHECK(next >= 0);
-    close(next);
-    return next;
+/* Checks that the call has its event, and this result, and frees it. */
+static void done(zklock_client *client, zklock_call *call, zklock_status wanted) {
+    CHECK(expect(client, ZKLOCK_EVENT_CALL).call == call);
+    IS(zklock_call_finish(call, NULL), wanted);
+    zklock_call_free(call);
 }
 
 typedef struct {
-    zklock_call *waiting;
+    zklock_call *call;
     zklock_status wanted;
     int events;
 } job;
@@ -41,42 +40,40 @@ typedef struct {
 TEST(thousands_of_acquires_go_through_one_descriptor) {
     enum { CALLS = 2000, FEW = 8 };
     static job jobs[CALLS];
-    zklock_client *client = follow(new_client()), *other = new_client();
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0), *busy, *others;
-    const char *path = fresh_path();
-    busy = new_mutex(client, path, 0);
-    others = new_mutex(other, path, 0);
-    zklock_hold *held = acquire(others, SOON_MS);
+    rivals all = new_rivals();
+    zklock_client *client = follow(all.client);
+    zklock_lock *lock = new_mutex(client, fresh_path(), 0), *busy = all.lock;
+    zklock_hold *held = acquire(all.others, SOON_MS);
     struct rlimit limit, few;
+    int left = 0, free = dup(0);
+    CHECK(free >= 0 && !close(free));
     CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
     few = limit;
-    few.rlim_cur = (rlim_t)next_descriptor() + FEW;
+    few.rlim_cur = (rlim_t)(free + FEW);
     CHECK(!setrlimit(RLIMIT_NOFILE, &few));
-
-    int left = 0;
     memset(jobs, 0, sizeof jobs);
     for (int at = 0; at < CALLS; at++) {
         job *job = &jobs[at];
         switch (at % 10) {
         case 0:
-            job->waiting = start(busy, 50 + at % 7, job);
+            job->call = start(busy, 50 + at % 7, job);
             job->wanted = ZKLOCK_TIMEOUT;
             break;
         case 1:
-            job->waiting = start(busy, ZKLOCK_FOREVER, job);
+            job->call = start(busy, ZKLOCK_FOREVER, job);
             job->wanted = ZKLOCK_INTERRUPTED;
             break;
         case 2:
-            job->waiting = start(at % 20 == 2 ? lock : busy, ZKLOCK_FOREVER, job);
+            job->call = start(at % 20 == 2 ? lock : busy, ZKLOCK_FOREVER, job);
             break;
         default:
-            job->waiting = start(lock, ZKLOCK_FOREVER, job);
+            job->call = start(lock, ZKLOCK_FOREVER, job);
             job->wanted = ZKLOCK_OK;
         }
     }
     for (int at = 0; at < CALLS; at++) {
-        if (at % 10 == 1) OK(zklock_call_cancel(jobs[at].waiting));
-        if (at % 10 == 2) zklock_call_free(jobs[at].waiting);
+        if (at % 10 == 1) OK(zklock_call_cancel(jobs[at].call));
+        if (at % 10 == 2) zklock_call_free(jobs[at].call);
         left += at % 10 != 2;
     }
     struct pollfd any = {.fd = descriptor_of(client), .events = POLLIN};
@@ -88,70 +85,65 @@ TEST(thousands_of_acquires_go_through_one_descriptor) {
         OK(zklock_client_next_event(client, &event));
         job *job = event.context;
         CHECK(event.kind == ZKLOCK_EVENT_CALL && job >= jobs && job < jobs + CALLS);
-        CHECK(event.call == job->waiting && (job - jobs) % 10 != 2 && ++job->events == 1);
-        IS(zklock_call_hold(job->waiting, &hold), job->wanted);
-        zklock_call_free(job->waiting);
+        CHECK(event.call == job->call && (job - jobs) % 10 != 2 && ++job->events == 1);
+        IS(zklock_call_hold(job->call, &hold), job->wanted);
+        zklock_call_free(job->call);
         zklock_hold_free(hold);
         left--;
     }
     is_quiet(client, 20);
     CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
     CHECK(stats_of(client).grants >= CALLS * 7 / 10);
-    settled(client);
     give_back(held);
-    zklock_lock_free(busy);
-    free_all(NULL, others, other);
-    free_all(NULL, lock, client);
+    zklock_lock_free(lock);
+    free_rivals(&all);
 }
 
 TEST(a_started_acquire_has_one_event_whatever_ends_it) {
-    zklock_client *client = follow(new_client()), *other = new_client();
-    const char *path = fresh_path();
-    zklock_lock *lock = new_mutex(client, path, 0), *others = new_mutex(other, path, 0);
-    zklock_hold *held = acquire(others, SOON_MS), *hold;
+    rivals all = new_rivals();
+    zklock_client *client = follow(all.client);
+    zklock_hold *held = acquire(all.others, SOON_MS), *hold;
     int granted = 1, late = 2;
     /* It is cancelled several times. */
-    zklock_call *waiting = start(lock, ZKLOCK_FOREVER, &granted);
+    zklock_call *call = start(all.lock, ZKLOCK_FOREVER, &granted);
     is_quiet(client, 20);
-    for (int again = 0; again < 3; again++) OK(zklock_call_cancel(waiting));
-    ends(client, waiting, &granted, ZKLOCK_INTERRUPTED);
-    OK(zklock_call_cancel(waiting));
+    for (int again = 0; again < 3; again++) OK(zklock_call_cancel(call));
+    ends(client, call, &granted, ZKLOCK_INTERRUPTED);
+    OK(zklock_call_cancel(call));
     is_quiet(client, 20);
-    zklock_call_free(waiting);
+    zklock_call_free(call);
     /* It times out, and is cancelled after that. */
-    waiting = start(lock, 1, NULL);
+    call = start(all.lock, 1, NULL);
     CHECK(readable(descriptor_of(client), SOON_MS));
-    OK(zklock_call_cancel(waiting));
-    ends(client, waiting, NULL, ZKLOCK_TIMEOUT);
+    OK(zklock_call_cancel(call));
+    ends(client, call, NULL, ZKLOCK_TIMEOUT);
     is_quiet(client, 20);
-    zklock_call_free(waiting);
+    zklock_call_free(call);
     /* It is granted, and cancelled too late. The context may also be set late. */
-    waiting = start(lock, ZKLOCK_FOREVER, &granted);
+    call = start(all.lock, ZKLOCK_FOREVER, &granted);
     give_back(held);
     CHECK(readable(descriptor_of(client), SOON_MS));
-    OK(zklock_call_cancel(waiting));
-    OK(zklock_call_set_context(waiting, &late));
-    hold = ends(client, waiting, &late, ZKLOCK_OK);
+    OK(zklock_call_cancel(call));
+    OK(zklock_call_set_context(call, &late));
+    hold = ends(client, call, &late, ZKLOCK_OK);
     is_quiet(client, 20);
-    zklock_call_free(waiting);
+    zklock_call_free(call);
     zklock_hold_free(hold);
     /* Its result is fetched before its event. */
-    waiting = start(lock, SOON_MS, NULL);
-    EVENTUALLY(zklock_call_hold(waiting, &hold) == ZKLOCK_OK);
-    ends(client, waiting, NULL, ZKLOCK_NOT_HELD);
+    call = start(all.lock, SOON_MS, NULL);
+    EVENTUALLY(zklock_call_hold(call, &hold) == ZKLOCK_OK);
+    ends(client, call, NULL, ZKLOCK_NOT_HELD);
     is_quiet(client, 20);
-    zklock_call_free(waiting);
+    zklock_call_free(call);
     zklock_hold_free(hold);
-    settled(client);
-    free_all(NULL, others, other);
-    free_all(NULL, lock, client);
+    free_rivals(&all);
 }
 
 TEST(a_result_that_comes_at_once_has_one_event_with_its_handle) {
     enum { ROUNDS = 500 };
     zklock_client *client = follow(new_client());
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0), *again = new_mutex(client, fresh_path(), ZKLOCK_REENTRANT);
-    zklock_hold *outer = acquire(again, SOON_MS), *inner = acquire(again, 0);
+    zklock_lock *lock = new_mutex(client, fresh_path(), ZKLOCK_REENTRANT);
+    zklock_hold *outer = acquire(lock, SOON_MS), *inner = acquire(lock, 0);
     zklock_call *call;
     int context;
     OK(zklock_hold_set_context(inner, &context));
@@ -166,34 +158,31 @@ TEST(a_result_that_comes_at_once_has_one_event_with_its_handle) {
         event = next(client);
         CHECK(event.kind == ZKLOCK_EVENT_CLOSED || (event.kind == ZKLOCK_EVENT_LOST && event.hold == outer));
     }
-    zklock_hold_free(outer);
     for (int round = 0; round < ROUNDS; round++) {
-        zklock_call *waiting = start(lock, ZKLOCK_FOREVER, NULL);
-        ends(client, waiting, NULL, ZKLOCK_CLOSED);
-        zklock_call_free(waiting);
+        call = start(lock, ZKLOCK_FOREVER, NULL);
+        ends(client, call, NULL, ZKLOCK_CLOSED);
+        zklock_call_free(call);
     }
     is_quiet(client, 20);
-    zklock_lock_free(again);
-    free_all(NULL, lock, client);
+    free_all(outer, lock, client);
 }
 
 TEST(what_is_freed_has_no_event_and_leaves_the_descriptor_as_it_was) {
     zklock_client *client = follow(new_client());
     zklock_lock *lock = new_mutex(client, fresh_path(), 0), *second = new_mutex(client, fresh_path(), 0);
-    zklock_call *first = start(lock, SOON_MS, NULL), *later;
+    zklock_call *call = start(lock, SOON_MS, NULL), *later;
     int descriptor = descriptor_of(client);
     zklock_hold *hold;
-    zklock_call *call;
     /* The only event of all. */
     CHECK(readable(descriptor, SOON_MS));
-    zklock_call_free(first);
+    zklock_call_free(call);
     is_quiet(client, 20);
     /* The first of two. */
-    first = start(second, SOON_MS, NULL);
+    call = start(second, SOON_MS, NULL);
     CHECK(readable(descriptor, SOON_MS));
     later = start(second, 0, NULL);
     EVENTUALLY(zklock_call_hold(later, &hold) == ZKLOCK_TIMEOUT);
-    zklock_call_free(first);
+    zklock_call_free(call);
     CHECK(readable(descriptor, 0));
     ends(client, later, NULL, ZKLOCK_TIMEOUT);
     zklock_call_free(later);
@@ -208,8 +197,6 @@ TEST(what_is_freed_has_no_event_and_leaves_the_descriptor_as_it_was) {
     CHECK(readable(descriptor, SOON_MS));
     zklock_call_free(call);
     is_quiet(client, 20);
-    /* Calls with handles that are gone. */
-    IS(zklock_call_set_context(first, NULL), ZKLOCK_INVALID_HANDLE);
     IS(zklock_call_set_context(call, NULL), ZKLOCK_INVALID_HANDLE);
     IS(zklock_hold_set_context(hold, NULL), ZKLOCK_INVALID_HANDLE);
     settled(client);
@@ -222,19 +209,15 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
     int of_acquire, of_hold, of_call, lost;
     /* It begins with the context of its call. */
-    zklock_call *waiting = start(lock, SOON_MS, &of_acquire);
-    zklock_hold *hold = ends(client, waiting, &of_acquire, ZKLOCK_OK), *fresh;
-    zklock_call *call;
-    zklock_state state;
-    zklock_reason reason;
-    zklock_call_free(waiting);
+    zklock_call *call = start(lock, SOON_MS, &of_acquire);
+    zklock_hold *hold = ends(client, call, &of_acquire, ZKLOCK_OK), *fresh;
+    zklock_call_free(call);
     is_quiet(client, 20);
     ground("delete %s", node_of(hold));
     zklock_event event = expect(client, ZKLOCK_EVENT_LOST);
     CHECK(event.hold == hold && event.context == &of_acquire);
-    OK(zklock_hold_state(hold, &state, &reason));
-    CHECK(state == ZKLOCK_STATE_LOST && reason == ZKLOCK_REASON_NODE_DELETED);
-    /* The loss is reported as an event once, even if the hold is asked as well. */
+    CHECK(state_of(hold) == ZKLOCK_STATE_LOST && valid_for(hold) == 0);
+    /* The loss is an event once, even if the hold is asked as well. */
     OK(zklock_hold_fd(hold, &lost));
     CHECK(readable(lost, 0));
     is_quiet(client, 20);
@@ -255,7 +238,6 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     OK(zklock_release_start(hold, &call));
     event = expect(client, ZKLOCK_EVENT_CALL);
     CHECK(event.call == call && event.hold == hold && event.context == &of_hold);
-    OK(zklock_call_finish(call, NULL));
     zklock_call_free(call);
     /* If its hold is freed by then, the event has only the call. */
     fresh = acquire(lock, SOON_MS);
@@ -269,61 +251,40 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     free_all(hold, lock, client);
 }
 
-/* Checks that the call ends, and has its event. */
-static void done(zklock_client *client, zklock_call *call, zklock_status wanted) {
-    zklock_event event = expect(client, ZKLOCK_EVENT_CALL);
-    CHECK(event.call == call);
-    IS(zklock_call_finish(call, NULL), wanted);
-}
-
 TEST(calls_of_all_that_a_client_made_have_events) {
     zklock_client *client = follow(new_client()), *connected;
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    zklock_barrier *barrier;
-    zklock_double_barrier *round;
+    zklock_barrier *barrier = new_barrier(client, fresh_path());
+    zklock_double_barrier *round = new_double_barrier(client, fresh_path(), 1);
     zklock_member *member;
     zklock_call *call, *connects, *waits;
     OK(zklock_client_new_start(servers(), NULL, &connects));
-    OK(zklock_barrier_new(client, fresh_path(), &barrier));
     OK(zklock_barrier_set_start(barrier, &call));
     done(client, call, ZKLOCK_OK);
-    zklock_call_free(call);
     OK(zklock_barrier_wait_start(barrier, ZKLOCK_FOREVER, &waits));
     is_quiet(client, 20);
     OK(zklock_barrier_wait_start(barrier, 1, &call));
     done(client, call, ZKLOCK_TIMEOUT);
-    zklock_call_free(call);
-    OK(zklock_call_cancel(waits));
-    OK(zklock_call_cancel(waits));
+    for (int again = 0; again < 2; again++) OK(zklock_call_cancel(waits));
     done(client, waits, ZKLOCK_INTERRUPTED);
-    zklock_call_free(waits);
     zklock_barrier_free(barrier);
-    OK(zklock_double_barrier_new(client, fresh_path(), 1, &round));
     OK(zklock_double_barrier_enter_start(round, SOON_MS, &call));
     zklock_double_barrier_free(round);
-    done(client, call, ZKLOCK_OK);
+    CHECK(expect(client, ZKLOCK_EVENT_CALL).call == call);
     OK(zklock_call_member(call, &member));
     zklock_call_free(call);
     OK(zklock_member_leave_start(member, SOON_MS, &call));
     done(client, call, ZKLOCK_OK);
-    zklock_call_free(call);
-    OK(zklock_member_leave_start(member, SOON_MS, &call));
-    done(client, call, ZKLOCK_NOT_HELD);
-    zklock_call_free(call);
     zklock_member_free(member);
     OK(zklock_contenders_start(lock, &call));
     done(client, call, ZKLOCK_OK);
-    zklock_call_free(call);
     zklock_hold *hold = acquire(lock, SOON_MS);
     zklock_write write = {.kind = ZKLOCK_WRITE_DELETE, .path = "/there/is/none", .version = ZKLOCK_ANY_VERSION};
     OK(zklock_hold_commit_start(hold, &write, 1, &call));
     done(client, call, ZKLOCK_CONFLICT);
-    zklock_call_free(call);
     give_back(hold);
     /* A call that connects belongs to no client. */
-    int descriptor;
-    OK(zklock_call_fd(connects, &descriptor));
-    CHECK(readable(descriptor, SOON_MS));
+    await_call(connects);
     OK(zklock_call_client(connects, &connected));
     zklock_call_free(connects);
     is_quiet(client, 20);
@@ -335,59 +296,55 @@ TEST(calls_of_all_that_a_client_made_have_events) {
     }
     OK(zklock_call_finish(call, NULL));
     zklock_call_free(call);
-    is_quiet(connected, 20);
     zklock_client_free(connected);
     free_all(NULL, lock, client);
 }
 
 TEST(what_happened_before_somebody_asked_is_not_told) {
-    zklock_client *client = new_client(), *other = new_client();
-    const char *path = fresh_path();
-    zklock_lock *lock = new_mutex(client, path, 0), *others = new_mutex(other, path, 0);
-    zklock_lock *unwatched = new_mutex(client, fresh_path(), 0);
-    zklock_hold *hold = NULL, *held = acquire(others, SOON_MS), *before = acquire(unwatched, SOON_MS), *none;
-    zklock_call *ended = start(lock, 0, NULL), *goes_on = start(lock, SOON_MS, NULL);
-    EVENTUALLY(zklock_call_hold(ended, &none) == ZKLOCK_TIMEOUT);
-    follow(client);
-    /* The loss of a hold that was acquired before the events were asked for is not an event, though its descriptor reports it. */
+    rivals all = new_rivals();
+    zklock_lock *unwatched = new_mutex(all.client, fresh_path(), 0);
+    zklock_hold *hold, *held = acquire(all.others, SOON_MS), *before = acquire(unwatched, SOON_MS), *none;
+    zklock_call *ended = start(all.lock, 0, NULL), *goes_on = start(all.lock, SOON_MS, NULL);
     int lost;
+    EVENTUALLY(zklock_call_hold(ended, &none) == ZKLOCK_TIMEOUT);
+    follow(all.client);
+    /* The loss of a hold that was acquired before the events were asked for is not an event, though its descriptor reports it. */
     OK(zklock_hold_fd(before, &lost));
     ground("delete %s", node_of(before));
     CHECK(readable(lost, SOON_MS));
     OK(zklock_call_cancel(ended));
-    is_quiet(client, 20);
+    is_quiet(all.client, 20);
     /* A call that ends after that is an event. */
     give_back(held);
-    hold = ends(client, goes_on, NULL, ZKLOCK_OK);
-    is_quiet(client, 0);
+    hold = ends(all.client, goes_on, NULL, ZKLOCK_OK);
+    is_quiet(all.client, 0);
+    zklock_client *closed = new_client();
+    OK(zklock_client_close(closed));
+    expect(closed, ZKLOCK_EVENT_CLOSED);
+    is_quiet(closed, 20);
+    zklock_client_free(closed);
     zklock_call_free(ended);
     zklock_call_free(goes_on);
     zklock_hold_free(before);
     zklock_lock_free(unwatched);
-    free_all(NULL, others, other);
-    free_all(hold, lock, client);
+    give_back(hold);
+    free_rivals(&all);
 }
 
 TEST(a_freed_client_has_no_descriptor_and_its_started_acquires_go_on) {
     zklock_client *client = follow(new_client());
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    int descriptor = descriptor_of(client), of_acquire, same;
+    int descriptor = descriptor_of(client);
     zklock_event event;
-    CHECK(fcntl(descriptor, F_GETFD) & FD_CLOEXEC);
-    CHECK(fcntl(descriptor, F_GETFL) & O_NONBLOCK);
-    CHECK((same = descriptor_of(client)) == descriptor);
-    zklock_call *queued = start(lock, SOON_MS, NULL), *waiting = start(lock, SOON_MS, NULL);
+    CHECK(fcntl(descriptor, F_GETFD) & FD_CLOEXEC && fcntl(descriptor, F_GETFL) & O_NONBLOCK);
+    CHECK(descriptor_of(client) == descriptor);
+    zklock_call *queued = start(lock, SOON_MS, NULL), *call = start(lock, SOON_MS, NULL);
     CHECK(readable(descriptor, SOON_MS));
     zklock_client_free(client);
     CHECK(fcntl(descriptor, F_GETFD) == -1);
     IS(zklock_client_next_event(client, &event), ZKLOCK_INVALID_HANDLE);
     zklock_call_free(queued);
-    OK(zklock_call_fd(waiting, &of_acquire));
-    CHECK(readable(of_acquire, SOON_MS));
-    zklock_hold *hold = NULL;
-    OK(zklock_call_hold(waiting, &hold));
-    zklock_call_free(waiting);
-    give_back(hold);
+    give_back(hold_of(call));
     zklock_lock_free(lock);
 }
 
@@ -413,8 +370,9 @@ static void *asks(void *given) {
 
 TEST(of_many_threads_that_ask_one_has_each_event) {
     static shared shared;
-    zklock_call *waiting[SHARED];
+    zklock_call *calls[SHARED];
     thread *threads[4];
+    memset(&shared, 0, sizeof shared);
     shared.client = follow(new_client());
     shared.left = SHARED;
     zklock_lock *lock = new_mutex(shared.client, fresh_path(), 0);
@@ -422,44 +380,163 @@ TEST(of_many_threads_that_ask_one_has_each_event) {
     OK(zklock_client_close(shared.client));
     expect(shared.client, ZKLOCK_EVENT_CLOSED);
     /* All calls start before any thread asks, so that each event finds its context. */
-    for (int at = 0; at < SHARED; at++) waiting[at] = start(lock, SOON_MS, &shared.events[at]);
+    for (int at = 0; at < SHARED; at++) calls[at] = start(lock, SOON_MS, &shared.events[at]);
     for (int at = 0; at < 4; at++) threads[at] = start_thread(asks, &shared);
     for (int at = 0; at < 4; at++) join_thread(threads[at]);
     for (int at = 0; at < SHARED; at++) {
         CHECK(shared.events[at] == 1);
-        zklock_call_free(waiting[at]);
+        zklock_call_free(calls[at]);
     }
     is_quiet(shared.client, 20);
     free_all(NULL, lock, shared.client);
 }
 
-TEST(a_forked_child_has_no_part_in_the_events_of_its_parent) {
-    zklock_client *client = follow(new_client());
+TEST(changes_of_the_connection_are_told_and_no_loss_is_left_out) {
+    rivals all = new_rivals();
+    zklock_client *client = follow(all.client);
+    for (int again = 0; again < 2; again++) {
+        ground("refuse %d on", all.proxy);
+        ground("reset %d", all.proxy);
+        expect(client, ZKLOCK_EVENT_DISCONNECTED);
+        is_quiet(client, 20);
+        ground("refuse %d off", all.proxy);
+        expect(client, ZKLOCK_EVENT_CONNECTED);
+    }
+    /* Several outages are one if they are over before anybody looks, and so are several sessions. */
+    for (int again = 0; again < 3; again++) {
+        ground("reset %d", all.proxy);
+        CHECK(readable(descriptor_of(client), SOON_MS));
+        give_back(acquire(all.lock, SOON_MS));
+    }
+    expect(client, ZKLOCK_EVENT_DISCONNECTED);
+    expect(client, ZKLOCK_EVENT_CONNECTED);
+    for (uint64_t sessions = 2; sessions <= 3; sessions++) {
+        expire_session(all.proxy);
+        EVENTUALLY(stats_of(client).sessions == sessions);
+        give_back(acquire(all.lock, SOON_MS));
+    }
+    expect(client, ZKLOCK_EVENT_SESSION_LOST);
+    expect(client, ZKLOCK_EVENT_CONNECTED);
+    is_quiet(client, 20);
+    zklock_hold *hold = acquire(all.lock, SOON_MS);
+    expire_session(all.proxy);
+    for (int lost = 0, session_lost = 0, connected = 0; !lost || !session_lost || !connected;) {
+        zklock_event event = next(client);
+        switch (event.kind) {
+        case ZKLOCK_EVENT_LOST: CHECK(event.hold == hold && !lost++); break;
+        case ZKLOCK_EVENT_SESSION_LOST: CHECK(!session_lost++); break;
+        /* In the next session. */
+        case ZKLOCK_EVENT_CONNECTED: CHECK(session_lost && !connected++); break;
+        /* The server may hang up before it says that the session is over. */
+        default: CHECK(event.kind == ZKLOCK_EVENT_DISCONNECTED);
+        }
+    }
+    OK(zklock_client_close(client));
+    expect(client, ZKLOCK_EVENT_CLOSED);
+    is_quiet(client, 20);
+    zklock_hold_free(hold);
+    free_rivals(&all);
+}
+
+/* Acquires the lock by a started acquire, for which the client connects. */
+static void connects_for_an_acquire(zklock_client *client, zklock_lock *lock) {
+    int connected = 0, granted = 0;
+    is_quiet(client, 20);
+    zklock_call *call = start(lock, SOON_MS, NULL);
+    for (int seen = 0; seen < 2; seen++) {
+        zklock_event event = next(client);
+        connected += event.kind == ZKLOCK_EVENT_CONNECTED;
+        granted += event.kind == ZKLOCK_EVENT_CALL && event.call == call;
+    }
+    CHECK(connected == 1 && granted == 1);
+    give_back(hold_of(call));
+    is_quiet(client, 20);
+}
+
+TEST(a_lazy_client_tells_when_it_connects_and_a_child_that_inherits_it_has_its_own_events) {
+    zklock_client *client, *followed;
+    zklock_call *call;
+    int status;
+    OK(zklock_client_new_lazy(servers(), NULL, &client));
+    OK(zklock_client_new_lazy(servers(), NULL, &followed));
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    zklock_call *waiting = start(lock, SOON_MS, NULL);
-    int descriptor = descriptor_of(client), status;
-    CHECK(readable(descriptor, SOON_MS));
+    is_quiet(followed, 0);
     pid_t child = fork();
     CHECK(child >= 0);
     if (!child) {
         zklock_event event;
-        int none;
-        IS(zklock_client_fd(client, &none), ZKLOCK_FORKED);
-        IS(zklock_client_next_event(client, &event), ZKLOCK_FORKED);
-        IS(zklock_call_set_context(waiting, &none), ZKLOCK_FORKED);
-        zklock_call_free(waiting);
-        zklock_client_free(client);
-        _exit(!readable(descriptor, 0));
+        /* The connection that is followed belongs to the parent. */
+        IS(zklock_client_next_event(followed, &event), ZKLOCK_FORKED);
+        zklock_client_free(followed);
+        connects_for_an_acquire(client, lock);
+        OK(zklock_client_close(client));
+        expect(client, ZKLOCK_EVENT_CLOSED);
+        _exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
-    zklock_hold *hold = ends(client, waiting, NULL, ZKLOCK_OK);
-    is_quiet(client, 0);
-    zklock_call_free(waiting);
-    free_all(hold, lock, client);
+    connects_for_an_acquire(client, lock);
+    OK(zklock_client_connect_start(client, SOON_MS, &call));
+    done(client, call, ZKLOCK_OK);
+    OK(zklock_client_connect(followed, SOON_MS));
+    expect(followed, ZKLOCK_EVENT_CONNECTED);
+    OK(zklock_client_close(followed));
+    expect(followed, ZKLOCK_EVENT_CLOSED);
+    zklock_client_free(followed);
+    free_all(NULL, lock, client);
 }
 
-TEST_MAIN("standalone max-session=4000", LISTED(thousands_of_acquires_go_through_one_descriptor),
+static int is_wanted(zklock_hold *hold) {
+    int answer = -7;
+    OK(zklock_hold_is_wanted(hold, &answer));
+    CHECK(answer == 0 || answer == 1);
+    return answer;
+}
+
+static void *waits(void *hold) { return (void *)(intptr_t)zklock_hold_wait_wanted(hold, ZKLOCK_FOREVER); }
+
+TEST(a_holder_is_told_in_every_way_that_others_wait) {
+    rivals all = new_rivals();
+    zklock_hold *hold = acquire(all.lock, SOON_MS), *lost;
+    int context;
+    follow(all.client);
+    give_back(hold);
+    hold = acquire(all.lock, SOON_MS);
+    OK(zklock_hold_set_context(hold, &context));
+    CHECK(!is_wanted(hold));
+    thread *waiter = start_thread(waits, hold);
+    IS(zklock_hold_wait_wanted(hold, 20), ZKLOCK_TIMEOUT);
+    is_quiet(all.client, 0);
+    attempt *attempt = start_acquire(all.others, SOON_MS);
+    CHECK((zklock_status)(intptr_t)join_thread(waiter) == ZKLOCK_OK);
+    zklock_event event = expect(all.client, ZKLOCK_EVENT_WANTED);
+    CHECK(event.hold == hold && event.context == &context);
+    /* From now on both calls report it at once. */
+    CHECK(is_wanted(hold));
+    OK(zklock_hold_wait_wanted(hold, 0));
+    CHECK(!is_over(attempt));
+    OK(zklock_release(hold));
+    give_back(granted(attempt));
+    IS(zklock_hold_wait_wanted(hold, SOON_MS), ZKLOCK_NOT_HELD);
+    CHECK(!is_wanted(hold));
+    zklock_hold_free(hold);
+
+    /* A hold that is lost is not wanted. */
+    lost = acquire(all.lock, SOON_MS);
+    CHECK(!is_wanted(lost));
+    waiter = start_thread(waits, lost);
+    ground("delete %s", node_of(lost));
+    CHECK((zklock_status)(intptr_t)join_thread(waiter) == ZKLOCK_LOST);
+    expect(all.client, ZKLOCK_EVENT_LOST);
+    IS(zklock_hold_wait_wanted(lost, SOON_MS), ZKLOCK_LOST);
+    SAYS("deleted");
+    CHECK(!is_wanted(lost));
+    is_quiet(all.client, 20);
+    zklock_hold_free(lost);
+    free_rivals(&all);
+}
+
+TEST_MAIN(STANDALONE, LISTED(thousands_of_acquires_go_through_one_descriptor),
           LISTED(a_started_acquire_has_one_event_whatever_ends_it),
           LISTED(a_result_that_comes_at_once_has_one_event_with_its_handle),
           LISTED(what_is_freed_has_no_event_and_leaves_the_descriptor_as_it_was),
@@ -467,4 +544,6 @@ TEST_MAIN("standalone max-session=4000", LISTED(thousands_of_acquires_go_through
           LISTED(what_happened_before_somebody_asked_is_not_told),
           LISTED(a_freed_client_has_no_descriptor_and_its_started_acquires_go_on),
           LISTED(of_many_threads_that_ask_one_has_each_event),
-          LISTED(a_forked_child_has_no_part_in_the_events_of_its_parent))
+          LISTED(changes_of_the_connection_are_told_and_no_loss_is_left_out),
+          LISTED(a_holder_is_told_in_every_way_that_others_wait),
+          LISTED(a_lazy_client_tells_when_it_connects_and_a_child_that_inherits_it_has_its_own_events))

@@ -12,86 +12,6 @@
 #define STOPS 200
 #define FORKS 200
 
-/* A child that holds the lock under a guardian, and executes orders. */
-typedef struct {
-    pid_t id;
-    int orders, answers;
-} holder;
-
-/* The orders for a holder: report whether it holds the lock, fork a child that stays, or fork children that end. */
-enum { STATE = 's', STAY = 'f', END = 'e' };
-
-static pid_t lasting_child(void) {
-    pid_t child = fork();
-    if (child) return child;
-    /* The child has all descriptors of its parent, because it is not exec'd. */
-    for (;;) pause();
-}
-
-static void hold_on(const char *path, int orders, int answers) {
-    zklock_client *client = client_with(servers(), LONG_MS, 0);
-    OK(zklock_client_guard(client, NULL));
-    zklock_hold *hold = acquire(new_mutex(client, path, 0), SOON_MS);
-    char order = STATE;
-    do {
-        pid_t answer = 0;
-        if (order == STATE) answer = state_of(hold) == ZKLOCK_STATE_HELD;
-        if (order == STAY) answer = lasting_child();
-        for (int at = 0; order == END && at < FORKS; at++) {
-            answer = fork();
-            if (!answer) _exit(0);
-            CHECK(waitpid(answer, NULL, 0) == answer);
-        }
-        CHECK(write(answers, &answer, sizeof answer) == sizeof answer);
-    } while (read(orders, &order, 1) == 1);
-    _exit(0);
-}
-
-static pid_t answer_of(const holder *holder) {
-    pid_t answer;
-    CHECK(readable(holder->answers, SOON_MS));
-    CHECK(read(holder->answers, &answer, sizeof answer) == sizeof answer);
-    return answer;
-}
-
-static pid_t told(const holder *holder, char order) {
-    CHECK(write(holder->orders, &order, 1) == 1);
-    return answer_of(holder);
-}
-
-static holder new_holder(const char *path) {
-    int orders[2], answers[2];
-    CHECK(!pipe(orders) && !pipe(answers));
-    holder holder = {fork(), orders[1], answers[0]};
-    CHECK(holder.id >= 0);
-    if (!holder.id) {
-        close(orders[1]);
-        hold_on(path, orders[0], answers[1]);
-    }
-    close(orders[0]);
-    close(answers[1]);
-    CHECK(answer_of(&holder) == 1);
-    return holder;
-}
-
-static void ends(holder *holder, int signal) {
-    if (signal) CHECK(!kill(holder->id, signal));
-    close(holder->orders);
-    CHECK(waitpid(holder->id, NULL, 0) == holder->id);
-    close(holder->answers);
-}
-
-/* Checks that the next client has the lock long before the previous session could time out. */
-static void is_free_at_once(const char *path) {
-    zklock_client *client = client_with(servers(), LONG_MS, 0);
-    zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    CHECK(contenders_at(path) == 1);
-    give_back(hold);
-    zklock_lock_free(lock);
-    zklock_client_free(client);
-}
-
 /* The number of children of all threads of this process. */
 static int children(void) {
     int count = 0;
@@ -108,51 +28,61 @@ static int children(void) {
     return count;
 }
 
-TEST(a_killed_process_frees_its_lock_at_once) {
-    char path[64];
-    snprintf(path, sizeof path, "%s", fresh_path());
-    holder holder = new_holder(path);
-    ends(&holder, SIGKILL);
-    is_free_at_once(path);
-}
-
-TEST(one_that_is_killed_while_it_is_stopped_is_dead) {
-    char path[64];
-    snprintf(path, sizeof path, "%s", fresh_path());
-    holder holder = new_holder(path);
-    CHECK(!kill(holder.id, SIGSTOP));
-    ends(&holder, SIGKILL);
-    is_free_at_once(path);
-}
-
-TEST(a_child_with_all_descriptors_does_not_hide_the_death_of_its_parent) {
-    char path[64];
-    snprintf(path, sizeof path, "%s", fresh_path());
-    holder holder = new_holder(path);
-    pid_t child = told(&holder, STAY);
-    CHECK(child > 0);
-    ends(&holder, SIGKILL);
-    is_free_at_once(path);
-    CHECK(!kill(child, SIGKILL));
-}
-
-TEST(a_living_process_keeps_its_session_however_often_it_stops_or_forks) {
-    char path[64];
-    snprintf(path, sizeof path, "%s", fresh_path());
-    holder holder = new_holder(path);
-    for (int at = 0; at < STOPS; at++) {
-        int status;
-        CHECK(!kill(holder.id, SIGSTOP));
-        CHECK(waitpid(holder.id, &status, WUNTRACED) == holder.id && WIFSTOPPED(status));
-        CHECK(!kill(holder.id, SIGCONT));
+/* A process that holds the lock under a guardian, and has a child that stays. Returns both. */
+static pid_t new_holder(const char *path, pid_t *child, int *orders, int *answers) {
+    int to[2], from[2];
+    CHECK(!pipe(to) && !pipe(from));
+    pid_t holder = fork();
+    CHECK(holder >= 0);
+    if (!holder) {
+        char order;
+        zklock_client *client = client_with(servers(), LONG_MS, 0);
+        OK(zklock_client_guard(client, NULL));
+        zklock_hold *hold = acquire(new_mutex(client, path, 0), SOON_MS);
+        /* It has all descriptors of its parent, because it is not exec'd. */
+        pid_t stays = fork();
+        while (!stays) pause();
+        do {
+            CHECK(write(from[1], &stays, sizeof stays) == sizeof stays);
+            CHECK(read(to[0], &order, 1) == 1);
+            for (int at = 0; at < FORKS; at++) {
+                pid_t ends = fork();
+                if (!ends) _exit(0);
+                CHECK(waitpid(ends, NULL, 0) == ends);
+            }
+        } while (state_of(hold) != ZKLOCK_STATE_LOST);
+        _exit(1);
     }
-    CHECK(told(&holder, END) > 0);
-    pid_t child = told(&holder, STAY);
+    CHECK(readable(from[0], SOON_MS) && read(from[0], child, sizeof *child) == sizeof *child);
+    *orders = to[1], *answers = from[0];
+    return holder;
+}
+
+TEST(a_living_process_keeps_its_session_and_a_killed_one_frees_its_lock_at_once) {
+    char path[64];
+    int orders, answers, status;
+    pid_t child, again, holder;
+    snprintf(path, sizeof path, "%s", fresh_path());
+    holder = new_holder(path, &child, &orders, &answers);
+    for (int at = 0; at < STOPS; at++) {
+        CHECK(!kill(holder, SIGSTOP));
+        CHECK(waitpid(holder, &status, WUNTRACED) == holder && WIFSTOPPED(status));
+        CHECK(!kill(holder, SIGCONT));
+    }
+    CHECK(write(orders, "f", 1) == 1);
+    CHECK(readable(answers, SOON_MS) && read(answers, &again, sizeof again) == sizeof again);
+    CHECK(again == child && contenders_at(path) == 1);
+    /* Nor does its child, which lives on, hide its death, be it stopped or not. */
+    CHECK(!kill(holder, SIGSTOP));
+    CHECK(!kill(holder, SIGKILL) && waitpid(holder, NULL, 0) == holder);
+    /* The next client has the lock long before the session could time out. */
+    zklock_client *client = client_with(servers(), LONG_MS, 0);
+    zklock_lock *lock = new_mutex(client, path, 0);
+    give_back(acquire(lock, SOON_MS));
     CHECK(!kill(child, SIGKILL));
-    CHECK(told(&holder, STATE) == 1);
-    CHECK(contenders_at(path) == 1);
-    ends(&holder, 0);
-    is_free_at_once(path);
+    close(orders);
+    close(answers);
+    free_all(NULL, lock, client);
 }
 
 TEST(the_guardian_ends_with_its_client) {
@@ -164,30 +94,17 @@ TEST(the_guardian_ends_with_its_client) {
     CHECK(children() == before);
     zklock_client_free(client);
 
-    /* A freed client lives, and is guarded, as long as the objects that were made from it. */
+    /* A freed client is guarded as long as the objects that were made from it. */
     client = client_with(servers(), LONG_MS, 0);
     OK(zklock_client_guard(client, NULL));
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
     zklock_client_free(client);
-    zklock_lock_free(lock);
-    OK(zklock_hold_confirm(hold, NULL));
     CHECK(children() == before + 1);
-    give_back(hold);
+    zklock_lock_free(lock);
     EVENTUALLY(children() == before);
 }
 
-TEST(a_client_has_one_guardian) {
-    zklock_client *client = client_with(servers(), LONG_MS, 0);
-    OK(zklock_client_guard(client, "zklock"));
-    IS(zklock_client_guard(client, NULL), ZKLOCK_INVALID_ARGUMENT);
-    SAYS("zklock_client_guard: this client has a guardian already");
-    OK(zklock_client_close(client));
-    IS(zklock_client_guard(client, NULL), ZKLOCK_CLOSED);
-    zklock_client_free(client);
-}
-
-TEST(a_lazy_client_connects_first) {
+TEST(a_client_has_one_guardian_and_connects_first) {
     zklock_options *options;
     zklock_client *client;
     OK(zklock_options_new(&options));
@@ -195,16 +112,15 @@ TEST(a_lazy_client_connects_first) {
     OK(zklock_client_new_lazy("127.0.0.1:1", options, &client));
     IS(zklock_client_guard(client, NULL), ZKLOCK_UNREACHABLE);
     zklock_client_free(client);
-    OK(zklock_client_new_lazy(servers(), NULL, &client));
-    OK(zklock_client_guard(client, NULL));
-    CHECK(stats_of(client).session_id);
-    OK(zklock_client_close(client));
-    zklock_client_free(client);
     OK(zklock_client_new_lazy(servers(), options, &client));
+    zklock_options_free(options);
+    OK(zklock_client_guard(client, "zklock"));
+    CHECK(stats_of(client).session_id);
+    IS(zklock_client_guard(client, NULL), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("zklock_client_guard: this client has a guardian already");
     OK(zklock_client_close(client));
     IS(zklock_client_guard(client, NULL), ZKLOCK_CLOSED);
     zklock_client_free(client);
-    zklock_options_free(options);
 }
 
 TEST(a_command_that_is_none_is_refused_with_what_to_do) {
@@ -228,9 +144,6 @@ TEST(a_command_that_is_none_is_refused_with_what_to_do) {
     zklock_client_free(client);
 }
 
-TEST_MAIN("standalone max-session=100000", LISTED(a_killed_process_frees_its_lock_at_once),
-          LISTED(one_that_is_killed_while_it_is_stopped_is_dead),
-          LISTED(a_child_with_all_descriptors_does_not_hide_the_death_of_its_parent),
-          LISTED(a_living_process_keeps_its_session_however_often_it_stops_or_forks), LISTED(the_guardian_ends_with_its_client),
-          LISTED(a_client_has_one_guardian), LISTED(a_lazy_client_connects_first),
-          LISTED(a_command_that_is_none_is_refused_with_what_to_do))
+TEST_MAIN("standalone max-session=100000", LISTED(a_living_process_keeps_its_session_and_a_killed_one_frees_its_lock_at_once),
+          LISTED(the_guardian_ends_with_its_client),
+          LISTED(a_client_has_one_guardian_and_connects_first), LISTED(a_command_that_is_none_is_refused_with_what_to_do))

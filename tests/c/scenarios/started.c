@@ -1,181 +1,126 @@
-/* Acquires in the background: a call, its descriptor, its result. */
+/* Calls in the background: their descriptors, their results, their ends. (What each gives: cpp/async_calls.) */
 
 #include "test.h"
 
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-static zklock_call *start(zklock_lock *lock, int64_t timeout, int *descriptor) {
-    zklock_call *waiting;
-    OK(zklock_acquire_start(lock, timeout, &waiting));
-    OK(zklock_call_fd(waiting, descriptor));
-    return waiting;
+static int descriptor_of(zklock_call *call) {
+    int descriptor;
+    OK(zklock_call_fd(call, &descriptor));
+    return descriptor;
+}
+
+static zklock_call *start(zklock_lock *lock, int64_t timeout) {
+    zklock_call *call;
+    OK(zklock_acquire_start(lock, timeout, &call));
+    return call;
 }
 
 /* Checks that there is this result, that a hold can only be taken once, and that a failure stays. */
-static zklock_hold *ends(zklock_call *waiting, zklock_status wanted) {
+static zklock_hold *ends(zklock_call *call, zklock_status wanted) {
     zklock_hold *hold = NULL, *none = NULL;
-    int descriptor;
-    OK(zklock_call_fd(waiting, &descriptor));
-    CHECK(readable(descriptor, SOON_MS));
-    IS(zklock_call_hold(waiting, &hold), wanted);
+    await_call(call);
+    IS(zklock_call_hold(call, &hold), wanted);
     CHECK((hold != NULL) == (wanted == ZKLOCK_OK));
     for (int again = 0; again < 2; again++) {
-        IS(zklock_call_hold(waiting, &none), wanted == ZKLOCK_OK ? ZKLOCK_NOT_HELD : wanted);
+        IS(zklock_call_hold(call, &none), wanted == ZKLOCK_OK ? ZKLOCK_NOT_HELD : wanted);
         if (wanted == ZKLOCK_OK) SAYS("a hold was already taken");
-        IS(zklock_call_finish(waiting, NULL), wanted);
+        IS(zklock_call_finish(call, NULL), wanted);
     }
-    CHECK(!none && readable(descriptor, 0));
+    CHECK(!none && readable(descriptor_of(call), 0));
+    zklock_call_free(call);
     return hold;
 }
 
-/* Checks that the lock is free again, and nothing is owed. */
-static void is_free(zklock_client *client, zklock_lock *lock) {
-    const char *path;
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
-    OK(zklock_lock_path(lock, &path));
-    settled(client);
-    wait_for_contenders(path, 0);
+/* Checks that a call has no result yet. */
+static void goes_on(zklock_call *call) {
+    CHECK(!readable(descriptor_of(call), 30));
+    IS(zklock_call_finish(call, NULL), ZKLOCK_PENDING);
+    SAYS("descriptor");
+}
+
+/* Waits for the result, which is a number, and frees the call. */
+static int64_t number_of(zklock_call *call) {
+    int64_t number = -1;
+    await_call(call);
+    OK(zklock_call_finish(call, &number));
+    /* The result may be fetched again. */
+    OK(zklock_call_finish(call, NULL));
+    zklock_call_free(call);
+    return number;
+}
+
+/* Waits for a failure, and frees the call. */
+static void fails_with(zklock_call *call, zklock_status status) {
+    int64_t number = -1;
+    await_call(call);
+    IS(zklock_call_finish(call, &number), status);
+    CHECK(number == -1);
+    zklock_call_free(call);
 }
 
 TEST(a_started_acquire_is_pending_then_ready_and_fetched_once) {
-    const char *path = fresh_path();
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_hold *first = acquire(lock, SOON_MS), *hold = NULL;
-    int descriptor;
-    zklock_call *waiting = start(lock, ZKLOCK_FOREVER, &descriptor);
-    wait_for_contenders(path, 2);
-    CHECK(!readable(descriptor, 50));
-    for (int again = 0; again < 3; again++) IS(zklock_call_hold(waiting, &hold), ZKLOCK_PENDING);
-    SAYS("descriptor");
+    rivals all = new_rivals();
+    zklock_hold *first = acquire(all.others, SOON_MS), *hold = NULL;
+    zklock_call *call = start(all.lock, ZKLOCK_FOREVER);
+    wait_for_contenders(all.path, 2);
+    goes_on(call);
+    for (int again = 0; again < 3; again++) IS(zklock_call_hold(call, &hold), ZKLOCK_PENDING);
     CHECK(!hold);
     OK(zklock_release(first));
-    hold = ends(waiting, ZKLOCK_OK);
-    CHECK(token_of(hold) > token_of(first) && valid_for(hold) > 0);
     /* The hold outlives its call. */
-    zklock_call_free(waiting);
-    CHECK(state_of(hold) == ZKLOCK_STATE_HELD);
-    OK(zklock_release(hold));
+    hold = ends(call, ZKLOCK_OK);
+    becomes_valid(hold);
+    CHECK(token_of(hold) > token_of(first));
+    give_back(hold);
     zklock_hold_free(first);
-    free_all(hold, lock, client);
+    free_rivals(&all);
 }
 
 TEST(a_started_acquire_that_times_out_says_so_in_time_and_one_of_zero_tries_once) {
-    const char *path = fresh_path();
-    zklock_client *client = new_client(), *other = new_client();
-    zklock_lock *lock = new_mutex(client, path, 0), *others = new_mutex(other, path, 0);
-    zklock_hold *first, *hold;
-    int descriptor;
-    zklock_call *waiting = start(lock, 0, &descriptor);
-    first = ends(waiting, ZKLOCK_OK);
-    zklock_call_free(waiting);
+    rivals all = new_rivals();
+    zklock_hold *first = ends(start(all.lock, 0), ZKLOCK_OK);
     for (int64_t timeout = 0; timeout <= 200; timeout += 100) {
-        int64_t begun, took;
         on_time();
-        begun = now_ms();
-        waiting = start(others, timeout, &descriptor);
-        CHECK(readable(descriptor, SOON_MS));
-        took = now_ms() - begun;
+        int64_t begun = now_ms();
+        zklock_call *call = start(all.others, timeout);
+        await_call(call);
+        int64_t took = now_ms() - begun;
         CHECK(took >= timeout - 1);
         if (timeout) NOT_LATER(took, timeout + grace_ms());
-        ends(waiting, ZKLOCK_TIMEOUT);
-        zklock_call_free(waiting);
-        wait_for_contenders(path, 1);
+        ends(call, ZKLOCK_TIMEOUT);
+        wait_for_contenders(all.path, 1);
     }
-    OK(zklock_release(first));
-    waiting = start(others, 0, &descriptor);
-    hold = ends(waiting, ZKLOCK_OK);
-    OK(zklock_release(hold));
-    zklock_call_free(waiting);
-    zklock_hold_free(first);
-    free_all(hold, others, other);
-    free_all(NULL, lock, client);
+    give_back(first);
+    give_back(ends(start(all.others, 0), ZKLOCK_OK));
+    free_rivals(&all);
 }
 
-TEST(a_cancel_before_the_grant_leaves_no_node) {
-    const char *path = fresh_path();
-    zklock_client *client = new_client(), *other = new_client();
-    zklock_lock *lock = new_mutex(client, path, 0), *others = new_mutex(other, path, 0);
-    zklock_hold *first = acquire(lock, SOON_MS);
-    int descriptor;
+TEST(a_cancel_counts_before_the_grant_and_changes_nothing_after_it) {
+    rivals all = new_rivals();
+    zklock_hold *first = acquire(all.others, SOON_MS);
     for (int late = 0; late < 2; late++) {
-        zklock_call *waiting = start(others, ZKLOCK_FOREVER, &descriptor);
+        zklock_call *call = start(all.lock, ZKLOCK_FOREVER);
         /* Cancel it at once, or when it is in the queue. */
-        if (late) wait_for_contenders(path, 2);
-        OK(zklock_call_cancel(waiting));
-        CHECK(readable(descriptor, 0));
-        OK(zklock_call_cancel(waiting));
-        ends(waiting, ZKLOCK_INTERRUPTED);
-        OK(zklock_call_cancel(waiting));
-        zklock_call_free(waiting);
-        wait_for_contenders(path, 1);
-        EVENTUALLY(stats_of(other).owed == 0);
+        if (late) wait_for_contenders(all.path, 2);
+        for (int again = 0; again < 2; again++) OK(zklock_call_cancel(call));
+        CHECK(readable(descriptor_of(call), 0));
+        ends(call, ZKLOCK_INTERRUPTED);
+        wait_for_contenders(all.path, 1);
+        settled(all.client);
     }
-    CHECK(state_of(first) == ZKLOCK_STATE_HELD);
-    OK(zklock_release(first));
-    zklock_hold_free(first);
-    is_free(other, others);
-    free_all(NULL, others, other);
-    free_all(NULL, lock, client);
-}
-
-TEST(a_hold_that_is_lost_after_its_call_was_looked_at_is_not_delivered) {
-    zklock_client *client = new_client();
-    const char *path = fresh_path();
-    zklock_lock *lock = new_mutex(client, path, 0);
-    int descriptor, context;
-    zklock_call *waiting = start(lock, SOON_MS, &descriptor);
-    zklock_hold *hold = NULL;
-    zklock_client *none;
-    int64_t number = -1;
-    CHECK(readable(descriptor, SOON_MS));
-    OK(zklock_call_finish(waiting, &number));
-    CHECK(number == 0);
-    IS(zklock_call_client(waiting, &none), ZKLOCK_INVALID_ARGUMENT);
-    SAYS("does not give a client");
-    ground("delete %s/%.90s", path, ground("children %s", path));
-    EVENTUALLY(stats_of(client).losses == 1);
-    IS(zklock_call_hold(waiting, &hold), ZKLOCK_LOST);
-    SAYS("node");
-    CHECK(!hold);
-    zklock_call_free(waiting);
-    /* One that is still held is delivered, with the context of its call. */
-    waiting = start(lock, SOON_MS, &descriptor);
-    CHECK(readable(descriptor, SOON_MS));
-    OK(zklock_call_set_context(waiting, &context));
-    OK(zklock_call_finish(waiting, NULL));
-    hold = ends(waiting, ZKLOCK_OK);
+    give_back(first);
+    zklock_call *call = start(all.lock, SOON_MS);
+    await_call(call);
+    OK(zklock_call_cancel(call));
+    zklock_hold *hold = ends(call, ZKLOCK_OK);
     OK(zklock_hold_confirm(hold, NULL));
-    OK(zklock_release(hold));
-    zklock_call_free(waiting);
-    free_all(hold, lock, client);
-}
-
-TEST(a_cancel_after_the_grant_changes_nothing) {
-    const char *path = fresh_path();
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_hold *hold;
-    int descriptor;
-    zklock_call *waiting = start(lock, SOON_MS, &descriptor);
-    CHECK(readable(descriptor, SOON_MS));
-    OK(zklock_call_cancel(waiting));
-    hold = ends(waiting, ZKLOCK_OK);
-    /* Nor does one after it was fetched. */
-    OK(zklock_call_cancel(waiting));
-    CHECK(state_of(hold) == ZKLOCK_STATE_HELD);
-    OK(zklock_hold_confirm(hold, NULL));
-    OK(zklock_release(hold));
-    zklock_call_free(waiting);
-    is_free(client, lock);
-    free_all(hold, lock, client);
+    give_back(hold);
+    free_rivals(&all);
 }
 
 static int64_t now_us(void) {
@@ -186,61 +131,46 @@ static int64_t now_us(void) {
 
 /* The grant and the cancel come at the same time: one of them counts, and the lock is free in the end. */
 TEST(a_cancel_at_the_moment_of_the_grant_is_one_or_the_other) {
-    const char *path = fresh_path();
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, path, 0);
-    int descriptor, granted = 0, interrupted = 0;
+    rivals all = new_rivals();
+    int granted = 0, interrupted = 0;
     int64_t delay = 0;
     for (int round = 0; round < 300; round++) {
-        zklock_call *waiting = start(lock, SOON_MS, &descriptor);
+        zklock_call *call = start(all.others, SOON_MS);
         zklock_hold *hold = NULL;
-        zklock_status status;
         for (int64_t until = now_us() + delay; now_us() < until;) sched_yield();
-        OK(zklock_call_cancel(waiting));
-        CHECK(readable(descriptor, 0));
-        status = zklock_call_hold(waiting, &hold);
+        OK(zklock_call_cancel(call));
+        CHECK(readable(descriptor_of(call), 0));
+        zklock_status status = zklock_call_hold(call, &hold);
         CHECK((status == ZKLOCK_OK && hold) || (status == ZKLOCK_INTERRUPTED && !hold));
         /* With this the cancel comes as often too early as too late, however slow the machine is. */
         delay = hold ? delay * 4 / 5 : delay * 5 / 4 + 10;
-        if (hold) {
-            OK(zklock_hold_confirm(hold, NULL));
-            if (round % 2) OK(zklock_release(hold));
-            zklock_hold_free(hold);
-        }
         granted += hold != NULL;
         interrupted += hold == NULL;
-        zklock_call_free(waiting);
+        if (hold) OK(zklock_hold_confirm(hold, NULL));
+        if (hold && round % 2) OK(zklock_release(hold));
+        zklock_hold_free(hold);
+        zklock_call_free(call);
     }
     if (!granted || !interrupted) {
         failed(__FILE__, __LINE__, "%d granted, %d interrupted: this shows nothing", granted, interrupted);
     }
-    is_free(client, lock);
-    free_all(NULL, lock, client);
+    free_rivals(&all);
 }
 
 TEST(a_grant_that_is_freed_unfetched_is_released) {
-    const char *path = fresh_path();
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, path, 0);
-    int descriptor, behind;
-    zklock_call *waiting = start(lock, SOON_MS, &descriptor), *next;
-    zklock_hold *hold;
-    CHECK(readable(descriptor, SOON_MS));
-    next = start(lock, SOON_MS, &behind);
-    wait_for_contenders(path, 2);
-    CHECK(!readable(behind, 50));
-    zklock_call_free(waiting);
-    hold = ends(next, ZKLOCK_OK);
-    OK(zklock_release(hold));
-    zklock_call_free(next);
-    /* The same after a cancel that came too late. */
-    waiting = start(lock, SOON_MS, &descriptor);
-    CHECK(readable(descriptor, SOON_MS));
-    OK(zklock_call_cancel(waiting));
-    zklock_call_free(waiting);
-    is_free(client, lock);
-    CHECK(stats_of(client).losses == 0);
-    free_all(hold, lock, client);
+    rivals all = new_rivals();
+    for (int cancels = 0; cancels < 2; cancels++) {
+        zklock_call *call = start(all.lock, SOON_MS), *behind;
+        await_call(call);
+        behind = start(all.lock, SOON_MS);
+        wait_for_contenders(all.path, 2);
+        goes_on(behind);
+        if (cancels) OK(zklock_call_cancel(call));
+        zklock_call_free(call);
+        give_back(ends(behind, ZKLOCK_OK));
+    }
+    CHECK(stats_of(all.client).losses == 0);
+    free_rivals(&all);
 }
 
 typedef enum { NODE_DELETED, EXPIRED, LAPSED, CLOSED } blow;
@@ -249,260 +179,247 @@ TEST(a_grant_that_is_lost_before_it_is_fetched_is_told_and_not_delivered) {
     static const char *const why[] = {"node", "session", "lease", "closed"};
     for (blow blow = NODE_DELETED; blow <= CLOSED; blow++) {
         const char *path = fresh_path();
-        char node[160], hosts[128];
-        int descriptor, proxy = new_proxy(hosts, sizeof hosts);
-        zklock_client *client = client_with(hosts, 1000, 0);
+        char hosts[128];
+        int proxy = new_proxy(hosts, sizeof hosts);
+        zklock_client *client = client_with(hosts, SESSION_MS / 4, 0);
         zklock_lock *lock = new_mutex(client, path, 0);
-        zklock_call *waiting = start(lock, SOON_MS, &descriptor);
+        zklock_call *call = start(lock, SOON_MS);
         zklock_hold *hold = NULL;
-        CHECK(readable(descriptor, SOON_MS));
-        snprintf(node, sizeof node, "%s/%.90s", path, ground("children %s", path));
-        switch (blow) {
-        case NODE_DELETED:
-            ground("delete %s", node);
-            EVENTUALLY(stats_of(client).losses == 1);
-            break;
-        case EXPIRED:
-            expire_session(proxy);
-            EVENTUALLY(stats_of(client).losses == 1);
-            break;
-        case LAPSED:
-            ground("freeze %d both", proxy);
-            EVENTUALLY(stats_of(client).losses == 1);
-            break;
-        case CLOSED:
-            OK(zklock_client_close(client));
-            break;
+        await_call(call);
+        if (blow == NODE_DELETED) ground("delete %s/%.90s", path, ground("children %s", path));
+        if (blow == EXPIRED) expire_session(proxy);
+        if (blow == LAPSED) ground("freeze %d both", proxy);
+        if (blow == CLOSED) OK(zklock_client_close(client));
+        EVENTUALLY(stats_of(client).losses == 1);
+        for (int again = 0; again < 2; again++) {
+            IS(zklock_call_hold(call, &hold), ZKLOCK_LOST);
+            SAYS(path);
+            SAYS(why[blow]);
         }
-        CHECK(readable(descriptor, 0));
-        IS(zklock_call_hold(waiting, &hold), ZKLOCK_LOST);
-        SAYS(path);
-        SAYS(why[blow]);
-        CHECK(!hold);
-        IS(zklock_call_hold(waiting, &hold), ZKLOCK_LOST);
+        CHECK(!hold && readable(descriptor_of(call), 0));
+        zklock_call_free(call);
         ground("thaw %d", proxy);
-        zklock_call_free(waiting);
-        waiting = start(lock, SOON_MS, &descriptor);
-        if (blow == CLOSED) {
-            ends(waiting, ZKLOCK_CLOSED);
-        } else {
-            zklock_hold_free(ends(waiting, ZKLOCK_OK));
-        }
-        zklock_call_free(waiting);
+        zklock_hold_free(ends(start(lock, SOON_MS), blow == CLOSED ? ZKLOCK_CLOSED : ZKLOCK_OK));
         wait_for_contenders(path, 0);
         free_all(NULL, lock, client);
     }
 }
 
-TEST(many_started_acquires_of_one_lock_go_through_one_loop_in_one_thread) {
-    enum { CALLS = 100 };
-    const char *path = fresh_path();
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_call *waiting[CALLS];
-    uint64_t token = 0;
-    int loop = epoll_create1(EPOLL_CLOEXEC), left = CALLS, descriptors[CALLS];
-    CHECK(loop >= 0);
-    for (int at = 0; at < CALLS; at++) {
-        struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)at};
-        waiting[at] = start(lock, ZKLOCK_FOREVER, &descriptors[at]);
-        CHECK(!epoll_ctl(loop, EPOLL_CTL_ADD, descriptors[at], &event));
-    }
-    for (int64_t until = now_ms() + SOON_MS; left;) {
-        struct epoll_event event;
-        zklock_hold *hold;
-        CHECK(now_ms() < until);
-        if (epoll_wait(loop, &event, 1, SOON_MS) != 1) continue;
-        uint32_t at = event.data.u32;
-        /* In the order of their arrival. */
-        CHECK(at == (uint32_t)(CALLS - left));
-        OK(zklock_call_hold(waiting[at], &hold));
-        CHECK(token_of(hold) > token);
-        token = token_of(hold);
-        CHECK(!epoll_ctl(loop, EPOLL_CTL_DEL, descriptors[at], NULL));
-        zklock_call_free(waiting[at]);
-        /* An event loop frees without waiting. */
-        zklock_hold_free(hold);
-        left--;
-    }
-    close(loop);
-    is_free(client, lock);
-    CHECK(stats_of(client).grants == CALLS + 1);
-    free_all(NULL, lock, client);
-}
-
-TEST(a_closed_client_ends_its_started_acquires) {
-    const char *path = fresh_path();
-    zklock_client *client = new_client(), *other = new_client();
-    zklock_lock *lock = new_mutex(client, path, 0), *others = new_mutex(other, path, 0);
-    zklock_hold *hold = acquire(others, SOON_MS), *late_hold;
-    int descriptors[3];
-    zklock_call *queued = start(lock, ZKLOCK_FOREVER, &descriptors[0]), *local, *late;
-    wait_for_contenders(path, 2);
-    local = start(lock, SOON_MS, &descriptors[1]);
-    CHECK(!readable(descriptors[0], 20) && !readable(descriptors[1], 0));
-    OK(zklock_client_close(client));
-    ends(queued, ZKLOCK_CLOSED);
-    CHECK(readable(descriptors[1], SOON_MS));
-    IS(zklock_call_hold(local, &late_hold), ZKLOCK_CLOSED);
-    SAYS("the client is closed: make a new one");
-    late = start(lock, SOON_MS, &descriptors[2]);
-    ends(late, ZKLOCK_CLOSED);
-    CHECK(contenders_at(path) == 1);
-    OK(zklock_release(hold));
-    zklock_call_free(queued);
-    zklock_call_free(local);
-    zklock_call_free(late);
-    free_all(hold, others, other);
-    free_all(NULL, lock, client);
-}
-
-TEST(a_started_acquire_outlives_its_lock_and_its_client) {
-    const char *path = fresh_path();
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_hold *first = acquire(lock, SOON_MS), *hold;
-    int descriptor;
-    zklock_call *waiting = start(lock, ZKLOCK_FOREVER, &descriptor);
-    wait_for_contenders(path, 2);
-    zklock_lock_free(lock);
-    zklock_client_free(client);
-    CHECK(!readable(descriptor, 20));
-    zklock_hold_free(first);
-    hold = ends(waiting, ZKLOCK_OK);
-    zklock_call_free(waiting);
-    OK(zklock_hold_confirm(hold, NULL));
-    OK(zklock_release(hold));
-    CHECK(contenders_at(path) == 0);
-    zklock_hold_free(hold);
+TEST(a_hold_that_is_lost_after_its_call_was_looked_at_is_not_delivered) {
+    rivals all = new_rivals();
+    zklock_call *call = start(all.lock, SOON_MS);
+    zklock_hold *hold = NULL;
+    int64_t number = -1;
+    await_call(call);
+    OK(zklock_call_finish(call, &number));
+    CHECK(number == 0);
+    ground("delete %s/%.90s", all.path, ground("children %s", all.path));
+    EVENTUALLY(stats_of(all.client).losses == 1);
+    IS(zklock_call_hold(call, &hold), ZKLOCK_LOST);
+    CHECK(!hold);
+    zklock_call_free(call);
+    free_rivals(&all);
 }
 
 typedef struct {
-    zklock_call *waiting;
+    zklock_call *call;
     zklock_hold *hold;
 } fetching;
 
 static void *fetches(void *argument) {
     fetching *fetching = argument;
-    zklock_status status = zklock_call_hold(fetching->waiting, &fetching->hold);
-    CHECK(status == ZKLOCK_OK || status == ZKLOCK_NOT_HELD);
-    return (void *)(intptr_t)status;
+    zklock_status status = zklock_call_hold(fetching->call, &fetching->hold);
+    CHECK(status == (fetching->hold ? ZKLOCK_OK : ZKLOCK_NOT_HELD));
+    return NULL;
 }
 
 TEST(of_many_threads_that_fetch_one_result_one_has_it) {
     enum { THREADS = 8 };
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
+    rivals all = new_rivals();
     for (int round = 0; round < 20; round++) {
         fetching fetching[THREADS] = {{NULL, NULL}};
         thread *threads[THREADS];
-        int descriptor, had = 0;
-        zklock_call *waiting = start(lock, SOON_MS, &descriptor);
-        CHECK(readable(descriptor, SOON_MS));
+        int had = 0;
+        zklock_call *call = start(all.others, SOON_MS);
+        await_call(call);
         for (int at = 0; at < THREADS; at++) {
-            fetching[at].waiting = waiting;
+            fetching[at].call = call;
             threads[at] = start_thread(fetches, &fetching[at]);
         }
         for (int at = 0; at < THREADS; at++) {
-            zklock_status status = (zklock_status)(intptr_t)join_thread(threads[at]);
-            CHECK((status == ZKLOCK_OK) == (fetching[at].hold != NULL));
-            if (fetching[at].hold) OK(zklock_release(fetching[at].hold));
+            join_thread(threads[at]);
+            if (fetching[at].hold) give_back(fetching[at].hold);
             had += fetching[at].hold != NULL;
-            zklock_hold_free(fetching[at].hold);
         }
         CHECK(had == 1);
-        zklock_call_free(waiting);
+        zklock_call_free(call);
     }
-    free_all(NULL, lock, client);
-}
-
-/* The lowest free descriptor. It stays the same as long as none is leaked. */
-static int next_descriptor(void) {
-    int next = dup(0);
-    CHECK(next >= 0);
-    close(next);
-    return next;
-}
-
-TEST(descriptors_are_given_back_and_not_inherited) {
-    const char *path = fresh_path();
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    int before = next_descriptor(), descriptor, lost;
-    for (int round = 0; round < 50; round++) {
-        zklock_call *waiting = start(lock, ZKLOCK_FOREVER, &descriptor);
-        CHECK(fcntl(descriptor, F_GETFD) & FD_CLOEXEC);
-        CHECK(fcntl(descriptor, F_GETFL) & O_NONBLOCK);
-        if (round % 2) OK(zklock_call_cancel(waiting));
-        zklock_call_free(waiting);
-    }
-    EVENTUALLY(next_descriptor() == before);
-    OK(zklock_hold_fd(hold, &lost));
-    CHECK(fcntl(lost, F_GETFD) & FD_CLOEXEC);
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
-    for (int round = 0; round < 20; round++) {
-        hold = acquire(lock, SOON_MS);
-        OK(zklock_hold_fd(hold, &lost));
-        zklock_hold_free(hold);
-    }
-    EVENTUALLY(next_descriptor() == before);
-    is_free(client, lock);
-    free_all(NULL, lock, client);
+    free_rivals(&all);
 }
 
 TEST(a_wait_needs_no_descriptor_before_one_is_asked_for) {
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    zklock_hold *hold = acquire(lock, SOON_MS), *next = NULL;
-    zklock_call *waiting = NULL;
-    zklock_call *call = NULL;
+    rivals all = new_rivals();
+    zklock_hold *hold = acquire(all.lock, SOON_MS), *next = NULL;
+    zklock_call *waits, *call;
     struct rlimit limit, none;
-    int descriptor = -7;
+    int descriptor = -7, free = dup(0);
+    CHECK(free >= 0 && !close(free));
     CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
     none = limit;
-    none.rlim_cur = (rlim_t)next_descriptor();
+    none.rlim_cur = (rlim_t)free;
     CHECK(!setrlimit(RLIMIT_NOFILE, &none));
-    OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &waiting));
+    waits = start(all.lock, ZKLOCK_FOREVER);
     OK(zklock_hold_confirm_start(hold, &call));
-    IS(zklock_call_fd(waiting, &descriptor), ZKLOCK_REFUSED);
-    SAYS("raise the limit of open files");
+    IS(zklock_call_fd(waits, &descriptor), ZKLOCK_REFUSED);
     IS(zklock_call_fd(call, &descriptor), ZKLOCK_REFUSED);
     IS(zklock_hold_fd(hold, &descriptor), ZKLOCK_REFUSED);
-    IS(zklock_client_fd(client, &descriptor), ZKLOCK_REFUSED);
+    IS(zklock_client_fd(all.client, &descriptor), ZKLOCK_REFUSED);
     SAYS("raise the limit of open files");
     CHECK(descriptor == -7);
-    /* The call goes on without a descriptor. */
+    /* The calls go on without a descriptor. */
     EVENTUALLY(zklock_call_finish(call, NULL) == ZKLOCK_OK);
     zklock_call_free(call);
     OK(zklock_release_start(hold, &call));
-    EVENTUALLY(zklock_call_hold(waiting, &next) == ZKLOCK_OK);
+    EVENTUALLY(zklock_call_hold(waits, &next) == ZKLOCK_OK);
     EVENTUALLY(zklock_call_finish(call, NULL) == ZKLOCK_OK);
     CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
     /* A descriptor that is made late is readable at once, or is not, just like one that was made early. */
-    OK(zklock_call_fd(waiting, &descriptor));
-    CHECK(readable(descriptor, 0));
-    OK(zklock_call_fd(call, &descriptor));
-    CHECK(readable(descriptor, 0));
+    CHECK(readable(descriptor_of(waits), 0) && readable(descriptor_of(call), 0));
+    CHECK(fcntl(descriptor_of(call), F_GETFL) & O_NONBLOCK);
     OK(zklock_hold_fd(next, &descriptor));
     CHECK(!readable(descriptor, 0));
-    CHECK(state_of(next) == ZKLOCK_STATE_HELD);
-    zklock_call_free(waiting);
+    zklock_call_free(waits);
     zklock_call_free(call);
     zklock_hold_free(hold);
-    free_all(next, lock, client);
+    give_back(next);
+    free_rivals(&all);
 }
 
-TEST_MAIN("standalone tick=200 max-session=4000", LISTED(a_started_acquire_is_pending_then_ready_and_fetched_once),
+TEST(a_call_copies_what_it_is_given_and_gives_only_what_is_its_own) {
+    rivals all = new_rivals();
+    zklock_hold *hold = acquire(all.lock, SOON_MS);
+    zklock_client *client;
+    zklock_member *member;
+    zklock_call *call;
+    char written[96];
+    int32_t versions[] = {-1, -1};
+    snprintf(written, sizeof written, "%s-written", all.path);
+    zklock_write writes[] = {{.kind = ZKLOCK_WRITE_CREATE, .path = written, .data = "1", .length = 1},
+                             {.kind = ZKLOCK_WRITE_SET, .path = written, .data = "2", .length = 1, .version = 0}};
+    OK(zklock_hold_commit_start(hold, writes, 2, &call));
+    memset(writes, 0xFF, sizeof writes);
+    await_call(call);
+    IS(zklock_call_client(call, &client), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("does not give a client");
+    IS(zklock_call_member(call, &member), ZKLOCK_INVALID_ARGUMENT);
+    IS(zklock_call_contenders(call, NULL, NULL), ZKLOCK_INVALID_ARGUMENT);
+    OK(zklock_call_versions(call, versions));
+    CHECK(versions[0] == 0 && versions[1] == 1 && number_of(call) == 2);
+    OK(zklock_release_start(hold, &call));
+    CHECK(number_of(call) == 0);
+    IS(zklock_release(hold), ZKLOCK_NOT_HELD);
+    zklock_hold_free(hold);
+    free_rivals(&all);
+}
+
+static void *releases_in_vain(void *hold) {
+    zklock_call *call;
+    OK(zklock_release_start(hold, &call));
+    fails_with(call, ZKLOCK_NOT_OWNER);
+    return NULL;
+}
+
+TEST(a_failure_comes_with_the_result) {
+    zklock_client *client = new_client(), *none;
+    zklock_lock *lock = new_mutex(client, fresh_path(), ZKLOCK_REENTRANT);
+    zklock_hold *hold = acquire(lock, SOON_MS), *inner = acquire(lock, SOON_MS);
+    zklock_call *call;
+    zklock_write write = {.kind = ZKLOCK_WRITE_DELETE, .path = "/there/is/none", .version = ZKLOCK_ANY_VERSION};
+    OK(zklock_hold_commit_start(hold, &write, 1, &call));
+    await_call(call);
+    IS(zklock_call_finish(call, NULL), ZKLOCK_CONFLICT);
+    CHECK(zklock_last_conflict() == 0);
+    SAYS("zklock_call_finish");
+    IS(zklock_call_versions(call, NULL), ZKLOCK_CONFLICT);
+    zklock_call_free(call);
+
+    join_thread(start_thread(releases_in_vain, hold));
+    /* The first release of a reentrant lock waits for nothing. */
+    OK(zklock_release_start(inner, &call));
+    CHECK(readable(descriptor_of(call), 0) && number_of(call) == 0);
+    OK(zklock_release_start(inner, &call));
+    fails_with(call, ZKLOCK_NOT_HELD);
+    ground("delete %s", node_of(hold));
+    zklock_reason reason;
+    OK(zklock_hold_wait_lost(hold, SOON_MS, &reason));
+    OK(zklock_hold_confirm_start(hold, &call));
+    fails_with(call, ZKLOCK_LOST);
+    OK(zklock_release_start(hold, &call));
+    fails_with(call, ZKLOCK_LOST);
+    zklock_hold_free(inner);
+
+    zklock_options *hasty;
+    OK(zklock_options_new(&hasty));
+    OK(zklock_options_set_connect_timeout(hasty, 100));
+    OK(zklock_client_new_start("127.0.0.1:1", hasty, &call));
+    await_call(call);
+    IS(zklock_call_client(call, &none), ZKLOCK_UNREACHABLE);
+    fails_with(call, ZKLOCK_UNREACHABLE);
+    zklock_options_free(hasty);
+    free_all(hold, lock, client);
+}
+
+TEST(a_call_that_is_cancelled_or_freed_leaves_nothing_behind_and_what_has_begun_goes_on) {
+    rivals all = new_rivals();
+    zklock_barrier *barrier = new_barrier(all.client, fresh_path());
+    zklock_double_barrier *round = new_double_barrier(all.client, all.path, 2), *alone = new_double_barrier(all.client, all.path, 1);
+    zklock_call *call;
+    OK(zklock_barrier_set(barrier, NULL));
+    OK(zklock_barrier_wait_start(barrier, ZKLOCK_FOREVER, &call));
+    OK(zklock_call_cancel(call));
+    CHECK(readable(descriptor_of(call), 0));
+    fails_with(call, ZKLOCK_INTERRUPTED);
+    for (int is_cancelled = 0; is_cancelled < 2; is_cancelled++) {
+        OK(zklock_double_barrier_enter_start(round, ZKLOCK_FOREVER, &call));
+        wait_for_contenders(all.path, 1);
+        if (is_cancelled) OK(zklock_call_cancel(call));
+        zklock_call_free(call);
+        wait_for_contenders(all.path, 0);
+    }
+    /* A member that nobody has fetched leaves. */
+    OK(zklock_double_barrier_enter_start(alone, SOON_MS, &call));
+    await_call(call);
+    CHECK(contenders_at(all.path) > 0);
+    zklock_call_free(call);
+    wait_for_contenders(all.path, 0);
+
+    zklock_hold *hold = acquire(all.lock, SOON_MS);
+    OK(zklock_release_start(hold, &call));
+    zklock_call_free(call);
+    zklock_hold_free(hold);
+    wait_for_contenders(all.path, 0);
+    hold = acquire(all.lock, SOON_MS);
+    OK(zklock_client_close_start(all.client, &call));
+    OK(zklock_call_cancel(call));
+    zklock_call_free(call);
+    wait_for_contenders(all.path, 0);
+    CHECK(state_of(hold) == ZKLOCK_STATE_LOST);
+    zklock_hold_free(hold);
+    zklock_barrier_free(barrier);
+    zklock_double_barrier_free(round);
+    zklock_double_barrier_free(alone);
+    free_rivals(&all);
+}
+
+TEST_MAIN(STANDALONE " tick=200", LISTED(a_started_acquire_is_pending_then_ready_and_fetched_once),
           LISTED(a_started_acquire_that_times_out_says_so_in_time_and_one_of_zero_tries_once),
-          LISTED(a_cancel_before_the_grant_leaves_no_node),
-          LISTED(a_hold_that_is_lost_after_its_call_was_looked_at_is_not_delivered), LISTED(a_cancel_after_the_grant_changes_nothing),
+          LISTED(a_cancel_counts_before_the_grant_and_changes_nothing_after_it),
           LISTED(a_cancel_at_the_moment_of_the_grant_is_one_or_the_other),
           LISTED(a_grant_that_is_freed_unfetched_is_released),
           LISTED(a_grant_that_is_lost_before_it_is_fetched_is_told_and_not_delivered),
-          LISTED(many_started_acquires_of_one_lock_go_through_one_loop_in_one_thread),
-          LISTED(a_closed_client_ends_its_started_acquires), LISTED(a_started_acquire_outlives_its_lock_and_its_client),
+          LISTED(a_hold_that_is_lost_after_its_call_was_looked_at_is_not_delivered),
           LISTED(of_many_threads_that_fetch_one_result_one_has_it),
-          LISTED(descriptors_are_given_back_and_not_inherited),
-          LISTED(a_wait_needs_no_descriptor_before_one_is_asked_for))
+          LISTED(a_wait_needs_no_descriptor_before_one_is_asked_for),
+          LISTED(a_call_copies_what_it_is_given_and_gives_only_what_is_its_own),
+          LISTED(a_failure_comes_with_the_result),
+          LISTED(a_call_that_is_cancelled_or_freed_leaves_nothing_behind_and_what_has_begun_goes_on))

@@ -184,6 +184,8 @@ zklock_client *client_with(const char *hosts, int64_t session, int64_t connect) 
     OK(zklock_options_new(&options));
     if (session) OK(zklock_options_set_session_timeout(options, session));
     if (connect) OK(zklock_options_set_connect_timeout(options, connect));
+    /* A try that succeeds may be slow on a busy machine. */
+    OK(zklock_options_set_try_timeout(options, SOON_MS));
     OK(zklock_client_new(hosts, options, &client));
     zklock_options_free(options);
     return client;
@@ -245,6 +247,11 @@ int64_t valid_for(const zklock_hold *hold) {
     return milliseconds;
 }
 
+void becomes_valid(const zklock_hold *hold) {
+    EVENTUALLY(valid_for(hold) > 0 || state_of(hold) == ZKLOCK_STATE_LOST);
+    CHECK(state_of(hold) != ZKLOCK_STATE_LOST);
+}
+
 uint64_t token_of(const zklock_hold *hold) {
     uint64_t token;
     OK(zklock_hold_token(hold, &token));
@@ -302,10 +309,24 @@ void check_sentence(const char *file, int line, const char *sentence, const char
     if (!strstr(sentence, part)) failed(file, line, "\"%s\" is not in: %s", part, sentence);
 }
 
-zklock_client *proxied_client(int *proxy) {
+rivals new_rivals(void) {
+    rivals all;
     char hosts[128];
-    *proxy = new_proxy(hosts, sizeof hosts);
-    return connect_to(hosts);
+    snprintf(all.path, sizeof all.path, "%s", fresh_path());
+    all.proxy = new_proxy(hosts, sizeof hosts);
+    all.client = connect_to(hosts);
+    all.other = new_client();
+    all.lock = new_mutex(all.client, all.path, 0);
+    all.others = new_mutex(all.other, all.path, 0);
+    return all;
+}
+
+void free_rivals(rivals *all) {
+    settled(all->client);
+    settled(all->other);
+    wait_for_contenders(all->path, 0);
+    free_all(NULL, all->lock, all->client);
+    free_all(NULL, all->others, all->other);
 }
 
 int64_t expire_session(int proxy) {
@@ -367,10 +388,18 @@ void wait_for_contenders(const char *path, int count) {
 
 void settled(const zklock_client *client) { EVENTUALLY(stats_of(client).owed == 0); }
 
-unsigned long sequence_of(const zklock_hold *hold) {
-    const char *node;
-    OK(zklock_hold_node(hold, &node));
-    return strtoul(node + strlen(node) - 10, NULL, 10);
+void await_call(zklock_call *call) {
+    int descriptor;
+    OK(zklock_call_fd(call, &descriptor));
+    CHECK(readable(descriptor, SOON_MS));
+}
+
+zklock_hold *hold_of(zklock_call *call) {
+    zklock_hold *hold;
+    await_call(call);
+    OK(zklock_call_hold(call, &hold));
+    zklock_call_free(call);
+    return hold;
 }
 
 struct thread {
@@ -398,7 +427,7 @@ void *join_thread(thread *thread) {
 
 struct attempt {
     zklock_lock *lock;
-    int64_t timeout, valid_for, took;
+    int64_t timeout, valid_for;
     zklock_status status;
     zklock_hold *hold;
     char sentence[512];
@@ -408,9 +437,7 @@ struct attempt {
 
 static void *attempts(void *argument) {
     attempt *attempt = argument;
-    int64_t begun = now_ms();
     attempt->status = zklock_acquire(attempt->lock, attempt->timeout, &attempt->hold);
-    attempt->took = now_ms() - begun;
     /* Check it before anything else can run. */
     if (attempt->status == ZKLOCK_OK) attempt->valid_for = valid_for(attempt->hold);
     snprintf(attempt->sentence, sizeof attempt->sentence, "%s", zklock_last_error());
@@ -427,8 +454,6 @@ attempt *start_acquire(zklock_lock *lock, int64_t timeout) {
 }
 
 int is_over(attempt *attempt) { return __atomic_load_n(&attempt->over, __ATOMIC_ACQUIRE); }
-
-int64_t took_ms(const attempt *attempt) { return attempt->took; }
 
 zklock_hold *granted(attempt *attempt) {
     zklock_hold *hold;
