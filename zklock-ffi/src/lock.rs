@@ -160,6 +160,7 @@ export! {
             other => Err(other),
         })?;
         // It may have been lost since zklock_call_finish looked.
-        hold.set(Held::keep(granted.refuse_dead()?, &call.events(), call.context()));
+        let granted = granted.refuse_dead().map_err(|lost| call.fail(lost.into()))?;
+        hold.set(Held::keep(granted, &call.events(), call.context()));
     }
 }

@@ -109,6 +109,12 @@ impl Started {
         })
     }
 
+    /// Makes this failure the result, also for those who ask again.
+    pub(crate) fn fail(&self, failure: Failure) -> Failure {
+        *self.known() = Some(Err(failure.clone()));
+        failure
+    }
+
     pub(crate) fn context(&self) -> Context {
         self.notice.context()
     }
