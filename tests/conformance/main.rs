@@ -45,7 +45,7 @@ use plant::Plant;
 use step::Step;
 
 const STEPS: usize = 60;
-const COUNT: u64 = 200;
+const COUNT: u64 = 400;
 const LONG: u64 = 5000;
 
 /// The options, and whether a value follows.
