@@ -13,7 +13,7 @@ pub(super) struct Turn<O> {
     pub(super) holds: usize,
 }
 
-impl<O: PartialEq> Turn<O> {
+impl<O: Copy + PartialEq> Turn<O> {
     pub(super) fn is_bound_to(&self, owner: O) -> bool {
         self.is_bound && self.owner == owner && self.holds > 0
     }
