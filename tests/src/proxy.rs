@@ -147,7 +147,7 @@ impl Proxy {
     }
 
     /// The sessions that were granted through this proxy, the latest last: id, password, timeout. See
-    /// [`wire::expire`](crate::wire::expire).
+    /// [`wire::try_expire`](crate::wire::try_expire).
     pub fn session(&self) -> Vec<(i64, Vec<u8>, Duration)> {
         let greetings = self.shared.change(|state| state.rules.greetings.clone());
         let timeout = |millis| Duration::from_millis(u64::try_from(millis).unwrap_or(0));

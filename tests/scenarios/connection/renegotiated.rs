@@ -49,8 +49,7 @@ async fn cut_off(proxy: &Proxy, hold: &Hold, next: &Client) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_restarted_with_a_lower_limit_never_leaves_two_holds_valid() {
-    let ensemble =
-        Ensemble::builder().tick(TICK).max_session_timeout(LONG).real("limits of sessions").start();
+    let ensemble = Ensemble::builder().tick(TICK).max_session_timeout(LONG).start();
     let proxy = Proxy::before(ensemble.server(0));
     let holder = client_with(&proxy.connect_string()).await;
     let before = holder.session_id();
@@ -65,12 +64,7 @@ async fn a_server_that_is_restarted_with_a_lower_limit_never_leaves_two_holds_va
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_smallest_timeout_of_servers_whose_limits_differ_holds_from_then_on() {
-    let ensemble = Ensemble::builder()
-        .servers(3)
-        .tick(TICK)
-        .max_session_timeout(LONG)
-        .real("limits of sessions")
-        .start();
+    let ensemble = Ensemble::builder().servers(3).tick(TICK).max_session_timeout(LONG).start();
     let _talk = ensemble.keep_talking();
     let (strict, lax) = (ensemble.followers()[0], ensemble.leader());
     strict.restart_with(&limit(SHORT));

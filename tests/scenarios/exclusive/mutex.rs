@@ -28,8 +28,8 @@ async fn sessions_that_end_and_connections_that_break_let_nobody_in_beside_the_h
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_dies_and_comes_back_lets_nobody_in_beside_the_holder() {
-    let builder = Ensemble::builder().tick(Duration::from_millis(200));
-    let ensemble = builder.real("its data survives a restart").start();
+    // The data of a real one survive a restart.
+    let ensemble = Ensemble::builder().tick(Duration::from_millis(200)).real().start();
     let register = Register::of(1);
     let ended = Arc::new(AtomicBool::new(false));
     let clients = clients(&ensemble.connect_string(), 8).await;

@@ -56,8 +56,7 @@ fn fired(server: &Server) -> (u64, u64) {
 async fn a_release_wakes_two_of_five_hundred_waiters_and_each_has_its_turn() {
     const WAITERS: usize = 500;
     // A server of its own: the figures are those of the whole server.
-    let builder = Ensemble::builder().max_session_timeout(PATIENT);
-    let ensemble = builder.real("it counts the watches that fire").start();
+    let ensemble = Ensemble::builder().max_session_timeout(PATIENT).start();
     let server = ensemble.server(0);
     let operator = Admin::connect(server.address());
     let clients = patient_clients(&ensemble.connect_string(), WAITERS + 1).await;

@@ -14,8 +14,7 @@ const PATH: &str = "/locks/report";
 
 /// A server with a directory whose next number is this one.
 fn near_the_end(number: i32, data: &str) -> Ensemble {
-    let ensemble =
-        Ensemble::builder().tick(Duration::from_millis(200)).real("its snapshot is patched").start();
+    let ensemble = Ensemble::builder().tick(Duration::from_millis(200)).real().start();
     let server = ensemble.server(0);
     Admin::connect(server.address()).create_all(PATH, data);
     server.set_sequence(PATH, number);
