@@ -94,7 +94,7 @@ async fn a_guarded_creation_is_refused_and_the_hold_stays() {
     let error = soon(writes().create("/old/creation/a", b"").commit()).await.unwrap_err();
     is_refused(&error, "a guarded write that creates a node", "create it before");
     assert_eq!(old_operator().data("/old/creation"), b"");
-    soon(writes().commit()).await.unwrap();
+    assert_eq!(soon(writes().commit()).await.unwrap().versions(), [Some(1)]);
     soon(hold.release()).await.unwrap();
     goes_on(&client, &proxy, accepted).await;
 }
