@@ -13,7 +13,6 @@ pub(crate) mod loss;
 pub(crate) mod members;
 pub(crate) mod permits;
 pub(crate) mod queue;
-pub(crate) mod random;
 pub(crate) mod register;
 pub(crate) mod strangers;
 pub(crate) mod sweep;

@@ -2,11 +2,12 @@
 
 use crate::support::delivery::is_live;
 use crate::support::kinds::LockKind;
+use crate::support::queue::acquire;
 use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Gate, Hook, Kind, Proxy, Side, Trigger, until};
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, Hold, Lock};
+use zklock_core::{Client, Error, Hold};
 
 /// A message of an acquire: its kind, its sender, its number among those, and its directory.
 pub(crate) type Step = (Kind, Side, usize, &'static str);
@@ -38,11 +39,6 @@ pub(crate) async fn drop_at<T>(call: JoinHandle<Result<T, Error>>, held: &Hook, 
     assert!(stopped.is_err_and(|error| error.is_cancelled()), "{what}: the call was over");
 }
 
-/// Acquires in a task. It does not check how long the hold is valid.
-pub(crate) fn acquire(lock: Lock) -> JoinHandle<Result<Hold, Error>> {
-    tokio::spawn(async move { lock.acquire().await })
-}
-
 /// The messages at which a fault does most harm: the creation of the first node, and what tells a waiter that it is its turn.
 /// The model check goes through all others.
 fn steps(kind: &LockKind) -> [Step; 3] {
@@ -71,7 +67,7 @@ async fn struck(
     }
     let struck = strike(&scene.proxy, step, path, action);
     let queued = waits.then(|| scene.proxy.on((kind.waits)(path)));
-    let call = acquire((kind.lock)(&scene.client, path));
+    let call = acquire(&(kind.lock)(&scene.client, path));
     if let Some(queued) = queued {
         assert!(queued.wait(SOON), "{path}: it does not wait");
         soon(before.release()).await.unwrap();
