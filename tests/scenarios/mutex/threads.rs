@@ -1,25 +1,15 @@
 //! The same promises for threads that block, which share one I/O thread.
 
 use crate::support::register::assert_growing;
-use crate::support::{GRACE, SESSION, SOON, operator, options};
-use ground::wire::Admin;
-use ground::{not_later, shared, until};
+use crate::support::threads::{assert_left, client};
+use crate::support::{GRACE, SESSION, SOON, operator};
+use ground::{not_later, until};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
-use zklock_core::blocking::{Client, Interrupt};
+use zklock_core::blocking::Interrupt;
 use zklock_core::{ErrorKind, HoldState, LockSpec, LossReason};
-
-fn client() -> Client {
-    Client::connect(options(&shared().connect_string())).unwrap()
-}
-
-fn assert_no_node(client: &Client, operator: &Admin, path: &str, left: usize) {
-    operator.wait_for_children(path, left, SOON);
-    assert!(until(SOON, || client.stats().owed == 0));
-    assert_eq!(operator.children(path).len(), left, "a node came later");
-}
 
 #[test]
 fn two_hundred_threads_hold_one_after_the_other() {
@@ -52,7 +42,7 @@ fn two_hundred_threads_hold_one_after_the_other() {
     let back = (0..200).take_while(|_| ended.recv_timeout(SOON).is_ok()).count();
     assert_eq!(back, 200, "some panicked, or never came back from the release");
     assert_growing(&tokens.lock().unwrap());
-    assert_no_node(&client, &operator, "/threads/200", 0);
+    assert_left(&client, &operator, "/threads/200", 0);
 }
 
 #[test]
@@ -70,7 +60,7 @@ fn a_deadline_is_kept_and_leaves_no_node() {
         not_later(took, timeout + GRACE);
     }
     assert_eq!(lock.acquire_timeout(Duration::ZERO).unwrap_err().kind(), ErrorKind::Timeout);
-    assert_no_node(&client, &operator, "/threads/deadline", 1);
+    assert_left(&client, &operator, "/threads/deadline", 1);
     hold.release().unwrap();
     lock.acquire_timeout(SOON).expect("it is free").release().unwrap();
 }
@@ -95,7 +85,7 @@ fn an_interrupt_ends_a_wait_at_once_and_leaves_no_node() {
             let took = ended.saturating_duration_since(triggered);
             not_later(took, GRACE);
         });
-        assert_no_node(&client, &operator, "/threads/interrupt", 1);
+        assert_left(&client, &operator, "/threads/interrupt", 1);
     }
     hold.release().unwrap();
 }

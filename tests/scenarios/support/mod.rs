@@ -17,6 +17,7 @@ pub(crate) mod register;
 pub(crate) mod strangers;
 pub(crate) mod sweep;
 pub(crate) mod texts;
+pub(crate) mod threads;
 pub(crate) mod timing;
 pub(crate) mod users;
 
