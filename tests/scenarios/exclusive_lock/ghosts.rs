@@ -3,7 +3,7 @@
 //!
 //! The server is a real one. A proxy changes its answers into those of such a server.
 
-use crate::support::queue::{A_WHILE, granted, held};
+use crate::support::queue::{A_WHILE, acquire, granted, held};
 use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::{Action, Hook, Kind, Proxy, Trigger, until};
 use std::sync::{Arc, Mutex};
@@ -111,7 +111,7 @@ async fn what_an_earlier_hold_has_left_is_not_taken_for_a_new_one() {
     settled(&client).await;
     assert!(is_there(&next), "the node of the holder is deleted");
     assert_eq!(next.state(), HoldState::Held);
-    let waiter = tokio::spawn(async move { lock.acquire().await });
+    let waiter = acquire(&lock);
     soon(next.release()).await.unwrap();
     drop(granted(waiter).await);
     settled(&client).await;

@@ -1,7 +1,7 @@
 //! An owner that acquires a lock which it already holds waits if anybody may release that hold, and the log has a warning.
 
 use crate::support::deadline::A_WHILE;
-use crate::support::queue::join;
+use crate::support::queue::{acquire, join};
 use crate::support::{SOON, client, operator, proxied_client, says, soon};
 use ground::{Kind, until};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,10 +68,7 @@ async fn it_waits_until_its_time_is_over_or_another_releases_it() {
     // It is a waiter like any other: two nodes, and another task comes after it.
     let again = join(&lock).await;
     operator.wait_for_children(path, 2, SOON);
-    let next = tokio::spawn({
-        let lock = lock.clone();
-        async move { lock.acquire().await }
-    });
+    let next = acquire(&lock);
     assert_eq!(told(path), 3);
     let token = hold.token();
     release_elsewhere(hold);
@@ -131,10 +128,7 @@ async fn a_reader_behind_a_writer_behind_itself_is_told_of() {
     let read = client.read(path).unwrap();
     let (one, two) = (soon(read.acquire()).await.unwrap(), soon(read.acquire()).await.unwrap());
     assert_eq!(told(path), 0);
-    let writer = tokio::spawn({
-        let write = other.write(path).unwrap();
-        async move { write.acquire().await }
-    });
+    let writer = acquire(&other.write(path).unwrap());
     operator().wait_for_children(path, 3, SOON);
     let again = join(&read).await;
     assert!(until(SOON, || told(path) == 1));

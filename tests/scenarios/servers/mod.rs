@@ -24,9 +24,13 @@ async fn old_client() -> Client {
     soon(client_of(&old().connect_string())).await
 }
 
-async fn old_proxied() -> (Client, Proxy) {
+/// A client behind its own proxy, which records, and how many connections there have been.
+async fn old_proxied() -> (Client, Proxy, u64) {
     let proxy = Proxy::before(old().server(0));
-    (soon(client_of(&proxy.connect_string())).await, proxy)
+    let client = soon(client_of(&proxy.connect_string())).await;
+    proxy.record();
+    let accepted = proxy.accepted();
+    (client, proxy, accepted)
 }
 
 fn old_operator() -> Admin {

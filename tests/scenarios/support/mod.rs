@@ -59,6 +59,11 @@ pub(crate) async fn client_of(hosts: &str) -> Client {
     Client::connect(options(hosts)).await.unwrap()
 }
 
+/// A client of the shared server with this identity.
+pub(crate) async fn named(identity: &str) -> Client {
+    Client::connect(options(&shared().connect_string()).identity(identity).unwrap()).await.unwrap()
+}
+
 /// A client of the shared server, behind its own proxy.
 pub(crate) async fn proxied_client() -> (Client, Proxy) {
     let proxy = Proxy::before(shared().server(0));
