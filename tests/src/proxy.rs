@@ -14,7 +14,7 @@ mod rules;
 mod shared;
 
 pub use hook::{Action, Direction, Gate, Hook, Rewriter, Trigger};
-pub use message::{Counts, Kind, Message, Side, one_flight};
+pub use message::{Counts, Kind, Message, Side};
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;

@@ -46,26 +46,6 @@ fn two_hundred_threads_hold_one_after_the_other() {
 }
 
 #[test]
-fn a_deadline_is_kept_and_leaves_no_node() {
-    let (holder, client, operator) = (client(), client(), operator());
-    let hold = holder.mutex("/threads/deadline").unwrap().acquire().unwrap();
-    let lock = client.mutex("/threads/deadline").unwrap();
-    for millis in [1, 60, 250] {
-        let timeout = Duration::from_millis(millis);
-        let begun = Instant::now();
-        let error = lock.acquire_timeout(timeout).unwrap_err();
-        let took = begun.elapsed();
-        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-        assert!(took >= timeout, "{took:?} for {timeout:?}");
-        not_later(took, timeout + GRACE);
-    }
-    assert_eq!(lock.acquire_timeout(Duration::ZERO).unwrap_err().kind(), ErrorKind::Timeout);
-    assert_left(&client, &operator, "/threads/deadline", 1);
-    hold.release().unwrap();
-    lock.acquire_timeout(SOON).expect("it is free").release().unwrap();
-}
-
-#[test]
 fn an_interrupt_ends_a_wait_at_once_and_leaves_no_node() {
     let (holder, client, operator) = (client(), client(), operator());
     let hold = holder.mutex("/threads/interrupt").unwrap().acquire().unwrap();

@@ -8,7 +8,6 @@ pub(crate) mod embedded;
 pub(crate) mod fake;
 pub(crate) mod figures;
 pub(crate) mod kinds;
-pub(crate) mod leader;
 pub(crate) mod loss;
 pub(crate) mod members;
 pub(crate) mod permits;

@@ -290,24 +290,6 @@ fn count(kinds: &[Kind], wanted: Kind) -> usize {
     kinds.iter().filter(|&&kind| wanted == Kind::Any || wanted == kind).count()
 }
 
-/// Whether the first `second` request after the first `first` request was sent before the reply to `first` had been
-/// handed to the client: then it cannot have waited for it.
-pub fn one_flight(record: &[Message], first: Kind, second: Kind) -> bool {
-    let mut messages = record.iter();
-    let Some(one) = messages.find(|message| message.side == Side::Request && message.kind == first) else {
-        return false;
-    };
-    let same = |message: &&Message| message.connection == one.connection;
-    let two =
-        messages.clone().filter(same).find(|message| message.side == Side::Request && message.kind == second);
-    let reply = messages.filter(same).find(|message| message.side == Side::Reply && message.xid == one.xid);
-    match (two, reply.and_then(|reply| reply.passed)) {
-        (Some(two), Some(passed)) => two.seen < passed,
-        (Some(_), None) => true,
-        (None, _) => false,
-    }
-}
-
 /// Keeps messages while recording is on.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
