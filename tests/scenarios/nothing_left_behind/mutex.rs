@@ -2,7 +2,7 @@
 
 use crate::support::kinds::MUTEX;
 use crate::support::queue::acquire;
-use crate::support::sweep::{given_up, not_heard_of};
+use crate::support::sweep::{dropped_at_any_moment, given_up, not_heard_of};
 use crate::support::{SOON, client, operator, options, proxied_client, settled, soon};
 use ground::{Action, Direction, Gate, Kind, Trigger, shared, until};
 use std::time::{Duration, Instant};
@@ -31,25 +31,7 @@ async fn an_acquire_of_a_free_lock_dropped_at_any_moment_leaves_no_node() {
     }
     // The grants come in the first quarter of this span, the drops at any time in it.
     let span = one.elapsed() / 5;
-    let (mut granted, mut dropped) = (0, 0);
-    for round in 0_u32..300 {
-        let call = acquire(&lock);
-        let pause = span * (round * 37 % 100) / 100;
-        let start = Instant::now();
-        // A timer would be too coarse by a factor of ten.
-        while start.elapsed() < pause {
-            std::thread::yield_now();
-        }
-        call.abort();
-        match soon(call).await {
-            Ok(hold) => {
-                granted += 1;
-                drop(hold.unwrap());
-            }
-            Err(_) => dropped += 1,
-        }
-    }
-    assert!(granted > 0 && dropped > 0, "no race: {granted} granted, {dropped} dropped");
+    dropped_at_any_moment(300, span, || acquire(&lock)).await;
     admin.wait_for_children(path, 0, SOON);
     settled(&client).await;
     // Whatever the drops met, the lock is free.

@@ -72,7 +72,7 @@ async fn who_is_not_taken_back_has_lost_the_hold() {
     let next = soon(next).await.unwrap().unwrap();
     assert_ne!(server.owner(next.node()), Some(former));
     soon(next.release()).await.unwrap();
-    drop(client);
+    drop((client, lock));
     assert!(ground::until(SOON, || server.sessions().is_empty()), "{:?}", server.sessions());
 }
 

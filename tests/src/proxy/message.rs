@@ -295,7 +295,6 @@ fn count(kinds: &[Kind], wanted: Kind) -> usize {
 pub(super) struct Recorder {
     on: bool,
     messages: Vec<Message>,
-    counts: Counts,
 }
 
 impl Recorder {
@@ -304,14 +303,8 @@ impl Recorder {
     }
 
     pub(super) fn saw(&mut self, message: &Message) {
-        if !self.on {
-            return;
-        }
-        self.messages.push(message.clone());
-        match (message.side, message.kind) {
-            (_, Kind::Ping) => {}
-            (Side::Request, kind) => self.counts.asked.push(kind),
-            (Side::Reply, kind) => self.counts.answered.push(kind),
+        if self.on {
+            self.messages.push(message.clone());
         }
     }
 
@@ -322,7 +315,6 @@ impl Recorder {
     }
 
     pub(super) fn take(&mut self) -> Vec<Message> {
-        self.counts = Counts::default();
         std::mem::take(&mut self.messages)
     }
 
@@ -331,7 +323,10 @@ impl Recorder {
     }
 
     pub(super) fn counts(&self) -> Counts {
-        self.counts.clone()
+        let counted = self.messages.iter().filter(|message| message.kind != Kind::Ping);
+        let kinds =
+            |side| counted.clone().filter(move |message| message.side == side).map(|message| message.kind);
+        Counts { asked: kinds(Side::Request).collect(), answered: kinds(Side::Reply).collect() }
     }
 }
 
