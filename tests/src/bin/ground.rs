@@ -16,7 +16,7 @@ use ground::wire::{Admin, Failure, Mode, try_expire};
 use ground::{Action, Direction, Ensemble, Gate, Hook, Kind, Message, Proxy, Server, Side, Trigger, until};
 
 const HELP: &str = "\
-start standalone [tick=MS] [max-session=MS] [tls] [sasl=USER:PASSWORD] [real]: \
+start standalone [tick=MS] [max-session=MS] [version=RELEASE] [tls] [sasl=USER:PASSWORD] [real]: \
 connect string (of the server in memory, unless it must do what that does not, or is to be real); \
 tls: connect string for TLS, PEM files: authority, client certificate, its key, an authority that the server does not know, \
 a client certificate from there, its key; \
@@ -120,6 +120,7 @@ impl Ground {
             builder = match option.split_once('=') {
                 Some(("tick", value)) => builder.tick(millis(value)?),
                 Some(("max-session", value)) => builder.max_session_timeout(millis(value)?),
+                Some(("version", value)) => builder.version(value),
                 Some(("sasl", value)) => {
                     builder.sasl(&[value.split_once(':').ok_or("no password: sasl=USER:PASSWORD")?])
                 }
