@@ -3,14 +3,13 @@
 mod ghosts;
 
 use crate::support::contest::Contest;
-use crate::support::queue::{A_WHILE, acquire, granted, held, told};
+use crate::support::queue::{A_WHILE, acquire, granted, held};
 use crate::support::register::clients;
-use crate::support::timing::Noise;
 use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::{Action, Direction, Kind, Trigger, shared};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock_core::{ErrorKind, HoldState, LockSpec, LossReason, Watching};
+use zklock_core::{ErrorKind, LockSpec, LossReason, Watching};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
@@ -57,27 +56,6 @@ async fn faults_let_nobody_in_beside_the_holder() {
     };
     let (register, _) = contest.under_faults(Duration::from_secs(3)).await;
     register.assert_growing();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_whose_node_was_deleted_is_told_although_another_has_one_of_the_same_path() {
-    let (path, operator) = ("/exclusive-lock/replaced", operator());
-    let holder = client().await;
-    let hold = held(&holder.exclusive(path).unwrap()).await;
-    let (other, proxy) = proxied_client().await;
-    let waits = proxy.on(Trigger::reply(Kind::GetChildren).path(path));
-    let waiter = acquire(&other.exclusive(path).unwrap());
-    assert!(waits.wait(SOON), "it does not wait");
-    let noise = Noise::measured();
-    let deleted = Instant::now();
-    operator.delete(hold.node());
-    let next = granted(waiter).await;
-    assert_eq!(told(&hold, &holder, deleted, &noise).await, LossReason::NodeDeleted);
-    drop(hold);
-    settled(&holder).await;
-    assert_eq!(next.state(), HoldState::Held);
-    assert!(operator.stat(next.node()).is_some());
-    soon(next.release()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

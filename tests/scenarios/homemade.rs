@@ -7,6 +7,8 @@ use ground::wire::Mode;
 use ground::{Kind, Side};
 use zklock_core::{Dialect, ErrorKind, Foreign, Lock, LockSpec, LossReason, Role};
 
+/// A contender for one of several locks under one node, as some programs name it.
+const SEVERAL: &str = "report_lock_";
 /// What such programs put before the number. The first is what ZooKeeper's page of recipes says.
 const NAMES: [&str; 9] = [
     "7ce1b6a0-1111-4222-8333-123456789abc-lock-",
@@ -14,7 +16,7 @@ const NAMES: [&str; 9] = [
     "lock-144115188075855872",
     "192.168.0.1-W-",
     "192.168.0.1-R-",
-    "report_lock_",
+    SEVERAL,
     "x-",
     "n_",
     "",
@@ -43,7 +45,8 @@ async fn one_that_is_there_is_refused_by_every_kind_and_named() {
             for error in
                 [soon(lock.acquire()).await.unwrap_err(), soon(lock.try_acquire()).await.unwrap_err()]
             {
-                says(&error, ErrorKind::ForeignContender, &[name, path, "of its own", "go ahead"]);
+                let several = if prefix == SEVERAL { "several locks under one node" } else { "" };
+                says(&error, ErrorKind::ForeignContender, &[name, path, several, "of its own", "go ahead"]);
             }
             settled(&client).await;
         }
@@ -66,7 +69,7 @@ async fn one_that_is_there_is_refused_by_every_kind_and_named() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_is_told_of_one_that_comes() {
     let (client, operator) = (client().await, operator());
-    for (number, prefix) in ["lock-", "192.168.0.1-W-"].into_iter().enumerate() {
+    for (number, prefix) in ["lock-", "192.168.0.1-W-", SEVERAL].into_iter().enumerate() {
         let path = &format!("/homemade/comes/{number}");
         for lock in [client.mutex(path).unwrap(), client.read(path).unwrap(), client.election(path).unwrap()]
         {
@@ -78,6 +81,14 @@ async fn a_holder_is_told_of_one_that_comes() {
             operator.delete(&node);
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_beside_the_locks_own_node_is_none() {
+    let (client, operator) = (client().await, operator());
+    let node = put(&operator, "/homemade/beside", SEVERAL);
+    soon(held(&client.mutex("/homemade/beside/lock").unwrap()).await.release()).await.unwrap();
+    operator.delete(&node);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -148,7 +148,6 @@ mod mutex {
     mod self_waits;
     mod started;
     mod threads;
-    mod ways_in;
     mod wire;
 }
 
@@ -209,13 +208,11 @@ mod ground_itself {
 /// The embedded server: with a zklock client, and with bare sockets where the exact bytes matter.
 mod testkit {
     mod attacks;
-    mod clients;
     mod clock;
     mod console;
     mod ends;
     mod faults;
     mod freeze;
-    mod healed;
     mod limits;
     mod lost;
     mod profiles;

@@ -1,8 +1,7 @@
 //! The span of an acquire, as a `tracing` subscriber sees it: from the call until nothing is left of its attempt.
 
 use crate::support::queue::held;
-use crate::support::{client, on_a_thread, operator, options, soon};
-use ground::shared;
+use crate::support::{client, on_a_thread, operator, soon, threads};
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -162,11 +161,7 @@ impl Recorder {
 
 /// Another client's hold, acquired on a thread whose log is not recorded.
 async fn another(path: &'static str) -> blocking::Hold {
-    on_a_thread(move || {
-        let client = blocking::Client::connect(options(&shared().connect_string())).unwrap();
-        client.mutex(path).unwrap().acquire().unwrap()
-    })
-    .await
+    on_a_thread(move || threads::client().mutex(path).unwrap().acquire().unwrap()).await
 }
 
 #[tokio::test]

@@ -56,12 +56,6 @@ impl Ensemble {
         Self::builder().start()
     }
 
-    /// Three servers with ZooKeeper's ticks of 2 s.
-    #[track_caller]
-    pub fn of_three() -> Self {
-        Self::builder().servers(3).start()
-    }
-
     /// Starts to configure an ensemble.
     pub fn builder() -> Builder {
         let open = Builder {
@@ -76,7 +70,7 @@ impl Ensemble {
             configuration: String::new(),
             properties: Vec::new(),
             under: Vec::new(),
-            real: None,
+            real: false,
             version: std::env::var(VERSION).ok().filter(|version| !version.is_empty()),
         };
         if secured::is_wanted() { secured::closed(open) } else { open }
@@ -224,7 +218,7 @@ pub struct Builder {
     configuration: String,
     properties: Vec<String>,
     under: Vec<String>,
-    real: Option<&'static str>,
+    real: bool,
     /// `None`: the installed release.
     version: Option<String>,
 }
@@ -303,10 +297,10 @@ impl Builder {
         self
     }
 
-    /// Uses a real server, and says why: the test is about servers, or needs what the server in memory does not have, such as data
-    /// that outlive a restart.
-    pub fn real(mut self, why: &'static str) -> Self {
-        self.real = Some(why);
+    /// Uses a real server: for a test that is about servers, or needs what the server in memory does not have, such as data that
+    /// outlive a restart.
+    pub fn real(mut self) -> Self {
+        self.real = true;
         self
     }
 
@@ -400,7 +394,7 @@ impl Builder {
     }
 
     fn needs_a_real_server(&self) -> bool {
-        self.real.is_some()
+        self.real
             || self.servers != 1
             || self.tls
             || !self.sasl.is_empty()

@@ -34,9 +34,7 @@ pub use dice::Dice;
 pub use embedded::embedded_program;
 pub use ensemble::{Builder, Ensemble, connect_string};
 pub use etcd::{Etcd, Key, Member};
-pub use proxy::{
-    Action, Counts, Direction, Gate, Hook, Kind, Message, Proxy, Rewriter, Side, Trigger, one_flight,
-};
+pub use proxy::{Action, Counts, Direction, Gate, Hook, Kind, Message, Proxy, Rewriter, Side, Trigger};
 pub use punctual::{not_later, or_once_more};
 pub use server::Server;
 pub use talk::Talk;

@@ -14,7 +14,7 @@ mod rules;
 mod shared;
 
 pub use hook::{Action, Direction, Gate, Hook, Rewriter, Trigger};
-pub use message::{Counts, Kind, Message, Side, one_flight};
+pub use message::{Counts, Kind, Message, Side};
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -147,7 +147,7 @@ impl Proxy {
     }
 
     /// The sessions that were granted through this proxy, the latest last: id, password, timeout. See
-    /// [`wire::expire`](crate::wire::expire).
+    /// [`wire::try_expire`](crate::wire::try_expire).
     pub fn session(&self) -> Vec<(i64, Vec<u8>, Duration)> {
         let greetings = self.shared.change(|state| state.rules.greetings.clone());
         let timeout = |millis| Duration::from_millis(u64::try_from(millis).unwrap_or(0));

@@ -44,32 +44,21 @@ pub enum Mode {
 pub struct Stat {
     pub czxid: i64,
     pub mzxid: i64,
-    pub ctime: i64,
-    pub mtime: i64,
     pub version: i32,
     pub cversion: i32,
-    pub aversion: i32,
     pub ephemeral_owner: i64,
-    pub data_length: i32,
     pub num_children: i32,
     pub pzxid: i64,
 }
 
 impl Stat {
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        Some(Self {
-            czxid: reader.long()?,
-            mzxid: reader.long()?,
-            ctime: reader.long()?,
-            mtime: reader.long()?,
-            version: reader.int()?,
-            cversion: reader.int()?,
-            aversion: reader.int()?,
-            ephemeral_owner: reader.long()?,
-            data_length: reader.int()?,
-            num_children: reader.int()?,
-            pzxid: reader.long()?,
-        })
+        let (czxid, mzxid) = (reader.long()?, reader.long()?);
+        let (_ctime, _mtime) = (reader.long()?, reader.long()?);
+        let (version, cversion, _aversion) = (reader.int()?, reader.int()?, reader.int()?);
+        let (ephemeral_owner, _data_length) = (reader.long()?, reader.int()?);
+        let (num_children, pzxid) = (reader.int()?, reader.long()?);
+        Some(Self { czxid, mzxid, version, cversion, ephemeral_owner, num_children, pzxid })
     }
 }
 
@@ -345,18 +334,7 @@ impl Connection {
 
 /// Ends another client's session: takes it over, as its owner would on a reconnect, and closes it.
 ///
-/// `Proxy::session` knows the password. Returns `false` if the session was already gone.
-///
-/// # Panics
-///
-/// If the server cannot be reached.
-#[track_caller]
-pub fn expire(address: SocketAddr, session: i64, password: &[u8]) -> bool {
-    try_expire(address, session, password)
-        .unwrap_or_else(|error| panic!("expiring session {session:#x}: {error}"))
-}
-
-/// Like [`expire`], but returns the error.
+/// [`Proxy::session`](crate::Proxy::session) knows the password. Returns `false` if the session was already gone.
 pub fn try_expire(address: SocketAddr, session: i64, password: &[u8]) -> Result<bool, Failure> {
     match Connection::attach(address, session, password, Duration::from_secs(30)) {
         Ok(connection) => connection.close().map(|()| true),

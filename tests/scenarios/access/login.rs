@@ -65,27 +65,25 @@ async fn a_file_is_read_anew_for_each_connection() {
     std::fs::remove_file(&file).unwrap();
 }
 
+/// Servers that let in only those who log in with this scheme.
+fn closed(scheme: &str) -> Ensemble {
+    let builder = Ensemble::builder().configure("enforce.auth.enabled=true");
+    let builder = builder.configure(&format!("enforce.auth.schemes={scheme}"));
+    let sasl = "zookeeper.authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider";
+    builder.property(sasl).start()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn servers_that_let_in_only_users_say_so_at_once() {
-    let builder = Ensemble::builder().real("the embedded server lets everybody in");
-    let builder = builder.configure("enforce.auth.enabled=true").configure("enforce.auth.schemes=digest");
-    let ensemble = builder.start();
+async fn servers_that_let_in_only_users_or_want_something_else_say_so_at_once() {
+    let ensemble = closed("digest");
     let hosts = ensemble.connect_string();
-    let stranger = options(&hosts).connect_timeout(AGES);
-    let error = soon(Client::connect(stranger)).await.unwrap_err();
+    let error = soon(Client::connect(options(&hosts).connect_timeout(AGES))).await.unwrap_err();
     says(&error, ErrorKind::Refused, &["only those who log in", "give the client credentials"]);
     let client = Client::connect(BOB.options(&hosts, Access::CreatorAll)).await.unwrap();
     soon(held(&client.mutex("/access-enforced").unwrap()).await.release()).await.unwrap();
     client.close().await;
-}
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn servers_that_want_something_else_say_so_at_once() {
-    let builder = Ensemble::builder().real("the embedded server lets everybody in");
-    let builder = builder.configure("enforce.auth.enabled=true").configure("enforce.auth.schemes=sasl");
-    let sasl = "zookeeper.authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider";
-    let builder = builder.property(sasl);
-    let ensemble = builder.start();
+    let ensemble = closed("sasl");
     let known = BOB.options(&ensemble.connect_string(), Access::Open).connect_timeout(AGES);
     let error = soon(Client::connect(known)).await.unwrap_err();
     says(&error, ErrorKind::Refused, &["do not accept the client's credentials", "enforce.auth.schemes"]);

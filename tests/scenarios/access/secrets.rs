@@ -21,9 +21,7 @@ impl Collect {
     fn say(&self, what: impl fmt::Debug) {
         self.0.lock().unwrap().push_str(&format!("{what:?}\n"));
     }
-}
 
-impl Collect {
     fn has_heard(&self, words: &[&str]) {
         let said = self.0.lock().unwrap();
         for word in words {

@@ -1,7 +1,7 @@
 //! The operator takes a lock away from all its holders.
 
-use super::evict::{ELECTION, EXCLUSIVE, Scene};
-use crate::support::kinds::{MUTEX, PERMIT, READER};
+use super::evict::Scene;
+use crate::support::kinds::{ELECTION, EXCLUSIVE, MUTEX, PERMIT, READER};
 use crate::support::queue::{acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;
 use crate::support::{SOON, client, operator, proxied_client, soon};

@@ -1,16 +1,11 @@
 //! The contenders in the queue, of any kind and library.
 
 use crate::support::queue::{Waiter, acquire, granted, held, nodes};
-use crate::support::{SOON, client, expire_session, operator, options, says, soon};
+use crate::support::{SOON, client, expire_session, named, operator, options, says, soon};
 use ground::{Direction, Kind, Trigger, shared};
 use std::time::{Duration, SystemTime};
 use tokio::task::JoinHandle;
 use zklock_core::{Client, Dialect, Error, ErrorKind, Hold, Lock, QueuedContender, Role};
-
-async fn named(identity: &str) -> Client {
-    let options = options(&shared().connect_string()).identity(identity).unwrap();
-    Client::connect(options).await.unwrap()
-}
 
 /// Each contender's identity, and whether it holds.
 fn summary(contenders: &[QueuedContender]) -> Vec<(&str, bool)> {

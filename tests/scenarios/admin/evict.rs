@@ -1,6 +1,6 @@
 //! The operator takes a contender out of a queue.
 
-use crate::support::kinds::{LockKind, MUTEX, PERMIT, READER, WRITER};
+use crate::support::kinds::{ELECTION, EXCLUSIVE, LockKind, MUTEX, PERMIT, READER, WRITER};
 use crate::support::queue::{A_WHILE, Waiter, acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;
 use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
@@ -9,19 +9,6 @@ use ground::{Action, Gate, Kind, Trigger, until};
 use std::time::Instant;
 use tokio::task::JoinHandle;
 use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, Lock, LossReason};
-
-pub(super) const ELECTION: LockKind = LockKind { name: "election", lock: election, rival: election, ..MUTEX };
-/// Who waits for it has no node.
-pub(super) const EXCLUSIVE: LockKind =
-    LockKind { name: "exclusive", lock: exclusive, rival: exclusive, ..MUTEX };
-
-fn election(client: &Client, path: &str) -> Lock {
-    client.election(path).unwrap()
-}
-
-fn exclusive(client: &Client, path: &str) -> Lock {
-    client.exclusive(path).unwrap()
-}
 
 /// A lock with holders, each with its own client, and a rival that waits.
 pub(super) struct Scene {
@@ -42,6 +29,7 @@ impl Scene {
         let clients = [client().await, client().await];
         let rival = acquire(&(kind.rival)(&clients[0], path));
         match kind.places {
+            // Who waits for it has no node.
             _ if kind.name == EXCLUSIVE.name => {}
             [queue] => drop(operator().wait_for_children(&format!("{path}{queue}"), count + 1, SOON)),
             places => drop(operator().wait_for_children(&format!("{path}{}", places[0]), 1, SOON)),

@@ -1,6 +1,5 @@
 //! Observing who leads, without taking part.
 
-use crate::support::leader::Leader;
 use crate::support::queue::{A_WHILE, Waiter, granted, held};
 use crate::support::strangers::{FOREIGN, put};
 use crate::support::{SOON, client, expire_session, operator, options, proxied_client, says, soon};
@@ -106,18 +105,6 @@ async fn observers_wake_nobody_and_are_not_woken_by_candidates() {
     assert_eq!(candidate_proxy.counts().replies(Kind::Event), 1);
     assert_eq!(operator.children(path).len(), 1, "who observes has no node");
     soon(lead.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leader_that_crashes_is_gone_when_its_session_is() {
-    let (path, watching) = ("/observe/crash", client().await);
-    let mut observer = watching.election(path).unwrap().observe().unwrap();
-    assert_eq!(next(&mut observer).await, None);
-    let mut process = Leader::start(&shared().connect_string(), path);
-    let told = next(&mut observer).await.expect("the process leads");
-    assert_eq!((told.token.value(), told.identity.as_str()), (process.leads(), "the process"));
-    process.kill();
-    assert_eq!(next(&mut observer).await, None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,10 +1,9 @@
 //! Sets of locks in contest: no deadlock, no partial hold, every lock as it is alone.
 
 use crate::support::queue::run_time;
-use crate::support::random::Random;
 use crate::support::register::{Faults, Register};
 use crate::support::{SOON, operator, settled, soon};
-use ground::or_once_more;
+use ground::{Dice, or_once_more};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -42,13 +41,13 @@ impl Ground {
     }
 
     /// The lock of a path, and its weight.
-    fn lock(&self, client: &Client, path: usize, random: &mut Random) -> (Lock, u32) {
+    fn lock(&self, client: &Client, path: usize, dice: &mut Dice) -> (Lock, u32) {
         let name = self.path(path);
         match path {
-            4..7 if random.below(2) == 0 => (client.write(&name).unwrap(), ALL),
+            4..7 if dice.below(2) == 0 => (client.write(&name).unwrap(), ALL),
             4..7 => (client.read(&name).unwrap(), 1),
             7 | 8 => {
-                let permits = 1 + random.below(2) as u32;
+                let permits = 1 + dice.below(2) as u32;
                 let spec = LockSpec::semaphore(&name, PERMITS).unwrap().permits(permits);
                 (client.lock(&spec).unwrap(), permits)
             }
@@ -59,18 +58,18 @@ impl Ground {
 
     /// Acquires random sets, one after the other.
     async fn contend(self: Arc<Self>, client: Client, seed: u64) {
-        let mut random = Random::of(seed);
+        let mut dice = Dice::new(seed);
         while !self.ended.load(Ordering::Relaxed) {
             let mut paths = BTreeSet::new();
-            for _ in 0..=random.below(4) {
-                paths.insert(random.below(PATHS));
+            for _ in 0..=dice.below(4) {
+                paths.insert(dice.below(PATHS));
             }
             // The order in which a set names its locks is random.
             let mut paths: Vec<_> = paths.into_iter().collect();
-            let turn = random.below(paths.len());
+            let turn = dice.below(paths.len());
             paths.rotate_left(turn);
             let (locks, weights): (Vec<_>, Vec<_>) =
-                paths.iter().map(|path| self.lock(&client, *path, &mut random)).unzip();
+                paths.iter().map(|path| self.lock(&client, *path, &mut dice)).unzip();
             let set = client.all(&locks).unwrap();
             let call = tokio::time::timeout(SOON * 3, set.acquire());
             let hold = match call.await {
@@ -78,7 +77,7 @@ impl Ground {
                 Err(_) => panic!("a deadlock: {} waits for ever", set.path()),
             };
             self.check(&hold, &paths, &weights);
-            tokio::time::sleep(Duration::from_millis(random.below(4) as u64)).await;
+            tokio::time::sleep(Duration::from_millis(dice.below(4) as u64)).await;
             paths.iter().for_each(|path| self.registers[*path].leave());
             self.grants.fetch_add(1, Ordering::Relaxed);
             match hold.release().await.map_err(|error| error.kind()) {

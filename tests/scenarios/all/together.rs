@@ -1,6 +1,6 @@
 //! Sets of locks: all, or none.
 
-use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
+use crate::support::queue::{A_WHILE, held, nodes};
 use crate::support::timing::Noise;
 use crate::support::{GRACE, SOON, client, operator, says, settled, soon};
 use ground::not_later;
@@ -87,26 +87,6 @@ async fn one_deadline_covers_all_of_a_set_and_its_end_leaves_nothing() {
     operator.wait_for_children(&format!("{root}/b"), 1, SOON);
     soon(b.release()).await.unwrap();
     soon(held(&pair(&other, root)).await.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_set_that_waits_and_loses_one_node_queues_again_everywhere() {
-    let (root, operator) = ("/all/again", operator());
-    let (holder, waiting) = (client().await, client().await);
-    let first = held(&pair(&holder, root)).await;
-    let task = acquire(&pair(&waiting, root));
-    operator.wait_for_children(&format!("{root}/b"), 2, SOON);
-    let before = ["a", "b"].map(|name| nodes(&operator, &format!("{root}/{name}")).pop().unwrap());
-    operator.delete(&before[1]);
-    // Long enough that the grant needs a proof of all nodes. Otherwise it would be granted, and lost later.
-    tokio::time::sleep(A_WHILE / 2).await;
-    soon(first.release()).await.unwrap();
-    let hold = granted(task).await;
-    assert!(before.iter().all(|node| operator.stat(node).is_none()), "one of {before:?} is as it was");
-    for node in hold.nodes() {
-        assert_eq!(operator.stat(node).unwrap().czxid.unsigned_abs(), hold.token().value(), "{node}");
-    }
-    soon(hold.release()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

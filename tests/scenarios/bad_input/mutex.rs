@@ -1,5 +1,6 @@
 //! Wrong arguments are reported where they come in, with advice, and leave nothing on the server.
 
+use crate::support::queue::acquire;
 use crate::support::strangers::restricted;
 use crate::support::{SOON, client, operator, options, proxied_client, says, settled, soon};
 use ground::wire::{Failure, Mode};
@@ -159,7 +160,7 @@ async fn a_neighbour_that_may_not_be_read_is_waited_for_all_the_same() {
     let lock = client.mutex(path).unwrap();
     let refused = proxy.on(Trigger::reply(Kind::GetData).path(path));
     let watches = proxy.on(Trigger::reply(Kind::GetChildren).path(path).nth(2));
-    let waiting = tokio::spawn(async move { lock.acquire().await });
+    let waiting = acquire(&lock);
     assert!(refused.wait(SOON) && watches.wait(SOON), "it watches the directory in its place");
     for neighbour in neighbours.iter().rev() {
         assert!(!waiting.is_finished(), "one is before it");

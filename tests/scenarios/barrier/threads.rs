@@ -1,36 +1,15 @@
 //! Both barriers, for threads that block.
 
 use crate::support::members::{is_empty, there};
-use crate::support::{SOON, on_a_thread, operator, options, says, soon};
-use ground::shared;
-use std::sync::mpsc::{Receiver, channel};
+use crate::support::threads::{bell, client, done, result};
+use crate::support::{SOON, on_a_thread, operator, says, soon};
 use std::time::{Duration, Instant};
-use zklock_core::blocking::{Client, Interrupt, Member, Started};
-use zklock_core::{Error, ErrorKind, LossReason, Wait};
-
-async fn threads() -> Client {
-    let hosts = shared().connect_string();
-    soon(on_a_thread(move || Client::connect(options(&hosts)).unwrap())).await
-}
-
-/// A channel that says when a call is ready.
-fn bell() -> (impl FnOnce() + Send + 'static, Receiver<()>) {
-    let (sender, receiver) = channel();
-    (move || sender.send(()).unwrap_or_default(), receiver)
-}
-
-fn result<T>(call: &Started<T>, ready: &Receiver<()>) -> Result<T, Error> {
-    ready.recv_timeout(SOON).expect("it is ready");
-    call.fetch().expect("there is a result")
-}
-
-fn start_leave(member: &Member, ready: impl FnOnce() + Send + 'static) -> Started<()> {
-    member.leave_call(Wait::Forever).detach(ready).unwrap()
-}
+use zklock_core::blocking::Interrupt;
+use zklock_core::{ErrorKind, LossReason, Wait};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_barrier_stops_threads() {
-    let client = threads().await;
+    let client = soon(on_a_thread(client)).await;
     soon(on_a_thread(move || {
         let barrier = client.barrier("/threads/single").unwrap();
         assert_eq!(barrier.path(), "/threads/single");
@@ -59,7 +38,7 @@ async fn a_barrier_stops_threads() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn threads_begin_together_and_end_together() {
-    let (client, path) = (threads().await, "/threads/double");
+    let (client, path) = (soon(on_a_thread(client)).await, "/threads/double");
     soon(on_a_thread(move || {
         let barrier = client.double_barrier(path, 3).unwrap();
         assert_eq!((barrier.path(), barrier.members()), (path, 3));
@@ -76,10 +55,8 @@ async fn threads_begin_together_and_end_together() {
                     })
                 })
                 .collect();
-            let (ready, rung) = bell();
-            let member = result(&barrier.enter_call(None).detach(ready).unwrap(), &rung).unwrap();
-            let (ready, rung) = bell();
-            result(&start_leave(&member, ready), &rung).unwrap();
+            let member = done(barrier.enter_call(None)).unwrap();
+            done(member.leave_call(Wait::Forever)).unwrap();
             members.into_iter().for_each(|member| member.join().unwrap());
         }
     }))
@@ -89,7 +66,7 @@ async fn threads_begin_together_and_end_together() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wait_that_is_ended_leaves_nothing() {
-    let (client, path) = (threads().await, "/threads/ended");
+    let (client, path) = (soon(on_a_thread(client)).await, "/threads/ended");
     soon(on_a_thread(move || {
         let operator = operator();
         let barrier = client.double_barrier(path, 2).unwrap();
@@ -132,7 +109,7 @@ async fn a_wait_that_is_ended_leaves_nothing() {
         there(&operator, path, 1);
         let third = one.enter().unwrap();
         let (ready, _rung) = bell();
-        drop(start_leave(&other, ready));
+        drop(other.leave_call(Wait::Forever).detach(ready).unwrap());
         there(&operator, path, 1);
         drop(third);
         is_empty(&operator, path);
@@ -142,7 +119,7 @@ async fn a_wait_that_is_ended_leaves_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_is_told_when_its_client_is_closed() {
-    let client = threads().await;
+    let client = soon(on_a_thread(client)).await;
     soon(on_a_thread(move || {
         let member = client.double_barrier("/threads/closed", 1).unwrap().enter().unwrap();
         let none = Some(Duration::from_millis(50));

@@ -1,21 +1,22 @@
 //! If a wait times out, its error names the holder and says how many more are ahead.
 
-use crate::support::{SOON, client, operator, options, proxied_client, says, settled, soon};
-use ground::{Kind, Message, Proxy, Side, shared};
+use crate::support::queue::{acquire, held};
+use crate::support::{SOON, client, named, operator, proxied_client, says, settled, soon};
+use ground::{Kind, Message, Proxy, Side};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::{Client, ErrorKind, Lock};
+use zklock_core::{ErrorKind, Lock};
 
 const A_WHILE: Duration = Duration::from_millis(300);
 
-/// Waits in vain until the error has all these parts. The client asks the servers shortly before the deadline, and on a busy
-/// machine the answer may come too late.
-async fn comes_to_say(lock: &Lock, parts: &[&str]) {
+/// Waits in vain, or with a timeout of zero tries, until the error has all these parts. The client asks the servers shortly before
+/// the deadline, and on a busy machine the answer may come too late.
+async fn says_of(timeout: Duration, lock: &Lock, parts: &[&str]) {
     let end = Instant::now() + SOON;
+    let always = if timeout.is_zero() { "is held by another" } else { "others are before us in the queue" };
     loop {
-        let error = lock.acquire_timeout(A_WHILE).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-        assert!(error.to_string().contains("others are before us in the queue"), "{error}");
+        let error = lock.acquire_timeout(timeout).await.unwrap_err();
+        says(&error, ErrorKind::Timeout, &[always]);
         if parts.iter().all(|part| error.to_string().contains(part)) {
             return;
         }
@@ -23,14 +24,12 @@ async fn comes_to_say(lock: &Lock, parts: &[&str]) {
     }
 }
 
-async fn named(identity: &str) -> Client {
-    Client::connect(options(&shared().connect_string()).identity(identity).unwrap()).await.unwrap()
+async fn comes_to_say(lock: &Lock, parts: &[&str]) {
+    says_of(A_WHILE, lock, parts).await;
 }
 
-fn in_background(lock: Lock) -> tokio::task::JoinHandle<()> {
-    tokio::spawn(async move {
-        let _ = lock.acquire().await;
-    })
+async fn a_try_comes_to_say(lock: &Lock, parts: &[&str]) {
+    says_of(Duration::ZERO, lock, parts).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -42,10 +41,10 @@ async fn the_holder_of_a_mutex_and_those_ahead() {
     let lock = waiter.mutex(path).unwrap();
     comes_to_say(&lock, &[&says, " s old); we are next"]).await;
     // Behind another client, and behind a caller of our own client that waits behind that.
-    let other = in_background(client().await.mutex(path).unwrap());
+    let other = acquire(&client().await.mutex(path).unwrap());
     operator().wait_for_children(path, 2, SOON);
     comes_to_say(&lock, &[&says, "; 1 more before us"]).await;
-    let own = in_background(lock.clone());
+    let own = acquire(&lock);
     operator().wait_for_children(path, 3, SOON);
     comes_to_say(&lock, &[&says, "; 2 more before us"]).await;
     // Another task of the holder's client.
@@ -64,8 +63,7 @@ async fn the_holders_of_other_kinds() {
     let path = "/named-readers";
     let mut holds = Vec::new();
     for _ in 0..3 {
-        let lock = holder.read(path).unwrap();
-        holds.push(soon(tokio::spawn(async move { lock.acquire().await })).await.unwrap().unwrap());
+        holds.push(held(&holder.read(path).unwrap()).await);
     }
     let parts = ["queue: db7/4711 and 2 others hold it (its node ", "; we are next"];
     comes_to_say(&waiter.write(path).unwrap(), &parts).await;
@@ -98,19 +96,6 @@ fn questions(proxy: &Proxy) -> usize {
     let is_question =
         |message: &Message| message.side == Side::Request && message.kind == Kind::GetData && !message.watch;
     proxy.take_record().iter().filter(|message| is_question(message)).count()
-}
-
-/// Tries until the error has all these parts. On a busy machine the servers may not name the holder in time.
-async fn a_try_comes_to_say(lock: &Lock, parts: &[&str]) {
-    let end = Instant::now() + SOON;
-    loop {
-        let error = lock.acquire_timeout(Duration::ZERO).await.unwrap_err();
-        says(&error, ErrorKind::Timeout, &["is held by another"]);
-        if parts.iter().all(|part| error.to_string().contains(part)) {
-            return;
-        }
-        assert!(Instant::now() < end, "{parts:?} is not in: {error}");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

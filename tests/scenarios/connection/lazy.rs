@@ -1,36 +1,17 @@
 //! Connecting on first use, and other calls that run in the background.
 
+use crate::support::threads::{bell, done, result};
 use crate::support::{SOON, operator, options, says};
 use ground::{Proxy, not_later, shared, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
-use zklock_core::blocking::{Call, Client, Started};
+use zklock_core::blocking::Client;
 use zklock_core::face::Loss;
-use zklock_core::{ConnectionState, Error, ErrorKind, LockSpec, LossReason, Owner, Wait};
+use zklock_core::{ConnectionState, ErrorKind, LockSpec, LossReason, Owner, Wait};
 
 fn lazy(hosts: &str, patience: Duration) -> Client {
     Client::lazy(options(hosts).connect_timeout(patience))
-}
-
-fn bell() -> (impl FnOnce() + Send + 'static, Receiver<()>) {
-    let (sender, ready) = channel();
-    // Nobody may be listening any more.
-    (move || sender.send(()).unwrap_or_default(), ready)
-}
-
-#[track_caller]
-fn result<T: Send + 'static>(call: &Started<T>, ready: &Receiver<()>) -> Result<T, Error> {
-    ready.recv_timeout(SOON).unwrap();
-    call.fetch().unwrap()
-}
-
-/// The result of a call that goes on by itself.
-#[track_caller]
-fn done<T: Send + 'static>(call: Call<T>) -> Result<T, Error> {
-    let (ring, ready) = bell();
-    result(&call.detach(ring).unwrap(), &ready)
 }
 
 #[test]

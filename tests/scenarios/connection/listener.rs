@@ -3,13 +3,19 @@
 use crate::support::{SOON, client, expire_session, options, proxied_client, soon};
 use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
 use ground::{Direction, Proxy, shared, until};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use zklock_core::blocking;
 use zklock_core::{Client, Connection, ConnectionState, LossReason};
 
 async fn next(connection: &mut Connection) -> Option<ConnectionState> {
     soon(connection.next()).await
+}
+
+/// A function to be told each state, and where that is heard.
+fn teller() -> (impl Fn(ConnectionState) + Send + Sync + 'static, Receiver<ConnectionState>) {
+    let (sender, states) = channel();
+    (move |state| sender.send(state).unwrap_or_default(), states)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -77,10 +83,9 @@ async fn the_last_report_is_that_the_client_is_closed() {
 fn a_thread_is_told_by_a_function() {
     let proxy = Proxy::before(shared().server(0));
     let client = blocking::Client::connect(options(&proxy.connect_string())).unwrap();
-    let (sender, states) = channel();
-    let (other, others) = channel();
-    let watch = client.on_connection(move |state| sender.send(state).unwrap_or_default()).unwrap();
-    let dropped = client.on_connection(move |state| other.send(state).unwrap_or_default()).unwrap();
+    let ((tell, states), (tell_too, others)) = (teller(), teller());
+    let watch = client.on_connection(tell).unwrap();
+    let dropped = client.on_connection(tell_too).unwrap();
     assert_eq!(states.recv_timeout(SOON), Ok(Connected));
     assert_eq!(others.recv_timeout(SOON), Ok(Connected));
     drop(dropped);
@@ -99,10 +104,9 @@ fn a_thread_is_told_by_a_function() {
 fn a_client_that_connects_when_it_is_needed_tells_of_that() {
     let proxy = Proxy::before(shared().server(0));
     proxy.refuse(true);
-    let (sender, states) = channel();
-    let patience = Duration::from_millis(300);
-    let client = blocking::Client::lazy(options(&proxy.connect_string()).connect_timeout(patience))
-        .with_listener(move |state| sender.send(state).unwrap_or_default());
+    let ((tell, states), patience) = (teller(), Duration::from_millis(300));
+    let options = options(&proxy.connect_string()).connect_timeout(patience);
+    let client = blocking::Client::lazy(options).with_listener(tell);
     assert_eq!(client.connection_state(), None);
     client.connect_within(None).unwrap_err();
     assert_eq!(client.connection_state(), None);
@@ -123,9 +127,9 @@ fn a_client_that_connects_when_it_is_needed_tells_of_that() {
 fn a_client_that_is_closed_while_it_connects_tells_that_and_nothing_after_it() {
     let proxy = Proxy::before(shared().server(0));
     proxy.freeze(Direction::Both);
-    let (sender, states) = channel();
-    let client = blocking::Client::lazy(options(&proxy.connect_string()).connect_timeout(SOON))
-        .with_listener(move |state| sender.send(state).unwrap_or_default());
+    let (tell, states) = teller();
+    let client = blocking::Client::lazy(options(&proxy.connect_string()).connect_timeout(SOON));
+    let client = client.with_listener(tell);
     let call = client.connect_call(None).detach(|| ()).unwrap();
     assert!(until(SOON, || proxy.connections() > 0));
     client.close().unwrap();
@@ -141,8 +145,8 @@ fn a_client_that_is_closed_while_it_connects_tells_that_and_nothing_after_it() {
 fn a_function_may_be_given_before_the_client_connects() {
     let client = || {
         let client = blocking::Client::lazy(options(&shared().connect_string()));
-        let (sender, states) = channel();
-        let watch = client.on_connection(move |state| sender.send(state).unwrap_or_default()).unwrap();
+        let (tell, states) = teller();
+        let watch = client.on_connection(tell).unwrap();
         assert!(!client.has_connected());
         (client, states, watch)
     };

@@ -1,6 +1,7 @@
 //! Promise 5 beside a leader that was deposed while it was paused: when it wakes it has not noticed, and answers from
 //! its old state.
 
+use crate::support::queue::acquire;
 use crate::support::{settled, soon};
 use ground::{Action, Ensemble, Kind, Message, Proxy, Server, Side, Trigger, connect_string, until};
 use std::time::Duration;
@@ -51,7 +52,7 @@ async fn a_node_that_only_the_new_quorum_knows_is_found_behind_a_leader_that_was
     before_old.refuse(false);
     before_old.record();
     old.resume();
-    let waiting = tokio::spawn(async move { lock.acquire().await });
+    let waiting = acquire(&lock);
     assert!(lost.wait(ELECTION), "its node was never created");
     // It asks the old leader, which soon gives up by itself. Until then nobody else is there to be asked.
     let asks = |message: &Message| [Kind::Sync, Kind::Multi].contains(&message.kind);

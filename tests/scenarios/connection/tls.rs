@@ -9,6 +9,7 @@ use ground::wire::Admin;
 use ground::{Builder, Ensemble, Proxy, not_later, shared, until};
 use std::fs::read_to_string;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use zklock_core::{Client, ClientOptions, ErrorKind, HoldState, LossReason, Tls};
@@ -45,15 +46,18 @@ fn anonymous(ensemble: &Ensemble) -> Tls {
 
 fn known(ensemble: &Ensemble) -> Tls {
     let files = ensemble.certificates();
-    let identity = (read_to_string(files.client()).unwrap(), read_to_string(files.client_key()).unwrap());
-    anonymous(ensemble).identity(&identity.0, &identity.1).unwrap()
+    with(ensemble, files.client(), files.client_key())
 }
 
 /// A client's certificate that the server has no reason to trust.
 fn intruder(ensemble: &Ensemble) -> Tls {
     let files = ensemble.certificates();
-    let identity = (read_to_string(files.intruder()).unwrap(), read_to_string(files.intruder_key()).unwrap());
-    anonymous(ensemble).identity(&identity.0, &identity.1).unwrap()
+    with(ensemble, files.intruder(), files.intruder_key())
+}
+
+fn with(ensemble: &Ensemble, certificate: PathBuf, key: PathBuf) -> Tls {
+    let [certificate, key] = [certificate, key].map(|file| read_to_string(file).unwrap());
+    anonymous(ensemble).identity(&certificate, &key).unwrap()
 }
 
 /// Asserts that no session can be opened with these options, and the error has these parts.

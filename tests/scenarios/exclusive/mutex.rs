@@ -1,6 +1,7 @@
 //! Promise 1: two holds of one mutex never both have `valid_for() > 0`.
 
 use crate::support::contest::Contest;
+use crate::support::queue::acquire;
 use crate::support::register::{Register, assert_growing, clients};
 use crate::support::{SOON, client, operator, options, soon};
 use ground::{Direction, Ensemble, Proxy, shared, until};
@@ -28,8 +29,8 @@ async fn sessions_that_end_and_connections_that_break_let_nobody_in_beside_the_h
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_dies_and_comes_back_lets_nobody_in_beside_the_holder() {
-    let builder = Ensemble::builder().tick(Duration::from_millis(200));
-    let ensemble = builder.real("its data survives a restart").start();
+    // The data of a real one survive a restart.
+    let ensemble = Ensemble::builder().tick(Duration::from_millis(200)).real().start();
     let register = Register::of(1);
     let ended = Arc::new(AtomicBool::new(false));
     let clients = clients(&ensemble.connect_string(), 8).await;
@@ -71,8 +72,7 @@ async fn a_holder_that_is_cut_off_stops_before_the_next_begins() {
     assert_eq!(told, Some(LossReason::LeaseLapsed));
     proxy.thaw();
     // When it is back in touch, it opens the next session and queues. Its old hold stays lost.
-    let lock = cut_off.mutex("/exclusive/cut-off").unwrap();
-    let third = tokio::spawn(async move { lock.acquire().await });
+    let third = acquire(&cut_off.mutex("/exclusive/cut-off").unwrap());
     operator().wait_for_children("/exclusive/cut-off", 2, SOON);
     register.leave();
     second.release().await.unwrap();

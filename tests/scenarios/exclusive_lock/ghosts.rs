@@ -3,11 +3,11 @@
 //!
 //! The server is a real one. A proxy changes its answers into those of such a server.
 
-use crate::support::queue::{A_WHILE, granted, held};
+use crate::support::queue::held;
 use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::{Action, Hook, Kind, Proxy, Trigger, until};
 use std::sync::{Arc, Mutex};
-use zklock_core::{ErrorKind, Hold, HoldState};
+use zklock_core::{Hold, HoldState};
 
 /// The length of a reply's header: its number, a transaction, and an error.
 const HEAD: usize = 16;
@@ -88,32 +88,4 @@ async fn a_release_without_an_answer_does_the_next_holder_no_harm() {
     assert!(is_there(&next), "the node of the next holder is deleted");
     assert_eq!(next.state(), HoldState::Held);
     soon(next.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_an_earlier_hold_has_left_is_not_taken_for_a_new_one() {
-    let ((client, proxy), other, path) =
-        (proxied_client().await, client().await, "/exclusive-ghosts/earlier");
-    let lock = client.exclusive(path).unwrap();
-    let ghosts = Ghosts::default();
-    let hold = held(&lock).await;
-    let seen = ghosts.see(&proxy);
-    soon(hold.release()).await.unwrap();
-    assert!(seen[0].fired(), "it did not look at its node");
-    let next = held(&other.exclusive(path).unwrap()).await;
-    // This creation never reaches the server.
-    let lost = [Kind::Multi, Kind::Create]
-        .map(|kind| proxy.on(Trigger::request(kind).path(path).then(Action::DropAndReset)));
-    let shown = ghosts.appear(&proxy);
-    let error = soon(lock.acquire_timeout(A_WHILE)).await.map(drop).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    assert!(lost.iter().any(Hook::fired) && shown[0].fired());
-    settled(&client).await;
-    assert!(is_there(&next), "the node of the holder is deleted");
-    assert_eq!(next.state(), HoldState::Held);
-    let waiter = tokio::spawn(async move { lock.acquire().await });
-    soon(next.release()).await.unwrap();
-    drop(granted(waiter).await);
-    settled(&client).await;
-    assert_eq!(operator().children(path), [""; 0]);
 }

@@ -1,12 +1,12 @@
 //! Promise 3: grants follow the order of the nodes, and a release wakes the next two waiters, one of them for its turn, never
 //! a herd. (How callers of one client share its nodes: `one_node_a_process`.)
 
+use crate::support::figures::{fired, watched};
 use crate::support::register::{PATIENT, patient_clients};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::Admin;
-use ground::{Ensemble, Kind, Proxy, Server, Trigger, until};
+use ground::{Ensemble, Kind, Proxy, Trigger, until};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
 use zklock_core::{Client, Foreign, Lock, LockSpec};
 
@@ -31,33 +31,11 @@ fn sequence(node: &str) -> u64 {
     node[node.len() - 10..].parse().unwrap()
 }
 
-fn wait_for_queue(operator: &Admin, path: &str, length: usize, bound: Duration) {
-    let queued = || operator.stat(path).map_or(0, |stat| stat.num_children);
-    assert!(
-        until(bound, || queued() == length as i32),
-        "{} of {length} are in the queue of {path}",
-        queued()
-    );
-}
-
-/// How many watches the server has fired so far, and the most that one change has.
-fn fired(server: &Server) -> (u64, u64) {
-    let figures = server.mntr();
-    let figure = |name: &str| -> u64 {
-        let value = figures.get(name).unwrap_or_else(|| panic!("{name} is not among the server's figures"));
-        value.parse().unwrap()
-    };
-    let sum = |kind: &str| figure(&format!("zk_sum_node_{kind}_watch_count"));
-    let sums = ["created", "deleted", "changed", "children"].map(sum);
-    (sums.iter().sum(), figure("zk_max_node_deleted_watch_count"))
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_wakes_two_of_five_hundred_waiters_and_each_has_its_turn() {
     const WAITERS: usize = 500;
     // A server of its own: the figures are those of the whole server.
-    let builder = Ensemble::builder().max_session_timeout(PATIENT);
-    let ensemble = builder.real("it counts the watches that fire").start();
+    let ensemble = Ensemble::builder().max_session_timeout(PATIENT).start();
     let server = ensemble.server(0);
     let operator = Admin::connect(server.address());
     let clients = patient_clients(&ensemble.connect_string(), WAITERS + 1).await;
@@ -72,15 +50,15 @@ async fn a_release_wakes_two_of_five_hundred_waiters_and_each_has_its_turn() {
         waiters.spawn(wait_in_line(client.mutex("/fair/500").unwrap(), &grants, sequence));
     }
     // On a busy machine so many at once are slow, and some may even have to reconnect.
-    wait_for_queue(&operator, "/fair/500", WAITERS + 1, SOON * 4);
-    let watched = || server.mntr()["zk_watch_count"].parse::<usize>().unwrap();
-    assert!(until(SOON * 4, || watched() == WAITERS), "{} watches for {WAITERS} waiters", watched());
-    assert_eq!(fired(server).0, 0, "somebody was woken before the release");
+    let queued = || operator.stat("/fair/500").map_or(0, |stat| stat.num_children as usize);
+    assert!(until(SOON * 4, || queued() == WAITERS + 1), "{} are in the queue", queued());
+    assert!(until(SOON * 4, || watched(server) == WAITERS), "{} watches", watched(server));
+    assert_eq!(fired(server), 0, "somebody was woken before the release");
 
     hold.release().await.unwrap();
     tokio::time::timeout(SOON * 4, waiters.join_all()).await.expect("everybody has a turn");
-    let (notifications, most) = fired(server);
-    assert_eq!(most, 2, "notifications of one release");
+    let notifications = fired(server);
+    assert_eq!(server.mntr()["zk_max_node_deleted_watch_count"], "2", "notifications of one release");
     // A waiter whose turn comes before it has set its next watch is notified of one release only.
     assert!((WAITERS as u64..2 * WAITERS as u64).contains(&notifications), "{notifications} notifications");
     let expected: Vec<_> = (first + 1..=first + WAITERS as u64).collect();

@@ -1,24 +1,11 @@
 //! Promise 3: a waiter has its turn even if the server does not report that the contender ahead is gone.
 
-use crate::support::kinds::{LockKind, MUTEX, PERMIT, READER, WRITER};
+use crate::support::kinds::{EXCLUSIVE, MUTEX, PERMIT, READER, WRITER};
 use crate::support::queue::{acquire, granted, held, nodes};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::{Action, Gate, Kind, Trigger, until};
 use std::time::Duration;
-use zklock_core::{Client, Foreign, Lock, LockSpec};
-
-/// A lock without a queue.
-const EXCLUSIVE: LockKind = LockKind {
-    name: "exclusive",
-    lock: exclusive,
-    rival: exclusive,
-    waits: |path| Trigger::reply(Kind::GetChildren).path(path),
-    ..MUTEX
-};
-
-fn exclusive(client: &Client, path: &str) -> Lock {
-    client.exclusive(path).unwrap()
-}
+use zklock_core::{Foreign, LockSpec};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_has_its_turn_though_the_notification_is_lost() {

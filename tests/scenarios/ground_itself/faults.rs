@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{SESSION, SOON};
 use ground::wire::{Admin, Connection, Failure, Mode};
-use ground::{Action, Direction, Ensemble, Gate, Kind, Proxy, Trigger, not_later, one_flight, shared, until};
-use zookeeper_client::{Acls, CreateMode};
+use ground::{Action, Direction, Ensemble, Kind, Proxy, Trigger, not_later, shared, until};
 
 /// A separate path on the shared server, a proxy in front of the server, and an operator that does not use the proxy.
 fn place(name: &str) -> (String, Proxy, Admin) {
@@ -173,42 +172,6 @@ fn a_chosen_message_cuts_freezes_or_vanishes() {
     assert_eq!(end_of(client.delete(&format!("{path}/x"))), ErrorKind::TimedOut);
     assert!(hook.fired() && admin.children(&path).is_empty());
     client.exists(&path, false).expect("the connection goes on");
-}
-
-/// The reply to the creation is held until the list has been asked for, if it is asked for without waiting.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_record_tells_one_flight_from_two() {
-    let (path, proxy, _) = place("flight");
-    let client = zookeeper_client::Client::connect(&proxy.connect_string()).await.expect("the proxy is open");
-    let (node, options) = (format!("{path}/n"), CreateMode::Ephemeral.with_acls(Acls::anyone_all()));
-    for together in [true, false] {
-        let gate = Gate::new();
-        let held = proxy.on(Trigger::reply(Kind::Create).then(Action::Pause(gate.clone())));
-        let listed = proxy.on(Trigger::request(Kind::GetChildren));
-        proxy.record();
-        let opener = thread::spawn(move || {
-            assert!(held.wait(SOON));
-            assert_eq!(listed.wait(if together { SOON } else { Duration::from_millis(100) }), together);
-            gate.open();
-        });
-        let create = client.create(&node, b"", &options);
-        if together {
-            let (created, listed) = tokio::join!(create, client.list_children(&path));
-            created.and(listed.map(|_| ())).expect("done");
-        } else {
-            create.await.expect("done");
-            client.list_children(&path).await.expect("done");
-        }
-        opener.join().expect("no panic");
-        let counts = proxy.counts();
-        assert_eq!(counts.asked, [Kind::Create, Kind::GetChildren]);
-        assert_eq!((counts.requests(Kind::Any), counts.replies(Kind::Create)), (2, 1));
-        let record = proxy.take_record();
-        assert_eq!(one_flight(&record, Kind::Create, Kind::GetChildren), together);
-        assert!(record.iter().all(|message| message.passed.is_some() && message.error == 0));
-        assert!(proxy.take_record().is_empty());
-        client.delete(&node, None).await.expect("done");
-    }
 }
 
 #[test]

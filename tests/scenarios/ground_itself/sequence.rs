@@ -8,7 +8,7 @@ use ground::wire::{Admin, Connection, Failure, Mode};
 use crate::support::SESSION;
 
 fn patchable() -> Ensemble {
-    Ensemble::builder().tick(Duration::from_millis(200)).real("its snapshot is patched").start()
+    Ensemble::builder().tick(Duration::from_millis(200)).real().start()
 }
 
 /// The number that the server has appended to a name.

@@ -1,12 +1,13 @@
 //! A holder learns that others wait.
 
+use crate::support::kinds::{ELECTION, EXCLUSIVE, LockKind, MUTEX, PERMIT, READER, SET, WRITER};
 use crate::support::queue::{acquire, granted, held};
 use crate::support::strangers::{SPOKEN, in_dialect, put};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::Mode;
 use ground::{Action, Gate, Kind, Trigger};
 use std::time::Duration;
-use zklock_core::{Client, Hold, HoldState, Lock, LockSpec, Role};
+use zklock_core::{Hold, HoldState, LockSpec, Role};
 
 /// How long to wait to see that nothing happens.
 const A_MOMENT: Duration = Duration::from_millis(50);
@@ -15,31 +16,17 @@ async fn is_told(hold: &Hold) -> bool {
     tokio::time::timeout(A_MOMENT, hold.wanted()).await == Ok(true)
 }
 
-type Make = fn(&Client, &str) -> Lock;
-
-const KINDS: [(&str, Make); 7] = [
-    ("mutex", |client, path| client.mutex(path).unwrap()),
-    ("read", |client, path| client.read(path).unwrap()),
-    ("write", |client, path| client.write(path).unwrap()),
-    ("election", |client, path| client.election(path).unwrap()),
-    ("semaphore", |client, path| client.semaphore(path, 1).unwrap()),
-    ("all", |client, path| {
-        let one = |name| LockSpec::mutex(&format!("{path}/{name}")).unwrap();
-        client.lock(&LockSpec::all([one("a"), one("b")]).unwrap()).unwrap()
-    }),
-    // It has no queue, so its holder cannot see who waits.
-    ("exclusive", |client, path| client.exclusive(path).unwrap()),
-];
+/// An exclusive lock, the last, has no queue, so its holder cannot see who waits.
+const KINDS: [LockKind; 7] = [MUTEX, READER, WRITER, ELECTION, PERMIT, SET, EXCLUSIVE];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_every_kind() {
     let (ours, theirs) = (client().await, client().await);
-    for (kind, make) in &KINDS[..6] {
+    for LockKind { name: kind, lock, rival, .. } in &KINDS[..6] {
         let path = format!("/wanted/{kind}");
-        let hold = held(&make(&ours, &path)).await;
+        let hold = held(&lock(&ours, &path)).await;
         assert!(!hold.is_wanted() && !is_told(&hold).await, "{kind}: nobody waits");
-        let rival = if *kind == "read" { theirs.write(&path).unwrap() } else { make(&theirs, &path) };
-        let rival = acquire(&rival);
+        let rival = acquire(&rival(&theirs, &path));
         assert!(soon(hold.wanted()).await && hold.is_wanted(), "{kind}");
         soon(hold.release()).await.unwrap();
         assert!(!hold.is_wanted() && !soon(hold.wanted()).await, "{kind}: it is over");
@@ -67,7 +54,7 @@ async fn of_every_library() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_every_kind_by_those_who_ask_in_its_node() {
     let (ours, theirs, curator) = (client().await, client().await, operator());
-    for (kind, make) in KINDS {
+    for LockKind { name: kind, lock: make, .. } in KINDS {
         let path = format!("/wanted/asked/{kind}");
         let lock = make(&ours, &path);
         assert_eq!(soon(make(&theirs, &path).revoke()).await.unwrap(), [], "{kind}: nobody holds it");

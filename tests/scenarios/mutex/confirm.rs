@@ -34,6 +34,11 @@ fn writes(hold: &Arc<Hold>) -> JoinHandle<Error> {
     })
 }
 
+fn releases(hold: &Arc<Hold>) -> JoinHandle<Result<(), Error>> {
+    let hold = hold.clone();
+    tokio::spawn(async move { hold.release().await })
+}
+
 /// Waits for a time that differs in each round.
 fn in_the_middle(round: u64) {
     std::thread::sleep(Duration::from_micros(round * 37 % 1500));
@@ -88,10 +93,7 @@ async fn a_confirmation_that_waits_for_its_answer_is_told_of_a_release_at_once()
     let asked = proxy.on(Trigger::reply(Kind::Multi).path(hold.node()).then(Action::Pause(gate.clone())));
     let told = asks(&hold);
     assert!(asked.wait(SOON));
-    let release = tokio::spawn({
-        let hold = hold.clone();
-        async move { hold.release().await }
-    });
+    let release = releases(&hold);
     // No reply can come through now, so this is not a server's answer.
     let error = soon(told).await.unwrap();
     assert_eq!(error.kind(), ErrorKind::NotHeld, "{error}");
@@ -112,10 +114,7 @@ async fn a_guarded_write_that_comes_after_the_release_is_told_of_that() {
     });
     assert!(asked.wait(SOON));
     operator().delete(hold.node());
-    let release = tokio::spawn({
-        let hold = hold.clone();
-        async move { hold.release().await }
-    });
+    let release = releases(&hold);
     assert!(ground::until(SOON, || hold.valid_for().is_zero()));
     gate.open();
     let error = soon(writes).await.unwrap().unwrap_err();

@@ -5,7 +5,7 @@ use crate::support::queue::held;
 use crate::support::register::clients;
 use crate::support::{SOON, client, operator, settled, soon};
 use ground::wire::Admin;
-use ground::{shared, until};
+use ground::{Dice, shared, until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -52,14 +52,12 @@ impl Round {
 
     /// Gives up after a different time in each round.
     async fn give_up(&self, client: usize, lock: Lock, seed: u64) {
-        let mut dice = seed;
+        let mut dice = Dice::new(seed);
         while !self.ended.load(Ordering::Relaxed) {
-            dice ^= dice << 13;
-            dice ^= dice >> 7;
-            dice ^= dice << 17;
+            let (sleep, turns) = (Duration::from_millis(dice.throw() % 16), dice.below(50));
             let moment = async {
-                tokio::time::sleep(Duration::from_millis(dice % 16)).await;
-                for _ in 0..dice % 50 {
+                tokio::time::sleep(sleep).await;
+                for _ in 0..turns {
                     tokio::task::yield_now().await;
                 }
             };

@@ -1,5 +1,6 @@
 //! When the sequence numbers of a directory come to their end, there is still only one holder at a time, and it goes on.
 
+use crate::support::queue::acquire;
 use crate::support::{SESSION, SOON, client_of, says, settled, soon};
 use ground::wire::{Admin, Mode};
 use ground::{Ensemble, Server};
@@ -14,8 +15,7 @@ const PATH: &str = "/locks/report";
 
 /// A server with a directory whose next number is this one.
 fn near_the_end(number: i32, data: &str) -> Ensemble {
-    let ensemble =
-        Ensemble::builder().tick(Duration::from_millis(200)).real("its snapshot is patched").start();
+    let ensemble = Ensemble::builder().tick(Duration::from_millis(200)).real().start();
     let server = ensemble.server(0);
     Admin::connect(server.address()).create_all(PATH, data);
     server.set_sequence(PATH, number);
@@ -91,7 +91,7 @@ async fn nobody_enters_a_new_directory_while_a_contender_of_any_library_is_left_
     let clients = clients(&ensemble, 2).await;
     let (tries, waits) = (clients[0].mutex(PATH).unwrap(), clients[1].mutex(PATH).unwrap());
     assert!(soon(tries.try_acquire()).await.unwrap().is_none(), "another holds it");
-    let waiting = tokio::spawn(async move { waits.acquire().await });
+    let waiting = acquire(&waits);
     let behind = operator.create_mode(&format!("{PATH}/_c_another-lock-"), "", Mode::EphemeralSequential);
     operator.delete(&curator);
     // The contender of another library holds now, and does not know our rule.

@@ -1,5 +1,6 @@
 //! The lock's own node is deleted under its contenders: they queue again, and leave no second node.
 
+use crate::support::queue::acquire;
 use crate::support::{SOON, client, operator, options, proxied_client, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Direction, Gate, Kind, Proxy, Trigger, shared};
@@ -21,8 +22,7 @@ async fn a_parent_deleted_while_one_waits_is_made_again() {
         let short = options(&proxy.connect_string()).session_timeout(Duration::from_secs(1)).unwrap();
         let (holder, waiter) = (client().await, Client::connect(short).await.unwrap());
         let hold = soon(holder.mutex(&path).unwrap().acquire()).await.unwrap();
-        let lock = waiter.mutex(&path).unwrap();
-        let call = tokio::spawn(async move { lock.acquire().await });
+        let call = acquire(&waiter.mutex(&path).unwrap());
         admin.wait_for_children(&path, 2, SOON);
         // Once a node is older than a heartbeat, a grant needs a check of it.
         tokio::time::sleep(Duration::from_millis(150)).await;
@@ -48,7 +48,7 @@ async fn reaps(times: u32, path: &str) -> (Result<Hold, Error>, Proxy) {
     let creation =
         |gate: &Gate| proxy.on(Trigger::request(Kind::Create).path(path).then(Action::Pause(gate.clone())));
     let mut creating = creation(&gate);
-    let call = tokio::spawn(async move { lock.acquire().await });
+    let call = acquire(&lock);
     for _ in 0..times {
         if !tokio::task::block_in_place(|| creating.wait(Duration::from_secs(2))) {
             break;

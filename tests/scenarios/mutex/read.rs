@@ -2,11 +2,11 @@
 
 use crate::support::strangers::restricted;
 use crate::support::{
-    SOON, client_of, expire_session, on_a_thread, operator, options, proxied_client, says, soon,
+    SOON, client_of, expire_session, on_a_thread, operator, proxied_client, says, soon, threads,
 };
 use ground::{Action, Direction, Ensemble, Kind, Trigger, shared};
 use std::time::Duration;
-use zklock_core::{ErrorKind, LossReason, blocking};
+use zklock_core::{ErrorKind, LossReason};
 use zookeeper_client::Permission;
 
 fn of(node: Option<zklock_core::NodeData>) -> Option<(Vec<u8>, i32)> {
@@ -105,20 +105,15 @@ async fn a_read_is_as_new_as_what_the_quorum_has_committed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn threads_read_and_are_told_what_they_have_written() {
-    let hosts = shared().connect_string();
     on_a_thread(move || {
-        let client = blocking::Client::connect(options(&hosts)).unwrap();
-        let hold = client.mutex("/read/threads").unwrap().acquire().unwrap();
+        let hold = threads::client().mutex("/read/threads").unwrap().acquire().unwrap();
         let state = "/read/threads-state";
         let written = hold.commit_guarded(|writes| writes.create(state, b"a").set_data(state, b"b", None));
         assert_eq!(written.unwrap().versions(), [Some(0), Some(1)]);
         assert_eq!(of(hold.read(state).unwrap()), is(b"b", 1));
-        let (ready, result) = std::sync::mpsc::channel();
         let read =
             |hold: std::sync::Arc<zklock_core::Hold>| async move { hold.read("/read/threads-state").await };
-        let call = hold.core().call(read).detach(move || ready.send(()).unwrap()).unwrap();
-        result.recv_timeout(SOON).unwrap();
-        assert_eq!(of(call.fetch().unwrap().unwrap()), is(b"b", 1));
+        assert_eq!(of(threads::done(hold.core().call(read)).unwrap()), is(b"b", 1));
         hold.release().unwrap();
     })
     .await;

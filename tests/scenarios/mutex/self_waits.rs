@@ -1,16 +1,15 @@
 //! An owner that acquires a lock which it already holds waits if anybody may release that hold, and the log has a warning.
 
 use crate::support::deadline::A_WHILE;
-use crate::support::queue::join;
+use crate::support::queue::{acquire, join, reentrant};
 use crate::support::{SOON, client, operator, proxied_client, says, soon};
 use ground::{Kind, until};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Mutex, Once};
 use std::time::Duration;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 use zklock_core::face::{TakeLine, log_to};
-use zklock_core::{ErrorKind, HoldState, Lock, LockSpec};
+use zklock_core::{ErrorKind, HoldState};
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
@@ -68,10 +67,7 @@ async fn it_waits_until_its_time_is_over_or_another_releases_it() {
     // It is a waiter like any other: two nodes, and another task comes after it.
     let again = join(&lock).await;
     operator.wait_for_children(path, 2, SOON);
-    let next = tokio::spawn({
-        let lock = lock.clone();
-        async move { lock.acquire().await }
-    });
+    let next = acquire(&lock);
     assert_eq!(told(path), 3);
     let token = hold.token();
     release_elsewhere(hold);
@@ -98,31 +94,6 @@ async fn an_ordinary_wait_is_not_told_of() {
     assert_eq!(told(path), 0);
 }
 
-/// One task acquires for all, and another one releases each hold. There is nothing wrong with that, so the warning is only
-/// logged before the first release.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dispatcher_hands_each_hold_to_a_worker() {
-    collect();
-    let (client, path) = (client().await, "/self-waits/dispatcher");
-    let lock = client.mutex(path).unwrap();
-    let inside = Arc::new(AtomicUsize::new(0));
-    let mut workers = Vec::new();
-    for _ in 0..100 {
-        let hold = soon(lock.acquire()).await.unwrap();
-        let inside = inside.clone();
-        workers.push(tokio::spawn(async move {
-            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two are inside");
-            tokio::task::yield_now().await;
-            inside.fetch_sub(1, Ordering::SeqCst);
-            hold.release().await.unwrap();
-        }));
-    }
-    for worker in workers {
-        soon(worker).await.unwrap();
-    }
-    assert!(told(path) <= 1, "{}", told(path));
-}
-
 /// Two readers of one owner are granted at once. They wait for each other only if a writer waits in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_behind_a_writer_behind_itself_is_told_of() {
@@ -131,10 +102,7 @@ async fn a_reader_behind_a_writer_behind_itself_is_told_of() {
     let read = client.read(path).unwrap();
     let (one, two) = (soon(read.acquire()).await.unwrap(), soon(read.acquire()).await.unwrap());
     assert_eq!(told(path), 0);
-    let writer = tokio::spawn({
-        let write = other.write(path).unwrap();
-        async move { write.acquire().await }
-    });
+    let writer = acquire(&other.write(path).unwrap());
     operator().wait_for_children(path, 3, SOON);
     let again = join(&read).await;
     assert!(until(SOON, || told(path) == 1));
@@ -163,8 +131,4 @@ async fn what_only_it_can_release_it_does_not_wait_for() {
     assert_eq!((proxy.counts().requests(Kind::Create), told(path)), (0, 0));
     hold.release().await.unwrap();
     soon(lock.acquire()).await.unwrap().release().await.unwrap();
-}
-
-fn reentrant(client: &zklock_core::Client, path: &str) -> Lock {
-    client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap()
 }

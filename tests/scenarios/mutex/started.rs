@@ -1,33 +1,18 @@
 //! Waits and losses that a callback reports, for callers that cannot block.
 
-use crate::support::{SOON, operator, options};
-use ground::wire::Admin;
-use ground::{shared, until};
+use crate::support::threads::{assert_left, bell, client, result};
+use crate::support::{SOON, operator};
+use ground::until;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use zklock_core::blocking::{Client, Hold, Lock, Started};
+use zklock_core::blocking::{Hold, Lock, Started};
 use zklock_core::face::call_later;
 use zklock_core::{ErrorKind, LockSpec, LossReason, Owner};
 
-fn client() -> Client {
-    Client::connect(options(&shared().connect_string())).unwrap()
-}
-
 fn start(lock: &Lock) -> (Started<Hold>, Receiver<()>) {
-    let (sender, ready) = channel();
-    (lock.acquire_call(Owner::once(), SOON).detach(move || sender.send(()).unwrap()).unwrap(), ready)
-}
-
-fn granted(call: &Started<Hold>, ready: &Receiver<()>) -> Hold {
-    ready.recv_timeout(SOON).unwrap();
-    call.fetch().unwrap().unwrap()
-}
-
-fn assert_left(client: &Client, operator: &Admin, path: &str, left: usize) {
-    operator.wait_for_children(path, left, SOON);
-    assert!(until(SOON, || client.stats().owed == 0));
-    assert_eq!(operator.children(path).len(), left, "a node came later");
+    let (ring, ready) = bell();
+    (lock.acquire_call(Owner::once(), SOON).detach(ring).unwrap(), ready)
 }
 
 #[test]
@@ -38,7 +23,7 @@ fn one_thread_waits_for_many_and_each_has_its_turn() {
     let calls: Vec<_> = (0..20).map(|_| start(&lock)).collect();
     let mut before = None;
     for (call, ready) in &calls {
-        let hold = granted(call, ready);
+        let hold = result(call, ready).unwrap();
         assert!(before < Some(hold.token()), "{before:?}, then {:?}", hold.token());
         before = Some(hold.token());
         let released = std::thread::spawn(move || hold.release());

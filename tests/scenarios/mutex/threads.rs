@@ -1,75 +1,48 @@
 //! The same promises for threads that block, which share one I/O thread.
 
-use crate::support::register::{Register, assert_growing};
-use crate::support::{GRACE, SESSION, SOON, operator, options};
-use ground::wire::Admin;
-use ground::{not_later, shared, until};
-use std::sync::{Arc, mpsc};
+use crate::support::register::assert_growing;
+use crate::support::threads::{assert_left, client};
+use crate::support::{GRACE, SESSION, SOON, operator};
+use ground::{not_later, until};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
-use zklock_core::blocking::{Client, Interrupt};
+use zklock_core::blocking::Interrupt;
 use zklock_core::{ErrorKind, HoldState, LockSpec, LossReason};
-
-fn client() -> Client {
-    Client::connect(options(&shared().connect_string())).unwrap()
-}
-
-fn assert_no_node(client: &Client, operator: &Admin, path: &str, left: usize) {
-    operator.wait_for_children(path, left, SOON);
-    assert!(until(SOON, || client.stats().owed == 0));
-    assert_eq!(operator.children(path).len(), left, "a node came later");
-}
 
 #[test]
 fn two_hundred_threads_hold_one_after_the_other() {
-    let (client, register, operator) = (client(), Register::of(1), operator());
+    let (client, operator) = (client(), operator());
     let lock = client.mutex("/threads/200").unwrap();
+    let (inside, tokens) = (Arc::<AtomicUsize>::default(), Arc::<Mutex<Vec<u64>>>::default());
     let (done, ended) = mpsc::channel();
     for _ in 0..200 {
-        let (lock, register, done) = (lock.clone(), register.clone(), done.clone());
+        let (lock, inside, tokens, done) = (lock.clone(), inside.clone(), tokens.clone(), done.clone());
         // They are not joined: a thread that never returns must fail the test, not hang it.
         thread::spawn(move || {
-            let hold = Arc::new(lock.acquire().unwrap());
-            assert!(register.enter(&hold, 1));
+            let hold = lock.acquire().unwrap();
+            assert!(inside.fetch_add(1, Ordering::SeqCst) == 0 && !hold.valid_for().is_zero());
+            tokens.lock().unwrap().push(hold.token().value());
             thread::yield_now();
-            register.leave();
+            inside.fetch_sub(1, Ordering::SeqCst);
             hold.release().unwrap();
             done.send(()).unwrap();
         });
     }
     drop(done);
+    let count = || tokens.lock().unwrap().len();
     let mut seen = 0;
     let served = until(SOON * 2, || {
         seen = seen.max(operator.children_or_empty("/threads/200").len());
-        register.count() == 200
+        count() == 200
     });
-    assert!(served, "only {} of 200 had their turn", register.count());
+    assert!(served, "only {} of 200 had their turn", count());
     assert!(seen <= 2, "{seen} nodes of one process");
     let back = (0..200).take_while(|_| ended.recv_timeout(SOON).is_ok()).count();
     assert_eq!(back, 200, "some panicked, or never came back from the release");
-    assert_eq!(register.count(), 200);
-    assert_growing(&register.tokens());
-    assert_no_node(&client, &operator, "/threads/200", 0);
-}
-
-#[test]
-fn a_deadline_is_kept_and_leaves_no_node() {
-    let (holder, client, operator) = (client(), client(), operator());
-    let hold = holder.mutex("/threads/deadline").unwrap().acquire().unwrap();
-    let lock = client.mutex("/threads/deadline").unwrap();
-    for millis in [1, 60, 250] {
-        let timeout = Duration::from_millis(millis);
-        let begun = Instant::now();
-        let error = lock.acquire_timeout(timeout).unwrap_err();
-        let took = begun.elapsed();
-        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-        assert!(took >= timeout, "{took:?} for {timeout:?}");
-        not_later(took, timeout + GRACE);
-    }
-    assert_eq!(lock.acquire_timeout(Duration::ZERO).unwrap_err().kind(), ErrorKind::Timeout);
-    assert_no_node(&client, &operator, "/threads/deadline", 1);
-    hold.release().unwrap();
-    lock.acquire_timeout(SOON).expect("it is free").release().unwrap();
+    assert_growing(&tokens.lock().unwrap());
+    assert_left(&client, &operator, "/threads/200", 0);
 }
 
 #[test]
@@ -92,7 +65,7 @@ fn an_interrupt_ends_a_wait_at_once_and_leaves_no_node() {
             let took = ended.saturating_duration_since(triggered);
             not_later(took, GRACE);
         });
-        assert_no_node(&client, &operator, "/threads/interrupt", 1);
+        assert_left(&client, &operator, "/threads/interrupt", 1);
     }
     hold.release().unwrap();
 }

@@ -1,7 +1,8 @@
 //! The cost of a lock on the wire, counted where it passes.
 
+use crate::support::queue::acquire;
 use crate::support::{SESSION, SOON, operator, proxied_client, soon};
-use ground::{Action, Gate, Kind, Message, Side, Trigger, one_flight};
+use ground::{Action, Gate, Kind, Message, Side, Trigger};
 use std::time::Duration;
 use zklock_core::Lock;
 
@@ -54,18 +55,13 @@ async fn the_listing_does_not_wait_for_the_creation() {
         let gate = Gate::new();
         let created = proxy.on(Trigger::reply(Kind::Create).then(Action::Pause(gate.clone())));
         let listed = proxy.on(Trigger::request(Kind::GetChildren));
-        proxy.record();
-        let acquired = tokio::spawn({
-            let lock = lock.clone();
-            async move { lock.acquire().await }
-        });
+        let acquired = acquire(&lock);
         assert!(created.wait(SOON));
         // The reply to the creation is held back, so nobody can have waited for it.
         assert!(listed.wait(SOON), "the listing waits for the creation");
         assert!(!acquired.is_finished());
         gate.open();
         soon(acquired).await.unwrap().unwrap().release().await.unwrap();
-        assert!(one_flight(&proxy.take_record(), Kind::Create, Kind::GetChildren));
     }
 }
 
@@ -105,7 +101,7 @@ async fn a_hold_is_proved_every_heartbeat_while_it_lasts_and_disturbs_nobody() {
     let watched = waiting.on(Trigger::reply(Kind::GetData));
     let lock = next.mutex("/wire/heartbeat").unwrap();
     waiting.record();
-    let waiter = tokio::spawn(async move { lock.acquire().await });
+    let waiter = acquire(&lock);
     assert!(watched.wait(SOON));
     assert_eq!(waiting.counts().asked, [Kind::Create, Kind::GetChildren, Kind::GetData]);
 

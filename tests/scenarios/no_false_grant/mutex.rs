@@ -1,11 +1,12 @@
 //! Promise 7: a grant is delivered only with a live lease, checked at the moment of delivery.
 
 use crate::support::delivery::{
-    BEYOND_A_LEASE, acquiring, is_live, is_told_too_late, queues_again, slept_through, slept_through_a_try,
+    BEYOND_A_LEASE, is_live, is_told_too_late, queues_again, slept_through, slept_through_a_try,
     slept_through_the_end_of_a_try,
 };
 use crate::support::kinds::MUTEX;
 use crate::support::loss::Blow;
+use crate::support::queue::acquire;
 use crate::support::{SESSION, SOON, operator, proxied_client, settled, soon};
 use ground::{Action, Gate, Kind, Trigger};
 
@@ -21,7 +22,7 @@ async fn late_answer(path: &str, kind: Kind) {
     assert!(proxy.on(Trigger::reply(Kind::Ping)).wait(SOON));
     let gate = Gate::new();
     let held = proxy.on(Trigger::reply(kind).path(path).then(Action::Pause(gate.clone())));
-    let acquired = acquiring(client.mutex(path).unwrap());
+    let acquired = acquire(&client.mutex(path).unwrap());
     assert!(held.wait(SOON));
     tokio::time::sleep(BEYOND_A_LEASE).await;
     gate.open();

@@ -142,24 +142,7 @@ async fn an_enter_dropped_at_any_moment_leaves_no_node() {
     }
     // Twice as long as an enter usually takes, because the machine may become slower.
     let span = one.elapsed() / 5;
-    let (mut entered, mut dropped) = (0, 0);
-    for round in 0_u32..200 {
-        let call = enters(&client, path, 1);
-        let (pause, start) = (span * (round * 37 % 100) / 100, std::time::Instant::now());
-        // A timer would be too coarse by a factor of ten.
-        while start.elapsed() < pause {
-            std::thread::yield_now();
-        }
-        call.abort();
-        match soon(call).await {
-            Ok(member) => {
-                entered += 1;
-                drop(member.unwrap());
-            }
-            Err(_) => dropped += 1,
-        }
-    }
-    assert!(entered > 0 && dropped > 0, "no race: {entered} entered, {dropped} dropped");
+    sweep::dropped_at_any_moment(200, span, || enters(&client, path, 1)).await;
     settled(&client).await;
     there(&admin, path, 0);
     soon(soon(barrier.enter()).await.unwrap().leave()).await.unwrap();

@@ -1,7 +1,8 @@
 //! Promise 5: an attempt that comes to nothing, and a client that ends, leave no node.
 
 use crate::support::kinds::MUTEX;
-use crate::support::sweep::{acquire, given_up, not_heard_of};
+use crate::support::queue::acquire;
+use crate::support::sweep::{dropped_at_any_moment, given_up, not_heard_of};
 use crate::support::{SOON, client, operator, options, proxied_client, settled, soon};
 use ground::{Action, Direction, Gate, Kind, Trigger, shared, until};
 use std::time::{Duration, Instant};
@@ -30,25 +31,7 @@ async fn an_acquire_of_a_free_lock_dropped_at_any_moment_leaves_no_node() {
     }
     // The grants come in the first quarter of this span, the drops at any time in it.
     let span = one.elapsed() / 5;
-    let (mut granted, mut dropped) = (0, 0);
-    for round in 0_u32..300 {
-        let call = acquire(lock.clone());
-        let pause = span * (round * 37 % 100) / 100;
-        let start = Instant::now();
-        // A timer would be too coarse by a factor of ten.
-        while start.elapsed() < pause {
-            std::thread::yield_now();
-        }
-        call.abort();
-        match soon(call).await {
-            Ok(hold) => {
-                granted += 1;
-                drop(hold.unwrap());
-            }
-            Err(_) => dropped += 1,
-        }
-    }
-    assert!(granted > 0 && dropped > 0, "no race: {granted} granted, {dropped} dropped");
+    dropped_at_any_moment(300, span, || acquire(&lock)).await;
     admin.wait_for_children(path, 0, SOON);
     settled(&client).await;
     // Whatever the drops met, the lock is free.
@@ -60,7 +43,7 @@ async fn an_acquire_of_a_free_lock_dropped_at_any_moment_leaves_no_node() {
 async fn what_is_owed_is_counted_until_it_is_paid() {
     let ((client, proxy), admin, path) = (proxied_client().await, operator(), "/left-owed");
     let hold = held_by_another(path).await;
-    let call = acquire(client.mutex(path).unwrap());
+    let call = acquire(&client.mutex(path).unwrap());
     admin.wait_for_children(path, 2, SOON);
     assert_eq!(client.stats().owed, 0, "the caller is still there");
     proxy.freeze(Direction::Both);
@@ -100,7 +83,7 @@ async fn a_client_that_is_dropped_without_close_takes_its_nodes_and_its_session_
     let closed = proxy.on(Trigger::request(Kind::Close));
     let lock = client.mutex(path).unwrap();
     let hold = soon(lock.acquire()).await.unwrap();
-    let waiter = acquire(client.mutex(path).unwrap());
+    let waiter = acquire(&client.mutex(path).unwrap());
     admin.wait_for_children(path, 2, SOON);
     drop((client, lock));
     assert!(!hold.valid_for().is_zero(), "a hold keeps what it needs");
@@ -117,8 +100,8 @@ async fn a_close_frees_what_is_held_and_ends_what_waits() {
     let ((client, _proxy), admin) = (proxied_client().await, operator());
     let busy = held_by_another("/left-close-wait").await;
     let hold = soon(client.mutex("/left-close-hold").unwrap().acquire()).await.unwrap();
-    let wait = acquire(client.mutex("/left-close-wait").unwrap());
-    let local = acquire(client.mutex("/left-close-hold").unwrap());
+    let wait = acquire(&client.mutex("/left-close-wait").unwrap());
+    let local = acquire(&client.mutex("/left-close-hold").unwrap());
     admin.wait_for_children("/left-close-wait", 2, SOON);
     admin.wait_for_children("/left-close-hold", 2, SOON);
     soon(client.close()).await;
@@ -200,7 +183,7 @@ async fn what_was_asked_for_in_vain_while_disconnected_is_never_sent() {
 async fn a_release_that_happens_while_the_waiter_is_away_is_seen_when_it_is_back() {
     let ((client, proxy), admin, path) = (proxied_client().await, operator(), "/left-away");
     let hold = held_by_another(path).await;
-    let call = acquire(client.mutex(path).unwrap());
+    let call = acquire(&client.mutex(path).unwrap());
     admin.wait_for_children(path, 2, SOON);
     proxy.refuse(true);
     proxy.reset();

@@ -1,14 +1,11 @@
 //! A reentrant lock belongs to the task or thread that acquired it, which may acquire it again. Others may not release it.
 
+use crate::support::queue::reentrant;
 use crate::support::{SESSION, SOON, client, operator, proxied_client, settled, soon};
 use ground::{Kind, Proxy, until};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, HoldState, Lock, LockSpec, LossReason};
-
-fn reentrant(client: &Client, path: &str) -> Lock {
-    client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap()
-}
+use zklock_core::{ErrorKind, HoldState, LossReason};
 
 /// How many requests were made since the record began, except those that keep the session and its lease, and the listing
 /// that a holder sends after a heartbeat, as it may on a slow machine.

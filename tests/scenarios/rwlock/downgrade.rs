@@ -7,7 +7,7 @@ use ground::{Action, Gate, Kind, Message, Side, Trigger};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, LockSpec, LossReason, blocking};
+use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, LockSpec, LossReason};
 
 async fn writes(client: &Client, path: &str) -> Hold {
     soon(reentrant_write(client, path).acquire()).await.unwrap()
@@ -171,8 +171,7 @@ async fn the_reader_outlives_a_write_hold_that_is_lost_and_the_other_way_round()
 
 #[test]
 fn a_thread_becomes_a_reader_too() {
-    let options = crate::support::options(&ground::shared().connect_string());
-    let (client, path) = (blocking::Client::connect(options).unwrap(), "/rwlock/downgrade-thread");
+    let (client, path) = (crate::support::threads::client(), "/rwlock/downgrade-thread");
     let reentrant = LockSpec::write(path).unwrap().reentrant(true);
     let write = client.lock(&reentrant).unwrap().acquire_timeout(SOON).unwrap();
     let read = client.read(path).unwrap().acquire_timeout(SOON).unwrap();

@@ -6,7 +6,7 @@ use crate::support::{SOON, client, operator, says, settled, soon};
 use std::sync::mpsc;
 use std::time::Duration;
 use tokio::sync::oneshot;
-use zklock_core::{Client, Dialect, ErrorKind, Hold, Lock, LockSpec, blocking};
+use zklock_core::{Client, Dialect, ErrorKind, Hold, Lock, LockSpec};
 
 /// The task that gets the hold writes until it is told to stop, and reports whether it was alone until then.
 fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>) {
@@ -60,8 +60,7 @@ async fn the_task_that_acquired_it_reads_only_when_it_is_released() {
 /// As in a pool, whose threads turn from one job to the next.
 #[test]
 fn so_does_a_thread() {
-    let options = crate::support::options(&ground::shared().connect_string());
-    let (client, path) = (blocking::Client::connect(options).unwrap(), "/rwlock/handed-over-thread");
+    let (client, path) = (crate::support::threads::client(), "/rwlock/handed-over-thread");
     let (write, read) = (client.write(path).unwrap(), client.read(path).unwrap());
     let (stop, stopped) = mpsc::channel::<()>();
     let hold = write.acquire_timeout(SOON).unwrap();

@@ -1,6 +1,7 @@
 //! The node with the number of permits: waiters notice when it changes.
 
 use crate::support::permits::has;
+use crate::support::queue::acquire;
 use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
 use ground::{Direction, Kind, Proxy, Trigger};
 use std::time::Duration;
@@ -86,8 +87,7 @@ async fn a_node_that_says_something_else_is_refused_and_named() {
     let hold = soon(lock.acquire()).await.unwrap();
     let (other, proxy) = proxied_client().await;
     let waits = proxy.on(Trigger::reply(Kind::Exists).path("/limit-bad/locks"));
-    let second = told(&other, "bad", 1);
-    let waiter = tokio::spawn(async move { second.acquire().await });
+    let waiter = acquire(&told(&other, "bad", 1));
     assert!(waits.wait(SOON));
     operator.set("/limits/bad", "");
     says(&soon(waiter).await.unwrap().unwrap_err(), ErrorKind::Refused, &["/limits/bad"]);

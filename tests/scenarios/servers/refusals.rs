@@ -2,7 +2,7 @@
 //! session goes on.
 
 use super::{old_client, old_operator, old_proxied};
-use crate::support::queue::reentrant_write;
+use crate::support::queue::{acquire, reentrant_write};
 use crate::support::{SOON, says, soon};
 use ground::{Kind, Proxy, Side};
 use zklock_core::{Client, Error, ErrorKind, LockSpec};
@@ -26,9 +26,7 @@ async fn goes_on(client: &Client, proxy: &Proxy, accepted: u64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_set_of_locks_is_refused() {
-    let (client, proxy) = old_proxied().await;
-    proxy.record();
-    let accepted = proxy.accepted();
+    let (client, proxy, accepted) = old_proxied().await;
     let locks = ["/old/set/a", "/old/set/b"].map(|path| client.mutex(path).unwrap());
     let error = soon(client.all(&locks).unwrap().acquire()).await.unwrap_err();
     is_refused(&error, "a set of locks", "one by one");
@@ -37,13 +35,10 @@ async fn a_set_of_locks_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn several_permits_are_refused_though_all_are_taken() {
-    let (client, proxy) = old_proxied().await;
-    proxy.record();
-    let (accepted, path) = (proxy.accepted(), "/old/permits");
+    let ((client, proxy, accepted), path) = (old_proxied().await, "/old/permits");
     let single = client.semaphore(path, 2).unwrap();
     let (a, b) = (soon(single.acquire()).await.unwrap(), soon(single.acquire()).await.unwrap());
-    let other = old_client().await.semaphore(path, 2).unwrap();
-    let waiter = tokio::spawn(async move { other.acquire().await });
+    let waiter = acquire(&old_client().await.semaphore(path, 2).unwrap());
     // The head of the queue has its node there already, and waits until it counts.
     old_operator().wait_for_children(&format!("{path}/leases"), 3, SOON);
     let two = client.lock(&LockSpec::semaphore(path, 2).unwrap().permits(2)).unwrap();
@@ -59,9 +54,7 @@ async fn several_permits_are_refused_though_all_are_taken() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_read_side_within_the_write_side_is_refused() {
-    let (client, proxy) = old_proxied().await;
-    proxy.record();
-    let (accepted, path) = (proxy.accepted(), "/old/downgrade");
+    let ((client, proxy, accepted), path) = (old_proxied().await, "/old/downgrade");
     let write = soon(reentrant_write(&client, path).acquire()).await.unwrap();
     let error = soon(client.read(path).unwrap().acquire()).await.unwrap_err();
     is_refused(&error, "the read side within the write side", "release the write side first");
@@ -74,9 +67,7 @@ async fn the_read_side_within_the_write_side_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_double_barrier_is_refused_to_the_first_that_comes() {
-    let (client, proxy) = old_proxied().await;
-    proxy.record();
-    let (accepted, path) = (proxy.accepted(), "/old/double");
+    let ((client, proxy, accepted), path) = (old_proxied().await, "/old/double");
     let error = soon(client.double_barrier(path, 2).unwrap().enter()).await.unwrap_err();
     is_refused(&error, "a double barrier", path);
     assert!(old_operator().stat(path).is_none());
@@ -85,16 +76,14 @@ async fn a_double_barrier_is_refused_to_the_first_that_comes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_guarded_creation_is_refused_and_the_hold_stays() {
-    let (client, proxy) = old_proxied().await;
-    proxy.record();
-    let accepted = proxy.accepted();
+    let (client, proxy, accepted) = old_proxied().await;
     old_operator().create_all("/old/creation", "");
     let hold = soon(client.mutex("/old/creator").unwrap().acquire()).await.unwrap();
     let writes = || hold.guarded().set_data("/old/creation", b"1", None);
     let error = soon(writes().create("/old/creation/a", b"").commit()).await.unwrap_err();
     is_refused(&error, "a guarded write that creates a node", "create it before");
     assert_eq!(old_operator().data("/old/creation"), b"");
-    soon(writes().commit()).await.unwrap();
+    assert_eq!(soon(writes().commit()).await.unwrap().versions(), [Some(1)]);
     soon(hold.release()).await.unwrap();
     goes_on(&client, &proxy, accepted).await;
 }

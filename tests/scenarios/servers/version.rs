@@ -86,10 +86,16 @@ async fn it_is_asked_once_in_a_session_and_never_if_it_is_stated() {
     assert_eq!(asked_by(shared().server(0), Some((3, 8))).await, 0);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_old_server_that_does_not_say_its_version_is_found_out() {
+/// A client of a server of 3.4 that does not say its version.
+async fn before_silence() -> (Doorman, Client) {
     let doorman = Doorman::before(old().server(0).address(), true);
     let client = soon(client_of(&doorman.address.to_string())).await;
+    (doorman, client)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_server_that_does_not_say_its_version_is_found_out() {
+    let (doorman, client) = before_silence().await;
     let hold = soon(client.mutex("/old/silent").unwrap().acquire()).await.unwrap();
     assert_eq!(hold.token().value(), old_operator().stat(hold.node()).unwrap().czxid as u64);
     assert_eq!((doorman.asked(), client.stats().sessions), (1, 1));
@@ -102,8 +108,7 @@ async fn an_old_server_that_does_not_say_its_version_is_found_out() {
 
 /// Returns the error if the first request is one that such a server does not know. The session goes on, and nothing is left.
 async fn first_refusal(call: impl AsyncFnOnce(&Client) -> Error, left: &[&str]) -> Error {
-    let doorman = Doorman::before(old().server(0).address(), true);
-    let client = soon(client_of(&doorman.address.to_string())).await;
+    let (doorman, client) = before_silence().await;
     let error = soon(call(&client)).await;
     settled(&client).await;
     for directory in left {
@@ -141,11 +146,10 @@ async fn what_an_old_and_silent_server_cannot_do_is_refused_by_name_if_it_comes_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_old_and_silent_server_creates_what_takes_no_transaction() {
-    let doorman = Doorman::before(old().server(0).address(), true);
-    let client = soon(client_of(&doorman.address.to_string())).await;
+    let (_, client) = before_silence().await;
     soon(client.set_limit("/old/first-limit", 3)).await.unwrap();
     assert_eq!(old_operator().data("/old/first-limit"), [0, 0, 0, 3]);
-    let client = soon(client_of(&doorman.address.to_string())).await;
+    let (_, client) = before_silence().await;
     assert!(soon(client.barrier("/old/first-barrier/a").unwrap().set()).await.unwrap());
     assert!(old_operator().stat("/old/first-barrier/a").is_some());
 }

@@ -1,6 +1,7 @@
 //! A server of 3.4 cannot remove a watch. So watches that nobody needs any more stay, and the connection is kept.
 
 use super::{old_client, old_operator, old_proxied};
+use crate::support::queue::acquire;
 use crate::support::{SOON, settled, soon};
 use ground::{Action, Gate, Kind, Proxy, Side, Trigger, until};
 use std::time::Duration;
@@ -23,16 +24,14 @@ fn is_undisturbed(client: &Client, proxy: &Proxy, accepted: u64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_that_is_given_up_costs_no_connection_and_the_next_is_told_all_the_same() {
-    let ((client, proxy), path) = (old_proxied().await, "/old/given-up");
-    proxy.record();
-    let accepted = proxy.accepted();
+    let ((client, proxy, accepted), path) = (old_proxied().await, "/old/given-up");
     let hold = soon(old_client().await.mutex(path).unwrap().acquire()).await.unwrap();
     let lock = client.mutex(path).unwrap();
     for _ in 0..4 {
         gives_up(&lock).await;
     }
     settled(&client).await;
-    let waiter = tokio::spawn(async move { lock.acquire().await });
+    let waiter = acquire(&lock);
     old_operator().wait_for_children(path, 2, SOON);
     soon(hold.release()).await.unwrap();
     let hold = soon(waiter).await.unwrap().unwrap();
@@ -43,9 +42,7 @@ async fn one_that_is_given_up_costs_no_connection_and_the_next_is_told_all_the_s
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_watches_of_one_node_are_given_up_again_after_they_have_fired() {
-    let ((client, proxy), other, path) = (old_proxied().await, old_client().await, "/old/again");
-    proxy.record();
-    let accepted = proxy.accepted();
+    let ((client, proxy, accepted), other, path) = (old_proxied().await, old_client().await, "/old/again");
     // All its waiters watch the same directory, or the same name.
     let (lock, theirs) = (client.exclusive(path).unwrap(), other.exclusive(path).unwrap());
     for _ in 0..4 {
@@ -61,9 +58,7 @@ async fn the_watches_of_one_node_are_given_up_again_after_they_have_fired() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_whose_reply_comes_when_nobody_waits_any_more_is_kept() {
-    let ((client, proxy), path) = (old_proxied().await, "/old/late-watch");
-    proxy.record();
-    let accepted = proxy.accepted();
+    let ((client, proxy, accepted), path) = (old_proxied().await, "/old/late-watch");
     let hold = soon(old_client().await.mutex(path).unwrap().acquire()).await.unwrap();
     let observer = client.mutex(path).unwrap();
     let gate = Gate::new();

@@ -108,12 +108,6 @@ impl Process {
         });
         status.and_then(|status| status.signal()) == Some(Signal::KILL.as_raw())
     }
-
-    /// Returns when it is gone.
-    pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
 }
 
 impl Drop for Process {

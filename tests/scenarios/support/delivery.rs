@@ -2,6 +2,7 @@
 
 use crate::support::kinds::LockKind;
 use crate::support::loss::Blow;
+use crate::support::queue::acquire;
 use crate::support::{
     HEARTBEAT, SESSION, SOON, client, expire_session, operator, options, proxied_client, settled, soon,
 };
@@ -10,22 +11,11 @@ use ground::{Action, Gate, Proxy, Trigger, shared};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, Lock};
+use zklock_core::{Client, Error, ErrorKind, Hold, HoldState};
 
 /// Longer than the lease that a write proves if only one write went before it (T/4), and shorter than the time for which
 /// the client library waits for a sign of life (2/5 T).
 pub(crate) const BEYOND_A_LEASE: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 3);
-
-pub(crate) type Acquiring = JoinHandle<Result<Hold, Error>>;
-
-pub(crate) fn acquiring(lock: Lock) -> Acquiring {
-    tokio::spawn(async move {
-        let hold = lock.acquire_timeout(SOON).await?;
-        // Here, before anything else can come between.
-        assert!(!hold.valid_for().is_zero(), "a dead hold was delivered: {hold:?}");
-        Ok(hold)
-    })
-}
 
 /// Asserts that a hold that was just delivered is valid and has its nodes.
 #[track_caller]
@@ -47,7 +37,7 @@ pub(crate) struct Wait {
     pub(crate) first: Hold,
     pub(crate) waiter: Client,
     pub(crate) proxy: Proxy,
-    pub(crate) acquired: Acquiring,
+    pub(crate) acquired: JoinHandle<Result<Hold, Error>>,
     pub(crate) operator: Admin,
 }
 
@@ -57,7 +47,7 @@ impl Wait {
         let path = format!("/{what}-{}", kind.name);
         let first = soon((kind.rival)(&client().await, &path).acquire()).await.unwrap();
         let waits = proxy.on((kind.waits)(&path));
-        let acquired = acquiring((kind.lock)(&waiter, &path));
+        let acquired = acquire(&(kind.lock)(&waiter, &path));
         assert!(waits.wait(SOON), "{path}: it does not wait");
         Self { path, first, waiter, proxy, acquired, operator }
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use crate::support::{SOON, settled, soon};
 use zklock_core::{Client, ClientOptions};
-use zklock_testkit::{Injected, Server};
+use zklock_testkit::Server;
 
 /// The shortest session of a server with ZooKeeper's own ticks.
 pub(crate) const SESSION: Duration = Duration::from_secs(4);
@@ -24,16 +24,6 @@ pub(crate) async fn client(server: &Server) -> Client {
 pub(crate) async fn client_with(server: &Server, session: Duration) -> Client {
     let options = ClientOptions::new(&server.connect_string()).unwrap().session_timeout(session).unwrap();
     soon(Client::connect(options)).await.unwrap()
-}
-
-/// Waits until a fault has struck, without blocking a thread of the runtime.
-#[track_caller]
-pub(crate) fn struck(injected: &Injected) -> impl Future<Output = ()> + use<> {
-    let (caller, injected) = (std::panic::Location::caller(), injected.clone());
-    async move {
-        let waited = tokio::task::spawn_blocking(move || injected.wait(SOON)).await.unwrap();
-        assert!(waited, "the fault at {caller} has not struck");
-    }
 }
 
 /// Waits for the nodes of a queue.

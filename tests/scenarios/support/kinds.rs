@@ -70,6 +70,13 @@ pub(crate) const EXCLUSIVE: LockKind = LockKind {
     ..MUTEX
 };
 
+pub(crate) const ELECTION: LockKind = LockKind {
+    name: "election",
+    lock: |client, path| client.election(path).unwrap(),
+    rival: |client, path| client.election(path).unwrap(),
+    ..MUTEX
+};
+
 /// A set whose second lock is held.
 pub(crate) const SET: LockKind = LockKind {
     name: "set",

@@ -8,16 +8,15 @@ pub(crate) mod embedded;
 pub(crate) mod fake;
 pub(crate) mod figures;
 pub(crate) mod kinds;
-pub(crate) mod leader;
 pub(crate) mod loss;
 pub(crate) mod members;
 pub(crate) mod permits;
 pub(crate) mod queue;
-pub(crate) mod random;
 pub(crate) mod register;
 pub(crate) mod strangers;
 pub(crate) mod sweep;
 pub(crate) mod texts;
+pub(crate) mod threads;
 pub(crate) mod timing;
 pub(crate) mod users;
 
@@ -57,6 +56,11 @@ pub(crate) async fn client() -> Client {
 
 pub(crate) async fn client_of(hosts: &str) -> Client {
     Client::connect(options(hosts)).await.unwrap()
+}
+
+/// A client of the shared server with this identity.
+pub(crate) async fn named(identity: &str) -> Client {
+    Client::connect(options(&shared().connect_string()).identity(identity).unwrap()).await.unwrap()
 }
 
 /// A client of the shared server, behind its own proxy.

@@ -56,8 +56,8 @@ impl Waiter {
     }
 
     /// The hold, with its client and proxy.
-    pub(crate) async fn granted(self) -> (Hold, Ground) {
-        (soon(self.task).await.unwrap(), Ground { _client: self.client, _proxy: self.proxy })
+    pub(crate) async fn granted(self) -> (Hold, (Client, Proxy)) {
+        (soon(self.task).await.unwrap(), (self.client, self.proxy))
     }
 }
 
@@ -71,12 +71,6 @@ pub(crate) fn countings(permits: u32) -> usize {
     let since = if version < vec![3, 8] { vec![3, 7, 2] } else { vec![3, 8, 2] };
     let is_told = permits == 1 || version >= since;
     if is_told { 1 } else { 2 }
-}
-
-/// The client of a waiter, and its connection.
-pub(crate) struct Ground {
-    _client: Client,
-    _proxy: Proxy,
 }
 
 /// Waits until the queue and the permits have these numbers of nodes.

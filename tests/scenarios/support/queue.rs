@@ -93,6 +93,11 @@ pub(crate) fn run_time(normal: Duration) -> Duration {
     if std::env::var_os("ZKLOCK_LONG").is_some() { Duration::from_secs(60) } else { normal }
 }
 
+/// A mutex that its owner may take again.
+pub(crate) fn reentrant(client: &Client, path: &str) -> Lock {
+    client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap()
+}
+
 /// The write side, for owners that also take the read side.
 pub(crate) fn reentrant_write(client: &Client, path: &str) -> Lock {
     client.lock(&LockSpec::write(path).unwrap().reentrant(true)).unwrap()

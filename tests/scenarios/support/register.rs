@@ -8,42 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::{Client, ClientOptions, ErrorKind, Hold, HoldState, Lock, blocking};
-
-/// The part of a hold that the register checks, blocking or not.
-pub(crate) trait Held: Send + Sync {
-    fn token(&self) -> u64;
-    fn is_valid(&self) -> bool;
-    fn is_released(&self) -> bool;
-}
-
-impl Held for Hold {
-    fn token(&self) -> u64 {
-        self.token().value()
-    }
-
-    fn is_valid(&self) -> bool {
-        !self.valid_for().is_zero()
-    }
-
-    fn is_released(&self) -> bool {
-        self.state() == HoldState::Released
-    }
-}
-
-impl Held for blocking::Hold {
-    fn token(&self) -> u64 {
-        self.token().value()
-    }
-
-    fn is_valid(&self) -> bool {
-        !self.valid_for().is_zero()
-    }
-
-    fn is_released(&self) -> bool {
-        self.state() == HoldState::Released
-    }
-}
+use zklock_core::{Client, ClientOptions, ErrorKind, Hold, HoldState, Lock};
 
 /// Checks that the weights of all valid holds never exceed the limit. A writer weighs the whole limit, a reader 1, and a
 /// hold of permits as much as it has permits.
@@ -56,7 +21,7 @@ pub(crate) struct Register {
 struct Entries {
     /// All holds that were not released, including lost ones: a lost hold must never be valid again. They are not kept alive:
     /// the hold of a contender that fails must be dropped, or the others would wait for ever.
-    holds: Vec<(Weak<dyn Held>, u32)>,
+    holds: Vec<(Weak<Hold>, u32)>,
     grants: Vec<(u64, u32)>,
     most: usize,
 }
@@ -68,14 +33,13 @@ impl Register {
 
     /// Begins to use the resource. Returns `false` if the hold is not valid.
     #[track_caller]
-    pub(crate) fn enter(&self, hold: &Arc<impl Held + 'static>, weight: u32) -> bool {
+    pub(crate) fn enter(&self, hold: &Arc<Hold>, weight: u32) -> bool {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let valid = hold.is_valid();
+        let valid = is_valid(hold);
         if valid {
-            entries.grants.push((hold.token(), weight));
+            entries.grants.push((hold.token().value(), weight));
         }
-        let hold: Weak<dyn Held> = Arc::downgrade(&(hold.clone() as Arc<dyn Held>));
-        entries.holds.push((hold, weight));
+        entries.holds.push((Arc::downgrade(hold), weight));
         entries.check(self.limit);
         valid
     }
@@ -149,17 +113,22 @@ impl Register {
 impl Entries {
     #[track_caller]
     fn check(&mut self, limit: u32) {
-        self.holds.retain(|(hold, _)| hold.upgrade().is_some_and(|hold| !hold.is_released()));
+        let is_had = |hold: Arc<Hold>| hold.state() != HoldState::Released;
+        self.holds.retain(|(hold, _)| hold.upgrade().is_some_and(is_had));
         let mut valid: Vec<_> =
             self.holds.iter().filter_map(|(hold, weight)| Some((hold.upgrade()?, *weight))).collect();
         // Those that are valid in both checks were all valid between the two.
-        valid.retain(|(hold, _)| hold.is_valid());
-        valid.retain(|(hold, _)| hold.is_valid());
+        valid.retain(|(hold, _)| is_valid(hold));
+        valid.retain(|(hold, _)| is_valid(hold));
         self.most = self.most.max(valid.len());
         let sum: u32 = valid.iter().map(|(_, weight)| weight).sum();
-        let tokens: Vec<_> = valid.iter().map(|(hold, weight)| (hold.token(), weight)).collect();
+        let tokens: Vec<_> = valid.iter().map(|(hold, weight)| (hold.token().value(), weight)).collect();
         assert!(sum <= limit, "{sum} of {limit} at once: {tokens:x?}");
     }
+}
+
+fn is_valid(hold: &Hold) -> bool {
+    !hold.valid_for().is_zero()
 }
 
 /// Asserts that the tokens grow, of holds that all exclude each other.

@@ -2,11 +2,13 @@
 
 use crate::support::delivery::is_live;
 use crate::support::kinds::LockKind;
+use crate::support::queue::acquire;
 use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Gate, Hook, Kind, Proxy, Side, Trigger, until};
+use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, Hold, Lock};
+use zklock_core::{Client, Error, Hold};
 
 /// A message of an acquire: its kind, its sender, its number among those, and its directory.
 pub(crate) type Step = (Kind, Side, usize, &'static str);
@@ -38,9 +40,30 @@ pub(crate) async fn drop_at<T>(call: JoinHandle<Result<T, Error>>, held: &Hook, 
     assert!(stopped.is_err_and(|error| error.is_cancelled()), "{what}: the call was over");
 }
 
-/// Acquires in a task. It does not check how long the hold is valid.
-pub(crate) fn acquire(lock: Lock) -> JoinHandle<Result<Hold, Error>> {
-    tokio::spawn(async move { lock.acquire().await })
+/// Drops calls at any moment of the time that one takes, and a bit later. Asserts that some were at their end, and some were not.
+pub(crate) async fn dropped_at_any_moment<T>(
+    rounds: u32,
+    span: Duration,
+    begin: impl Fn() -> JoinHandle<Result<T, Error>>,
+) {
+    let (mut done, mut dropped) = (0, 0);
+    for round in 0..rounds {
+        let call = begin();
+        let (pause, start) = (span * (round * 37 % 100) / 100, Instant::now());
+        // A timer would be too coarse by a factor of ten.
+        while start.elapsed() < pause {
+            std::thread::yield_now();
+        }
+        call.abort();
+        match soon(call).await {
+            Ok(result) => {
+                done += 1;
+                drop(result.unwrap());
+            }
+            Err(_) => dropped += 1,
+        }
+    }
+    assert!(done > 0 && dropped > 0, "no race: {done} were done, {dropped} dropped");
 }
 
 /// The messages at which a fault does most harm: the creation of the first node, and what tells a waiter that it is its turn.
@@ -71,7 +94,7 @@ async fn struck(
     }
     let struck = strike(&scene.proxy, step, path, action);
     let queued = waits.then(|| scene.proxy.on((kind.waits)(path)));
-    let call = acquire((kind.lock)(&scene.client, path));
+    let call = acquire(&(kind.lock)(&scene.client, path));
     if let Some(queued) = queued {
         assert!(queued.wait(SOON), "{path}: it does not wait");
         soon(before.release()).await.unwrap();

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::support::embedded::{A_WHILE, Raw, SOON, client_with, manual, operation, queue_of, soon};
+use crate::support::queue::acquire;
 use ground::{not_later, until};
 use zklock_core::{ErrorKind, HoldState, LossReason};
 use zklock_testkit::Server;
@@ -16,8 +17,7 @@ async fn a_frozen_holder_believes_in_its_lease_when_the_next_has_the_lock_with_a
     let (one, next) = (client_with(&server, HALF_A_MINUTE).await, client_with(&server, HALF_A_MINUTE).await);
     assert_eq!(one.session_timeout(), Some(HALF_A_MINUTE));
     let hold = soon(one.mutex(PATH).unwrap().acquire()).await.unwrap();
-    let lock = next.mutex(PATH).unwrap();
-    let waiting = tokio::spawn(async move { lock.acquire().await });
+    let waiting = acquire(&next.mutex(PATH).unwrap());
     queue_of(&server, PATH, 2);
 
     server.freeze_session(one.session_id().unwrap());

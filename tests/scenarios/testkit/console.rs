@@ -95,6 +95,7 @@ fn orders_for_sessions() {
     );
     assert_eq!(order(&server, "cut"), "ok\n");
     assert!(other.is_closed(SOON));
+    assert_eq!(server.sessions().len(), 1, "its session lives on");
     assert_eq!(order(&server, &format!("expire {decimal}")), "ok\n");
     assert_eq!(order(&server, "sessions"), "ok\n");
     let mut all = [Raw::open(&server), Raw::open(&server)];
@@ -121,6 +122,7 @@ fn orders_for_time_and_silence() {
 
     assert_eq!(order(&server, "refuse on"), "ok\n");
     assert!(Raw::silent(server.address()).is_closed(SOON));
+    raw.is_served();
     assert_eq!(order(&server, "refuse off"), "ok\n");
     Raw::open(&server).is_served();
 

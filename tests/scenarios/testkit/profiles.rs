@@ -2,6 +2,7 @@
 //! ZooKeeper 3.4 is compared with a real one, in `tests/conformance`.
 
 use crate::support::embedded::{Raw, SOON, client, creation, operation, queue_of, settled, soon};
+use crate::support::queue::acquire;
 use crate::support::{SESSION, says};
 use std::time::Duration;
 use zklock_core::{Client, ErrorKind, HoldState, Lock, LossReason};
@@ -22,8 +23,7 @@ async fn hand_over(server: &Server, lock: fn(&Client) -> Lock, queue: &str, queu
     let hold = soon(lock(&one).acquire()).await.unwrap();
     assert!(hold.state() == HoldState::Held);
     assert!(soon(lock(&two).try_acquire()).await.unwrap().is_none());
-    let next = lock(&two);
-    let waiter = tokio::spawn(async move { next.acquire().await });
+    let waiter = acquire(&lock(&two));
     queue_of(server, queue, queued);
     soon(hold.release()).await.unwrap();
     let next = soon(waiter).await.unwrap().unwrap();
@@ -66,13 +66,13 @@ async fn who_is_not_taken_back_has_lost_the_hold() {
     // The client gets another session, which does not own the node.
     assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
     assert_eq!(hold.valid_for(), Duration::ZERO);
-    let next = tokio::spawn(async move { lock.acquire().await });
+    let next = acquire(&lock);
     queue_of(&server, "/a", 2);
     assert!(server.expire(former), "nobody has closed it");
     let next = soon(next).await.unwrap().unwrap();
     assert_ne!(server.owner(next.node()), Some(former));
     soon(next.release()).await.unwrap();
-    drop(client);
+    drop((client, lock));
     assert!(ground::until(SOON, || server.sessions().is_empty()), "{:?}", server.sessions());
 }
 

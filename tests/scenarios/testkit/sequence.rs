@@ -1,8 +1,7 @@
 //! The numbers of sequential nodes: they stay at the largest, as in ZooKeeper since 3.6, and begin again if the parent does.
 //! `ground_itself` tests the same on a real server.
 
-use crate::support::embedded::{Raw, client, creation, manual, operation, reading, soon};
-use zklock_testkit::Server;
+use crate::support::embedded::{Raw, creation, manual, operation, reading};
 
 const SEQUENTIAL: i32 = 2;
 
@@ -110,20 +109,4 @@ fn what_is_told_of_the_children_where_the_counter_sticks() {
     let (cversion, after) = counted(&mut raw, "/p");
     assert_eq!(cversion, -2);
     assert!(after > before, "a deletion is");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tokens_grow_though_the_numbers_begin_again_with_the_parent() {
-    let server = Server::start().unwrap();
-    let client = client(&server).await;
-    let lock = client.mutex("/again").unwrap();
-    let mut before = None;
-    for _ in 0..3 {
-        let hold = soon(lock.acquire()).await.unwrap();
-        assert!(hold.node().ends_with("-0000000000"), "{}", hold.node());
-        assert!(before < Some(hold.token()));
-        before = Some(hold.token());
-        soon(hold.release()).await.unwrap();
-        assert!(server.delete("/again"));
-    }
 }

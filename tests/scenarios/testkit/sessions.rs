@@ -37,29 +37,6 @@ fn sessions_are_told_in_the_order_of_their_beginning_with_what_is_theirs() {
 }
 
 #[test]
-fn a_cut_of_one_session_leaves_others_alone() {
-    let server = manual();
-    let (mut one, mut other) = (Raw::open(&server), Raw::open(&server));
-    assert!(server.cut_session(one.session));
-    assert!(one.is_closed(SOON));
-    other.is_served();
-    server.cut();
-    assert!(other.is_closed(SOON));
-    assert_eq!(server.sessions().len(), 2);
-}
-
-#[test]
-fn refusal_is_for_new_connections_alone() {
-    let server = manual();
-    let mut there = Raw::open(&server);
-    server.refuse(true);
-    assert!(Raw::silent(server.address()).is_closed(SOON));
-    there.is_served();
-    server.refuse(false);
-    Raw::open(&server).is_served();
-}
-
-#[test]
 fn local_sessions_can_have_no_ephemeral_nodes_and_are_told_so() {
     const EPHEMERAL_ON_LOCAL_SESSION: i32 = -120;
     let server = Server::builder().local_sessions(true).start().unwrap();

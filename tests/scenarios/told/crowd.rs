@@ -1,6 +1,7 @@
 //! What many holds and waiters of one client cost. Whatever is done for each of them falls due at one moment after a
 //! reconnect. It must not be a write for each, and the heartbeat must not wait behind it.
 
+use crate::support::queue::acquire;
 use crate::support::{SESSION, SOON, settled, soon};
 use ground::{Action, Gate, Kind, Message, Proxy, Side, Trigger, or_once_more, until};
 use std::time::{Duration, Instant};
@@ -92,8 +93,7 @@ async fn holds_and_waits_in_which_nothing_happens_cost_a_heartbeat_and_no_more()
     crowd.watches(Kind::GetChildren, holds.len()).await;
     let others = held(&crowd.other, &paths("wanted", 300)).await;
     let locks: Vec<_> = others.iter().map(|hold| crowd.client.mutex(hold.path()).unwrap()).collect();
-    let any = crowd.client.any(&locks).unwrap();
-    let waits = tokio::spawn(async move { any.acquire().await });
+    let waits = acquire(&crowd.client.any(&locks).unwrap());
     // The holds watch their own nodes too.
     crowd.watches(Kind::GetData, holds.len() - 8 + others.len()).await;
     crowd.proxy.record();

@@ -36,17 +36,12 @@ fn settle(proxy: &Proxy) {
     just_after_a_heartbeat(proxy);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_heartbeat_of_many_holds_names_few_and_all_are_told() {
-    let ((client, proxy), operator) = (proxied_client().await, operator());
-    let holds = held(&client, "/told-many").await;
-    settle(&proxy);
-    assert!(holds.iter().all(|hold| hold.state() == HoldState::Held && !hold.valid_for().is_zero()));
-
+/// Asserts that all these holders are told within a heartbeat of the deletion of their nodes.
+fn told_in_time(proxy: &Proxy, holds: &[Arc<Hold>], delete: impl FnOnce()) {
     let noise = Noise::measured();
     let observers: Vec<_> = holds.iter().map(|hold| Observer::of(hold.clone())).collect();
-    just_after_a_heartbeat(&proxy);
-    operator.delete_tree("/told-many");
+    just_after_a_heartbeat(proxy);
+    delete();
     let struck = Instant::now();
     for observer in observers {
         let (told, reason) = observer.told(SOON);
@@ -54,6 +49,16 @@ async fn a_heartbeat_of_many_holds_names_few_and_all_are_told() {
         not_later(told.saturating_duration_since(struck), HEARTBEAT + noise.allowance());
         observer.finish();
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_heartbeat_of_many_holds_names_few_and_all_are_told() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let holds = held(&client, "/told-many").await;
+    settle(&proxy);
+    assert!(holds.iter().all(|hold| hold.state() == HoldState::Held && !hold.valid_for().is_zero()));
+
+    told_in_time(&proxy, &holds, || operator.delete_tree("/told-many"));
     assert!(until(SOON, || client.stats().losses == HOLDS as u64), "{:?}", client.stats());
 }
 
@@ -106,21 +111,13 @@ async fn what_is_written_to_and_deleted_in_the_same_moment_is_told() {
     let ((client, proxy), operator) = (proxied_client().await, operator());
     let holds = held(&client, "/told-written").await;
     settle(&proxy);
-    let noise = Noise::measured();
     let (kept, lost) = holds.split_at(HOLDS / 2);
-    let observers: Vec<_> = lost.iter().map(|hold| Observer::of(hold.clone())).collect();
-    just_after_a_heartbeat(&proxy);
-    for hold in lost {
-        operator.set(hold.node(), "anything");
-        operator.delete(hold.node());
-    }
-    let struck = Instant::now();
-    for observer in observers {
-        let (told, reason) = observer.told(SOON);
-        assert_eq!(reason, LossReason::NodeDeleted);
-        not_later(told.saturating_duration_since(struck), HEARTBEAT + noise.allowance());
-        observer.finish();
-    }
+    told_in_time(&proxy, lost, || {
+        for hold in lost {
+            operator.set(hold.node(), "anything");
+            operator.delete(hold.node());
+        }
+    });
     assert!(kept.iter().all(|hold| hold.state() == HoldState::Held), "{:?}", client.stats());
 }
 

@@ -13,25 +13,20 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ground::wire::{Admin, Failure, Mode, try_expire};
-use ground::{
-    Action, Direction, Ensemble, Gate, Hook, Kind, Message, Proxy, Server, Side, Talk, Trigger, until,
-};
+use ground::{Action, Direction, Ensemble, Gate, Hook, Kind, Message, Proxy, Server, Side, Trigger, until};
 
 const HELP: &str = "\
-start standalone|three [tick=MS] [max-session=MS] [container-check=MS] [version=RELEASE] [quorum-proxies] [tls|tls=need|tls=want|tls=none] \
-[sasl=USER:PASSWORD] [real]: \
-connect string (one server is the one in memory, unless it must do what that does not, or is to be real); \
+start standalone [tick=MS] [max-session=MS] [version=RELEASE] [tls] [sasl=USER:PASSWORD] [real]: \
+connect string (of the server in memory, unless it must do what that does not, or is to be real); \
 tls: connect string for TLS, PEM files: authority, client certificate, its key, an authority that the server does not know, \
 a client certificate from there, its key; \
 stop; \
-servers; leader; kill I; pause I; resume I; stop-server I; start-server I; restart I; serving I; home I: its folder; talk on|off; \
-sequence I PATH N: the number of the next sequential child, on a server that is alone; \
-proxy I: its number P and its address (I-J is the quorum proxy of server I before server J); \
+servers; pause I; home I: its folder; proxy I: its number P and its address; \
 cut P; reset P; half-open P; freeze P to-server|to-client|both; thaw P; refuse P on|off; delay P MS; \
 drop-reply P KIND N [PATH]; drop-request P KIND N [PATH]; hold-reply P KIND N [PATH]; hold-request P KIND N [PATH]; \
 see-reply P KIND N [PATH]; see-request P KIND N [PATH]: the number H of a hook; \
 open H; fired H; wait H MS: true or false; \
-connections P; record P; messages P: what was recorded; sessions P; expire P: ends the latest session through P; \
+connections P; record P; messages P: what was recorded; expire P: ends the latest session through P; \
 create PATH [DATA]; set PATH [DATA]; delete PATH; delete-tree PATH; exists PATH; data PATH; stat PATH; \
 children PATH; wait-children PATH N MS; help";
 
@@ -61,7 +56,6 @@ type Answer = Result<String, String>;
 #[derive(Debug, Default)]
 struct Ground {
     // In the order in which they must be dropped.
-    talk: Option<Talk>,
     admins: BTreeMap<SocketAddr, Admin>,
     proxies: Vec<Proxy>,
     hooks: Vec<(Hook, Gate)>,
@@ -80,15 +74,13 @@ impl Ground {
                 *self = Self::default();
                 Ok(String::new())
             }
-            "talk" => {
-                self.talk = if words.switch(0)? { Some(self.ensemble()?.keep_talking()) } else { None };
-                Ok(String::new())
-            }
             "servers" => Ok(self.ensemble()?.connect_string()),
             "tls" => self.tls(),
-            "leader" => Ok(self.ensemble()?.leader().number().to_string()),
-            "kill" | "pause" | "resume" | "stop-server" | "start-server" | "restart" | "serving" | "home"
-            | "sequence" => self.server(command, &words),
+            "pause" => {
+                self.server_of(words.at(0)?)?.pause();
+                Ok(String::new())
+            }
+            "home" => Ok(self.server_of(words.at(0)?)?.home().display().to_string()),
             "proxy" => {
                 let proxy = Proxy::before(self.server_of(words.at(0)?)?);
                 let address = proxy.address();
@@ -112,7 +104,7 @@ impl Ground {
                 Ok(String::new())
             }
             "cut" | "reset" | "half-open" | "freeze" | "thaw" | "refuse" | "delay" | "connections"
-            | "record" | "messages" | "sessions" | "expire" => self.proxy(command, &words),
+            | "record" | "messages" | "expire" => self.proxy(command, &words),
             "create" | "set" | "delete" | "delete-tree" | "exists" | "data" | "stat" | "children"
             | "wait-children" => self.operate(command, rest, &words),
             _ => Err(format!("no command: {command}; try help")),
@@ -120,27 +112,20 @@ impl Ground {
     }
 
     fn start(&mut self, words: &Words<'_>) -> Answer {
-        let mut builder = match words.at(0)? {
-            "standalone" => Ensemble::builder(),
-            "three" => Ensemble::builder().servers(3),
-            other => return Err(format!("standalone or three, not {other}")),
-        };
+        if words.at(0)? != "standalone" {
+            return Err(format!("standalone, not {}", words.0[0]));
+        }
+        let mut builder = Ensemble::builder();
         for option in &words.0[1..] {
             builder = match option.split_once('=') {
                 Some(("tick", value)) => builder.tick(millis(value)?),
                 Some(("max-session", value)) => builder.max_session_timeout(millis(value)?),
-                Some(("container-check", value)) => builder.container_check(millis(value)?),
                 Some(("version", value)) => builder.version(value),
                 Some(("sasl", value)) => {
                     builder.sasl(&[value.split_once(':').ok_or("no password: sasl=USER:PASSWORD")?])
                 }
-                // Whether a client certificate must be shown.
-                Some(("tls", "need" | "want" | "none")) => {
-                    builder.tls(true).configure(&option.replace("tls", "ssl.clientAuth"))
-                }
                 None if *option == "tls" => builder.tls(true),
-                None if *option == "real" => builder.real("asked for"),
-                None if *option == "quorum-proxies" => builder.quorum_proxies(true),
+                None if *option == "real" => builder.real(),
                 _ => return Err(format!("no option: {option}")),
             };
         }
@@ -166,25 +151,6 @@ impl Ground {
         Ok(join(std::iter::once(ensemble.tls_connect_string()).chain(files)))
     }
 
-    fn server(&self, command: &str, words: &Words<'_>) -> Answer {
-        let server = self.server_of(words.at(0)?)?;
-        match command {
-            "kill" => server.kill(),
-            "pause" => server.pause(),
-            "resume" => server.resume(),
-            "stop-server" => server.stop(),
-            "start-server" => server.start(),
-            "restart" => server.restart(),
-            "sequence" => {
-                let number = words.at(2)?.parse().map_err(|_| format!("not a number: {}", words.0[2]))?;
-                server.set_sequence(words.at(1)?, number);
-            }
-            "home" => return Ok(server.home().display().to_string()),
-            _ => return Ok(server.is_serving().to_string()),
-        }
-        Ok(String::new())
-    }
-
     fn proxy(&self, command: &str, words: &Words<'_>) -> Answer {
         let proxy = self.proxy_of(words.at(0)?)?;
         match command {
@@ -203,7 +169,6 @@ impl Ground {
             "connections" => return Ok(proxy.connections().to_string()),
             "record" => proxy.record(),
             "messages" => return Ok(join(proxy.messages().iter().map(described))),
-            "sessions" => return Ok(join(proxy.session().iter().map(|(id, ..)| format!("{id:#x}")))),
             _ => {
                 let (id, password, _) = proxy.session().pop().ok_or("no session went through this proxy")?;
                 let address = self.ensemble()?.leader().address();
@@ -292,9 +257,6 @@ impl Ground {
     }
 
     fn proxy_of(&self, word: &str) -> Result<&Proxy, String> {
-        if let Some((from, to)) = word.split_once('-') {
-            return Ok(self.ensemble()?.quorum_link(self.server_of(from)?, self.server_of(to)?));
-        }
         let index = word.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         index.and_then(|index| self.proxies.get(index)).ok_or_else(|| format!("no proxy {word}"))
     }

@@ -46,8 +46,6 @@ pub enum Action {
     Freeze(Direction),
     /// [`Proxy::cut`](super::Proxy::cut); the message does not pass.
     Cut,
-    /// [`Proxy::reset`](super::Proxy::reset); the message does not pass.
-    Reset,
     /// The message, and everything after it in its direction, is held until the gate is opened.
     Pause(Gate),
     /// The message is changed on its way.
@@ -63,7 +61,6 @@ impl fmt::Debug for Action {
             Self::Swallow => out.write_str("Swallow"),
             Self::Freeze(direction) => write!(out, "Freeze({direction:?})"),
             Self::Cut => out.write_str("Cut"),
-            Self::Reset => out.write_str("Reset"),
             Self::Pause(_) => out.write_str("Pause"),
             Self::Rewrite(_) => out.write_str("Rewrite"),
         }

@@ -161,7 +161,6 @@ impl Link {
     }
 
     fn decode(&mut self, side: Side, rules: &mut Rules) {
-        let read = rules.count_read();
         let due = Instant::now() + rules.delay();
         let lane = &mut self.lanes[side as usize];
         while self.namer.is_some() {
@@ -178,8 +177,7 @@ impl Link {
             let body = frame[4..].to_vec();
             let cargo = match self.namer.as_mut().and_then(|namer| namer.name(side, &body)) {
                 Some(mut message) => {
-                    (message.connection, message.read) = (self.number, read);
-                    message.seen = rules.place();
+                    (message.connection, message.seen) = (self.number, rules.place());
                     rules.recorder.saw(&message);
                     Cargo::Frame(body, Box::new(message))
                 }

@@ -13,7 +13,6 @@ pub enum Kind {
     Connect,
     Create,
     CreateContainer,
-    CreateTtl,
     Delete,
     Exists,
     GetData,
@@ -39,7 +38,6 @@ impl Kind {
         match operation {
             opcode::CREATE | opcode::CREATE_2 => Self::Create,
             opcode::CREATE_CONTAINER => Self::CreateContainer,
-            opcode::CREATE_TTL => Self::CreateTtl,
             opcode::DELETE => Self::Delete,
             opcode::EXISTS => Self::Exists,
             opcode::GET_DATA => Self::GetData,
@@ -66,7 +64,6 @@ impl FromStr for Kind {
             Self::Connect,
             Self::Create,
             Self::CreateContainer,
-            Self::CreateTtl,
             Self::Delete,
             Self::Exists,
             Self::GetData,
@@ -125,16 +122,10 @@ pub struct Message {
     pub watch: bool,
     /// The number that ties a reply to its request.
     pub xid: i32,
-    /// For a reply: the transaction that the server had reached.
-    pub zxid: i64,
     /// For a reply: ZooKeeper's error number, 0 for success.
     pub error: i32,
-    /// Its length on the wire.
-    pub length: usize,
     /// When it came in.
     pub time: Instant,
-    /// The read of the client's or the server's socket that brought its end. Messages of one read came together.
-    pub read: u64,
     /// Its place in the order of everything that the proxy did, when it came in.
     pub seen: u64,
     /// Its place in that order when it was passed on; `None` if it was dropped, or not yet passed on.
@@ -169,11 +160,8 @@ impl Namer {
             operations: Vec::new(),
             watch: false,
             xid: 0,
-            zxid: 0,
             error: 0,
-            length: body.len() + 4,
             time: Instant::now(),
-            read: 0,
             seen: 0,
             passed: None,
         };
@@ -190,7 +178,7 @@ impl Namer {
                 self.asked.insert(message.xid, asked);
             }
             Side::Reply => {
-                message.zxid = reader.long()?;
+                reader.long()?;
                 message.error = reader.int()?;
                 match message.xid {
                     xid::WATCH_EVENT => {
@@ -253,7 +241,7 @@ fn operation(reader: &mut Reader<'_>) -> Option<(Kind, String)> {
     }
     let path = reader.text()?;
     match kind {
-        Kind::Create | Kind::CreateContainer | Kind::CreateTtl => {
+        Kind::Create | Kind::CreateContainer => {
             reader.buffer()?;
             for _ in 0..reader.int()? {
                 reader.int()?;
@@ -261,9 +249,6 @@ fn operation(reader: &mut Reader<'_>) -> Option<(Kind, String)> {
                 reader.buffer()?;
             }
             reader.int()?;
-            if kind == Kind::CreateTtl {
-                reader.long()?;
-            }
         }
         Kind::SetData => {
             reader.buffer()?;
@@ -287,45 +272,22 @@ pub struct Counts {
     pub asked: Vec<Kind>,
     /// The replies and events of the servers, in order of arrival; without pings.
     pub answered: Vec<Kind>,
-    /// How many pings the clients sent.
-    pub pings: usize,
 }
 
 impl Counts {
     /// How many requests of a kind; [`Kind::Any`] counts all except pings.
     pub fn requests(&self, kind: Kind) -> usize {
-        count(&self.asked, kind, self.pings)
+        count(&self.asked, kind)
     }
 
     /// How many replies of a kind; [`Kind::Any`] counts all except pings.
     pub fn replies(&self, kind: Kind) -> usize {
-        count(&self.answered, kind, 0)
+        count(&self.answered, kind)
     }
 }
 
-fn count(kinds: &[Kind], wanted: Kind, pings: usize) -> usize {
-    if wanted == Kind::Ping {
-        return pings;
-    }
+fn count(kinds: &[Kind], wanted: Kind) -> usize {
     kinds.iter().filter(|&&kind| wanted == Kind::Any || wanted == kind).count()
-}
-
-/// Whether the first `second` request after the first `first` request was sent before the reply to `first` had been
-/// handed to the client: then it cannot have waited for it.
-pub fn one_flight(record: &[Message], first: Kind, second: Kind) -> bool {
-    let mut messages = record.iter();
-    let Some(one) = messages.find(|message| message.side == Side::Request && message.kind == first) else {
-        return false;
-    };
-    let same = |message: &&Message| message.connection == one.connection;
-    let two =
-        messages.clone().filter(same).find(|message| message.side == Side::Request && message.kind == second);
-    let reply = messages.filter(same).find(|message| message.side == Side::Reply && message.xid == one.xid);
-    match (two, reply.and_then(|reply| reply.passed)) {
-        (Some(two), Some(passed)) => two.seen < passed,
-        (Some(_), None) => true,
-        (None, _) => false,
-    }
 }
 
 /// Keeps messages while recording is on.
@@ -333,7 +295,6 @@ pub fn one_flight(record: &[Message], first: Kind, second: Kind) -> bool {
 pub(super) struct Recorder {
     on: bool,
     messages: Vec<Message>,
-    counts: Counts,
 }
 
 impl Recorder {
@@ -342,15 +303,8 @@ impl Recorder {
     }
 
     pub(super) fn saw(&mut self, message: &Message) {
-        if !self.on {
-            return;
-        }
-        self.messages.push(message.clone());
-        match (message.side, message.kind) {
-            (Side::Request, Kind::Ping) => self.counts.pings += 1,
-            (Side::Request, kind) => self.counts.asked.push(kind),
-            (Side::Reply, Kind::Ping) => {}
-            (Side::Reply, kind) => self.counts.answered.push(kind),
+        if self.on {
+            self.messages.push(message.clone());
         }
     }
 
@@ -361,7 +315,6 @@ impl Recorder {
     }
 
     pub(super) fn take(&mut self) -> Vec<Message> {
-        self.counts = Counts::default();
         std::mem::take(&mut self.messages)
     }
 
@@ -370,7 +323,10 @@ impl Recorder {
     }
 
     pub(super) fn counts(&self) -> Counts {
-        self.counts.clone()
+        let counted = self.messages.iter().filter(|message| message.kind != Kind::Ping);
+        let kinds =
+            |side| counted.clone().filter(move |message| message.side == side).map(|message| message.kind);
+        Counts { asked: kinds(Side::Request).collect(), answered: kinds(Side::Reply).collect() }
     }
 }
 
@@ -399,7 +355,7 @@ mod tests {
         assert_eq!(namer.name(Side::Reply, &connect).expect("a message").kind, Kind::Connect);
         let reply = Writer::default().int(7).long(99).int(-101);
         let named = namer.name(Side::Reply, &reply.0).expect("a message");
-        assert_eq!((named.kind, named.zxid, named.error), (Kind::Multi, 99, -101));
+        assert_eq!((named.kind, named.error), (Kind::Multi, -101));
         assert_eq!(named.path, "/a,/b,/c");
         assert!(namer.name(Side::Reply, &reply.0).is_none(), "nobody asked twice");
     }
@@ -407,7 +363,7 @@ mod tests {
     #[test]
     fn kinds_have_names() {
         assert_eq!("get-children".parse(), Ok(Kind::GetChildren));
-        assert_eq!("CreateTtl".parse(), Ok(Kind::CreateTtl));
+        assert_eq!("CreateContainer".parse(), Ok(Kind::CreateContainer));
         assert!("nonsense".parse::<Kind>().is_err());
     }
 }

@@ -18,7 +18,6 @@ pub(super) struct Rules {
     doomed: Vec<Doomed>,
     last_hook: u64,
     last_place: u64,
-    last_read: u64,
     proxy: Weak<Shared>,
 }
 
@@ -55,7 +54,6 @@ impl Rules {
             doomed: Vec::new(),
             last_hook: 0,
             last_place: 0,
-            last_read: 0,
             proxy,
         }
     }
@@ -97,12 +95,6 @@ impl Rules {
     pub(super) fn greet(&mut self, greeting: Greeting) {
         self.greetings.retain(|(session, ..)| *session != greeting.0);
         self.greetings.push(greeting);
-    }
-
-    /// The number of the next read of a socket.
-    pub(super) fn count_read(&mut self) -> u64 {
-        self.last_read += 1;
-        self.last_read
     }
 
     /// The next place in the order of everything that the proxy does.
@@ -162,7 +154,6 @@ impl Rules {
             Action::DropReplyAndReset | Action::DropAndReset => Verdict::HangUp,
             Action::Swallow => Verdict::Swallow,
             Action::Cut => Verdict::Strike(Fault::Cut),
-            Action::Reset => Verdict::Strike(Fault::Reset),
             Action::Freeze(direction) => {
                 self.freeze(direction);
                 if direction.covers(message.side) { Verdict::Hold(None) } else { Verdict::Pass }

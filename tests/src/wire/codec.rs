@@ -84,7 +84,6 @@ pub mod opcode {
     pub const MULTI: i32 = 14;
     pub const CREATE_2: i32 = 15;
     pub const CREATE_CONTAINER: i32 = 19;
-    pub const CREATE_TTL: i32 = 21;
     pub const AUTH: i32 = 100;
     pub const SET_WATCHES: i32 = 101;
     pub const SET_WATCHES_2: i32 = 105;

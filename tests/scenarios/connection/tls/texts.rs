@@ -1,6 +1,6 @@
 //! Messages for users, word for word as in the documentation.
 
-use super::{anonymous, builder, intruder, known, strict};
+use super::{anonymous, builder, intruder, known, strict, with};
 use crate::support::texts::{are_documented, line};
 use crate::support::{options, soon};
 use std::fs::{read_to_string, write};
@@ -72,9 +72,7 @@ async fn each_text_is_that_of_the_documentation() {
     let (hosts, plain) = (strict().tls_connect_string(), strict().connect_string());
     let stranger = Tls::from_file(files.stranger()).unwrap();
     let (certificate, key) = files.dated("expired", -72, -49);
-    let expired = anonymous(strict())
-        .identity(&read_to_string(certificate).unwrap(), &read_to_string(key).unwrap())
-        .unwrap();
+    let expired = with(strict(), certificate, key);
     let misnamed = options(&hosts.replace("127.0.0.1", OTHER_NAME));
     let mut lines = connecting(vec![
         ("all is right", hosts.clone(), options(&hosts).tls(known(strict()))),

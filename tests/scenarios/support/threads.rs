@@ -1,0 +1,41 @@
+//! Threads that block, and calls that go on by themselves.
+
+use crate::support::{SOON, options};
+use ground::wire::Admin;
+use ground::{shared, until};
+use std::sync::mpsc::{Receiver, channel};
+use zklock_core::Error;
+use zklock_core::blocking::{Call, Client, Started};
+
+/// A client of the shared server.
+pub(crate) fn client() -> Client {
+    Client::connect(options(&shared().connect_string())).unwrap()
+}
+
+/// A function for a call to say that it is ready, and where that is heard.
+pub(crate) fn bell() -> (impl FnOnce() + Send + 'static, Receiver<()>) {
+    let (sender, ready) = channel();
+    // Nobody may be listening any more.
+    (move || sender.send(()).unwrap_or_default(), ready)
+}
+
+#[track_caller]
+pub(crate) fn result<T>(call: &Started<T>, ready: &Receiver<()>) -> Result<T, Error> {
+    ready.recv_timeout(SOON).expect("it is ready");
+    call.fetch().expect("there is a result")
+}
+
+/// The result of a call that goes on by itself.
+#[track_caller]
+pub(crate) fn done<T: Send + 'static>(call: Call<T>) -> Result<T, Error> {
+    let (ring, ready) = bell();
+    result(&call.detach(ring).unwrap(), &ready)
+}
+
+/// Asserts that this many nodes are left in a queue when the client owes nothing any more.
+#[track_caller]
+pub(crate) fn assert_left(client: &Client, operator: &Admin, path: &str, left: usize) {
+    operator.wait_for_children(path, left, SOON);
+    assert!(until(SOON, || client.stats().owed == 0));
+    assert_eq!(operator.children(path).len(), left, "a node came later");
+}
