@@ -226,12 +226,6 @@ TEST(a_fork_in_the_middle_of_a_call_of_another_thread_does_not_hang_the_child) {
 }
 
 int main(int count, char **words) {
-    static const test tests[] = {
-        LISTED(a_program_may_exit_while_its_statics_hold_and_wait),
-        LISTED(an_exception_that_leaves_a_callback_ends_the_program_and_says_what_it_was),
-        LISTED(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothing),
-        LISTED(a_fork_in_the_middle_of_a_call_of_another_thread_does_not_hang_the_child),
-    };
     if (count == 6 && words[1] == std::string("child")) {
         /* Nothing may hang, not even if its parent has died. */
         alarm(60);
@@ -240,5 +234,5 @@ int main(int count, char **words) {
         }
         return 7;
     }
-    return run_tests(STANDALONE, tests, std::size(tests), count, words);
+    return run_tests(STANDALONE, count, words);
 }

@@ -375,13 +375,4 @@ TEST(a_slow_callback_stops_nothing) {
     free_all(hold, kept, client);
 }
 
-TEST_MAIN("standalone max-session=4000",
-          LISTED(a_callback_may_make_every_call_that_does_not_block),
-          LISTED(a_callback_may_free_its_hold),
-          LISTED(a_callback_may_set_the_log),
-          LISTED(a_visitor_may_make_every_call),
-          LISTED(to_free_a_hold_waits_for_its_callback),
-          LISTED(no_callback_comes_after_its_hold_is_freed),
-          LISTED(no_line_comes_after_its_log_is_replaced),
-          LISTED(a_released_hold_tells_nobody),
-          LISTED(a_slow_callback_stops_nothing))
+TEST_MAIN("standalone max-session=4000")

@@ -30,7 +30,7 @@ static void lock_once(const char *hosts, const char *path) {
 }
 
 /* The first use of the library is in the constructor. */
-static int first_mode(char **words) {
+MODE(first) {
     CHECK(!setenv("PLUGIN_HOSTS", words[0], 1));
     void *handle = plugin();
     IS(status_of(handle), ZKLOCK_UNREACHABLE);
@@ -41,7 +41,7 @@ static int first_mode(char **words) {
 }
 
 /* The host has used the library before, so its thread exists, and serves the constructor as well. */
-static int later_mode(char **words) {
+MODE(later) {
     lock_once(words[0], words[1]);
     CHECK(!setenv("PLUGIN_HOSTS", words[0], 1));
     void *handle = plugin();
@@ -57,7 +57,7 @@ static void *loads(void *nothing) {
 }
 
 /* Another thread is inside dlopen, and only returns when the thread that connects has its answer. */
-static int beside_mode(char **words) {
+MODE(beside) {
     int inside[2], go[2];
     char numbers[32], byte = 0;
     zklock_options *options;
@@ -91,9 +91,4 @@ TEST(a_thread_connects_in_its_time_while_another_loads_a_plugin) {
     run_program("beside", servers(), fresh_path(), EXITED(0));
 }
 
-static const mode modes[] = {{"first", first_mode}, {"later", later_mode}, {"beside", beside_mode}};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
-                   LISTED(a_constructor_that_connects_first_is_told_why_it_cannot),
-                   LISTED(a_constructor_may_connect_where_the_host_has_connected),
-                   LISTED(a_thread_connects_in_its_time_while_another_loads_a_plugin))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

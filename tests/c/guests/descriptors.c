@@ -81,7 +81,7 @@ static void end_and_begin_again(char **words) {
     }
 }
 
-static int idle_mode(char **words) {
+MODE(idle) {
     begin(words);
     close_all_and_reuse();
     end_and_begin_again(words);
@@ -89,7 +89,7 @@ static int idle_mode(char **words) {
     return 0;
 }
 
-static int unused_mode(char **words) {
+MODE(unused) {
     begin(words);
     close_all();
     end_and_begin_again(words);
@@ -101,7 +101,7 @@ static void note_loss(zklock_hold *lost, zklock_reason reason, void *context) {
     __atomic_store_n((int *)context, (int)reason, __ATOMIC_RELEASE);
 }
 
-static int holding_mode(char **words) {
+MODE(holding) {
     int reason = 0, descriptor;
     zklock_state state;
     zklock_reason why;
@@ -123,7 +123,7 @@ static int holding_mode(char **words) {
     return 0;
 }
 
-static int calling_mode(char **words) {
+MODE(calling) {
     begin(words);
     hold = acquire(lock, SOON_MS);
     close_all_and_reuse();
@@ -146,7 +146,7 @@ static int queue(void) {
     return count;
 }
 
-static int freeing_mode(char **words) {
+MODE(freeing) {
     begin(words);
     hold = acquire(lock, SOON_MS);
     zklock_call *waiting;
@@ -171,7 +171,7 @@ static void *waits(void *given) {
 }
 
 /* The lock is held by another process. */
-static int waiting_mode(char **words) {
+MODE(waiting) {
     zklock_call *call;
     zklock_hold *never;
     begin(words);
@@ -189,7 +189,7 @@ static int waiting_mode(char **words) {
     return 0;
 }
 
-static int ending_mode(char **words) {
+MODE(ending) {
     begin(words);
     hold = acquire(lock, SOON_MS);
     close_all_and_reuse();
@@ -216,7 +216,7 @@ static void open_streams(const int *from) {
     for (int number = 0; number < 3; number++) CHECK(dup2(from[number], number) == number);
 }
 
-static int streamless_mode(char **words) {
+MODE(streamless) {
     int descriptor, taken[4] = {0}, events;
     zklock_call *waiting;
     close_streams();
@@ -247,7 +247,7 @@ static int streamless_mode(char **words) {
 }
 
 /* It closes its streams later, and its connection breaks. */
-static int reconnecting_mode(char **words) {
+MODE(reconnecting) {
     begin(words);
     hold = acquire(lock, SOON_MS);
     go_ahead("holds");
@@ -312,16 +312,4 @@ TEST(a_later_connection_leaves_closed_streams_alone) {
     expect_end(&holding, ENDS_MS, EXITED(0));
 }
 
-static const mode modes[] = {
-    {"idle", idle_mode},       {"unused", unused_mode},         {"holding", holding_mode},
-    {"calling", calling_mode}, {"freeing", freeing_mode},       {"waiting", waiting_mode},
-    {"ending", ending_mode},   {"streamless", streamless_mode}, {"reconnecting", reconnecting_mode},
-};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
-                   LISTED(a_program_that_closes_the_descriptors_of_an_idle_client_is_told),
-                   LISTED(a_hold_is_lost_when_its_descriptors_are_closed),
-                   LISTED(waits_end_when_their_descriptors_are_closed),
-                   LISTED(what_is_freed_or_left_then_harms_nothing),
-                   LISTED(a_program_without_standard_streams_may_open_them),
-                   LISTED(a_later_connection_leaves_closed_streams_alone))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

@@ -103,5 +103,4 @@ TEST(a_thread_that_waits_for_itself_is_told_of_and_comes_back_in_time) {
     free_all(NULL, lock, client);
 }
 
-TEST_MAIN("standalone max-session=4000", LISTED(a_dispatcher_hands_each_hold_to_a_worker),
-          LISTED(a_thread_that_waits_for_itself_is_told_of_and_comes_back_in_time))
+TEST_MAIN("standalone max-session=4000")

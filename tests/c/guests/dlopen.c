@@ -154,7 +154,7 @@ TEST(threads_may_end_after_dlclose) {
 }
 
 /* The end of a program whose plug-in is closed, with a hold and a wait. */
-static int closed_mode(char **words) {
+MODE(closed) {
     library opened = open_library();
     zklock_client *client;
     zklock_lock *lock;
@@ -170,10 +170,4 @@ TEST(a_program_ends_with_the_library_closed_and_a_hold_open) {
     run_program("closed", servers(), fresh_path(), EXITED(5));
 }
 
-static const mode modes[] = {{"closed", closed_mode}};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
-                   LISTED(a_library_that_is_not_used_starts_nothing),
-                   LISTED(a_library_that_is_closed_while_it_holds_goes_on),
-                   LISTED(threads_may_end_after_dlclose),
-                   LISTED(a_program_ends_with_the_library_closed_and_a_hold_open))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

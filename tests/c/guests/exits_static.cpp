@@ -141,16 +141,10 @@ TEST(those_of_a_thread_that_exits) { CHECK(said_by("exit in a thread") == "threa
 TEST(all_of_them) { CHECK(said_by("all") == "thread_local\nthread_local\nfunction\nstatic\n"); }
 
 int main(int count, char **words) {
-    static const test tests[] = {LISTED(a_static),
-                                 LISTED(a_static_of_a_function),
-                                 LISTED(one_of_the_main_thread),
-                                 LISTED(one_of_a_thread_that_ends),
-                                 LISTED(those_of_a_thread_that_exits),
-                                 LISTED(all_of_them)};
     if (count == 5 && !std::strcmp(words[1], "child")) {
         hosts = words[3], path = words[4];
         alarm(60);
         return run(words[2]);
     }
-    return run_tests("standalone max-session=4000", tests, sizeof tests / sizeof *tests, count, words);
+    return run_tests("standalone max-session=4000", count, words);
 }

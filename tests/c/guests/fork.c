@@ -333,7 +333,7 @@ TEST(other_programs_may_be_started) {
 /* ---- Separate programs. ---- */
 
 /* A fork before the first use: options made before serve on both sides. */
-static int before_mode(char **words) {
+MODE(before) {
     zklock_options *options;
     zklock_client *client;
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, NULL));
@@ -361,7 +361,7 @@ static int before_mode(char **words) {
 }
 
 /* As old daemons do: it tries its configuration before it forks. */
-static int tried_mode(char **words) {
+MODE(tried) {
     zklock_options *options;
     zklock_client *client;
     static int lines;
@@ -401,7 +401,7 @@ static void *exits(void *nothing) {
 }
 
 /* The child ends in some way, with handlers that call the library, and its parent goes on. */
-static int ends_mode(char **words) {
+MODE(ends) {
     static const char *const ways[] = {"return", "exit", "_exit", "quick_exit", "thread"};
     at_exit = all_handles(words[0], words[1]);
     CHECK(!atexit(free_at_exit) && !atexit(check_at_exit) && !at_quick_exit(check_at_exit));
@@ -426,7 +426,7 @@ static int ends_mode(char **words) {
 
 /* The way of old daemons: they fork twice, start a new session, and close all files that they do not need. Then it
  * connects. */
-static int daemon_mode(char **words) {
+MODE(daemon) {
     if (fork()) _exit(0);
     CHECK(setsid() > 0);
     if (fork()) _exit(0);
@@ -467,16 +467,4 @@ TEST(a_daemon_forks_twice_and_connects_then) { hold_in("daemon"); }
 
 TEST(a_daemon_tries_its_configuration_forks_and_connects_again) { hold_in("tried"); }
 
-static const mode modes[] = {
-    {"before", before_mode}, {"ends", ends_mode}, {"daemon", daemon_mode}, {"tried", tried_mode}};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
-                   LISTED(a_fork_before_the_first_use_does_no_harm),
-                   LISTED(a_daemon_forks_twice_and_connects_then),
-                   LISTED(a_daemon_tries_its_configuration_forks_and_connects_again),
-                   LISTED(a_child_is_refused_by_every_call),
-                   LISTED(a_child_and_its_child_lock_for_themselves),
-                   LISTED(what_the_parent_has_is_untouched),
-                   LISTED(a_child_ends_as_it_likes),
-                   LISTED(a_fork_in_the_middle_of_everything_does_not_hang_the_child),
-                   LISTED(other_programs_may_be_started))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

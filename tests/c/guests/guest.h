@@ -233,14 +233,24 @@ typedef struct {
     int (*run)(char **words);
 } mode;
 
+static mode modes[32] __attribute__((unused));
+static size_t modes_count __attribute__((unused));
+
+/* A mode of the program, with the arguments `words`. */
+#define MODE(of)                                                                                        \
+    static int of##_mode(char **words);                                                                 \
+    __attribute__((constructor)) static void list_##of##_mode(void) {                                   \
+        modes[modes_count++] = (mode){#of, of##_mode};                                                  \
+    }                                                                                                   \
+    static int of##_mode(char **words)
+
 /* The tests of a program that is also one of its modes, if it is asked to. */
-#define TEST_OR_CHILD_MAIN(start, modes, ...)                                                       \
+#define TEST_OR_CHILD_MAIN(start)                                                                   \
     int main(int count, char **words) {                                                             \
-        static const test tests[] = {__VA_ARGS__};                                                  \
-        for (size_t at = 0; count > 2 && !strcmp(words[1], "child") && at < COUNT(modes); at++) {   \
+        for (size_t at = 0; count > 2 && !strcmp(words[1], "child") && at < modes_count; at++) {    \
             if (!strcmp(words[2], modes[at].name)) return alarm(60), modes[at].run(words + 3);      \
         }                                                                                           \
-        return run_tests(start, tests, COUNT(tests), count, words);                                 \
+        return run_tests(start, count, words);                                                      \
     }
 
 #endif

@@ -32,7 +32,7 @@ static void allow_only_internet_sockets(void) {
 
 static void ignore_line(int32_t level, const char *line, void *context) { (void)level, (void)line, (void)context; }
 
-static int hardened_mode(char **words) {
+MODE(hardened) {
     zklock_reason reason;
     allow_only_internet_sockets();
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, NULL));
@@ -50,6 +50,4 @@ TEST(a_unit_that_may_have_internet_sockets_only_locks) {
     run_program("hardened", servers(), fresh_path(), EXITED(0));
 }
 
-static const mode modes[] = {{"hardened", hardened_mode}};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes, LISTED(a_unit_that_may_have_internet_sockets_only_locks))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

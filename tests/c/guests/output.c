@@ -178,19 +178,19 @@ static void misuse(void) {
     zklock_client_free(client);
 }
 
-TEST(all_that_might_say_something) {
+static void all_that_might_say_something(void) {
     make_every_call(servers(), fresh_path());
     misuse();
     loses_sessions();
     for (int round = 0; round < 10; round++) use(round);
 }
 
-static int talkative_mode(char **words) {
-    static const test all[] = {LISTED(all_that_might_say_something)};
+MODE(talkative) {
     (void)words;
+    list_test(0, "all_that_might_say_something", all_that_might_say_something);
     /* These variables switch on logs and traces of other libraries. */
     setenv("RUST_LOG", "trace", 1), setenv("RUST_BACKTRACE", "full", 1);
-    return run_tests("standalone max-session=4000", all, 1, 1, NULL);
+    return run_tests("standalone max-session=4000", 2, (char *[]){"", "all_that_might_say_something"});
 }
 
 TEST(nothing_is_written_for_the_terminal) {
@@ -203,7 +203,7 @@ TEST(nothing_is_written_for_the_terminal) {
 }
 
 /* If there is no terminal at all, the library must not write to the descriptors in its place either. */
-static int closed_mode(char **words) {
+MODE(closed) {
     int mine = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 100);
     close(STDIN_FILENO), close(STDOUT_FILENO), close(STDERR_FILENO);
     make_every_call(words[0], words[1]);
@@ -216,12 +216,4 @@ TEST(a_host_without_a_terminal) {
     CHECK(!strcmp(run_program("closed", servers(), fresh_path(), EXITED(0)), "done\n"));
 }
 
-static const mode modes[] = {{"closed", closed_mode}, {"talkative", talkative_mode}};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
-                   LISTED(one_thread_and_one_for_callbacks),
-                   LISTED(descriptors_and_threads_come_back),
-                   LISTED(connections_that_fail_leave_nothing),
-                   LISTED(descriptors_are_not_inherited),
-                   LISTED(nothing_is_written_for_the_terminal),
-                   LISTED(a_host_without_a_terminal))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

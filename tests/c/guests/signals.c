@@ -97,6 +97,65 @@ static void end_crowd(crowd *of) {
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
 }
 
+static void read_handlers(struct sigaction *into) {
+    for (int signal = 1; signal < NSIG; signal++) {
+        memset(&into[signal], 0, sizeof *into);
+        sigaction(signal, NULL, &into[signal]);
+    }
+}
+
+static int same_handler(const struct sigaction *one, const struct sigaction *other, int signal) {
+    int same = one->sa_handler == other->sa_handler && one->sa_flags == other->sa_flags;
+    for (int masked = 1; masked < NSIG; masked++) {
+        same &= sigismember(&one->sa_mask, masked) == sigismember(&other->sa_mask, masked);
+    }
+    return same || signal == 32 || signal == 33;
+}
+
+static void check_unchanged(const char *call, const sigset_t *mask, const struct sigaction *handlers) {
+    static struct sigaction now[NSIG];
+    sigset_t masked;
+    pthread_sigmask(SIG_SETMASK, NULL, &masked);
+    read_handlers(now);
+    for (int signal = 1; signal < NSIG; signal++) {
+        if (sigismember(mask, signal) != sigismember(&masked, signal)) {
+            failed(__FILE__, __LINE__, "%s changes the mask of %d", call, signal);
+        }
+        if (!same_handler(&handlers[signal], &now[signal], signal)) {
+            failed(__FILE__, __LINE__, "%s changes the handler of %d", call, signal);
+        }
+    }
+}
+
+/* This must come first, because it is about the calls that start our threads. */
+TEST(no_call_changes_masks_or_handlers) {
+    static struct sigaction handlers[NSIG];
+    sigset_t masks[3], mask, old;
+    int lines = 0;
+    CHECK(our_tasks() == 0);
+    take_signals(0);
+    sigemptyset(&masks[0]);
+    masks[1] = watched_signals();
+    sigfillset(&masks[2]);
+    read_handlers(handlers);
+    for (size_t number = 0; number < COUNT(masks); number++) {
+        CHECK(!pthread_sigmask(SIG_SETMASK, &masks[number], &old));
+        CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &mask));
+        OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
+        handles on = new_handles(servers(), fresh_path());
+        check_unchanged("zklock_client_new", &mask, handlers);
+        for (size_t at = 0; at < COUNT(calls); at++) {
+            check_status(__FILE__, __LINE__, calls[at].name, calls[at].run(&on), calls[at].live);
+            check_unchanged(calls[at].name, &mask, handlers);
+        }
+        free_handles(&on);
+        check_unchanged("zklock_client_free", &mask, handlers);
+        CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+    }
+    CHECK(our_tasks() == 2);
+    take_no_signals();
+}
+
 TEST(signals_reach_threads_of_the_host_only) {
     take_signals(SA_RESTART);
     crowd busy;
@@ -212,65 +271,6 @@ TEST(our_threads_take_nothing_but_faults) {
     end_crowd(&busy);
 }
 
-static void read_handlers(struct sigaction *into) {
-    for (int signal = 1; signal < NSIG; signal++) {
-        memset(&into[signal], 0, sizeof *into);
-        sigaction(signal, NULL, &into[signal]);
-    }
-}
-
-static int same_handler(const struct sigaction *one, const struct sigaction *other, int signal) {
-    int same = one->sa_handler == other->sa_handler && one->sa_flags == other->sa_flags;
-    for (int masked = 1; masked < NSIG; masked++) {
-        same &= sigismember(&one->sa_mask, masked) == sigismember(&other->sa_mask, masked);
-    }
-    return same || signal == 32 || signal == 33;
-}
-
-static void check_unchanged(const char *call, const sigset_t *mask, const struct sigaction *handlers) {
-    static struct sigaction now[NSIG];
-    sigset_t masked;
-    pthread_sigmask(SIG_SETMASK, NULL, &masked);
-    read_handlers(now);
-    for (int signal = 1; signal < NSIG; signal++) {
-        if (sigismember(mask, signal) != sigismember(&masked, signal)) {
-            failed(__FILE__, __LINE__, "%s changes the mask of %d", call, signal);
-        }
-        if (!same_handler(&handlers[signal], &now[signal], signal)) {
-            failed(__FILE__, __LINE__, "%s changes the handler of %d", call, signal);
-        }
-    }
-}
-
-/* This must come first, because it is about the calls that start our threads. */
-TEST(no_call_changes_masks_or_handlers) {
-    static struct sigaction handlers[NSIG];
-    sigset_t masks[3], mask, old;
-    int lines = 0;
-    CHECK(our_tasks() == 0);
-    take_signals(0);
-    sigemptyset(&masks[0]);
-    masks[1] = watched_signals();
-    sigfillset(&masks[2]);
-    read_handlers(handlers);
-    for (size_t number = 0; number < COUNT(masks); number++) {
-        CHECK(!pthread_sigmask(SIG_SETMASK, &masks[number], &old));
-        CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &mask));
-        OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
-        handles on = new_handles(servers(), fresh_path());
-        check_unchanged("zklock_client_new", &mask, handlers);
-        for (size_t at = 0; at < COUNT(calls); at++) {
-            check_status(__FILE__, __LINE__, calls[at].name, calls[at].run(&on), calls[at].live);
-            check_unchanged(calls[at].name, &mask, handlers);
-        }
-        free_handles(&on);
-        check_unchanged("zklock_client_free", &mask, handlers);
-        CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
-    }
-    CHECK(our_tasks() == 2);
-    take_no_signals();
-}
-
 static void *wait_for_ever(void *given) {
     hosts_threads[0] = gettid(), hosts_threads_count = 1;
     return acquire(given, ZKLOCK_FOREVER);
@@ -323,9 +323,4 @@ TEST(a_signal_does_not_end_a_wait) {
     take_no_signals();
 }
 
-TEST_MAIN("standalone max-session=4000",
-          LISTED(no_call_changes_masks_or_handlers),
-          LISTED(signals_reach_threads_of_the_host_only),
-          LISTED(signals_that_the_host_blocks_stay_pending),
-          LISTED(our_threads_take_nothing_but_faults),
-          LISTED(a_signal_does_not_end_a_wait))
+TEST_MAIN("standalone max-session=4000")

@@ -79,7 +79,7 @@ static pthread_t small_thread(void *(*run)(void *), void *given) {
 }
 
 /* The first use of the library, in a thread with a stack of 64 KiB, and every other call, while everything is logged. */
-static int small_mode(char **words) {
+MODE(small) {
     int lines = 0;
     char by_name[64];
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, &lines));
@@ -182,7 +182,7 @@ static int queue_of(zklock_lock *of) {
 }
 
 /* A cancelled thread still waits to the end of its call: to interrupt the call would end the process. */
-static int cancel_mode(char **words) {
+MODE(cancel) {
     zklock_client *client = connect_to(words[0]), *other = connect_to(words[0]);
     zklock_lock *held = new_mutex(other, words[1], 0);
     lock = new_mutex(client, words[1], 0);
@@ -214,7 +214,7 @@ static void *locks_for_ever(void *given) {
     return NULL;
 }
 
-static int cancel_anywhere_mode(char **words) {
+MODE(cancel_anywhere) {
     zklock_client *client = connect_to(words[0]);
     for (int round = 0; round < 300; round++) {
         lock = new_mutex(client, words[1], 0);
@@ -259,7 +259,7 @@ static void *calls_for_ever(void *given) {
     pthread_cleanup_pop(1);
 }
 
-static int cancel_at_once_mode(char **words) {
+MODE(cancel_at_once) {
     zklock_client *client = connect_to(words[0]);
     for (int round = 0; round < 40; round++) {
         pthread_t busy[CANCELLED_AT_ONCE];
@@ -278,7 +278,7 @@ static int cancel_at_once_mode(char **words) {
 }
 
 /* Makes objects until no memory is left: the process then ends without output. */
-static int no_memory_mode(char **words) {
+MODE(no_memory) {
     unsigned long pages;
     FILE *size = fopen("/proc/self/statm", "re");
     struct rlimit none = {0, 0}, some;
@@ -292,29 +292,15 @@ static int no_memory_mode(char **words) {
     return 1;
 }
 
-TEST(where_memory_runs_out_the_process_ends_without_a_word) { run_program("no memory", "", NULL, KILLED(SIGABRT)); }
+TEST(where_memory_runs_out_the_process_ends_without_a_word) { run_program("no_memory", "", NULL, KILLED(SIGABRT)); }
 
-TEST(a_thread_may_be_cancelled_at_any_instruction) { run_program("cancel at once", servers(), NULL, EXITED(0)); }
+TEST(a_thread_may_be_cancelled_at_any_instruction) { run_program("cancel_at_once", servers(), NULL, EXITED(0)); }
 
 TEST(a_thread_that_is_cancelled_in_a_wait_ends_after_it) {
     const char *said = run_program("cancel", servers(), fresh_path(), EXITED(0));
     if (strcmp(said, "enabled: after the wait\ndisabled: after the wait\n")) failed(__FILE__, __LINE__, "%s", said);
 }
 
-TEST(a_thread_may_be_cancelled_anywhere) { run_program("cancel anywhere", servers(), fresh_path(), EXITED(0)); }
+TEST(a_thread_may_be_cancelled_anywhere) { run_program("cancel_anywhere", servers(), fresh_path(), EXITED(0)); }
 
-static const mode modes[] = {{"small", small_mode},
-                             {"cancel", cancel_mode},
-                             {"cancel anywhere", cancel_anywhere_mode},
-                             {"cancel at once", cancel_at_once_mode},
-                             {"no memory", no_memory_mode}};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
-                   LISTED(a_hold_stays_when_its_thread_ends),
-                   LISTED(a_stack_of_64_KiB_is_enough),
-                   LISTED(how_much_stack_is_used),
-                   LISTED(two_hundred_threads),
-                   LISTED(a_thread_that_is_cancelled_in_a_wait_ends_after_it),
-                   LISTED(a_thread_may_be_cancelled_anywhere),
-                   LISTED(a_thread_may_be_cancelled_at_any_instruction),
-                   LISTED(where_memory_runs_out_the_process_ends_without_a_word))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

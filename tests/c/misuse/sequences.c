@@ -207,8 +207,7 @@ TEST(any_sequence_of_calls_comes_to_statuses_that_are_listed) {
 }
 
 int main(int count, char **words) {
-    static const test tests[] = {LISTED(any_sequence_of_calls_comes_to_statuses_that_are_listed)};
     seed = count > 1 ? strtoull(words[1], NULL, 10) : (uint64_t)now_ms();
     if (count > 2) seconds = strtoll(words[2], NULL, 10);
-    return run_tests("standalone max-session=60000", tests, 1, 0, words);
+    return run_tests("standalone max-session=60000", 0, words);
 }

@@ -222,9 +222,4 @@ TEST(a_killed_process_leaves_nothing_behind) {
     free_rivals(&all);
 }
 
-TEST_MAIN("standalone tick=200 max-session=4000", LISTED(an_acquire_in_a_frozen_network_and_a_connect_end_in_time),
-          LISTED(an_outage_is_not_called_contention_and_the_error_says_who_is_in_the_way),
-          LISTED(a_try_is_bounded_by_its_own_timeout_where_nobody_answers),
-          LISTED(a_release_without_an_answer_goes_on_in_the_background),
-          LISTED(a_lost_reply_leaves_one_node_and_a_waiter_whose_session_expires_queues_again),
-          LISTED(a_grant_that_the_process_slept_through_is_not_delivered), LISTED(a_killed_process_leaves_nothing_behind))
+TEST_MAIN("standalone tick=200 max-session=4000")

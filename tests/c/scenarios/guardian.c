@@ -144,6 +144,4 @@ TEST(a_command_that_is_none_is_refused_with_what_to_do) {
     zklock_client_free(client);
 }
 
-TEST_MAIN("standalone max-session=100000", LISTED(a_living_process_keeps_its_session_and_a_killed_one_frees_its_lock_at_once),
-          LISTED(the_guardian_ends_with_its_client),
-          LISTED(a_client_has_one_guardian_and_connects_first), LISTED(a_command_that_is_none_is_refused_with_what_to_do))
+TEST_MAIN("standalone max-session=100000")

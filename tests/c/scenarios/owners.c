@@ -131,8 +131,4 @@ TEST(what_a_started_acquire_gets_belongs_to_no_thread) {
     free_rivals(&all);
 }
 
-TEST_MAIN(STANDALONE, LISTED(an_inner_acquire_asks_nobody_and_only_the_last_release_frees),
-          LISTED(another_thread_waits_for_a_reentrant_lock_like_anybody_and_does_not_release_it),
-          LISTED(what_only_this_thread_can_release_it_does_not_wait_for),
-          LISTED(of_many_threads_that_release_one_hold_one_succeeds),
-          LISTED(what_a_started_acquire_gets_belongs_to_no_thread))
+TEST_MAIN(STANDALONE)

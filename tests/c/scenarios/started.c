@@ -411,15 +411,4 @@ TEST(a_call_that_is_cancelled_or_freed_leaves_nothing_behind_and_what_has_begun_
     free_rivals(&all);
 }
 
-TEST_MAIN(STANDALONE " tick=200", LISTED(a_started_acquire_is_pending_then_ready_and_fetched_once),
-          LISTED(a_started_acquire_that_times_out_says_so_in_time_and_one_of_zero_tries_once),
-          LISTED(a_cancel_counts_before_the_grant_and_changes_nothing_after_it),
-          LISTED(a_cancel_at_the_moment_of_the_grant_is_one_or_the_other),
-          LISTED(a_grant_that_is_freed_unfetched_is_released),
-          LISTED(a_grant_that_is_lost_before_it_is_fetched_is_told_and_not_delivered),
-          LISTED(a_hold_that_is_lost_after_its_call_was_looked_at_is_not_delivered),
-          LISTED(of_many_threads_that_fetch_one_result_one_has_it),
-          LISTED(a_wait_needs_no_descriptor_before_one_is_asked_for),
-          LISTED(a_call_copies_what_it_is_given_and_gives_only_what_is_its_own),
-          LISTED(a_failure_comes_with_the_result),
-          LISTED(a_call_that_is_cancelled_or_freed_leaves_nothing_behind_and_what_has_begun_goes_on))
+TEST_MAIN(STANDALONE " tick=200")

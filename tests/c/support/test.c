@@ -127,12 +127,27 @@ void not_later(const char *file, int line, const char *what, int64_t took, int64
     was_late = line;
 }
 
-int run_tests(const char *start, const test *tests, size_t count, int words_count, char **words) {
+enum { TESTS_AT_MOST = 64 };
+static struct {
+    int line;
+    const char *name;
+    void (*run)(void);
+} tests[TESTS_AT_MOST];
+static size_t tests_count;
+
+void list_test(int line, const char *name, void (*run)(void)) {
+    size_t at = tests_count++;
+    CHECK(at < TESTS_AT_MOST);
+    for (; at && tests[at - 1].line > line; at--) tests[at] = tests[at - 1];
+    tests[at].line = line, tests[at].name = name, tests[at].run = run;
+}
+
+int run_tests(const char *start, int words_count, char **words) {
     int ran = 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
     start_ground();
     snprintf(connect_string, sizeof connect_string, "%s", ground("start %s", start));
-    for (size_t at = 0; at < count; at++) {
+    for (size_t at = 0; at < tests_count; at++) {
         int wanted = words_count < 2;
         for (int word = 1; word < words_count; word++) wanted |= strstr(tests[at].name, words[word]) != NULL;
         if (!wanted) continue;

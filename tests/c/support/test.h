@@ -24,31 +24,27 @@
 /* The delay beyond the deadline that promise 4 allows. */
 #define GRACE_MS 50
 
-typedef struct {
-    const char *name;
-    void (*run)(void);
-} test;
-
 #define IN_QUOTES(number) #number
 #define TEXT_OF(number) IN_QUOTES(number)
 /* A server that grants no longer sessions. */
 #define STANDALONE "standalone max-session=" TEXT_OF(SESSION_MS)
 
-#define TEST(name) static void name(void)
-#define LISTED(name) {#name, name}
+#define TEST(name)                                                                                       \
+    static void name(void);                                                                              \
+    __attribute__((constructor)) static void list_##name(void) { list_test(__LINE__, #name, name); }      \
+    static void name(void)
 
-/* The tests of the program, in this order; with words as arguments, those whose names contain one of them. */
-#define TEST_MAIN(start, ...)                                             \
-    int main(int count, char **words) {                                   \
-        static const test tests[] = {__VA_ARGS__};                        \
-        return run_tests(start, tests, sizeof tests / sizeof *tests, count, words); \
-    }
+/* Runs the tests of the program, from its first line to its last; with words as arguments, those whose names contain one of
+ * them. */
+#define TEST_MAIN(start) \
+    int main(int count, char **words) { return run_tests(start, count, words); }
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-int run_tests(const char *start, const test *tests, size_t count, int words_count, char **words);
+void list_test(int line, const char *name, void (*run)(void));
+int run_tests(const char *start, int words_count, char **words);
 
 /* Ends the program with a message if the condition is false. */
 #define CHECK(condition)                                               \
