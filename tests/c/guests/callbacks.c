@@ -5,8 +5,6 @@
 
 #include "calls.h"
 
-#define AT_ONCE_MS 50
-
 static void lose(const zklock_hold *hold) {
     const char *node;
     OK(zklock_hold_node(hold, &node));
@@ -106,22 +104,17 @@ TEST(a_callback_may_free_its_hold) {
     free_all(NULL, NULL, client);
 }
 
-static void ignore_line(int32_t level, const char *line, void *context) {
-    (void)level, (void)line;
-    __atomic_add_fetch((int *)context, 1, __ATOMIC_RELAXED);
-}
-
 static int lines;
 
 static void sets_log(zklock_hold *hold, zklock_reason reason, void *context) {
     (void)hold, (void)reason;
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, &lines));
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
     has_been_called(context);
 }
 
 static void replaces_itself(int32_t level, const char *line, void *context) {
     (void)level, (void)line;
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, &lines));
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
     has_been_called(context);
 }
 
@@ -228,9 +221,7 @@ TEST(no_callback_comes_after_its_hold_is_freed) {
             OK(zklock_acquire_start(locks[at], SOON_MS, &waiting[at]));
         }
         for (int at = 0; at < HOLDS; at++) {
-            int descriptor;
-            OK(zklock_call_fd(waiting[at], &descriptor));
-            CHECK(readable(descriptor, SOON_MS));
+            await_call(waiting[at]);
             OK(zklock_call_hold(waiting[at], &holds[at]));
             zklock_call_free(waiting[at]);
             contexts[round][at].alive = 1;
@@ -275,8 +266,7 @@ static int storm_ends;
 static void *is_busy(void *given) {
     while (!__atomic_load_n(&storm_ends, __ATOMIC_ACQUIRE)) {
         zklock_hold *hold = acquire(given, SOON_MS);
-        OK(zklock_release(hold));
-        zklock_hold_free(hold);
+        give_back(hold);
     }
     return NULL;
 }
@@ -341,8 +331,7 @@ static void check_that_all_goes_on(zklock_hold *hold, zklock_lock *lock) {
     while (now_ms() < until) {
         becomes_valid(hold);
         zklock_hold *another = acquire(lock, SOON_MS);
-        OK(zklock_release(another));
-        zklock_hold_free(another);
+        give_back(another);
         count++;
         sleep_ms(10);
     }

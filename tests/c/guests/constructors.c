@@ -21,14 +21,6 @@ static void *plugin(void) {
 static zklock_status status_of(void *handle) { return *(zklock_status *)dlsym(handle, "plugin_status"); }
 static const char *said_by(void *handle) { return dlsym(handle, "plugin_said"); }
 
-static void lock_once(const char *hosts, const char *path) {
-    zklock_client *client = connect_to(hosts);
-    zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    OK(zklock_release(hold));
-    free_all(hold, lock, client);
-}
-
 /* The first use of the library is in the constructor. */
 MODE(first) {
     CHECK(!setenv("PLUGIN_HOSTS", words[0], 1));

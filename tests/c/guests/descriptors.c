@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 
 #define FILES 40
-/* The time limit for a call that is refused at once. */
-#define AT_ONCE_MS 50
 
 static zklock_client *client;
 static zklock_lock *lock;
@@ -71,14 +69,7 @@ static void end_and_begin_again(char **words) {
     REFUSED(zklock_acquire(lock, 0, &never));
     REFUSED(zklock_client_close(client));
     free_all(hold, lock, client);
-    hold = NULL;
-    for (int round = 0; round < 2; round++) {
-        begin(words);
-        hold = acquire(lock, SOON_MS);
-        OK(zklock_hold_confirm(hold, NULL));
-        OK(zklock_release(hold));
-        free_all(hold, lock, client);
-    }
+    for (int round = 0; round < 2; round++) lock_once(words[0], words[1]);
 }
 
 MODE(idle) {
@@ -94,11 +85,6 @@ MODE(unused) {
     close_all();
     end_and_begin_again(words);
     return 0;
-}
-
-static void note_loss(zklock_hold *lost, zklock_reason reason, void *context) {
-    (void)lost;
-    __atomic_store_n((int *)context, (int)reason, __ATOMIC_RELEASE);
 }
 
 MODE(holding) {
@@ -135,23 +121,12 @@ MODE(calling) {
     return 0;
 }
 
-static void count_contender(const zklock_contender *contender, void *context) {
-    (void)contender;
-    ++*(int *)context;
-}
-
-static int queue(void) {
-    int count = 0;
-    OK(zklock_contenders(lock, count_contender, &count));
-    return count;
-}
-
 MODE(freeing) {
     begin(words);
     hold = acquire(lock, SOON_MS);
     zklock_call *waiting;
     OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &waiting));
-    EVENTUALLY(queue() == 2);
+    EVENTUALLY(queue_of(lock) == 2);
     close_all_and_reuse();
     /* These would wake the I/O thread. */
     zklock_call_free(waiting);
@@ -260,8 +235,8 @@ MODE(reconnecting) {
     int left_alone = are_closed();
     open_streams(streams);
     CHECK(stats.reconnects && left_alone);
-    OK(zklock_release(hold));
-    free_all(hold, lock, client);
+    give_back(hold);
+    free_all(NULL, lock, client);
     return 0;
 }
 

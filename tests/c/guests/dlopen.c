@@ -58,13 +58,6 @@ static int is_loaded(void) {
     return handle != NULL;
 }
 
-static void ignore_line(int32_t level, const char *line, void *context) { (void)level, (void)line, (void)context; }
-
-static void tell(zklock_hold *hold, zklock_reason reason, void *context) {
-    (void)hold;
-    __atomic_store_n((int *)context, (int)reason, __ATOMIC_RELEASE);
-}
-
 TEST(a_library_that_is_not_used_starts_nothing) {
     size_t before = our_tasks();
     for (int round = 0; round < 20; round++) {
@@ -86,13 +79,13 @@ TEST(a_library_that_is_closed_while_it_holds_goes_on) {
     zklock_state state;
     const char *node;
     int descriptor, reason = 0;
-    OK(first.zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, NULL));
+    OK(first.zklock_set_log(ZKLOCK_LOG_TRACE, count_line, NULL));
     OK(first.zklock_client_new(servers(), NULL, &client));
     OK(first.zklock_mutex_new(client, path, NULL, &lock));
     OK(first.zklock_acquire(lock, SOON_MS, &hold));
     OK(first.zklock_hold_fd(hold, &descriptor));
     OK(first.zklock_hold_node(hold, &node));
-    OK(first.zklock_hold_on_lost(hold, tell, &reason));
+    OK(first.zklock_hold_on_lost(hold, note_loss, &reason));
     CHECK(!dlclose(first.handle));
     CHECK(is_loaded());
     /* Its threads go on: the session outlives its timeout, and the loss is reported. */

@@ -39,17 +39,6 @@ static void *waits(void *given) {
     return NULL;
 }
 
-static void count_contender(const zklock_contender *contender, void *context) {
-    (void)contender;
-    ++*(int *)context;
-}
-
-static int queue(void) {
-    int count = 0;
-    OK(zklock_contenders(lock, count_contender, &count));
-    return count;
-}
-
 MODE(holding) {
     begin(words);
     return 3;
@@ -59,7 +48,7 @@ MODE(waiting) {
     begin(words);
     other = connect_to(hosts);
     host_thread(waits, NULL);
-    EVENTUALLY(queue() == 2);
+    EVENTUALLY(queue_of(lock) == 2);
     return 3;
 }
 
@@ -106,8 +95,7 @@ static void clean_up(void) {
     zklock_hold *again;
     IS(zklock_acquire(lock, 100, &again), ZKLOCK_TIMEOUT);
     CHECK(strstr(zklock_last_error(), "zklock_acquire"));
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
+    give_back(hold);
     hold = acquire(lock, SOON_MS);
     OK(zklock_client_close(client));
     IS(zklock_release(hold), ZKLOCK_LOST);
@@ -157,7 +145,7 @@ static void hand_over(void) {
 static void *exits(void *given) {
     begin(given);
     __atomic_store_n(&is_running, 1, __ATOMIC_RELEASE);
-    EVENTUALLY(queue() == 2);
+    EVENTUALLY(queue_of(lock) == 2);
     exit(3);
     return NULL;
 }
@@ -181,8 +169,7 @@ static int first_has_ended(void) {
 
 static void *goes_on(void *nothing) {
     EVENTUALLY(first_has_ended());
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
+    give_back(hold);
     make_every_call(hosts, path);
     exit(3);
     return nothing;
@@ -279,14 +266,11 @@ static void *is_busy(void *given) {
     return NULL;
 }
 
-static void ignore_line(int32_t level, const char *line, void *context) { (void)level, (void)line, (void)context; }
-
 MODE(busy) {
     begin(words);
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, NULL));
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, NULL));
     for (int at = 0; at < 8; at++) host_thread(is_busy, NULL);
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
+    give_back(hold);
     uint64_t grants = stats_of(client).grants;
     EVENTUALLY(stats_of(client).grants > grants + 20);
     return 3;

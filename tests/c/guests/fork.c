@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* The time limit for a call that is refused at once. */
-#define AT_ONCE_MS 50
 #define FORKS 60
 
 extern char **environ;
@@ -64,18 +62,6 @@ static handles all_handles(const char *hosts, const char *path) {
     return on;
 }
 
-static void note_loss(zklock_hold *hold, zklock_reason reason, void *context) {
-    (void)hold;
-    __atomic_store_n((int *)context, (int)reason, __ATOMIC_RELEASE);
-}
-
-static void ignore_line(int32_t level, const char *line, void *context) { (void)level, (void)line, (void)context; }
-
-static void count_line(int32_t level, const char *line, void *context) {
-    (void)level, (void)line;
-    __atomic_fetch_add((int *)context, 1, __ATOMIC_ACQ_REL);
-}
-
 static void end_handles(handles *on) {
     zklock_call_free(on->waiting);
     on->waiting = NULL;
@@ -115,16 +101,6 @@ TEST(a_child_is_refused_by_every_call) {
     end_handles(&on);
 }
 
-/* In a child. */
-static void lock_in_child(const char *path) {
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_hold *hold = acquire(lock, ENDS_MS);
-    OK(zklock_hold_confirm(hold, NULL));
-    OK(zklock_release(hold));
-    free_all(hold, lock, client);
-}
-
 /* The child has a thread for callbacks as well. */
 static void lose_in_child(const char *path) {
     zklock_client *client = new_client();
@@ -146,7 +122,7 @@ TEST(a_child_and_its_child_lock_for_themselves) {
         pid_t child = fork();
         CHECK(child >= 0);
         if (!child) {
-            lock_in_child(path);
+            lock_once(servers(), path);
             pid_t grandchild = fork();
             CHECK(grandchild >= 0);
             if (!grandchild) {
@@ -155,10 +131,10 @@ TEST(a_child_and_its_child_lock_for_themselves) {
                 _exit(0);
             }
             CHECK(reaped(grandchild, ENDS_MS) == 0);
-            lock_in_child(path);
+            lock_once(servers(), path);
             _exit(0);
         }
-        lock_in_child(path);
+        lock_once(servers(), path);
         CHECK(reaped(child, 2 * ENDS_MS) == 0);
         becomes_valid(on.hold);
     }
@@ -239,8 +215,7 @@ static int goes_on(void) { return !__atomic_load_n(&storm_ends, __ATOMIC_RELAXED
 static void *acquires(void *given) {
     while (goes_on()) {
         zklock_hold *hold = acquire(given, ZKLOCK_FOREVER);
-        OK(zklock_release(hold));
-        zklock_hold_free(hold);
+        give_back(hold);
     }
     return NULL;
 }
@@ -254,8 +229,9 @@ static void *fails(void *given) {
 }
 
 static void *sets_logs(void *given) {
+    (void)given;
     for (int at = 0; goes_on(); at++) {
-        OK(zklock_set_log(at % 2 ? ZKLOCK_LOG_TRACE : ZKLOCK_LOG_INFO, at % 3 ? ignore_line : NULL, given));
+        OK(zklock_set_log(at % 2 ? ZKLOCK_LOG_TRACE : ZKLOCK_LOG_INFO, at % 3 ? count_line : NULL, NULL));
     }
     return NULL;
 }
@@ -296,7 +272,7 @@ TEST(a_fork_in_the_middle_of_everything_does_not_hang_the_child) {
                 if (!is_fine) failed(__FILE__, __LINE__, "%s is %s", calls[at].name, zklock_status_name(got));
             }
             free_handles(&on);
-            lock_in_child(of_children);
+            lock_once(servers(), of_children);
             _exit(0);
         }
         CHECK(reaped(child, ENDS_MS) == 0);
@@ -336,7 +312,7 @@ TEST(other_programs_may_be_started) {
 MODE(before) {
     zklock_options *options;
     zklock_client *client;
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, NULL));
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, NULL));
     OK(zklock_options_new(&options));
     OK(zklock_options_set_session_timeout(options, SESSION_MS));
     for (int generation = 0; generation < 3; generation++) {
@@ -350,8 +326,7 @@ MODE(before) {
     OK(zklock_client_new(words[0], options, &client));
     zklock_lock *lock = new_mutex(client, words[1], 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
+    give_back(hold);
     zklock_lock_free(lock);
     OK(zklock_client_close(client));
     zklock_client_free(client);
@@ -383,8 +358,8 @@ MODE(tried) {
     /* The log goes on. */
     EVENTUALLY(__atomic_load_n(&lines, __ATOMIC_ACQUIRE) > before);
     go_ahead("held");
-    OK(zklock_release(hold));
-    free_all(hold, lock, client);
+    give_back(hold);
+    free_all(NULL, lock, client);
     zklock_options_free(options);
     printf("released\n");
     return 0;
@@ -437,8 +412,8 @@ MODE(daemon) {
     zklock_lock *lock = new_mutex(client, words[1], 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
     go_ahead("held");
-    OK(zklock_release(hold));
-    free_all(hold, lock, client);
+    give_back(hold);
+    free_all(NULL, lock, client);
     printf("released\n");
     return 0;
 }

@@ -21,6 +21,9 @@
 /* How long a program may take to end, whatever it is doing. */
 #define ENDS_MS 30000
 
+/* The time limit for a call that is refused at once. */
+#define AT_ONCE_MS 50
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* A thread of this process, and its signal masks. */
@@ -90,6 +93,36 @@ static inline size_t descriptors(void) {
     while (readdir(folder)) count++;
     closedir(folder);
     return count;
+}
+
+/* Callbacks: lines of the log are counted if there is a number, and the reason of a loss is noted. */
+static inline void count_line(int32_t level, const char *line, void *number) {
+    (void)level, (void)line;
+    if (number) __atomic_add_fetch((int *)number, 1, __ATOMIC_ACQ_REL);
+}
+static inline void note_loss(zklock_hold *hold, zklock_reason reason, void *noted) {
+    (void)hold;
+    __atomic_store_n((int *)noted, (int)reason, __ATOMIC_RELEASE);
+}
+static inline void count_contender(const zklock_contender *contender, void *number) {
+    (void)contender;
+    ++*(int *)number;
+}
+
+static inline int queue_of(const zklock_lock *lock) {
+    int count = 0;
+    OK(zklock_contenders(lock, count_contender, &count));
+    return count;
+}
+
+/* Locks with a client of its own. */
+static inline void lock_once(const char *hosts, const char *path) {
+    zklock_client *client = connect_to(hosts);
+    zklock_lock *lock = new_mutex(client, path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    OK(zklock_hold_confirm(hold, NULL));
+    give_back(hold);
+    free_all(NULL, lock, client);
 }
 
 static inline pthread_t host_thread(void *(*run)(void *), void *given) {

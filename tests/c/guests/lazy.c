@@ -157,8 +157,7 @@ TEST(a_call_connects_in_its_own_time_and_the_next_one_tries_again) {
     IS(zklock_client_connect(made.client, 200), ZKLOCK_UNREACHABLE);
     CHECK(now_ms() - begun < SOON_MS);
     OK(zklock_client_connect_start(made.client, 200, &call));
-    OK(zklock_call_fd(call, &descriptor));
-    CHECK(readable(descriptor, SOON_MS));
+    await_call(call);
     IS(zklock_call_finish(call, NULL), ZKLOCK_UNREACHABLE);
     zklock_call_free(call);
 
@@ -173,8 +172,7 @@ TEST(a_call_connects_in_its_own_time_and_the_next_one_tries_again) {
     zklock_call_free(waiting);
 
     OK(zklock_client_connect_start(made.client, SOON_MS, &call));
-    OK(zklock_call_fd(call, &descriptor));
-    CHECK(readable(descriptor, SOON_MS));
+    await_call(call);
     OK(zklock_call_finish(call, NULL));
     zklock_call_free(call);
     free_lazy(made);
@@ -184,22 +182,18 @@ TEST(one_that_is_closed_does_not_connect) {
     zklock_hold *hold;
     zklock_call *waiting;
     zklock_call *call;
-    int descriptor;
     lazy made = new_lazy(servers(), fresh_path());
     OK(zklock_client_close_start(made.client, &call));
-    OK(zklock_call_fd(call, &descriptor));
-    CHECK(readable(descriptor, SOON_MS));
+    await_call(call);
     OK(zklock_call_finish(call, NULL));
     IS(zklock_acquire(made.lock, SOON_MS, &hold), ZKLOCK_CLOSED);
     IS(zklock_client_connect(made.client, SOON_MS), ZKLOCK_CLOSED);
     OK(zklock_client_connect_start(made.client, SOON_MS, &call));
-    OK(zklock_call_fd(call, &descriptor));
-    CHECK(readable(descriptor, SOON_MS));
+    await_call(call);
     IS(zklock_call_finish(call, NULL), ZKLOCK_CLOSED);
     zklock_call_free(call);
     OK(zklock_acquire_start(made.lock, SOON_MS, &waiting));
-    OK(zklock_call_fd(waiting, &descriptor));
-    CHECK(readable(descriptor, SOON_MS));
+    await_call(waiting);
     IS(zklock_call_hold(waiting, &hold), ZKLOCK_CLOSED);
     zklock_call_free(waiting);
     OK(zklock_client_close(made.client));

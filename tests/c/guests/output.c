@@ -7,11 +7,6 @@
 
 #define ROUNDS 200
 
-static void ignore_loss_once(zklock_hold *hold, zklock_reason reason, void *context) {
-    (void)hold, (void)reason;
-    __atomic_store_n((int *)context, 1, __ATOMIC_RELEASE);
-}
-
 static int is_there(const char *name) {
     task found[64];
     size_t count = tasks(found, COUNT(found));
@@ -36,7 +31,7 @@ TEST(one_thread_and_one_for_callbacks) {
     OK(zklock_hold_confirm(on.hold, NULL));
     CHECK(is_there("zklock-io"));
     CHECK(our_tasks() == 1);
-    OK(zklock_hold_on_lost(on.hold, ignore_loss_once, &is_told));
+    OK(zklock_hold_on_lost(on.hold, note_loss, &is_told));
     OK(zklock_client_close(on.client));
     EVENTUALLY(__atomic_load_n(&is_told, __ATOMIC_ACQUIRE));
     CHECK(is_there("zklock-calls"));
@@ -53,7 +48,7 @@ static void use(int round) {
     zklock_call *waiting[4];
     int descriptor, is_told = 0;
     CHECK(!zklock_hold_fd(hold, &descriptor) && !zklock_hold_fd(hold, &descriptor));
-    OK(zklock_hold_on_lost(hold, ignore_loss_once, &is_told));
+    OK(zklock_hold_on_lost(hold, note_loss, &is_told));
     for (size_t at = 0; at < COUNT(waiting); at++) {
         OK(zklock_acquire_start(lock, at ? ZKLOCK_FOREVER : 1, &waiting[at]));
     }
@@ -62,8 +57,7 @@ static void use(int round) {
     if (round % 4 == 1) {
         /* A grant that nobody fetches, but not the grant of the first call. */
         zklock_call_free(waiting[0]);
-        OK(zklock_call_fd(waiting[2], &descriptor));
-        CHECK(readable(descriptor, SOON_MS));
+        await_call(waiting[2]);
     }
     if (round % 3) OK(zklock_client_close(client));
     zklock_hold_free(hold);

@@ -51,11 +51,6 @@ static sigset_t watched_signals(void) {
     return set;
 }
 
-static void count_line(int32_t level, const char *line, void *context) {
-    (void)level, (void)line;
-    __atomic_add_fetch((int *)context, 1, __ATOMIC_RELAXED);
-}
-
 typedef struct {
     pthread_t threads[3];
     zklock_client *client;
@@ -71,8 +66,7 @@ static void *be_busy(void *given) {
     zklock_lock *lock = new_mutex(of->client, "/c/busy", 0);
     while (!__atomic_load_n(&of->stop, __ATOMIC_RELAXED)) {
         zklock_hold *hold = acquire(lock, ZKLOCK_FOREVER);
-        OK(zklock_release(hold));
-        zklock_hold_free(hold);
+        give_back(hold);
     }
     zklock_lock_free(lock);
     return NULL;
@@ -291,8 +285,7 @@ TEST(a_signal_does_not_end_a_wait) {
         EVENTUALLY(__atomic_load_n(&taken_by_host, __ATOMIC_RELAXED) > seen);
     }
     CHECK(pthread_tryjoin_np(waiting, NULL) == EBUSY);
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
+    give_back(hold);
     hold = thread_end(waiting);
 
     /* Nor does it make a wait longer. */
@@ -301,9 +294,7 @@ TEST(a_signal_does_not_end_a_wait) {
     zklock_call *call;
     zklock_hold *none;
     OK(zklock_acquire_start(other, SOON_MS, &call));
-    int descriptor;
-    OK(zklock_call_fd(call, &descriptor));
-    CHECK(readable(descriptor, SOON_MS));
+    await_call(call);
     hosts_threads[0] = gettid(), taken_by_host = 0;
     CHECK(!setitimer(ITIMER_REAL, &often, NULL));
     int64_t begun = now_ms();

@@ -26,8 +26,8 @@ TEST(a_hold_stays_when_its_thread_ends) {
     zklock_hold *hold = thread_end(host_thread(holds, NULL)), *again;
     becomes_valid(hold);
     IS(zklock_acquire(lock, 50, &again), ZKLOCK_TIMEOUT);
-    OK(zklock_release(hold));
-    free_all(hold, lock, NULL);
+    give_back(hold);
+    free_all(NULL, lock, NULL);
 
     /* A later thread is not the owner, even if it has the identity of the thread that is gone. */
     lock = new_mutex(client, fresh_path(), ZKLOCK_REENTRANT);
@@ -41,13 +41,8 @@ TEST(a_hold_stays_when_its_thread_ends) {
     IS(zklock_acquire(lock, 50, &again), ZKLOCK_TIMEOUT);
     zklock_hold_free(hold);
     hold = acquire(lock, SOON_MS);
-    OK(zklock_release(hold));
-    free_all(hold, lock, client);
-}
-
-static void ignore_line(int32_t level, const char *line, void *context) {
-    (void)level, (void)line;
-    __atomic_add_fetch((int *)context, 1, __ATOMIC_RELAXED);
+    give_back(hold);
+    free_all(NULL, lock, client);
 }
 
 static void *makes_calls(void *given) {
@@ -82,11 +77,11 @@ static pthread_t small_thread(void *(*run)(void *), void *given) {
 MODE(small) {
     int lines = 0;
     char by_name[64];
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, &lines));
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
     thread_end(small_thread(makes_calls, words[0]));
     CHECK(lines > 0);
     for (int round = 0; round < 20; round++) {
-        OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, &lines));
+        OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
         pthread_t several[4];
         snprintf(by_name, sizeof by_name, "localhost%s", strrchr(words[0], ':'));
         for (size_t at = 0; at < COUNT(several); at++) {
@@ -119,7 +114,7 @@ static void *measured(void *given) {
 
 TEST(how_much_stack_is_used) {
     int lines = 0;
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, &lines));
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
     thread_end(host_thread(measured, (void *)servers()));
     printf("  %zu bytes\n", depth);
     CHECK(depth < SMALL_STACK * 3 / 4);
@@ -134,8 +129,7 @@ static void *takes_turn(void *given) {
     CHECK(__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST) == 1);
     granted_count++;
     __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
+    give_back(hold);
     return NULL;
 }
 
@@ -161,24 +155,12 @@ static void *waits(void *given) {
     pthread_setcancelstate(given ? PTHREAD_CANCEL_DISABLE : PTHREAD_CANCEL_ENABLE, &type);
     zklock_status status = zklock_acquire(lock, 1500, &hold);
     if (status == ZKLOCK_OK) {
-        OK(zklock_release(hold));
-        zklock_hold_free(hold);
+        give_back(hold);
     }
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &type);
     /* The cancellation takes effect here at the latest. */
     pthread_testcancel();
     return (void *)1;
-}
-
-static void count_contender(const zklock_contender *contender, void *context) {
-    (void)contender;
-    ++*(int *)context;
-}
-
-static int queue_of(zklock_lock *of) {
-    int count = 0;
-    OK(zklock_contenders(of, count_contender, &count));
-    return count;
 }
 
 /* A cancelled thread still waits to the end of its call: to interrupt the call would end the process. */
@@ -194,8 +176,7 @@ MODE(cancel) {
         CHECK(!pthread_cancel(waiting));
         CHECK(thread_end(waiting) == PTHREAD_CANCELED);
         printf("%s: %s\n", disabled ? "disabled" : "enabled", now_ms() - begun > 1000 ? "after the wait" : "at once");
-        OK(zklock_release(hold));
-        zklock_hold_free(hold);
+        give_back(hold);
     }
     free_all(NULL, held, other);
     free_all(NULL, lock, client);
@@ -226,8 +207,8 @@ MODE(cancel_anywhere) {
         CHECK(thread_end(busy) == PTHREAD_CANCELED);
         /* It left nothing behind. */
         zklock_hold *hold = acquire(lock, SOON_MS);
-        OK(zklock_release(hold));
-        free_all(hold, lock, NULL);
+        give_back(hold);
+        free_all(NULL, lock, NULL);
     }
     free_all(NULL, NULL, client);
     return 0;

@@ -200,10 +200,8 @@ void free_bystanders(void) {
     zklock_barrier_free(barrier);
     zklock_lock_options_free(lock_options);
     zklock_hold_free(lost_hold);
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
-    OK(zklock_release(busy_hold));
-    zklock_hold_free(busy_hold);
+    give_back(hold);
+    give_back(busy_hold);
     zklock_lock_free(lock);
     zklock_lock_free(busy_lock);
     zklock_options_free(options);
@@ -238,16 +236,10 @@ int wild_places_are_untouched(void) {
     return 1;
 }
 
-static void await_end(zklock_call *of) {
-    int descriptor;
-    OK(zklock_call_fd(of, &descriptor));
-    CHECK(readable(descriptor, SOON_MS));
-}
-
 /* An acquire of a lock that was free. */
 static zklock_call *granted_acquire(void) {
     zklock_call *result = make_acquire(client, fresh_path());
-    await_end(result);
+    await_call(result);
     return result;
 }
 
@@ -265,7 +257,7 @@ static zklock_call *done(source with) {
     case WRITTEN: OK(zklock_hold_commit_start(make_hold(client, 0), writes, 2, &result)); break;
     default: OK(zklock_contenders_start(lock, &result));
     }
-    await_end(keep(CALL, result));
+    await_call(keep(CALL, result));
     return result;
 }
 
@@ -346,7 +338,7 @@ static void *in_state(source state, kind kind) {
         result = make(kind, closing);
         OK(zklock_client_close(closing));
         /* The wait ends just after. */
-        if (kind == CALL) await_end(result);
+        if (kind == CALL) await_call(result);
         if (kind == CLIENT) followed(result);
         return result;
     }

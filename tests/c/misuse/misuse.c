@@ -348,8 +348,7 @@ TEST(the_longest_waits_end_when_the_client_is_closed) {
         int descriptor;
         join_thread(threads[at]);
         IS(waits[at].status, ZKLOCK_CLOSED);
-        OK(zklock_call_fd(started[at], &descriptor));
-        CHECK(readable(descriptor, SOON_MS));
+        await_call(started[at]);
         IS(zklock_call_hold(started[at], &never), ZKLOCK_CLOSED);
         zklock_call_free(started[at]);
     }
