@@ -216,12 +216,9 @@ fn wild(setup: Setup) -> Setup {
         deletions: 2,
         parent_deletions: 1,
         changes: 1,
-        revokes: 0,
         refusals: 1,
         steps: 4,
-        beats: 0,
-        takes: 0,
-        ghosts: 0,
+        ..Faults::NONE
     };
     Setup { faults, ..setup }
 }

@@ -116,9 +116,8 @@ fn wild(setup: Setup) -> Setup {
         revokes: 1,
         refusals: 1,
         steps: 4,
-        beats: 0,
         takes: 6,
-        ghosts: 0,
+        ..Faults::NONE
     };
     Setup { faults, attempts: 2, ..setup }
 }

@@ -109,7 +109,7 @@ pub(crate) fn write_sources(folder: &Path, seeds: &[&Seed]) -> io::Result<()> {
         plant(seed, number, &folder.join(format!("seed_{number}")))?;
         let _ = writeln!(main, "mod seed_{number} {{\n    use crate::{{explorer, subject}};");
         main.push_str("    pub mod adapter;\n    mod machine;\n}\n");
-        let _ = writeln!(list, "    (&seed_{number}::adapter::MACHINE, {:?}),", seed.kind);
+        let _ = writeln!(list, "    (&seed_{number}::adapter::MACHINE, {:?}),", seed.kind());
     }
     let _ = write!(main, "const SEEDS: &[(&subject::Machine, &str)] = &[\n{list}];\n{MAIN}");
     fs::write(folder.join("main.rs"), main)
