@@ -345,7 +345,6 @@ TEST(the_longest_waits_end_when_the_client_is_closed) {
     for (size_t at = 0; at < WAITS; at++) IS(zklock_call_hold(started[at], &never), ZKLOCK_PENDING);
     OK(zklock_client_close(other));
     for (size_t at = 0; at < WAITS; at++) {
-        int descriptor;
         join_thread(threads[at]);
         IS(waits[at].status, ZKLOCK_CLOSED);
         await_call(started[at]);
