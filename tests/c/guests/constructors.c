@@ -52,15 +52,13 @@ static void *loads(void *nothing) {
 MODE(beside) {
     int inside[2], go[2];
     char numbers[32], byte = 0;
-    zklock_options *options;
     zklock_client *client;
     /* The first calls of a thread would themselves wait for the loader, which registers its thread-locals. */
     lock_once(words[0], words[1]);
     CHECK(!pipe2(inside, O_CLOEXEC) && !pipe2(go, O_CLOEXEC));
     snprintf(numbers, sizeof numbers, "%d %d", inside[1], go[0]);
     CHECK(!setenv("PLUGIN_PIPES", numbers, 1));
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set_connect_timeout(options, 500));
+    zklock_options *options = options_with(0, 500);
     pthread_t loading = host_thread(loads, NULL);
     CHECK(read(inside[0], &byte, 1) == 1);
     IS(zklock_client_new("127.0.0.1:1", options, &client), ZKLOCK_UNREACHABLE);

@@ -72,12 +72,17 @@ static void end_and_begin_again(char **words) {
     for (int round = 0; round < 2; round++) lock_once(words[0], words[1]);
 }
 
-MODE(idle) {
-    begin(words);
-    close_all_and_reuse();
+/* And what has the numbers of the descriptors is untouched. */
+static int goes_on(char **words) {
     end_and_begin_again(words);
     check_files();
     return 0;
+}
+
+MODE(idle) {
+    begin(words);
+    close_all_and_reuse();
+    return goes_on(words);
 }
 
 MODE(unused) {
@@ -104,9 +109,7 @@ MODE(holding) {
     REFUSED(zklock_hold_confirm(hold, NULL));
     REFUSED(zklock_hold_wait_lost(hold, ZKLOCK_FOREVER, &why));
     REFUSED(zklock_release(hold));
-    end_and_begin_again(words);
-    check_files();
-    return 0;
+    return goes_on(words);
 }
 
 MODE(calling) {
@@ -116,9 +119,7 @@ MODE(calling) {
     /* A call may come before the heartbeat. */
     REFUSED(zklock_release(hold));
     CHECK(valid_for(hold) == 0);
-    end_and_begin_again(words);
-    check_files();
-    return 0;
+    return goes_on(words);
 }
 
 MODE(freeing) {
@@ -130,9 +131,7 @@ MODE(freeing) {
     close_all_and_reuse();
     /* These would wake the I/O thread. */
     zklock_call_free(waiting);
-    zklock_hold_free(hold);
-    zklock_lock_free(lock);
-    zklock_client_free(client);
+    free_all(hold, lock, client);
     check_files();
     return 0;
 }
@@ -159,9 +158,7 @@ MODE(waiting) {
     REFUSED(zklock_call_hold(call, &never));
     zklock_call_free(call);
     go_ahead("has ended");
-    end_and_begin_again(words);
-    check_files();
-    return 0;
+    return goes_on(words);
 }
 
 MODE(ending) {

@@ -52,6 +52,21 @@ static library open_library(void) {
     return opened;
 }
 
+/* A client, a lock and a hold of a library. */
+typedef struct {
+    zklock_client *client;
+    zklock_lock *lock;
+    zklock_hold *hold;
+} objects;
+
+static objects hold_in(const library *opened, const char *hosts, const char *path) {
+    objects made;
+    OK(opened->zklock_client_new(hosts, NULL, &made.client));
+    OK(opened->zklock_mutex_new(made.client, path, NULL, &made.lock));
+    OK(opened->zklock_acquire(made.lock, SOON_MS, &made.hold));
+    return made;
+}
+
 static int is_loaded(void) {
     void *handle = dlopen(copied, RTLD_NOW | RTLD_NOLOAD);
     if (handle) dlclose(handle);
@@ -122,17 +137,12 @@ TEST(a_library_that_is_closed_while_it_holds_goes_on) {
 /* A host that opens the library in a thread that then ends. */
 static void *visit(void *given) {
     library opened = open_library();
-    zklock_client *client;
-    zklock_lock *lock;
-    zklock_hold *hold;
-    OK(opened.zklock_client_new(servers(), NULL, &client));
-    OK(opened.zklock_mutex_new(client, given, NULL, &lock));
-    OK(opened.zklock_acquire(lock, SOON_MS, &hold));
-    IS(opened.zklock_acquire(lock, SOON_MS, NULL), ZKLOCK_INVALID_ARGUMENT);
-    OK(opened.zklock_release(hold));
-    opened.zklock_hold_free(hold);
-    opened.zklock_lock_free(lock);
-    opened.zklock_client_free(client);
+    objects its = hold_in(&opened, servers(), given);
+    IS(opened.zklock_acquire(its.lock, SOON_MS, NULL), ZKLOCK_INVALID_ARGUMENT);
+    OK(opened.zklock_release(its.hold));
+    opened.zklock_hold_free(its.hold);
+    opened.zklock_lock_free(its.lock);
+    opened.zklock_client_free(its.client);
     CHECK(!dlclose(opened.handle));
     return NULL;
 }
@@ -149,12 +159,7 @@ TEST(threads_may_end_after_dlclose) {
 /* The end of a program whose plug-in is closed, with a hold and a wait. */
 MODE(closed) {
     library opened = open_library();
-    zklock_client *client;
-    zklock_lock *lock;
-    zklock_hold *hold;
-    OK(opened.zklock_client_new(words[0], NULL, &client));
-    OK(opened.zklock_mutex_new(client, words[1], NULL, &lock));
-    OK(opened.zklock_acquire(lock, SOON_MS, &hold));
+    hold_in(&opened, words[0], words[1]);
     CHECK(!dlclose(opened.handle));
     return 5;
 }

@@ -119,12 +119,10 @@ TEST(a_child_and_its_child_lock_for_themselves) {
     handles on = all_handles(servers(), fresh_path());
     const char *path = strdup(fresh_path());
     for (int round = 0; round < 5; round++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
+        pid_t child = new_child();
         if (!child) {
             lock_once(servers(), path);
-            pid_t grandchild = fork();
-            CHECK(grandchild >= 0);
+            pid_t grandchild = new_child();
             if (!grandchild) {
                 lose_in_child(path);
                 check_refused(&on);
@@ -161,8 +159,7 @@ TEST(what_the_parent_has_is_untouched) {
     int go[2], far = 300;
     char byte;
     CHECK(!pipe(go) && dup2(go[0], far) == far);
-    pid_t child = fork();
-    CHECK(child >= 0);
+    pid_t child = new_child();
     if (!child) {
         /* The child must not connect, because its descriptors are closed under it. */
         on.hosts = NULL;
@@ -262,8 +259,7 @@ TEST(a_fork_in_the_middle_of_everything_does_not_hang_the_child) {
     const char *of_children = strdup(fresh_path());
     for (size_t at = 0; at < COUNT(busy); at++) threads[at] = host_thread(busy[at], lock);
     for (int number = 0; number < FORKS; number++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
+        pid_t child = new_child();
         if (!child) {
             for (size_t at = 0; at < COUNT(calls); at++) {
                 zklock_status got = calls[at].run(&on);
@@ -310,14 +306,11 @@ TEST(other_programs_may_be_started) {
 
 /* A fork before the first use: options made before serve on both sides. */
 MODE(before) {
-    zklock_options *options;
     zklock_client *client;
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, NULL));
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set_session_timeout(options, SESSION_MS));
+    zklock_options *options = options_with(SESSION_MS, 0);
     for (int generation = 0; generation < 3; generation++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
+        pid_t child = new_child();
         int status = child ? reaped(child, ENDS_MS) : 0;
         if (child && !status) break;
         CHECK(!status);
@@ -335,14 +328,23 @@ MODE(before) {
     return 0;
 }
 
+/* Holds the lock until the test lets it go on, and ends. */
+static int holds(zklock_client *client, const char *path) {
+    zklock_lock *lock = new_mutex(client, path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    go_ahead("held");
+    give_back(hold);
+    free_all(NULL, lock, client);
+    printf("released\n");
+    return 0;
+}
+
 /* As old daemons do: it tries its configuration before it forks. */
 MODE(tried) {
-    zklock_options *options;
     zklock_client *client;
     static int lines;
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set_connect_timeout(options, 300));
+    zklock_options *options = options_with(0, 300);
     IS(zklock_client_new("127.0.0.1:1", options, &client), ZKLOCK_UNREACHABLE);
     IS(zklock_client_new(",,", options, &client), ZKLOCK_INVALID_ARGUMENT);
     OK(zklock_options_set_connect_timeout(options, SOON_MS));
@@ -353,16 +355,10 @@ MODE(tried) {
     CHECK(setsid() > 0);
     int before = __atomic_load_n(&lines, __ATOMIC_ACQUIRE);
     OK(zklock_client_new(words[0], options, &client));
-    zklock_lock *lock = new_mutex(client, words[1], 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
     /* The log goes on. */
     EVENTUALLY(__atomic_load_n(&lines, __ATOMIC_ACQUIRE) > before);
-    go_ahead("held");
-    give_back(hold);
-    free_all(NULL, lock, client);
     zklock_options_free(options);
-    printf("released\n");
-    return 0;
+    return holds(client, words[1]);
 }
 
 static handles at_exit;
@@ -381,8 +377,7 @@ MODE(ends) {
     at_exit = all_handles(words[0], words[1]);
     CHECK(!atexit(free_at_exit) && !atexit(check_at_exit) && !at_quick_exit(check_at_exit));
     for (size_t way = 0; way < COUNT(ways); way++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
+        pid_t child = new_child();
         if (!child) {
             if (way == 0) return 40;
             if (way == 1) exit(41);
@@ -408,14 +403,7 @@ MODE(daemon) {
     CHECK(!chdir("/"));
     umask(0);
     for (int descriptor = 3; descriptor < 256; descriptor++) close(descriptor);
-    zklock_client *client = connect_to(words[0]);
-    zklock_lock *lock = new_mutex(client, words[1], 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    go_ahead("held");
-    give_back(hold);
-    free_all(NULL, lock, client);
-    printf("released\n");
-    return 0;
+    return holds(connect_to(words[0]), words[1]);
 }
 
 TEST(a_fork_before_the_first_use_does_no_harm) {

@@ -11,9 +11,7 @@ typedef struct {
 
 static lazy new_lazy(const char *hosts, const char *path) {
     lazy made;
-    zklock_options *options;
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set_session_timeout(options, SESSION_MS));
+    zklock_options *options = options_with(SESSION_MS, 0);
     OK(zklock_client_new_lazy(hosts, options, &made.client));
     zklock_options_free(options);
     made.lock = new_mutex(made.client, path, 0);
@@ -107,8 +105,7 @@ TEST(each_child_uses_what_the_parent_made_and_did_not_use) {
 
 TEST(what_a_child_frees_is_gone) {
     lazy made = new_lazy(servers(), fresh_path());
-    pid_t child = fork();
-    CHECK(child >= 0);
+    pid_t child = new_child();
     if (!child) {
         /* Opens the descriptors that the library needs for any client. */
         zklock_client *other = new_client();
@@ -128,8 +125,7 @@ TEST(what_a_child_frees_is_gone) {
 TEST(what_the_parent_used_stays_with_it) {
     lazy made = new_lazy(servers(), fresh_path());
     zklock_hold *hold = acquire(made.lock, SOON_MS);
-    pid_t child = fork();
-    CHECK(child >= 0);
+    pid_t child = new_child();
     if (!child) {
         zklock_hold *another;
         IS(zklock_acquire(made.lock, SOON_MS, &another), ZKLOCK_FORKED);

@@ -93,10 +93,8 @@ TEST(descriptors_and_threads_come_back) {
 
 TEST(connections_that_fail_leave_nothing) {
     size_t before = settled_descriptors();
-    zklock_options *options;
     zklock_client *client;
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set_connect_timeout(options, 50));
+    zklock_options *options = options_with(0, 50);
     for (int round = 0; round < 50; round++) {
         IS(zklock_client_new("127.0.0.1:1", options, &client), ZKLOCK_UNREACHABLE);
         IS(zklock_client_new("127.0.0.1:99999", options, &client), ZKLOCK_INVALID_ARGUMENT);

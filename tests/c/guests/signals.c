@@ -228,10 +228,8 @@ static size_t check_masks(char *names, size_t size) {
 
 static void *connect_by(void *given) {
     pthread_setname_np(pthread_self(), "host");
-    zklock_options *options;
     zklock_client *client;
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set_connect_timeout(options, 2000));
+    zklock_options *options = options_with(0, 2000);
     zklock_status status = zklock_client_new(given, options, &client);
     if (!status) zklock_client_free(client);
     zklock_options_free(options);
@@ -308,9 +306,7 @@ TEST(a_signal_does_not_end_a_wait) {
     printf("  500 ms took %lld ms with %d signals\n", (long long)took, taken_by_host);
     zklock_call_free(call);
     zklock_lock_free(other);
-    zklock_hold_free(hold);
-    zklock_lock_free(lock);
-    zklock_client_free(client);
+    free_all(hold, lock, client);
     take_no_signals();
 }
 

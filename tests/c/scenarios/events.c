@@ -461,8 +461,7 @@ TEST(a_lazy_client_tells_when_it_connects_and_a_child_that_inherits_it_has_its_o
     OK(zklock_client_new_lazy(servers(), NULL, &followed));
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
     is_quiet(followed, 0);
-    pid_t child = fork();
-    CHECK(child >= 0);
+    pid_t child = new_child();
     if (!child) {
         zklock_event event;
         /* The connection that is followed belongs to the parent. */

@@ -105,10 +105,8 @@ TEST(the_guardian_ends_with_its_client) {
 }
 
 TEST(a_client_has_one_guardian_and_connects_first) {
-    zklock_options *options;
     zklock_client *client;
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set_connect_timeout(options, 300));
+    zklock_options *options = options_with(0, 300);
     OK(zklock_client_new_lazy("127.0.0.1:1", options, &client));
     IS(zklock_client_guard(client, NULL), ZKLOCK_UNREACHABLE);
     zklock_client_free(client);

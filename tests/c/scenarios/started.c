@@ -357,9 +357,7 @@ TEST(a_failure_comes_with_the_result) {
     fails_with(call, ZKLOCK_LOST);
     zklock_hold_free(inner);
 
-    zklock_options *hasty;
-    OK(zklock_options_new(&hasty));
-    OK(zklock_options_set_connect_timeout(hasty, 100));
+    zklock_options *hasty = options_with(0, 100);
     OK(zklock_client_new_start("127.0.0.1:1", hasty, &call));
     await_call(call);
     IS(zklock_call_client(call, &none), ZKLOCK_UNREACHABLE);

@@ -42,8 +42,7 @@ static inline program start_program(const char *mode, const char *first, const c
     program started;
     memset(&started, 0, sizeof started);
     CHECK(!pipe2(in, O_CLOEXEC) && !pipe2(out, O_CLOEXEC) && !pipe2(err, O_CLOEXEC));
-    started.id = fork();
-    CHECK(started.id >= 0);
+    started.id = new_child();
     if (!started.id) {
         dup2(in[0], STDIN_FILENO);
         dup2(out[1], STDOUT_FILENO);

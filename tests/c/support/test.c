@@ -38,10 +38,7 @@ static void start_ground(void) {
     int to[2], from[2];
     if (!program) failed(__FILE__, __LINE__, "ZKLOCK_GROUND names the program `ground`: tests/c/run sets it");
     if (pipe2(to, 0) || pipe2(from, 0)) failed(__FILE__, __LINE__, "pipe: %s", strerror(errno));
-    switch (fork()) {
-    case -1:
-        failed(__FILE__, __LINE__, "fork: %s", strerror(errno));
-    case 0:
+    if (!new_child()) {
         dup2(to[0], STDIN_FILENO);
         dup2(from[1], STDOUT_FILENO);
         for (int descriptor = 3; descriptor < 64; descriptor++) close(descriptor);
@@ -96,8 +93,7 @@ void while_stopped(int64_t milliseconds, const char *format, ...) {
     size = vsnprintf(command, sizeof command - 1, format, arguments);
     va_end(arguments);
     command[size++] = '\n';
-    child = fork();
-    if (child < 0) failed(__FILE__, __LINE__, "fork: %s", strerror(errno));
+    child = new_child();
     if (!child) {
         /* Only calls that are allowed after a fork with threads. */
         kill(parent, SIGSTOP);
@@ -193,12 +189,17 @@ int readable(int descriptor, int64_t milliseconds) {
     }
 }
 
-zklock_client *client_with(const char *hosts, int64_t session, int64_t connect) {
+zklock_options *options_with(int64_t session, int64_t connect) {
     zklock_options *options;
-    zklock_client *client;
     OK(zklock_options_new(&options));
     if (session) OK(zklock_options_set_session_timeout(options, session));
     if (connect) OK(zklock_options_set_connect_timeout(options, connect));
+    return options;
+}
+
+zklock_client *client_with(const char *hosts, int64_t session, int64_t connect) {
+    zklock_client *client;
+    zklock_options *options = options_with(session, connect);
     /* A try that succeeds may be slow on a busy machine. */
     OK(zklock_options_set_try_timeout(options, SOON_MS));
     OK(zklock_client_new(hosts, options, &client));
@@ -303,6 +304,12 @@ zklock_stats stats_of(const zklock_client *client) {
     zklock_stats stats;
     OK(zklock_client_stats(client, &stats));
     return stats;
+}
+
+pid_t new_child(void) {
+    pid_t child = fork();
+    if (child < 0) failed(__FILE__, __LINE__, "fork: %s", strerror(errno));
+    return child;
 }
 
 const char *fresh_path(void) {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <zklock.h>
 
 /* The session timeout of most tests: its lease is long enough for a busy machine, its heartbeat short enough to wait for. It is
@@ -116,10 +117,14 @@ int can_be_had(zklock_lock *lock);
 zklock_state state_of(const zklock_hold *hold);
 zklock_stats stats_of(const zklock_client *client);
 
+/* Forks. */
+pid_t new_child(void);
+
 /* A path that no other test has. */
 const char *fresh_path(void);
 
-/* A client with these timeouts, in milliseconds; 0 is the default. */
+/* Options, and a client, with these timeouts, in milliseconds; 0 is the default. */
+zklock_options *options_with(int64_t session, int64_t connect);
 zklock_client *client_with(const char *hosts, int64_t session, int64_t connect);
 
 /* Checks that the last error message of this thread has this part. */
