@@ -123,7 +123,8 @@ fn plant(seed: &Seed, number: usize, folder: &Path) -> io::Result<()> {
         let mut files = vec![PathBuf::from(module)];
         if machine().join(module).is_dir() {
             fs::create_dir_all(folder.join("machine").join(module))?;
-            files.extend(modules_in(&machine().join(module))?.iter().map(|room| Path::new(module).join(room)));
+            files
+                .extend(modules_in(&machine().join(module))?.iter().map(|room| Path::new(module).join(room)));
         }
         for file in files {
             let file = file.with_extension("rs");

@@ -7,15 +7,6 @@
 
 #define ROUNDS 200
 
-static int is_there(const char *name) {
-    task found[64];
-    size_t count = tasks(found, COUNT(found));
-    for (size_t at = 0; at < count; at++) {
-        if (!strcmp(found[at].name, name)) return 1;
-    }
-    return 0;
-}
-
 /* This must come first, because threads stay once they were started. */
 TEST(one_thread_and_one_for_callbacks) {
     int is_told = 0;
@@ -29,12 +20,12 @@ TEST(one_thread_and_one_for_callbacks) {
     on.hold = acquire(on.lock, SOON_MS);
     OK(zklock_acquire_start(on.lock, 100, &on.waiting));
     OK(zklock_hold_confirm(on.hold, NULL));
-    CHECK(is_there("zklock-io"));
+    the_task("zklock-io");
     CHECK(our_tasks() == 1);
     OK(zklock_hold_on_lost(on.hold, note_loss, &is_told));
     OK(zklock_client_close(on.client));
     EVENTUALLY(__atomic_load_n(&is_told, __ATOMIC_ACQUIRE));
-    CHECK(is_there("zklock-calls"));
+    the_task("zklock-calls");
     CHECK(our_tasks() == 2);
     free_handles(&on);
 }

@@ -416,6 +416,20 @@ void await_call(zklock_call *call) {
     CHECK(readable(descriptor, SOON_MS));
 }
 
+void ends_with(zklock_call *call, zklock_status wanted) {
+    await_call(call);
+    IS(zklock_call_finish(call, NULL), wanted);
+    zklock_call_free(call);
+}
+
+void not_acquired(zklock_call *call, zklock_status wanted) {
+    zklock_hold *none = NULL;
+    await_call(call);
+    IS(zklock_call_hold(call, &none), wanted);
+    CHECK(!none);
+    zklock_call_free(call);
+}
+
 zklock_hold *hold_of(zklock_call *call) {
     zklock_hold *hold;
     await_call(call);

@@ -172,6 +172,9 @@ void settled(const zklock_client *client);
 
 /* Waits until the call has ended. */
 void await_call(zklock_call *call);
+/* Waits until the call has ended with this status, and frees it; for a started acquire that failed, the same. */
+void ends_with(zklock_call *call, zklock_status wanted);
+void not_acquired(zklock_call *call, zklock_status wanted);
 /* The hold of a started acquire that must be granted soon. Frees the call. */
 zklock_hold *hold_of(zklock_call *call);
 
