@@ -176,13 +176,13 @@ TEST(to_free_a_hold_waits_for_its_callback) {
     OK(zklock_hold_on_lost(hold, waits_to_go, &of));
     lose(hold);
     EVENTUALLY(__atomic_load_n(&of.running, __ATOMIC_ACQUIRE));
-    pthread_t freeing = host_thread(frees, hold);
+    pthread_t freeing = start_thread(frees, hold);
     uint64_t token;
     EVENTUALLY(zklock_hold_token(hold, &token) == ZKLOCK_INVALID_HANDLE);
     sleep_ms(100);
     CHECK(pthread_tryjoin_np(freeing, NULL) == EBUSY);
     __atomic_store_n(&of.go, 1, __ATOMIC_RELEASE);
-    thread_end(freeing);
+    join_thread(freeing);
     CHECK(called(&of) == 1);
     free_all(NULL, lock, client);
 }
@@ -227,7 +227,7 @@ TEST(no_callback_comes_after_its_hold_is_freed) {
             contexts[round][at].alive = 1;
             OK(zklock_hold_on_lost(holds[at], looks, &contexts[round][at]));
         }
-        pthread_t closing = host_thread(closes, client);
+        pthread_t closing = start_thread(closes, client);
         /* Free the holds in the order in which they are lost, or in the opposite order. */
         usleep((unsigned)pause);
         for (int at = 0; at < HOLDS; at++) {
@@ -238,7 +238,7 @@ TEST(no_callback_comes_after_its_hold_is_freed) {
         }
         /* Approach the pause with which half of the callbacks run, however fast the machine is now. */
         pause += of_these < HOLDS / 2 ? 20 + pause / 4 : -pause / 4;
-        thread_end(closing);
+        join_thread(closing);
         for (int at = 0; at < HOLDS; at++) free_all(NULL, locks[at], NULL);
         free_all(NULL, NULL, client);
     }
@@ -276,7 +276,7 @@ TEST(no_line_comes_after_its_log_is_replaced) {
     int heard = 0;
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    pthread_t busy[2] = {host_thread(is_busy, lock), host_thread(is_busy, lock)};
+    pthread_t busy[2] = {start_thread(is_busy, lock), start_thread(is_busy, lock)};
     for (size_t at = 0; at < COUNT(contexts); at++) {
         contexts[at].alive = 1;
         OK(zklock_set_log(ZKLOCK_LOG_TRACE, looks_at_line, &contexts[at]));
@@ -286,7 +286,7 @@ TEST(no_line_comes_after_its_log_is_replaced) {
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
     contexts[COUNT(contexts) - 1].alive = 0;
     storm_ends = 1;
-    for (size_t at = 0; at < COUNT(busy); at++) thread_end(busy[at]);
+    for (size_t at = 0; at < COUNT(busy); at++) join_thread(busy[at]);
     after_all_callbacks();
     for (size_t at = 0; at < COUNT(contexts); at++) heard += contexts[at].called;
     printf("  %d lines for %zu logs\n", heard, COUNT(contexts));

@@ -59,12 +59,12 @@ MODE(beside) {
     snprintf(numbers, sizeof numbers, "%d %d", inside[1], go[0]);
     CHECK(!setenv("PLUGIN_PIPES", numbers, 1));
     zklock_options *options = options_with(0, 500);
-    pthread_t loading = host_thread(loads, NULL);
+    pthread_t loading = start_thread(loads, NULL);
     CHECK(read(inside[0], &byte, 1) == 1);
     IS(zklock_client_new("127.0.0.1:1", options, &client), ZKLOCK_UNREACHABLE);
     lock_once(words[0], words[1]);
     CHECK(write(go[1], &byte, 1) == 1);
-    thread_end(loading);
+    join_thread(loading);
     zklock_options_free(options);
     return 0;
 }

@@ -149,12 +149,12 @@ MODE(waiting) {
     zklock_call *call;
     zklock_hold *never;
     begin(words);
-    pthread_t waiting = host_thread(waits, NULL);
+    pthread_t waiting = start_thread(waits, NULL);
     OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &call));
     go_ahead("waits");
     close_all_and_reuse();
     /* Nothing is asked, so the I/O thread has to notice. */
-    thread_end(waiting);
+    join_thread(waiting);
     REFUSED(zklock_call_hold(call, &never));
     zklock_call_free(call);
     go_ahead("has ended");

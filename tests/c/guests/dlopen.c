@@ -151,8 +151,8 @@ TEST(threads_may_end_after_dlclose) {
     pthread_t threads[8];
     const char *path = fresh_path();
     for (int round = 0; round < 10; round++) {
-        for (size_t at = 0; at < COUNT(threads); at++) threads[at] = host_thread(visit, (void *)path);
-        for (size_t at = 0; at < COUNT(threads); at++) thread_end(threads[at]);
+        for (size_t at = 0; at < COUNT(threads); at++) threads[at] = start_thread(visit, (void *)path);
+        for (size_t at = 0; at < COUNT(threads); at++) join_thread(threads[at]);
     }
 }
 

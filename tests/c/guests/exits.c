@@ -47,7 +47,7 @@ MODE(holding) {
 MODE(waiting) {
     begin(words);
     other = connect_to(hosts);
-    host_thread(waits, NULL);
+    start_thread(waits, NULL);
     EVENTUALLY(queue_of(lock) == 2);
     return 3;
 }
@@ -153,7 +153,7 @@ static void *exits(void *given) {
 MODE(from_thread) {
     other = connect_to(words[0]);
     CHECK(!atexit(hand_over));
-    host_thread(exits, words);
+    start_thread(exits, words);
     EVENTUALLY(__atomic_load_n(&is_running, __ATOMIC_ACQUIRE));
     waits(NULL);
     return 1;
@@ -177,7 +177,7 @@ static void *goes_on(void *nothing) {
 
 MODE(main_ends) {
     begin(words);
-    host_thread(goes_on, NULL);
+    start_thread(goes_on, NULL);
     pthread_exit(NULL);
 }
 
@@ -246,8 +246,8 @@ static void *connects(void *given) {
 
 MODE(connecting) {
     begin(words);
-    host_thread(connects, "127.0.0.1:1,no-such-host.invalid:1");
-    host_thread(connects, (void *)hosts);
+    start_thread(connects, "127.0.0.1:1,no-such-host.invalid:1");
+    start_thread(connects, (void *)hosts);
     /* Exit at a random moment of that. */
     sleep_ms(getpid() % 5);
     return 3;
@@ -269,7 +269,7 @@ static void *is_busy(void *given) {
 MODE(busy) {
     begin(words);
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, NULL));
-    for (int at = 0; at < 8; at++) host_thread(is_busy, NULL);
+    for (int at = 0; at < 8; at++) start_thread(is_busy, NULL);
     give_back(hold);
     uint64_t grants = stats_of(client).grants;
     EVENTUALLY(stats_of(client).grants > grants + 20);

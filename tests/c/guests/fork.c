@@ -257,7 +257,7 @@ TEST(a_fork_in_the_middle_of_everything_does_not_hang_the_child) {
     handles on = all_handles(servers(), fresh_path());
     zklock_lock *lock = new_mutex(on.client, fresh_path(), 0);
     const char *of_children = strdup(fresh_path());
-    for (size_t at = 0; at < COUNT(busy); at++) threads[at] = host_thread(busy[at], lock);
+    for (size_t at = 0; at < COUNT(busy); at++) threads[at] = start_thread(busy[at], lock);
     for (int number = 0; number < FORKS; number++) {
         pid_t child = new_child();
         if (!child) {
@@ -274,7 +274,7 @@ TEST(a_fork_in_the_middle_of_everything_does_not_hang_the_child) {
         CHECK(reaped(child, ENDS_MS) == 0);
     }
     storm_ends = 1;
-    for (size_t at = 0; at < COUNT(busy); at++) thread_end(threads[at]);
+    for (size_t at = 0; at < COUNT(busy); at++) join_thread(threads[at]);
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
     becomes_valid(on.hold);
     zklock_lock_free(lock);
@@ -383,7 +383,7 @@ MODE(ends) {
             if (way == 1) exit(41);
             if (way == 2) _exit(42);
             if (way == 3) quick_exit(43);
-            host_thread(exits, NULL);
+            start_thread(exits, NULL);
             for (;;) pause();
         }
         CHECK(reaped(child, ENDS_MS) == EXITED(40 + (int)way));

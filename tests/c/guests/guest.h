@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include "program.h"
@@ -113,23 +112,6 @@ static inline void lock_once(const char *hosts, const char *path) {
     OK(zklock_hold_confirm(hold, NULL));
     give_back(hold);
     free_all(NULL, lock, client);
-}
-
-static inline pthread_t host_thread(void *(*run)(void *), void *given) {
-    pthread_t thread;
-    CHECK(!pthread_create(&thread, NULL, run, given));
-    pthread_setname_np(thread, "host");
-    return thread;
-}
-
-/* Waits until the thread ends, for SOON_MS at most. */
-static inline void *thread_end(pthread_t thread) {
-    struct timespec until;
-    void *result;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += SOON_MS / 1000;
-    CHECK(!pthread_timedjoin_np(thread, &result, &until));
-    return result;
 }
 
 #endif

@@ -78,7 +78,7 @@ static void start_crowd(crowd *of, int blocks) {
     *of = (crowd){.blocks = blocks};
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &of->lines));
     of->client = new_client();
-    for (size_t at = 0; at < COUNT(of->threads); at++) of->threads[at] = host_thread(be_busy, of);
+    for (size_t at = 0; at < COUNT(of->threads); at++) of->threads[at] = start_thread(be_busy, of);
     EVENTUALLY(__atomic_load_n(&of->number, __ATOMIC_ACQUIRE) == COUNT(of->threads));
     EVENTUALLY(__atomic_load_n(&of->lines, __ATOMIC_RELAXED) > 100);
     the_task("zklock-io"), the_task("zklock-calls");
@@ -86,7 +86,7 @@ static void start_crowd(crowd *of, int blocks) {
 
 static void end_crowd(crowd *of) {
     of->stop = 1;
-    for (size_t at = 0; at < COUNT(of->threads); at++) thread_end(of->threads[at]);
+    for (size_t at = 0; at < COUNT(of->threads); at++) join_thread(of->threads[at]);
     zklock_client_free(of->client);
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
 }
@@ -244,7 +244,7 @@ TEST(our_threads_take_nothing_but_faults) {
     snprintf(by_name, sizeof by_name, "localhost%s", strrchr(servers(), ':'));
     const char *const hosts[] = {by_name, "no-such-host.invalid:2181", "no-such-host.invalid,localhost:1"};
     for (size_t at = 0; at < COUNT(hosts); at++) {
-        pthread_t connecting = host_thread(connect_by, (void *)hosts[at]);
+        pthread_t connecting = start_thread(connect_by, (void *)hosts[at]);
         size_t most = 0;
         void *failed_to = NULL;
         int ended = 0;
@@ -275,7 +275,7 @@ TEST(a_signal_does_not_end_a_wait) {
     const char *path = fresh_path();
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    pthread_t waiting = host_thread(wait_for_ever, lock);
+    pthread_t waiting = start_thread(wait_for_ever, lock);
     ground("wait-children %s 2 %d", path, SOON_MS);
     for (int round = 0; round < 500; round++) {
         int seen = __atomic_load_n(&taken_by_host, __ATOMIC_RELAXED);
@@ -284,7 +284,7 @@ TEST(a_signal_does_not_end_a_wait) {
     }
     CHECK(pthread_tryjoin_np(waiting, NULL) == EBUSY);
     give_back(hold);
-    hold = thread_end(waiting);
+    hold = join_thread(waiting);
 
     /* Nor does it make a wait longer. */
     const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};

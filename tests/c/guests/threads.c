@@ -23,7 +23,7 @@ static void *releases(void *given) { return (void *)(intptr_t)zklock_release(giv
 TEST(a_hold_stays_when_its_thread_ends) {
     zklock_client *client = new_client();
     lock = new_mutex(client, fresh_path(), 0);
-    zklock_hold *hold = thread_end(host_thread(holds, NULL)), *again;
+    zklock_hold *hold = join_thread(start_thread(holds, NULL)), *again;
     becomes_valid(hold);
     IS(zklock_acquire(lock, 50, &again), ZKLOCK_TIMEOUT);
     give_back(hold);
@@ -31,12 +31,12 @@ TEST(a_hold_stays_when_its_thread_ends) {
 
     /* A later thread is not the owner, even if it has the identity of the thread that is gone. */
     lock = new_mutex(client, fresh_path(), ZKLOCK_REENTRANT);
-    hold = thread_end(host_thread(holds, NULL));
+    hold = join_thread(start_thread(holds, NULL));
     IS(zklock_release(hold), ZKLOCK_NOT_OWNER);
     becomes_valid(hold);
     for (int round = 0; round < 10; round++) {
-        pthread_t later = host_thread(releases, hold);
-        CHECK(thread_end(later) == (void *)ZKLOCK_NOT_OWNER);
+        pthread_t later = start_thread(releases, hold);
+        CHECK(join_thread(later) == (void *)ZKLOCK_NOT_OWNER);
     }
     IS(zklock_acquire(lock, 50, &again), ZKLOCK_TIMEOUT);
     zklock_hold_free(hold);
@@ -78,7 +78,7 @@ MODE(small) {
     int lines = 0;
     char by_name[64];
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
-    thread_end(small_thread(makes_calls, words[0]));
+    join_thread(small_thread(makes_calls, words[0]));
     CHECK(lines > 0);
     for (int round = 0; round < 20; round++) {
         OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
@@ -87,7 +87,7 @@ MODE(small) {
         for (size_t at = 0; at < COUNT(several); at++) {
             several[at] = small_thread(makes_calls, at % 2 ? words[0] : by_name);
         }
-        for (size_t at = 0; at < COUNT(several); at++) thread_end(several[at]);
+        for (size_t at = 0; at < COUNT(several); at++) join_thread(several[at]);
     }
     return 0;
 }
@@ -115,7 +115,7 @@ static void *measured(void *given) {
 TEST(how_much_stack_is_used) {
     int lines = 0;
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
-    thread_end(host_thread(measured, (void *)servers()));
+    join_thread(start_thread(measured, (void *)servers()));
     printf("  %zu bytes\n", depth);
     CHECK(depth < SMALL_STACK * 3 / 4);
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
@@ -140,7 +140,7 @@ TEST(two_hundred_threads) {
     size_t before = our_tasks();
     for (int at = 0; at < CROWD; at++) threads[at] = small_thread(takes_turn, NULL);
     CHECK(our_tasks() <= before);
-    for (int at = 0; at < CROWD; at++) thread_end(threads[at]);
+    for (int at = 0; at < CROWD; at++) join_thread(threads[at]);
     CHECK(granted_count == CROWD);
     free_all(NULL, lock, client);
 }
@@ -170,11 +170,11 @@ MODE(cancel) {
     lock = new_mutex(client, words[1], 0);
     for (int disabled = 0; disabled < 2; disabled++) {
         zklock_hold *hold = acquire(held, SOON_MS);
-        pthread_t waiting = host_thread(waits, disabled ? &is_in : NULL);
+        pthread_t waiting = start_thread(waits, disabled ? &is_in : NULL);
         EVENTUALLY(queue_of(held) == 2);
         int64_t begun = now_ms();
         CHECK(!pthread_cancel(waiting));
-        CHECK(thread_end(waiting) == PTHREAD_CANCELED);
+        CHECK(join_thread(waiting) == PTHREAD_CANCELED);
         printf("%s: %s\n", disabled ? "disabled" : "enabled", now_ms() - begun > 1000 ? "after the wait" : "at once");
         give_back(hold);
     }
@@ -200,11 +200,11 @@ MODE(cancel_anywhere) {
     for (int round = 0; round < 300; round++) {
         lock = new_mutex(client, words[1], 0);
         is_in = 0;
-        pthread_t busy = host_thread(locks_for_ever, lock);
+        pthread_t busy = start_thread(locks_for_ever, lock);
         EVENTUALLY(__atomic_load_n(&is_in, __ATOMIC_ACQUIRE));
         usleep((unsigned)(round * 37 % 1500));
         CHECK(!pthread_cancel(busy));
-        CHECK(thread_end(busy) == PTHREAD_CANCELED);
+        CHECK(join_thread(busy) == PTHREAD_CANCELED);
         /* It left nothing behind. */
         zklock_hold *hold = acquire(lock, SOON_MS);
         give_back(hold);
@@ -245,10 +245,10 @@ MODE(cancel_at_once) {
     for (int round = 0; round < 40; round++) {
         pthread_t busy[CANCELLED_AT_ONCE];
         lock = new_mutex(client, fresh_path(), 0);
-        for (size_t at = 0; at < COUNT(busy); at++) busy[at] = host_thread(calls_for_ever, at % 2 ? lock : NULL);
+        for (size_t at = 0; at < COUNT(busy); at++) busy[at] = start_thread(calls_for_ever, at % 2 ? lock : NULL);
         usleep((unsigned)(round * 97 % 4000));
         for (size_t at = 0; at < COUNT(busy); at++) CHECK(!pthread_cancel(busy[at]));
-        for (size_t at = 0; at < COUNT(busy); at++) CHECK(thread_end(busy[at]) == PTHREAD_CANCELED);
+        for (size_t at = 0; at < COUNT(busy); at++) CHECK(join_thread(busy[at]) == PTHREAD_CANCELED);
         zklock_lock_free(lock);
     }
     /* A result that nobody took is released with the client. Everything else still works. */

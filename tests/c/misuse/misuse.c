@@ -332,7 +332,7 @@ TEST(the_longest_waits_end_when_the_client_is_closed) {
     zklock_hold *hold = acquire(lock, SOON_MS), *unwanted = acquire(quiet_lock, SOON_MS), *never;
     void *const handles[] = {other_lock, hold, unwanted};
     void *(*const runs[])(void *) = {acquire_for_ever, wait_lost_for_ever, wait_wanted_for_ever};
-    thread *threads[3 * WAITS];
+    thread threads[3 * WAITS];
     zklock_call *started[WAITS];
     atomic_int begun = 0;
     long_wait waits[3 * WAITS];

@@ -176,7 +176,7 @@ static size_t good_functions(void) {
 }
 
 TEST(any_sequence_of_calls_comes_to_statuses_that_are_listed) {
-    thread *threads[THREADS];
+    thread threads[THREADS];
     for (size_t at = 0; at < cells_count; at++) {
         if (is_usable(&cells[at]) && usable_count < sizeof usable / sizeof *usable) usable[usable_count++] = &cells[at];
     }

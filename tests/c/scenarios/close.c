@@ -24,7 +24,7 @@ TEST(a_close_frees_what_is_held_and_ends_what_waits) {
     zklock_double_barrier *round = new_double_barrier(all.client, fresh_path(), 2);
     zklock_hold *hers = acquire(all.others, SOON_MS), *hold = acquire(holds, SOON_MS), *none;
     loss loss = {.hold = hold};
-    thread *waiter = start_thread(waits_for_loss, &loss);
+    thread waiter = start_thread(waits_for_loss, &loss);
     attempt *attempts[3] = {start_acquire(all.lock, ZKLOCK_FOREVER)};
     zklock_call *waits, *enters;
     char sentence[512];
@@ -185,8 +185,8 @@ TEST(what_races_with_a_free_is_done_or_told_of_the_release_or_of_the_handle) {
     rivals all = new_rivals();
     for (int round = 0; round < 200; round++) {
         loss loss = {.hold = acquire(all.others, SOON_MS)};
-        thread *askers[] = {start_thread(confirms, loss.hold), start_thread(writes_nothing, loss.hold)};
-        thread *waiter = start_thread(waits_for_loss, &loss);
+        thread askers[] = {start_thread(confirms, loss.hold), start_thread(writes_nothing, loss.hold)};
+        thread waiter = start_thread(waits_for_loss, &loss);
         struct timespec differs = {.tv_nsec = round * 37 % 1500 * 1000L};
         nanosleep(&differs, NULL);
         zklock_hold_free(loss.hold);

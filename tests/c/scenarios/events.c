@@ -371,7 +371,7 @@ static void *asks(void *given) {
 TEST(of_many_threads_that_ask_one_has_each_event) {
     static shared shared;
     zklock_call *calls[SHARED];
-    thread *threads[4];
+    thread threads[4];
     memset(&shared, 0, sizeof shared);
     shared.client = follow(new_client());
     shared.left = SHARED;
@@ -503,7 +503,7 @@ TEST(a_holder_is_told_in_every_way_that_others_wait) {
     hold = acquire(all.lock, SOON_MS);
     OK(zklock_hold_set_context(hold, &context));
     CHECK(!is_wanted(hold));
-    thread *waiter = start_thread(waits, hold);
+    thread waiter = start_thread(waits, hold);
     IS(zklock_hold_wait_wanted(hold, 20), ZKLOCK_TIMEOUT);
     is_quiet(all.client, 0);
     attempt *attempt = start_acquire(all.others, SOON_MS);

@@ -5,7 +5,7 @@
 /* The result of a release on another thread. */
 static void *releases(void *hold) { return (void *)(intptr_t)zklock_release(hold); }
 
-static zklock_status result_of(thread *thread) { return (zklock_status)(intptr_t)join_thread(thread); }
+static zklock_status result_of(thread thread) { return (zklock_status)(intptr_t)join_thread(thread); }
 
 static zklock_status released_elsewhere(zklock_hold *hold) { return result_of(start_thread(releases, hold)); }
 
@@ -97,7 +97,7 @@ TEST(of_many_threads_that_release_one_hold_one_succeeds) {
     rivals all = new_rivals();
     for (int round = 0; round < 20; round++) {
         zklock_hold *hold = acquire(all.others, SOON_MS);
-        thread *threads[THREADS];
+        thread threads[THREADS];
         int succeeded = 0;
         for (int at = 0; at < THREADS; at++) threads[at] = start_thread(releases, hold);
         for (int at = 0; at < THREADS; at++) {

@@ -237,7 +237,7 @@ TEST(of_many_threads_that_fetch_one_result_one_has_it) {
     rivals all = new_rivals();
     for (int round = 0; round < 20; round++) {
         fetching fetching[THREADS] = {{NULL, NULL}};
-        thread *threads[THREADS];
+        thread threads[THREADS];
         int had = 0;
         zklock_call *call = start(all.others, SOON_MS);
         await_call(call);

@@ -62,7 +62,7 @@ static const char *const WAY[] = {"callback", "second callback", "wait", "descri
 
 typedef struct {
     news news[WAYS];
-    thread *threads[WAYS];
+    thread threads[WAYS];
 } ears;
 
 static void listen_for(ears *ears, zklock_hold *hold) {
@@ -154,7 +154,7 @@ TEST(a_closed_client_tells_its_holders_and_a_release_is_no_loss) {
     zklock_reason reason = ZKLOCK_REASON_OTHER;
     ears ears;
     news news = {.hold = hold};
-    thread *waiter = start_thread(waits, &news);
+    thread waiter = start_thread(waits, &news);
     int descriptor;
     OK(zklock_hold_fd(hold, &descriptor));
     OK(zklock_hold_on_lost(hold, called, &news));

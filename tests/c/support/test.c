@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -438,26 +437,22 @@ zklock_hold *hold_of(zklock_call *call) {
     return hold;
 }
 
-struct thread {
-    pthread_t id;
-};
-
-thread *start_thread(void *(*run)(void *argument), void *argument) {
-    thread *new = calloc(1, sizeof *new);
-    int error = pthread_create(&new->id, NULL, run, argument);
+thread start_thread(void *(*run)(void *argument), void *argument) {
+    thread new;
+    int error = pthread_create(&new, NULL, run, argument);
     if (error) failed(__FILE__, __LINE__, "no thread: %s", strerror(error));
+    pthread_setname_np(new, "host");
     return new;
 }
 
-void *join_thread(thread *thread) {
+void *join_thread(thread thread) {
     void *result;
     struct timespec until;
     int error;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += SOON_MS / 1000;
-    error = pthread_timedjoin_np(thread->id, &result, &until);
+    error = pthread_timedjoin_np(thread, &result, &until);
     if (error) failed(__FILE__, __LINE__, "a thread has not ended: %s", strerror(error));
-    free(thread);
     return result;
 }
 
@@ -468,7 +463,7 @@ struct attempt {
     zklock_hold *hold;
     char sentence[512];
     int over;
-    thread *thread;
+    thread thread;
 };
 
 static void *attempts(void *argument) {
@@ -536,7 +531,7 @@ static void *measures(void *nothing) {
 }
 
 void on_time(void) {
-    static thread *measuring;
+    static thread measuring;
     if (!measuring) measuring = start_thread(measures, NULL);
     __atomic_store_n(&worst_us, 0, __ATOMIC_RELAXED);
 }

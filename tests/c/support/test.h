@@ -8,6 +8,7 @@
 #ifndef ZKLOCK_TEST_H
 #define ZKLOCK_TEST_H
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,11 +179,11 @@ void not_acquired(zklock_call *call, zklock_status wanted);
 /* The hold of a started acquire that must be granted soon. Frees the call. */
 zklock_hold *hold_of(zklock_call *call);
 
-/* A thread that the end of a test waits for. */
-typedef struct thread thread;
-thread *start_thread(void *(*run)(void *argument), void *argument);
+/* A thread of this program, whose name is "host". The end of a test waits for it. */
+typedef pthread_t thread;
+thread start_thread(void *(*run)(void *argument), void *argument);
 /* Waits until the thread ends, for SOON_MS at most, and returns its result. */
-void *join_thread(thread *thread);
+void *join_thread(thread thread);
 
 /* An acquire in a separate thread. */
 typedef struct attempt attempt;
