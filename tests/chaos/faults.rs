@@ -12,86 +12,69 @@ use crate::servers::Kind;
 /// How long the servers may take until they serve again.
 const MENDED: Duration = Duration::from_secs(30);
 
-type Strike = fn(&mut Field) -> io::Result<()>;
+type Strike = fn(&mut Field, usize) -> io::Result<()>;
 
 /// One kind of fault.
 pub(crate) struct Fault {
     pub(crate) name: &'static str,
     /// The kind of servers that it is for, unless it is for all.
     pub(crate) only: Option<Kind>,
+    /// The server that it strikes.
+    whom: fn(&mut Field) -> usize,
     /// Breaks it, lets time pass and mends it.
-    pub(crate) strike: Strike,
+    strike: Strike,
 }
 
-const fn fault(name: &'static str, strike: Strike) -> Fault {
-    Fault { name, only: None, strike }
+impl Fault {
+    pub(crate) fn strike(&self, field: &mut Field) -> io::Result<()> {
+        let at = (self.whom)(field);
+        (self.strike)(field, at)
+    }
 }
 
-const fn of_zookeeper(name: &'static str, strike: Strike) -> Fault {
-    Fault { name, only: Some(Kind::ZooKeeper), strike }
+const fn fault(name: &'static str, whom: fn(&mut Field) -> usize, strike: Strike) -> Fault {
+    Fault { name, only: None, whom, strike }
+}
+
+const fn of_zookeeper(name: &'static str, whom: fn(&mut Field) -> usize, strike: Strike) -> Fault {
+    Fault { name, only: Some(Kind::ZooKeeper), whom, strike }
 }
 
 pub(crate) const OF_SERVERS: &[Fault] = &[
-    fault("follower paused", |field| {
-        let at = follower(field);
-        paused(field, at)
-    }),
-    fault("leader paused", |field| {
-        let at = field.servers.leader();
-        paused(field, at)
-    }),
-    fault("follower killed", |field| {
-        let at = follower(field);
-        killed(field, at)
-    }),
-    fault("leader killed", |field| {
-        let at = field.servers.leader();
-        killed(field, at)
-    }),
-    fault("follower cut off from its leader", |field| {
-        let (from, to) = (follower(field), field.servers.leader());
+    fault("follower paused", follower, paused),
+    fault("leader paused", leader, paused),
+    fault("follower killed", follower, killed),
+    fault("leader killed", leader, killed),
+    fault("follower cut off from its leader", follower, |field, from| {
+        let to = field.servers.leader();
         field.servers.part(from, to);
-        let time = sessions(&mut field.dice, 5, 20);
-        field.pass(time)?;
+        lasts(field, 5, 20)?;
         field.servers.join(from, to);
         mended(field)
     }),
-    fault("quorum lost", |field| {
-        let at = [field.servers.leader(), follower(field)];
+    fault("quorum lost", leader, |field, at| {
+        let at = [at, follower(field)];
         at.iter().for_each(|at| field.servers.kill(*at));
-        let time = sessions(&mut field.dice, 2, 15);
-        field.pass(time)?;
+        lasts(field, 2, 15)?;
         at.iter().for_each(|at| field.servers.start(*at));
         mended(field)
     }),
-    of_zookeeper("shorter sessions granted", |field| {
-        let at = follower(field);
+    of_zookeeper("shorter sessions granted", follower, |field, at| {
         grant_at_most(field, at, SESSION / 2);
-        let time = sessions(&mut field.dice, 5, 20);
-        field.pass(time)?;
+        lasts(field, 5, 20)?;
         grant_at_most(field, at, SESSION * 10);
         mended(field)
     }),
-    of_zookeeper("slow disk of the leader", |field| {
-        let (at, delay) = (field.servers.leader(), millis(&mut field.dice, 20, 400));
-        let time = sessions(&mut field.dice, 5, 20);
-        disk(field, at, &format!("slow {}", delay.as_millis()), time)
-    }),
-    of_zookeeper("slow disk of a follower", |field| {
-        let (at, delay) = (follower(field), millis(&mut field.dice, 20, 400));
-        let time = sessions(&mut field.dice, 5, 20);
-        disk(field, at, &format!("slow {}", delay.as_millis()), time)
-    }),
-    of_zookeeper("full disk", |field| {
-        let at = field.dice.below(field.servers.count());
-        let time = sessions(&mut field.dice, 5, 20);
-        disk(field, at, "full", time)?;
+    of_zookeeper("slow disk of the leader", leader, slow_disk),
+    of_zookeeper("slow disk of a follower", follower, slow_disk),
+    of_zookeeper("full disk", any, |field, at| {
+        disk(field, at, "full")?;
         // It may have ended by itself, or have stopped working.
         field.servers.stop(at);
         field.servers.start(at);
         mended(field).or_else(|_| with_new_disk(field, at))
     }),
-    fault("rolling restart", |field| {
+    fault("rolling restart", any, |field, _| {
         for at in 0..field.servers.count() {
             field.servers.stop(at);
             field.pass(Duration::from_millis(200))?;
@@ -114,11 +97,16 @@ fn grant_at_most(field: &Field, at: usize, timeout: Duration) {
 }
 
 /// Gives the disk of a server this order for a time: see disk.c.
-fn disk(field: &mut Field, at: usize, order: &str, time: Duration) -> io::Result<()> {
+fn disk(field: &mut Field, at: usize, order: &str) -> io::Result<()> {
     let orders = field.servers.zookeeper().server(at).home().join(DISK);
     std::fs::write(&orders, order)?;
-    field.pass(time)?;
+    lasts(field, 5, 20)?;
     std::fs::remove_file(orders)
+}
+
+fn slow_disk(field: &mut Field, at: usize) -> io::Result<()> {
+    let delay = millis(&mut field.dice, 20, 400);
+    disk(field, at, &format!("slow {}", delay.as_millis()))
 }
 
 /// A time between these numbers of milliseconds.
@@ -139,6 +127,20 @@ pub(crate) fn sessions(dice: &mut Dice, least: usize, most: usize) -> Duration {
     millis(dice, least * tenth, most * tenth)
 }
 
+/// Lets a time pass, between these numbers of tenths of the session timeout.
+fn lasts(field: &mut Field, least: usize, most: usize) -> io::Result<()> {
+    let time = sessions(&mut field.dice, least, most);
+    field.pass(time)
+}
+
+fn leader(field: &mut Field) -> usize {
+    field.servers.leader()
+}
+
+fn any(field: &mut Field) -> usize {
+    field.dice.below(field.servers.count())
+}
+
 fn follower(field: &mut Field) -> usize {
     // Once there is a leader, the others must follow it.
     let leader = field.servers.leader();
@@ -148,16 +150,14 @@ fn follower(field: &mut Field) -> usize {
 
 fn paused(field: &mut Field, at: usize) -> io::Result<()> {
     field.servers.pause(at);
-    let time = sessions(&mut field.dice, 5, 30);
-    field.pass(time)?;
+    lasts(field, 5, 30)?;
     field.servers.resume(at);
     mended(field)
 }
 
 fn killed(field: &mut Field, at: usize) -> io::Result<()> {
     field.servers.kill(at);
-    let time = sessions(&mut field.dice, 1, 15);
-    field.pass(time)?;
+    lasts(field, 1, 15)?;
     field.servers.start(at);
     mended(field)
 }

@@ -22,6 +22,18 @@ pub(crate) enum Servers {
     Etcd(Etcd),
 }
 
+/// Methods that both kinds of servers have, of the server with that index.
+macro_rules! for_one {
+    ($($act:ident)*) => {$(
+        pub(crate) fn $act(&self, at: usize) {
+            match self {
+                Self::ZooKeeper(ensemble) => ensemble.server(at).$act(),
+                Self::Etcd(etcd) => etcd.member(at).$act(),
+            }
+        }
+    )*};
+}
+
 impl Servers {
     /// Starts ZooKeeper servers of this release, with clocks that are this much too fast.
     pub(crate) fn of_zookeeper(version: Option<&str>, clock: Option<&str>) -> Result<Self, String> {
@@ -109,40 +121,7 @@ impl Servers {
         }
     }
 
-    pub(crate) fn pause(&self, at: usize) {
-        match self {
-            Self::ZooKeeper(ensemble) => ensemble.server(at).pause(),
-            Self::Etcd(etcd) => etcd.member(at).pause(),
-        }
-    }
-
-    pub(crate) fn resume(&self, at: usize) {
-        match self {
-            Self::ZooKeeper(ensemble) => ensemble.server(at).resume(),
-            Self::Etcd(etcd) => etcd.member(at).resume(),
-        }
-    }
-
-    pub(crate) fn kill(&self, at: usize) {
-        match self {
-            Self::ZooKeeper(ensemble) => ensemble.server(at).kill(),
-            Self::Etcd(etcd) => etcd.member(at).kill(),
-        }
-    }
-
-    pub(crate) fn stop(&self, at: usize) {
-        match self {
-            Self::ZooKeeper(ensemble) => ensemble.server(at).stop(),
-            Self::Etcd(etcd) => etcd.member(at).stop(),
-        }
-    }
-
-    pub(crate) fn start(&self, at: usize) {
-        match self {
-            Self::ZooKeeper(ensemble) => ensemble.server(at).start(),
-            Self::Etcd(etcd) => etcd.member(at).start(),
-        }
-    }
+    for_one!(pause resume kill stop start);
 
     /// Holds everything that a follower and its leader send each other.
     pub(crate) fn part(&self, follower: usize, leader: usize) {

@@ -86,15 +86,7 @@ pub(crate) fn create_root() -> Step {
 
 /// A first connection, with a new session.
 pub(crate) fn opening(slot: usize) -> Step {
-    Step::Connect(Connect {
-        slot,
-        wanted: Wanted::New,
-        password: Password::Right,
-        seen: Seen::Nothing,
-        timeout: 30_000,
-        read_only: Some(false),
-        cut: None,
-    })
+    Step::Connect(Connect::usual(slot, Wanted::New))
 }
 
 impl Author {

@@ -8,12 +8,11 @@
 //! * [`step`], [`request`], [`codec`]: their parts, down to the wire
 //! * [`side`], [`client`]: a conversation with one server
 //! * [`answer`], [`normalise`], [`words`]: its answers, as text without the parts in which servers may differ
-//! * [`compare`], [`shrink`], [`gallery`], [`plant`]: the differences of two servers, in few words
+//! * [`compare`], [`shrink`], [`plant`]: the differences of two servers, in few words
 //! * [`coverage`], [`servers`]: the cases that were tried, and the servers
 //!
 //! Options, after `--`: `--against real|embedded`, `--seed N` (that one alone), `--from N`, `--count N`, `--steps N`,
-//! `--list` (how often which operation gave which error), `--plant NAME`, `--show` (prints the conversation),
-//! `--keep-going` (shows each kind of difference once), `--extended` (nodes with a time to live), `--old` (servers of 3.4).
+//! `--plant NAME`, `--show` (prints the conversation), `--extended` (nodes with a time to live), `--old` (servers of 3.4).
 //! With `ZKLOCK_LONG` there are more conversations, with other seeds each time.
 
 mod answer;
@@ -21,7 +20,6 @@ mod client;
 mod codec;
 mod compare;
 mod coverage;
-mod gallery;
 mod generate;
 mod normalise;
 mod old;
@@ -40,7 +38,6 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use compare::{Outcome, Pair};
 use coverage::Coverage;
-use gallery::Gallery;
 use plant::Plant;
 use step::Step;
 
@@ -49,16 +46,14 @@ const COUNT: u64 = 400;
 const LONG: u64 = 5000;
 
 /// The options, and whether a value follows.
-const OPTIONS: [(&str, bool); 11] = [
+const OPTIONS: [(&str, bool); 9] = [
     ("--against", true),
     ("--seed", true),
     ("--from", true),
     ("--count", true),
     ("--steps", true),
     ("--plant", true),
-    ("--list", false),
     ("--show", false),
-    ("--keep-going", false),
     ("--extended", false),
     ("--old", false),
 ];
@@ -102,18 +97,15 @@ fn agree(pair: &Pair, steps: usize) -> bool {
     };
     println!("{count} conversations of {steps} steps, seeds from {first}");
     let mut coverage = Coverage::default();
-    let (mut known, mut differs) = (Gallery::default(), false);
     for (name, slots, script) in scripts::all().into_iter().filter(|_| chosen.is_none()) {
         let script = pair.in_its_words(None, script);
         let outcome = pair.converse_surely(slots, &script);
         if outcome.difference.is_some() {
             println!("the servers differ in a script, {name}:");
             outcome.print(&script);
-            if !flag("--keep-going") {
-                return false;
-            }
-            differs = true;
-        } else if flag("--show") {
+            return false;
+        }
+        if flag("--show") {
             outcome.print(&script);
         }
     }
@@ -123,20 +115,12 @@ fn agree(pair: &Pair, steps: usize) -> bool {
         let outcome = pair.converse_surely(slots, &conversation);
         coverage.note(&outcome.real);
         if outcome.difference.is_some() {
-            differs = true;
-            if flag("--keep-going") {
-                known.note(pair, seed, slots, &conversation);
-                continue;
-            }
             report(pair, seed, slots, &conversation, &outcome);
             return false;
         }
         if flag("--show") {
             outcome.print(&conversation);
         }
-    }
-    if flag("--list") {
-        coverage.print();
     }
     // If there are enough usual conversations, they must cover everything.
     let is_whole =
@@ -145,7 +129,7 @@ fn agree(pair: &Pair, steps: usize) -> bool {
     for gap in &missing {
         println!("never seen: {gap}");
     }
-    missing.is_empty() && !differs
+    missing.is_empty()
 }
 
 /// Prints the difference of the servers, in full and in short.

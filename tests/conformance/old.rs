@@ -89,15 +89,7 @@ impl Author {
 }
 
 fn again(slot: usize) -> Step {
-    Step::Connect(Connect {
-        slot,
-        wanted: Wanted::Of(slot),
-        password: Password::Right,
-        seen: Seen::Last,
-        timeout: 30_000,
-        read_only: Some(false),
-        cut: None,
-    })
+    Step::Connect(Connect { seen: Seen::Last, ..Connect::usual(slot, Wanted::Of(slot)) })
 }
 
 fn is_newer(request: &Request) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::generate::{create_root, opening};
 use crate::request::{Acl, Data, Maker, Request};
-use crate::step::{Connect, Password, Seen, Step, Wanted};
+use crate::step::{Connect, Step, Wanted};
 
 /// All of them, each with its name and its number of slots.
 pub(crate) fn all() -> Vec<(&'static str, usize, Vec<Step>)> {
@@ -11,7 +11,7 @@ pub(crate) fn all() -> Vec<(&'static str, usize, Vec<Step>)> {
 
 /// Two sessions fall silent, one without its connection. Watchers are told of the end of their nodes.
 fn expiry() -> Vec<Step> {
-    let brief = |slot| Step::Connect(Connect { slot, timeout: 0, ..connect(slot, Wanted::New) });
+    let brief = |slot| Step::Connect(Connect { slot, timeout: 0, ..Connect::usual(slot, Wanted::New) });
     let watch = |slot, request| Step::Send { slot, requests: vec![request] };
     let mut steps = vec![opening(0), opening(1), create_root(), create(0, "@/a", 0)];
     steps.extend([brief(2), brief(3)]);
@@ -31,8 +31,8 @@ fn expiry() -> Vec<Step> {
         // Do not compare the times of their changes: it is chance which of the two ended first.
         watch(0, Request::GetChildren { path: "@".to_owned(), watch: false }),
         watch(0, Request::GetChildren { path: "@/a".to_owned(), watch: false }),
-        Step::Connect(connect(2, Wanted::Of(2))),
-        Step::Connect(connect(3, Wanted::Of(3))),
+        Step::Connect(Connect::usual(2, Wanted::Of(2))),
+        Step::Connect(Connect::usual(3, Wanted::Of(3))),
         Step::Word("mntr"),
     ]);
     steps
@@ -69,16 +69,4 @@ fn sequence() -> Vec<Step> {
 fn create(slot: usize, path: &str, flags: i32) -> Step {
     let (maker, data, acl) = (Maker::Create2, Data::Bytes(3), Acl::Open);
     Step::Send { slot, requests: vec![Request::Create { maker, path: path.to_owned(), data, acl, flags }] }
-}
-
-fn connect(slot: usize, wanted: Wanted) -> Connect {
-    Connect {
-        slot,
-        wanted,
-        password: Password::Right,
-        seen: Seen::Nothing,
-        timeout: 30_000,
-        read_only: Some(false),
-        cut: None,
-    }
 }

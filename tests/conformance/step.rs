@@ -62,6 +62,14 @@ pub(crate) enum Step {
     Word(&'static str),
 }
 
+impl Connect {
+    /// As a client usually connects.
+    pub(crate) fn usual(slot: usize, wanted: Wanted) -> Self {
+        let (password, seen, read_only) = (Password::Right, Seen::Nothing, Some(false));
+        Self { slot, wanted, password, seen, timeout: 30_000, read_only, cut: None }
+    }
+}
+
 impl Step {
     /// Whether it may end a session and its nodes, in an order that means nothing.
     pub(crate) fn ends_session(&self) -> bool {

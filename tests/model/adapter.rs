@@ -216,103 +216,79 @@ impl Talks for Member {
     }
 }
 
+/// Methods that the machine's type has as well: those that only look, and those that change it.
+macro_rules! looks {
+    ($($name:ident($($given:ident: $type:ty),*) -> $answer:ty;)*) => {$(
+        fn $name(&self $(, $given: $type)*) -> $answer {
+            self.0.$name($($given),*)
+        }
+    )*};
+}
+macro_rules! does {
+    ($($name:ident($($given:ident: $type:ty),*) $(-> $answer:ty)?;)*) => {$(
+        fn $name(&mut self $(, $given: $type)*) $(-> $answer)? {
+            self.0.$name($($given),*)
+        }
+    )*};
+}
+macro_rules! copied_as {
+    ($door:ident) => {
+        fn copy(&self) -> Box<dyn $door> {
+            Box::new(self.clone())
+        }
+
+        fn fingerprint(&self) -> u64 {
+            fingerprint(self)
+        }
+    };
+}
+
 impl<M: Talks + Clone + Hash + Debug + 'static> Attempt for Own<M> {
-    fn is_gone(&self) -> bool {
-        self.0.is_gone()
+    looks! {
+        is_gone() -> bool;
+        is_idle() -> bool;
+        is_waiting() -> bool;
+        keeps_watch() -> bool;
+        poll_timeout() -> Option<Moment>;
+        busy_since() -> Option<Moment>;
     }
 
-    fn is_idle(&self) -> bool {
-        self.0.is_idle()
-    }
-
-    fn is_waiting(&self) -> bool {
-        self.0.is_waiting()
+    does! {
+        poll_flight() -> Option<Vec<Operation>>;
+        handle_session_over();
+        handle_end();
+        handle_notice();
+        handle_tried_before();
+        handle_timeout(now: Moment);
+        handle_watch(event: WatchEvent, now: Now);
+        handle_replies(outcomes: Vec<Outcome>, sent: Moment, now: Now);
     }
 
     fn poll_verdict(&mut self) -> Option<Told> {
         self.0.poll_verdict().map(M::told)
     }
 
-    fn poll_flight(&mut self) -> Option<Vec<Operation>> {
-        self.0.poll_flight()
-    }
-
-    fn keeps_watch(&self) -> bool {
-        self.0.keeps_watch()
-    }
-
-    fn poll_timeout(&self) -> Option<Moment> {
-        self.0.poll_timeout()
-    }
-
     fn handle_session(&mut self, session: i64, heartbeat: Duration, uuid: u128) {
         self.0.handle_session(session, heartbeat, Uuid::from_random(uuid));
-    }
-
-    fn handle_session_over(&mut self) {
-        self.0.handle_session_over();
-    }
-
-    fn handle_end(&mut self) {
-        self.0.handle_end();
-    }
-
-    fn handle_notice(&mut self) {
-        self.0.handle_notice();
-    }
-
-    fn handle_tried_before(&mut self) {
-        self.0.handle_tried_before();
-    }
-
-    fn busy_since(&self) -> Option<Moment> {
-        self.0.busy_since()
     }
 
     fn handle_leave(&mut self) {
         self.0.leave();
     }
 
-    fn handle_timeout(&mut self, now: Moment) {
-        self.0.handle_timeout(now);
-    }
-
-    fn handle_watch(&mut self, event: WatchEvent, now: Now) {
-        self.0.handle_watch(event, now);
-    }
-
-    fn handle_replies(&mut self, outcomes: Vec<Outcome>, sent: Moment, now: Now) {
-        self.0.handle_replies(outcomes, sent, now);
-    }
-
-    fn copy(&self) -> Box<dyn Attempt> {
-        Box::new(self.clone())
-    }
-
-    fn fingerprint(&self) -> u64 {
-        fingerprint(self)
-    }
+    copied_as!(Attempt);
 }
 
 impl Term for OwnLease {
-    fn heartbeat(&self) -> Duration {
-        self.0.heartbeat()
+    looks! {
+        heartbeat() -> Duration;
+        until() -> Moment;
     }
 
-    fn until(&self) -> Moment {
-        self.0.until()
-    }
-
-    fn acknowledge(&mut self, sent: Moment, now: Moment) {
-        self.0.acknowledge(sent, now);
-    }
-
-    fn ask(&mut self) {
-        self.0.ask();
-    }
-
-    fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment) {
-        self.0.attach(sent, timeout, now);
+    does! {
+        acknowledge(sent: Moment, now: Moment);
+        ask();
+        attach(sent: Moment, timeout: Duration, now: Moment);
     }
 
     fn is_good(&self, since: Moment, is_told: bool, now: Moment) -> bool {
@@ -323,51 +299,24 @@ impl Term for OwnLease {
         memory.is_good(&self.0, now)
     }
 
-    fn copy(&self) -> Box<dyn Term> {
-        Box::new(self.clone())
-    }
-
-    fn fingerprint(&self) -> u64 {
-        fingerprint(self)
-    }
+    copied_as!(Term);
 }
 
 impl Sharing for OwnTurns {
-    fn may_take(&self) -> bool {
-        self.0.may_take()
+    looks! {
+        may_take() -> bool;
     }
 
-    fn take(&mut self) -> bool {
-        self.0.take()
+    does! {
+        take() -> bool;
+        give_back(awaits: bool, now: Moment) -> bool;
+        handle_wanted() -> bool;
+        handle_untaken() -> bool;
+        handle_timeout(now: Moment) -> bool;
+        handle_end();
     }
 
-    fn give_back(&mut self, awaits: bool, now: Moment) -> bool {
-        self.0.give_back(awaits, now)
-    }
-
-    fn handle_wanted(&mut self) -> bool {
-        self.0.handle_wanted()
-    }
-
-    fn handle_untaken(&mut self) -> bool {
-        self.0.handle_untaken()
-    }
-
-    fn handle_timeout(&mut self, now: Moment) -> bool {
-        self.0.handle_timeout(now)
-    }
-
-    fn handle_end(&mut self) {
-        self.0.handle_end();
-    }
-
-    fn copy(&self) -> Box<dyn Sharing> {
-        Box::new(self.clone())
-    }
-
-    fn fingerprint(&self) -> u64 {
-        fingerprint(self)
-    }
+    copied_as!(Sharing);
 }
 
 impl OwnKeeper {
@@ -449,13 +398,7 @@ impl Keeping for OwnKeeper {
         Some(holds)
     }
 
-    fn copy(&self) -> Box<dyn Keeping> {
-        Box::new(self.clone())
-    }
-
-    fn fingerprint(&self) -> u64 {
-        fingerprint(self)
-    }
+    copied_as!(Keeping);
 }
 
 /// What is known of a place, in the words of this machine.
@@ -467,7 +410,26 @@ fn trust(of: &dyn Fn(u64) -> Trust) -> impl Fn(PlaceId) -> callers::Trust {
     }
 }
 
+macro_rules! tells {
+    ($($name:ident($($place:ident)?);)*) => {$(
+        fn $name(&mut self $(, $place: u64)?) {
+            self.callers.$name($(PlaceId($place))?);
+        }
+    )*};
+}
+
 impl Company for OwnCallers {
+    tells! {
+        give_up_idle(place);
+        handle_busy(place);
+        handle_failed(place);
+        handle_wanted(place);
+        handle_lost(place);
+        handle_deserted();
+        handle_closed();
+        handle_watch();
+    }
+
     fn is_bound_to(&self, owner: u8) -> bool {
         self.callers.is_bound_to(Task(owner))
     }
@@ -509,28 +471,8 @@ impl Company for OwnCallers {
         self.callers.end_passing(TurnId(turn))
     }
 
-    fn give_up_idle(&mut self, place: u64) {
-        self.callers.give_up_idle(PlaceId(place));
-    }
-
     fn handle_entered(&mut self, place: u64, of: &dyn Fn(u64) -> Trust, now: Moment) {
         self.callers.handle_entered(PlaceId(place), trust(of), now);
-    }
-
-    fn handle_busy(&mut self, place: u64) {
-        self.callers.handle_busy(PlaceId(place));
-    }
-
-    fn handle_failed(&mut self, place: u64) {
-        self.callers.handle_failed(PlaceId(place));
-    }
-
-    fn handle_wanted(&mut self, place: u64) {
-        self.callers.handle_wanted(PlaceId(place));
-    }
-
-    fn handle_lost(&mut self, place: u64) {
-        self.callers.handle_lost(PlaceId(place));
     }
 
     fn handle_checked(&mut self, place: u64, of: &dyn Fn(u64) -> Trust, now: Moment) {
@@ -544,18 +486,6 @@ impl Company for OwnCallers {
     fn handle_ended(&mut self, place: u64, remembered: Option<(i64, Moment)>, now: Moment) {
         let remembered = remembered.map(|(session, since)| Remembered::new(session, since));
         self.callers.handle_ended(PlaceId(place), remembered, now);
-    }
-
-    fn handle_deserted(&mut self) {
-        self.callers.handle_deserted();
-    }
-
-    fn handle_closed(&mut self) {
-        self.callers.handle_closed();
-    }
-
-    fn handle_watch(&mut self) {
-        self.callers.handle_watch();
     }
 
     fn handle_timeout(&mut self, of: &dyn Fn(u64) -> Trust, now: Moment) {
@@ -599,11 +529,5 @@ impl Company for OwnCallers {
         self.lease = Lease::new(self.lease.timeout(), now);
     }
 
-    fn copy(&self) -> Box<dyn Company> {
-        Box::new(self.clone())
-    }
-
-    fn fingerprint(&self) -> u64 {
-        fingerprint(self)
-    }
+    copied_as!(Company);
 }

@@ -49,20 +49,7 @@ pub(crate) fn long() -> Vec<Case> {
 
 /// The same with everything that can go wrong.
 fn wild(setup: Setup) -> Setup {
-    let faults = Faults {
-        losses: 3,
-        twins: 1,
-        cancels: 1,
-        expiries: 1,
-        deletions: 1,
-        parent_deletions: 0,
-        changes: 1,
-        revokes: 0,
-        refusals: 0,
-        steps: 0,
-        beats: 0,
-        takes: 0,
-        ghosts: 0,
-    };
+    let faults =
+        Faults { losses: 3, twins: 1, cancels: 1, expiries: 1, deletions: 1, changes: 1, ..Faults::NONE };
     Setup { faults, ..setup }
 }

@@ -154,6 +154,6 @@ fn wild() -> Mishaps {
         steps: 3,
         timeouts: 2,
         deserts: 1,
-        closes: 0,
+        ..Mishaps::NONE
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn long() -> Vec<Case> {
         expiries: 1,
         grants: 1,
         lags: 1,
-        late: 0,
+        ..Trouble::NONE
     };
     vec![
         kept("trouble", 30, all),

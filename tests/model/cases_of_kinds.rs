@@ -208,20 +208,6 @@ fn hidden(setup: Setup) -> Setup {
 
 /// The same with everything that can go wrong.
 fn wild(setup: Setup) -> Setup {
-    let faults = Faults {
-        losses: 3,
-        twins: 1,
-        cancels: 1,
-        expiries: 1,
-        deletions: 2,
-        parent_deletions: 1,
-        changes: 1,
-        revokes: 0,
-        refusals: 1,
-        steps: 4,
-        beats: 0,
-        takes: 0,
-        ghosts: 0,
-    };
+    let faults = Faults { deletions: 2, ..Faults::MANY };
     Setup { faults, ..setup }
 }

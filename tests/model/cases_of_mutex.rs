@@ -159,12 +159,9 @@ fn wild(name: &'static str, clients: usize, attempts: u8) -> Setup {
         deletions: 2,
         parent_deletions: 2,
         changes: 2,
-        revokes: 0,
         refusals: 1,
         steps: 6,
-        beats: 0,
-        takes: 0,
-        ghosts: 0,
+        ..Faults::NONE
     };
     Setup { attempts, ..Setup::new(name, clients, faults) }
 }

@@ -52,20 +52,6 @@ pub(crate) fn long() -> Vec<Case> {
 
 /// The same with everything that can go wrong, twice each.
 fn wild(setup: Setup) -> Setup {
-    let faults = Faults {
-        losses: 3,
-        twins: 1,
-        cancels: 1,
-        expiries: 1,
-        deletions: 1,
-        parent_deletions: 1,
-        changes: 1,
-        revokes: 0,
-        refusals: 1,
-        steps: 6,
-        beats: 0,
-        takes: 0,
-        ghosts: 0,
-    };
+    let faults = Faults { steps: 6, ..Faults::MANY };
     Setup { faults, ..setup }
 }

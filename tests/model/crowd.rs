@@ -397,29 +397,32 @@ impl World for Crowd {
         }
         let view = View { gathering: &gathering, machine: self.machine, now: self.now() };
         let mishaps = &mut self.mishaps;
+        let spent = match action {
+            E::Leave(..) => Some(&mut mishaps.cancels),
+            E::Garble(_) => Some(&mut mishaps.losses),
+            E::Check(_, false) | E::Doubt(_) => Some(&mut mishaps.doubts),
+            E::Lapse(..) => Some(&mut mishaps.lapses),
+            E::Expire(_) => Some(&mut mishaps.expiries),
+            E::Desert(_) => Some(&mut mishaps.deserts),
+            E::Close(_) => Some(&mut mishaps.closes),
+            E::Step => Some(&mut mishaps.steps),
+            _ => None,
+        };
+        spent.into_iter().for_each(|spent| *spent -= 1);
         match action {
             E::Join(number, person) => self.processes[usize::from(number)].join(view, person.into()),
             E::Queue(number, person) => self.processes[usize::from(number)].queue(view, person.into()),
-            E::Leave(number, person) => {
-                mishaps.cancels -= 1;
-                self.processes[usize::from(number)].leave(view, person.into());
-            }
+            E::Leave(number, person) => self.processes[usize::from(number)].leave(view, person.into()),
             E::Release(number, person) => self.processes[usize::from(number)].release(view, person.into()),
             E::Execute(number) => self.execute(number.into()),
             E::Deliver(number) => self.processes[usize::from(number)].receive(view, true),
-            E::Garble(number) => {
-                mishaps.losses -= 1;
-                self.processes[usize::from(number)].receive(view, false);
-            }
+            E::Garble(number) => self.processes[usize::from(number)].receive(view, false),
             E::Tell(number, spot) => self.processes[usize::from(number)].tell(view, spot.into()),
             E::Remind(number) => self.processes[usize::from(number)].tell_memory(view),
             E::Resume(number, spot) => self.processes[usize::from(number)].resume(view, spot.into()),
             E::Withdraw(number, spot) => self.processes[usize::from(number)].withdraw(view, spot.into()),
             E::Hear(number, spot) => self.processes[usize::from(number)].hear_of_loss(view, spot.into()),
-            E::Check(number, is_answered) => {
-                mishaps.doubts -= u8::from(!is_answered);
-                self.processes[usize::from(number)].check(view, is_answered);
-            }
+            E::Check(number, is_answered) => self.processes[usize::from(number)].check(view, is_answered),
             E::TimeOut(number, lock) => {
                 let due = self.processes[usize::from(number)].locks[usize::from(lock)].poll_timeout();
                 let lingers = due.is_some()
@@ -427,30 +430,12 @@ impl World for Crowd {
                 mishaps.timeouts = mishaps.timeouts.saturating_sub(u8::from(lingers));
                 self.processes[usize::from(number)].time_out(view, lock.into());
             }
-            E::Doubt(number) => {
-                mishaps.doubts -= 1;
-                self.processes[usize::from(number)].is_unproven = true;
-            }
-            E::Lapse(number, spot) => {
-                mishaps.lapses -= 1;
-                self.processes[usize::from(number)].lose(spot.into());
-            }
-            E::Expire(number) => {
-                mishaps.expiries -= 1;
-                self.processes[usize::from(number)].expire(view, &mut self.ensemble);
-            }
-            E::Desert(number) => {
-                mishaps.deserts -= 1;
-                self.processes[usize::from(number)].desert(view);
-            }
-            E::Close(number) => {
-                mishaps.closes -= 1;
-                self.processes[usize::from(number)].close(view, &mut self.ensemble);
-            }
-            E::Step => {
-                mishaps.steps -= 1;
-                self.millis += STEP;
-            }
+            E::Doubt(number) => self.processes[usize::from(number)].is_unproven = true,
+            E::Lapse(number, spot) => self.processes[usize::from(number)].lose(spot.into()),
+            E::Expire(number) => self.processes[usize::from(number)].expire(view, &mut self.ensemble),
+            E::Desert(number) => self.processes[usize::from(number)].desert(view),
+            E::Close(number) => self.processes[usize::from(number)].close(view, &mut self.ensemble),
+            E::Step => self.millis += STEP,
         }
         self.look();
     }

@@ -17,38 +17,8 @@ pub(crate) struct Catch {
     pub(crate) found: Option<Vec<String>>,
 }
 
-/// The modules that all seeds share.
-const MODEL: [&str; 29] = [
-    "action",
-    "cases_of_barrier",
-    "cases_of_callers",
-    "cases_of_holds",
-    "cases_of_kinds",
-    "cases_of_mutex",
-    "cases_of_tries",
-    "cases_of_turns",
-    "client",
-    "crowd",
-    "ensemble",
-    "events",
-    "explorer",
-    "follower",
-    "keep",
-    "line",
-    "lingering",
-    "process",
-    "properties",
-    "pulse",
-    "rounds",
-    "server",
-    "setup",
-    "subject",
-    "suite",
-    "trouble",
-    "tries",
-    "watch",
-    "world",
-];
+/// The modules of the model that the seeds do not share.
+const APART: [&str; 5] = ["adapter", "hunt", "main", "mutants", "seeds"];
 
 /// The machine's modules that can have a seed, and the modules that must be compiled with each.
 const MODULES: [(&str, &[&str]); 15] = [
@@ -67,20 +37,6 @@ const MODULES: [(&str, &[&str]); 15] = [
     ("memory", &["memory", "callers"]),
     ("turns", &["turns", "callers"]),
     ("callers", &["callers"]),
-];
-
-/// The submodules of these modules.
-const ROOMS: [(&str, &[&str]); 4] = [
-    (
-        "callers",
-        &[
-            "action", "call", "held", "ids", "kept", "own", "place", "places", "tries", "trust", "turn",
-            "width",
-        ],
-    ),
-    ("contender", &["busy", "enter", "examine", "nodes", "notice", "renew", "turn"]),
-    ("keeper", &["lapses", "proof", "seen", "watching"]),
-    ("single", &["doubt"]),
 ];
 
 /// Builds and runs all of them.
@@ -109,7 +65,7 @@ pub(crate) fn write_sources(folder: &Path, seeds: &[&Seed]) -> io::Result<()> {
         plant(seed, number, &folder.join(format!("seed_{number}")))?;
         let _ = writeln!(main, "mod seed_{number} {{\n    use crate::{{explorer, subject}};");
         main.push_str("    pub mod adapter;\n    mod machine;\n}\n");
-        let _ = writeln!(list, "    (&seed_{number}::adapter::MACHINE, {:?}),", seed.kind);
+        let _ = writeln!(list, "    (&seed_{number}::adapter::MACHINE, {:?}),", seed.kind());
     }
     let _ = write!(main, "const SEEDS: &[(&subject::Machine, &str)] = &[\n{list}];\n{MAIN}");
     fs::write(folder.join("main.rs"), main)
@@ -119,13 +75,21 @@ pub(crate) fn write_sources(folder: &Path, seeds: &[&Seed]) -> io::Result<()> {
 fn write_model(folder: &Path) -> io::Result<()> {
     let mut library = "#![allow(warnings)]\npub mod machine;\n".to_owned();
     fs::create_dir_all(folder)?;
-    for file in MODEL.map(|file| Path::new(file).with_extension("rs")) {
+    for module in modules_in(&model())?.iter().filter(|module| !APART.contains(&module.as_str())) {
+        let file = format!("{module}.rs");
         publish(&model().join(&file), &folder.join(&file), "crate::")?;
+        let _ = writeln!(library, "pub mod {module};");
     }
-    MODEL.iter().for_each(|file| library.push_str(&format!("pub mod {file};\n")));
     publish_all(&machine(), &folder.join("machine"), "crate::machine::")?;
     fs::rename(folder.join("machine/lib.rs"), folder.join("machine/mod.rs"))?;
     fs::write(folder.join("lib.rs"), library)
+}
+
+/// The names of the modules that have a file in this folder.
+fn modules_in(folder: &Path) -> io::Result<Vec<String>> {
+    let files = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    let sources = files.iter().filter(|file| file.extension().is_some_and(|ending| ending == "rs"));
+    Ok(sources.filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect())
 }
 
 fn publish_all(from: &Path, to: &Path, root: &str) -> io::Result<()> {
@@ -157,9 +121,10 @@ fn plant(seed: &Seed, number: usize, folder: &Path) -> io::Result<()> {
         }
         let _ = writeln!(modules, "pub mod {module};");
         let mut files = vec![PathBuf::from(module)];
-        for (_, rooms) in ROOMS.iter().filter(|(house, _)| *house == module) {
+        if machine().join(module).is_dir() {
             fs::create_dir_all(folder.join("machine").join(module))?;
-            files.extend(rooms.iter().map(|room| Path::new(module).join(room)));
+            files
+                .extend(modules_in(&machine().join(module))?.iter().map(|room| Path::new(module).join(room)));
         }
         for file in files {
             let file = file.with_extension("rs");

@@ -26,11 +26,16 @@ pub(crate) struct Edit {
 pub(crate) struct Seed {
     pub(crate) name: &'static str,
     pub(crate) edits: &'static [Edit],
-    /// A part of the names of the cases in which it is looked for first; "" for those of the mutex.
-    pub(crate) kind: &'static str,
+    /// A part of the names of the cases in which it is looked for first, if not what stands before the colon of its name.
+    pub(crate) kind: Option<&'static str>,
 }
 
 impl Seed {
+    /// A part of the names of the cases in which it is looked for first; "" for those of the mutex.
+    pub(crate) fn kind(&self) -> &'static str {
+        self.kind.unwrap_or_else(|| self.name.split_once(": ").map_or("", |(kind, _)| kind))
+    }
+
     /// Whether it changes this module of the machine, or a submodule of it.
     pub(crate) fn changes(&self, module: &str) -> bool {
         let house = |file: &str| file.split(['/', '.']).next() == Some(module);
@@ -38,8 +43,13 @@ impl Seed {
     }
 }
 
-const fn seed(kind: &'static str, name: &'static str, edits: &'static [Edit]) -> Seed {
-    Seed { name, edits, kind }
+const fn seed(name: &'static str, edits: &'static [Edit]) -> Seed {
+    Seed { name, edits, kind: None }
+}
+
+/// It is looked for first in other cases than those with which its name begins.
+const fn of(kind: &'static str, name: &'static str, edits: &'static [Edit]) -> Seed {
+    Seed { name, edits, kind: Some(kind) }
 }
 
 const fn edit(file: &'static str, text: &'static str, replacement: &'static str) -> Edit {

@@ -64,6 +64,20 @@ impl Faults {
         takes: 0,
         ghosts: 0,
     };
+
+    /// Much can go wrong.
+    pub(crate) const MANY: Self = Self {
+        losses: 3,
+        twins: 1,
+        cancels: 1,
+        expiries: 1,
+        deletions: 1,
+        parent_deletions: 1,
+        changes: 1,
+        refusals: 1,
+        steps: 4,
+        ..Self::NONE
+    };
 }
 
 /// The plan of one client.

@@ -321,65 +321,23 @@ pub(crate) struct Machine {
     pub(crate) renews: fn(Answer) -> bool,
 }
 
-impl Clone for Box<dyn Attempt> {
-    fn clone(&self) -> Self {
-        (**self).copy()
-    }
-}
+/// What is behind a door is copied and hashed like any other part of a world.
+macro_rules! is_part_of_worlds {
+    ($($door:ident)*) => {$(
+        impl Clone for Box<dyn $door> {
+            fn clone(&self) -> Self {
+                (**self).copy()
+            }
+        }
 
-impl Hash for dyn Attempt {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.fingerprint());
-    }
+        impl Hash for dyn $door {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                state.write_u64(self.fingerprint());
+            }
+        }
+    )*};
 }
-
-impl Clone for Box<dyn Term> {
-    fn clone(&self) -> Self {
-        (**self).copy()
-    }
-}
-
-impl Hash for dyn Term {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.fingerprint());
-    }
-}
-
-impl Clone for Box<dyn Keeping> {
-    fn clone(&self) -> Self {
-        (**self).copy()
-    }
-}
-
-impl Hash for dyn Keeping {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.fingerprint());
-    }
-}
-
-impl Clone for Box<dyn Sharing> {
-    fn clone(&self) -> Self {
-        (**self).copy()
-    }
-}
-
-impl Hash for dyn Sharing {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.fingerprint());
-    }
-}
-
-impl Clone for Box<dyn Company> {
-    fn clone(&self) -> Self {
-        (**self).copy()
-    }
-}
-
-impl Hash for dyn Company {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.fingerprint());
-    }
-}
+is_part_of_worlds!(Attempt Term Keeping Sharing Company);
 
 /// It is the same in all states of a world.
 impl Hash for Machine {

@@ -33,7 +33,7 @@ const MUCH_TROUBLE: Trouble = Trouble {
     expiries: 1,
     grants: 4,
     lags: 12,
-    late: 0,
+    ..Trouble::NONE
 };
 
 /// A check names all holds.

@@ -1,28 +1,17 @@
 /* The ends of a process: static destructors at exit, a fork, an exception that leaves a callback. */
 
 #include <atomic>
-#include <csignal>
-#include <cstdlib>
 #include <exception>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <thread>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include "program.h"
 #include "test.hpp"
 
 namespace {
-
-/* The arguments of a child process: its name, the hosts, a path to use, and a path that its parent holds. */
-struct orders {
-    const char *hosts;
-    std::string own, busy;
-};
 
 /* Destroyed after main, in the opposite order, when nothing that uses them holds or waits any more. */
 std::optional<zklock::client> the_client;
@@ -35,27 +24,49 @@ void say(const std::string &line) {
     if (write(STDOUT_FILENO, (line + "\n").data(), line.size() + 1) < 0) _exit(9);
 }
 
-void connect(const orders &given) {
-    the_client.emplace(given.hosts, zklock::options().session_timeout(SESSION));
-    the_mutex.emplace(*the_client, given.own);
-    the_busy_mutex.emplace(*the_client, given.busy);
-    the_lock.emplace(the_client->mutex(given.own + "-second"));
+/* Another client holds the second of these paths. */
+void connect(const std::string &hosts, const std::string &own) {
+    the_client.emplace(hosts, zklock::options().session_timeout(SESSION));
+    the_mutex.emplace(*the_client, own);
+    the_busy_mutex.emplace(*the_client, own + "-busy");
+    the_lock.emplace(the_client->mutex(own + "-second"));
 }
 
+/* The exit status of a forked child. */
+int status_of(pid_t child) {
+    const int status = reaped(child, ENDS_MS);
+    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+} // namespace
+
 /* Exits while it holds, waits and expects callbacks. */
-int exits_in_the_middle(const orders &given) {
-    connect(given);
+MODE(middle) {
+    connect(words[0], words[1]);
     the_mutex->lock();
     the_hold.emplace(the_lock->acquire());
     the_hold->on_lost([](zklock::reason) {});
     the_acquire.emplace(the_lock->start());
     std::thread([] { the_busy_mutex->lock(); }).detach();
-    say("waits");
-    if (getchar() == EOF) return 8;
+    go_ahead("waits");
     return 0;
 }
 
-int throws_in_a_callback(const orders &given) {
+TEST(a_program_may_exit_while_its_statics_hold_and_wait) {
+    const auto client = new_cpp_client();
+    const std::string own = fresh_path(), busy = own + "-busy";
+    const auto held = client.mutex(busy).acquire_for(SOON);
+    program process = start_program("middle", servers(), own.c_str());
+    hear(&process, "waits");
+    EVENTUALLY(client.mutex(busy).contenders().size() == 2);
+    CHECK(!is_free(client, own) && !is_free(client, own + "-second"));
+    let(&process);
+    expect_end(&process, ENDS_MS, EXITED(0));
+    /* At the latest when its session ends. */
+    EVENTUALLY(is_free(client, own) && is_free(client, own + "-second") && client.mutex(busy).contenders().size() == 1);
+}
+
+MODE(throws) {
     std::set_terminate([] {
         try {
             if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
@@ -64,92 +75,20 @@ int throws_in_a_callback(const orders &given) {
         }
         _exit(42);
     });
-    connect(given);
+    connect(words[0], words[1]);
     the_hold.emplace(the_lock->acquire());
     the_hold->on_lost([](zklock::reason) { throw std::runtime_error("nobody can catch it"); });
-    say(the_hold->node());
-    return getchar() == EOF ? 8 : 0;
-}
-
-constexpr struct {
-    const char *name;
-    int (*run)(const orders &);
-} children[] = {{"middle", exits_in_the_middle},
-                {"throws", throws_in_a_callback}};
-
-/* A child process of this program, with pipes to it and from it. */
-class child {
-public:
-    child(const char *name, const std::string &own, const std::string &busy) {
-        int to[2], from[2];
-        CHECK(!pipe(to) && !pipe(from));
-        id_ = fork();
-        CHECK(id_ >= 0);
-        if (id_ == 0) {
-            dup2(to[0], STDIN_FILENO);
-            dup2(from[1], STDOUT_FILENO);
-            for (int descriptor = 3; descriptor < 64; descriptor++) close(descriptor);
-            execl("/proc/self/exe", "child", "child", name, servers(), own.c_str(), busy.c_str(), nullptr);
-            _exit(127);
-        }
-        close(to[0]);
-        close(from[1]);
-        to_ = to[1];
-        from_ = from[0];
-    }
-    child(const child &) = delete;
-    child &operator=(const child &) = delete;
-    ~child() {
-        close(to_);
-        close(from_);
-    }
-
-    std::string line() const {
-        std::string all;
-        for (char one = 0;; all += one) {
-            if (!readable(from_, SOON_MS)) failed(__FILE__, __LINE__, "the child says only: %s", all.c_str());
-            if (read(from_, &one, 1) != 1 || one == '\n') return all;
-        }
-    }
-
-    void go_on() const { CHECK(write(to_, "\n", 1) == 1); }
-
-    /* Its exit status, or the negative number of the signal that killed it. */
-    int end() const { return ended(id_); }
-
-    static int ended(pid_t id) {
-        int status = 0;
-        EVENTUALLY(waitpid(id, &status, WNOHANG) == id);
-        return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
-    }
-
-private:
-    pid_t id_ = 0;
-    int to_ = -1, from_ = -1;
-};
-
-} // namespace
-
-TEST(a_program_may_exit_while_its_statics_hold_and_wait) {
-    const auto client = new_cpp_client();
-    const std::string own = fresh_path(), busy = fresh_path();
-    const auto held = client.mutex(busy).acquire_for(SOON);
-    const child process("middle", own, busy);
-    CHECK(process.line() == "waits");
-    EVENTUALLY(client.mutex(busy).contenders().size() == 2);
-    CHECK(!is_free(client, own) && !is_free(client, own + "-second"));
-    process.go_on();
-    CHECK(process.end() == 0);
-    /* At the latest when its session ends. */
-    EVENTUALLY(is_free(client, own) && is_free(client, own + "-second") && client.mutex(busy).contenders().size() == 1);
+    go_ahead(the_hold->node().c_str());
+    return 0;
 }
 
 TEST(an_exception_that_leaves_a_callback_ends_the_program_and_says_what_it_was) {
-    const std::string path = fresh_path();
-    const child process("throws", path, path);
-    delete_node(process.line());
-    CHECK(process.line() == "nobody can catch it");
-    CHECK(process.end() == 42);
+    program process = start_program("throws", servers(), fresh_path());
+    hear(&process, "\n");
+    const std::string node = std::string(process.said, strcspn(process.said, "\n"));
+    delete_node(node);
+    expect_end(&process, ENDS_MS, EXITED(42));
+    CHECK(process.said == node + "\nnobody can catch it\n");
 }
 
 /* In the child of a fork: whether the call was refused. */
@@ -194,7 +133,7 @@ TEST(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothin
         const std::lock_guard<zklock::mutex> guard(mutex);
         _exit(refused && mutex.current()->confirm() > 0ms ? 0 : 1);
     }
-    CHECK(child::ended(id) == 0);
+    CHECK(status_of(id) == 0);
     CHECK(all->hold.confirm() > 0ms && all->mutex.current()->confirm() > 0ms);
     CHECK(!is_free(other, all->mutex.path()) && !is_free(other, all->hold.path()));
     CHECK(all->both.current()->confirm() > 0ms && !is_free(other, all->left.path()) && !is_free(other, all->right.path()));
@@ -217,7 +156,7 @@ TEST(a_fork_in_the_middle_of_a_call_of_another_thread_does_not_hang_the_child) {
             guard.unlock();
             _exit(forked([&] { (void)mutex.current(); }) ? 0 : 1);
         }
-        const int status = child::ended(id);
+        const int status = status_of(id);
         if (status != 0) failed(__FILE__, __LINE__, "the child of round %d ended with %d", round, status);
     }
     over = true;
@@ -225,20 +164,4 @@ TEST(a_fork_in_the_middle_of_a_call_of_another_thread_does_not_hang_the_child) {
     soon(two);
 }
 
-int main(int count, char **words) {
-    static const test tests[] = {
-        LISTED(a_program_may_exit_while_its_statics_hold_and_wait),
-        LISTED(an_exception_that_leaves_a_callback_ends_the_program_and_says_what_it_was),
-        LISTED(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothing),
-        LISTED(a_fork_in_the_middle_of_a_call_of_another_thread_does_not_hang_the_child),
-    };
-    if (count == 6 && words[1] == std::string("child")) {
-        /* Nothing may hang, not even if its parent has died. */
-        alarm(60);
-        for (const auto &known : children) {
-            if (words[2] == std::string(known.name)) return known.run({words[3], words[4], words[5]});
-        }
-        return 7;
-    }
-    return run_tests(STANDALONE, tests, std::size(tests), count, words);
-}
+TEST_OR_CHILD_MAIN(STANDALONE)

@@ -134,6 +134,4 @@ TEST(a_node_that_may_not_be_deleted_goes_with_its_session) {
     CHECK(lock.try_acquire());
 }
 
-TEST_MAIN("standalone tls sasl=ann:s3cret-of-c", LISTED(a_client_speaks_tls_in_each_way_that_c_has),
-          LISTED(a_client_logs_in_in_each_way_that_c_has_and_no_secret_is_told),
-          LISTED(a_node_that_may_not_be_deleted_goes_with_its_session))
+TEST_MAIN("standalone tls sasl=ann:s3cret-of-c")

@@ -273,9 +273,4 @@ TEST(guarded_writes_are_done_all_or_none_and_only_while_the_lock_is_held) {
     THROWS(writes.commit(), misuse_error, ZKLOCK_INVALID_HANDLE);
 }
 
-TEST_MAIN(STANDALONE " tick=200", LISTED(every_error_is_of_one_base_and_has_its_status), LISTED(options_reach_the_client),
-          LISTED(a_hold_says_how_it_stands), LISTED(what_was_moved_from_is_empty_and_what_is_assigned_to_lets_go),
-          LISTED(a_loss_is_told_in_every_way), LISTED(a_callback_that_destroys_its_hold_lives_to_its_end),
-          LISTED(a_hold_that_is_destroyed_waits_for_its_callback_and_keeps_nothing),
-          LISTED(what_is_released_or_destroyed_or_assigned_over_calls_nobody_back),
-          LISTED(guarded_writes_are_done_all_or_none_and_only_while_the_lock_is_held))
+TEST_MAIN(STANDALONE " tick=200")

@@ -381,13 +381,4 @@ TEST(each_mutex_of_a_scoped_lock_counts_as_locked_until_the_end_of_the_scope) {
     CHECK(at.is_held() && is_free(at.other, second.path()));
 }
 
-TEST_MAIN(STANDALONE, LISTED(every_lock_of_the_standard_library_holds_and_releases), LISTED(every_shared_lock_takes_its_side),
-          LISTED(a_wait_in_vain_is_false_when_its_time_is_over_and_not_before),
-          LISTED(a_wait_for_ever_ends_with_the_grant),
-          LISTED(a_recursive_mutex_is_released_with_the_last_unlock_of_its_thread),
-          LISTED(a_lock_may_be_handed_to_another_thread), LISTED(each_thread_unlocks_its_own_side),
-          LISTED(after_a_loss_nobody_unlocks_what_another_has_locked_since),
-          LISTED(what_cannot_be_had_throws_and_leaves_a_lock_unlocked),
-          LISTED(unlocking_in_a_callback_does_not_wait_and_does_not_end_the_program),
-          LISTED(a_semaphore_lets_in_as_many_as_it_has_permits),
-          LISTED(each_mutex_of_a_scoped_lock_counts_as_locked_until_the_end_of_the_scope))
+TEST_MAIN(STANDALONE)

@@ -5,8 +5,6 @@
 
 #include "calls.h"
 
-#define AT_ONCE_MS 50
-
 static void lose(const zklock_hold *hold) {
     const char *node;
     OK(zklock_hold_node(hold, &node));
@@ -106,22 +104,17 @@ TEST(a_callback_may_free_its_hold) {
     free_all(NULL, NULL, client);
 }
 
-static void ignore_line(int32_t level, const char *line, void *context) {
-    (void)level, (void)line;
-    __atomic_add_fetch((int *)context, 1, __ATOMIC_RELAXED);
-}
-
 static int lines;
 
 static void sets_log(zklock_hold *hold, zklock_reason reason, void *context) {
     (void)hold, (void)reason;
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, &lines));
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
     has_been_called(context);
 }
 
 static void replaces_itself(int32_t level, const char *line, void *context) {
     (void)level, (void)line;
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, &lines));
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
     has_been_called(context);
 }
 
@@ -183,13 +176,13 @@ TEST(to_free_a_hold_waits_for_its_callback) {
     OK(zklock_hold_on_lost(hold, waits_to_go, &of));
     lose(hold);
     EVENTUALLY(__atomic_load_n(&of.running, __ATOMIC_ACQUIRE));
-    pthread_t freeing = host_thread(frees, hold);
+    pthread_t freeing = start_thread(frees, hold);
     uint64_t token;
     EVENTUALLY(zklock_hold_token(hold, &token) == ZKLOCK_INVALID_HANDLE);
     sleep_ms(100);
     CHECK(pthread_tryjoin_np(freeing, NULL) == EBUSY);
     __atomic_store_n(&of.go, 1, __ATOMIC_RELEASE);
-    thread_end(freeing);
+    join_thread(freeing);
     CHECK(called(&of) == 1);
     free_all(NULL, lock, client);
 }
@@ -228,15 +221,13 @@ TEST(no_callback_comes_after_its_hold_is_freed) {
             OK(zklock_acquire_start(locks[at], SOON_MS, &waiting[at]));
         }
         for (int at = 0; at < HOLDS; at++) {
-            int descriptor;
-            OK(zklock_call_fd(waiting[at], &descriptor));
-            CHECK(readable(descriptor, SOON_MS));
+            await_call(waiting[at]);
             OK(zklock_call_hold(waiting[at], &holds[at]));
             zklock_call_free(waiting[at]);
             contexts[round][at].alive = 1;
             OK(zklock_hold_on_lost(holds[at], looks, &contexts[round][at]));
         }
-        pthread_t closing = host_thread(closes, client);
+        pthread_t closing = start_thread(closes, client);
         /* Free the holds in the order in which they are lost, or in the opposite order. */
         usleep((unsigned)pause);
         for (int at = 0; at < HOLDS; at++) {
@@ -247,7 +238,7 @@ TEST(no_callback_comes_after_its_hold_is_freed) {
         }
         /* Approach the pause with which half of the callbacks run, however fast the machine is now. */
         pause += of_these < HOLDS / 2 ? 20 + pause / 4 : -pause / 4;
-        thread_end(closing);
+        join_thread(closing);
         for (int at = 0; at < HOLDS; at++) free_all(NULL, locks[at], NULL);
         free_all(NULL, NULL, client);
     }
@@ -275,8 +266,7 @@ static int storm_ends;
 static void *is_busy(void *given) {
     while (!__atomic_load_n(&storm_ends, __ATOMIC_ACQUIRE)) {
         zklock_hold *hold = acquire(given, SOON_MS);
-        OK(zklock_release(hold));
-        zklock_hold_free(hold);
+        give_back(hold);
     }
     return NULL;
 }
@@ -286,7 +276,7 @@ TEST(no_line_comes_after_its_log_is_replaced) {
     int heard = 0;
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    pthread_t busy[2] = {host_thread(is_busy, lock), host_thread(is_busy, lock)};
+    pthread_t busy[2] = {start_thread(is_busy, lock), start_thread(is_busy, lock)};
     for (size_t at = 0; at < COUNT(contexts); at++) {
         contexts[at].alive = 1;
         OK(zklock_set_log(ZKLOCK_LOG_TRACE, looks_at_line, &contexts[at]));
@@ -296,7 +286,7 @@ TEST(no_line_comes_after_its_log_is_replaced) {
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
     contexts[COUNT(contexts) - 1].alive = 0;
     storm_ends = 1;
-    for (size_t at = 0; at < COUNT(busy); at++) thread_end(busy[at]);
+    for (size_t at = 0; at < COUNT(busy); at++) join_thread(busy[at]);
     after_all_callbacks();
     for (size_t at = 0; at < COUNT(contexts); at++) heard += contexts[at].called;
     printf("  %d lines for %zu logs\n", heard, COUNT(contexts));
@@ -341,8 +331,7 @@ static void check_that_all_goes_on(zklock_hold *hold, zklock_lock *lock) {
     while (now_ms() < until) {
         becomes_valid(hold);
         zklock_hold *another = acquire(lock, SOON_MS);
-        OK(zklock_release(another));
-        zklock_hold_free(another);
+        give_back(another);
         count++;
         sleep_ms(10);
     }
@@ -375,13 +364,4 @@ TEST(a_slow_callback_stops_nothing) {
     free_all(hold, kept, client);
 }
 
-TEST_MAIN("standalone max-session=4000",
-          LISTED(a_callback_may_make_every_call_that_does_not_block),
-          LISTED(a_callback_may_free_its_hold),
-          LISTED(a_callback_may_set_the_log),
-          LISTED(a_visitor_may_make_every_call),
-          LISTED(to_free_a_hold_waits_for_its_callback),
-          LISTED(no_callback_comes_after_its_hold_is_freed),
-          LISTED(no_line_comes_after_its_log_is_replaced),
-          LISTED(a_released_hold_tells_nobody),
-          LISTED(a_slow_callback_stops_nothing))
+TEST_MAIN("standalone max-session=4000")

@@ -21,16 +21,8 @@ static void *plugin(void) {
 static zklock_status status_of(void *handle) { return *(zklock_status *)dlsym(handle, "plugin_status"); }
 static const char *said_by(void *handle) { return dlsym(handle, "plugin_said"); }
 
-static void lock_once(const char *hosts, const char *path) {
-    zklock_client *client = connect_to(hosts);
-    zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    OK(zklock_release(hold));
-    free_all(hold, lock, client);
-}
-
 /* The first use of the library is in the constructor. */
-static int first_mode(char **words) {
+MODE(first) {
     CHECK(!setenv("PLUGIN_HOSTS", words[0], 1));
     void *handle = plugin();
     IS(status_of(handle), ZKLOCK_UNREACHABLE);
@@ -41,7 +33,7 @@ static int first_mode(char **words) {
 }
 
 /* The host has used the library before, so its thread exists, and serves the constructor as well. */
-static int later_mode(char **words) {
+MODE(later) {
     lock_once(words[0], words[1]);
     CHECK(!setenv("PLUGIN_HOSTS", words[0], 1));
     void *handle = plugin();
@@ -57,24 +49,22 @@ static void *loads(void *nothing) {
 }
 
 /* Another thread is inside dlopen, and only returns when the thread that connects has its answer. */
-static int beside_mode(char **words) {
+MODE(beside) {
     int inside[2], go[2];
     char numbers[32], byte = 0;
-    zklock_options *options;
     zklock_client *client;
     /* The first calls of a thread would themselves wait for the loader, which registers its thread-locals. */
     lock_once(words[0], words[1]);
     CHECK(!pipe2(inside, O_CLOEXEC) && !pipe2(go, O_CLOEXEC));
     snprintf(numbers, sizeof numbers, "%d %d", inside[1], go[0]);
     CHECK(!setenv("PLUGIN_PIPES", numbers, 1));
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set_connect_timeout(options, 500));
-    pthread_t loading = host_thread(loads, NULL);
+    zklock_options *options = options_with(0, 500);
+    pthread_t loading = start_thread(loads, NULL);
     CHECK(read(inside[0], &byte, 1) == 1);
     IS(zklock_client_new("127.0.0.1:1", options, &client), ZKLOCK_UNREACHABLE);
     lock_once(words[0], words[1]);
     CHECK(write(go[1], &byte, 1) == 1);
-    thread_end(loading);
+    join_thread(loading);
     zklock_options_free(options);
     return 0;
 }
@@ -91,9 +81,4 @@ TEST(a_thread_connects_in_its_time_while_another_loads_a_plugin) {
     run_program("beside", servers(), fresh_path(), EXITED(0));
 }
 
-static const mode modes[] = {{"first", first_mode}, {"later", later_mode}, {"beside", beside_mode}};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
-                   LISTED(a_constructor_that_connects_first_is_told_why_it_cannot),
-                   LISTED(a_constructor_may_connect_where_the_host_has_connected),
-                   LISTED(a_thread_connects_in_its_time_while_another_loads_a_plugin))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

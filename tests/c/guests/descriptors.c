@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 
 #define FILES 40
-/* The time limit for a call that is refused at once. */
-#define AT_ONCE_MS 50
 
 static zklock_client *client;
 static zklock_lock *lock;
@@ -71,37 +69,30 @@ static void end_and_begin_again(char **words) {
     REFUSED(zklock_acquire(lock, 0, &never));
     REFUSED(zklock_client_close(client));
     free_all(hold, lock, client);
-    hold = NULL;
-    for (int round = 0; round < 2; round++) {
-        begin(words);
-        hold = acquire(lock, SOON_MS);
-        OK(zklock_hold_confirm(hold, NULL));
-        OK(zklock_release(hold));
-        free_all(hold, lock, client);
-    }
+    for (int round = 0; round < 2; round++) lock_once(words[0], words[1]);
 }
 
-static int idle_mode(char **words) {
-    begin(words);
-    close_all_and_reuse();
+/* And what has the numbers of the descriptors is untouched. */
+static int goes_on(char **words) {
     end_and_begin_again(words);
     check_files();
     return 0;
 }
 
-static int unused_mode(char **words) {
+MODE(idle) {
+    begin(words);
+    close_all_and_reuse();
+    return goes_on(words);
+}
+
+MODE(unused) {
     begin(words);
     close_all();
     end_and_begin_again(words);
     return 0;
 }
 
-static void note_loss(zklock_hold *lost, zklock_reason reason, void *context) {
-    (void)lost;
-    __atomic_store_n((int *)context, (int)reason, __ATOMIC_RELEASE);
-}
-
-static int holding_mode(char **words) {
+MODE(holding) {
     int reason = 0, descriptor;
     zklock_state state;
     zklock_reason why;
@@ -118,46 +109,29 @@ static int holding_mode(char **words) {
     REFUSED(zklock_hold_confirm(hold, NULL));
     REFUSED(zklock_hold_wait_lost(hold, ZKLOCK_FOREVER, &why));
     REFUSED(zklock_release(hold));
-    end_and_begin_again(words);
-    check_files();
-    return 0;
+    return goes_on(words);
 }
 
-static int calling_mode(char **words) {
+MODE(calling) {
     begin(words);
     hold = acquire(lock, SOON_MS);
     close_all_and_reuse();
     /* A call may come before the heartbeat. */
     REFUSED(zklock_release(hold));
     CHECK(valid_for(hold) == 0);
-    end_and_begin_again(words);
-    check_files();
-    return 0;
+    return goes_on(words);
 }
 
-static void count_contender(const zklock_contender *contender, void *context) {
-    (void)contender;
-    ++*(int *)context;
-}
-
-static int queue(void) {
-    int count = 0;
-    OK(zklock_contenders(lock, count_contender, &count));
-    return count;
-}
-
-static int freeing_mode(char **words) {
+MODE(freeing) {
     begin(words);
     hold = acquire(lock, SOON_MS);
     zklock_call *waiting;
     OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &waiting));
-    EVENTUALLY(queue() == 2);
+    EVENTUALLY(queue_of(lock) == 2);
     close_all_and_reuse();
     /* These would wake the I/O thread. */
     zklock_call_free(waiting);
-    zklock_hold_free(hold);
-    zklock_lock_free(lock);
-    zklock_client_free(client);
+    free_all(hold, lock, client);
     check_files();
     return 0;
 }
@@ -171,25 +145,23 @@ static void *waits(void *given) {
 }
 
 /* The lock is held by another process. */
-static int waiting_mode(char **words) {
+MODE(waiting) {
     zklock_call *call;
     zklock_hold *never;
     begin(words);
-    pthread_t waiting = host_thread(waits, NULL);
+    pthread_t waiting = start_thread(waits, NULL);
     OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &call));
     go_ahead("waits");
     close_all_and_reuse();
     /* Nothing is asked, so the I/O thread has to notice. */
-    thread_end(waiting);
+    join_thread(waiting);
     REFUSED(zklock_call_hold(call, &never));
     zklock_call_free(call);
     go_ahead("has ended");
-    end_and_begin_again(words);
-    check_files();
-    return 0;
+    return goes_on(words);
 }
 
-static int ending_mode(char **words) {
+MODE(ending) {
     begin(words);
     hold = acquire(lock, SOON_MS);
     close_all_and_reuse();
@@ -216,7 +188,7 @@ static void open_streams(const int *from) {
     for (int number = 0; number < 3; number++) CHECK(dup2(from[number], number) == number);
 }
 
-static int streamless_mode(char **words) {
+MODE(streamless) {
     int descriptor, taken[4] = {0}, events;
     zklock_call *waiting;
     close_streams();
@@ -247,7 +219,7 @@ static int streamless_mode(char **words) {
 }
 
 /* It closes its streams later, and its connection breaks. */
-static int reconnecting_mode(char **words) {
+MODE(reconnecting) {
     begin(words);
     hold = acquire(lock, SOON_MS);
     go_ahead("holds");
@@ -260,8 +232,8 @@ static int reconnecting_mode(char **words) {
     int left_alone = are_closed();
     open_streams(streams);
     CHECK(stats.reconnects && left_alone);
-    OK(zklock_release(hold));
-    free_all(hold, lock, client);
+    give_back(hold);
+    free_all(NULL, lock, client);
     return 0;
 }
 
@@ -312,16 +284,4 @@ TEST(a_later_connection_leaves_closed_streams_alone) {
     expect_end(&holding, ENDS_MS, EXITED(0));
 }
 
-static const mode modes[] = {
-    {"idle", idle_mode},       {"unused", unused_mode},         {"holding", holding_mode},
-    {"calling", calling_mode}, {"freeing", freeing_mode},       {"waiting", waiting_mode},
-    {"ending", ending_mode},   {"streamless", streamless_mode}, {"reconnecting", reconnecting_mode},
-};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
-                   LISTED(a_program_that_closes_the_descriptors_of_an_idle_client_is_told),
-                   LISTED(a_hold_is_lost_when_its_descriptors_are_closed),
-                   LISTED(waits_end_when_their_descriptors_are_closed),
-                   LISTED(what_is_freed_or_left_then_harms_nothing),
-                   LISTED(a_program_without_standard_streams_may_open_them),
-                   LISTED(a_later_connection_leaves_closed_streams_alone))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

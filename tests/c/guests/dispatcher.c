@@ -67,10 +67,10 @@ TEST(a_dispatcher_hands_each_hold_to_a_worker) {
     pthread_t workers[WORKERS];
     OK(zklock_set_log(ZKLOCK_LOG_WARN, tells, &told));
     lock = new_mutex(client, told.path, 0);
-    for (int at = 0; at < WORKERS; at++) workers[at] = host_thread(works, NULL);
+    for (int at = 0; at < WORKERS; at++) workers[at] = start_thread(works, NULL);
     for (int job = 0; job < JOBS; job++) hand_over(acquire(lock, ZKLOCK_FOREVER));
     for (int at = 0; at < WORKERS; at++) hand_over(NULL);
-    for (int at = 0; at < WORKERS; at++) thread_end(workers[at]);
+    for (int at = 0; at < WORKERS; at++) join_thread(workers[at]);
     CHECK(done == JOBS && stats_of(client).grants == JOBS);
     wait_for_contenders(told.path, 0);
     /* After another thread has released the first hold, there is no more reason to warn. */
@@ -92,7 +92,7 @@ TEST(a_thread_that_waits_for_itself_is_told_of_and_comes_back_in_time) {
     lock = new_mutex(client, told.path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS), *none;
     /* There is no warning about another waiter, or a client that only tries. */
-    CHECK(thread_end(host_thread(waits, NULL)) == (void *)ZKLOCK_TIMEOUT);
+    CHECK(join_thread(start_thread(waits, NULL)) == (void *)ZKLOCK_TIMEOUT);
     IS(zklock_acquire(lock, 0, &none), ZKLOCK_TIMEOUT);
     IS(zklock_acquire(lock, 100, &none), ZKLOCK_TIMEOUT);
     SAYS("this thread or task holds it itself");
@@ -103,5 +103,4 @@ TEST(a_thread_that_waits_for_itself_is_told_of_and_comes_back_in_time) {
     free_all(NULL, lock, client);
 }
 
-TEST_MAIN("standalone max-session=4000", LISTED(a_dispatcher_hands_each_hold_to_a_worker),
-          LISTED(a_thread_that_waits_for_itself_is_told_of_and_comes_back_in_time))
+TEST_MAIN("standalone max-session=4000")

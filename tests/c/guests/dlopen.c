@@ -52,17 +52,25 @@ static library open_library(void) {
     return opened;
 }
 
+/* A client, a lock and a hold of a library. */
+typedef struct {
+    zklock_client *client;
+    zklock_lock *lock;
+    zklock_hold *hold;
+} objects;
+
+static objects hold_in(const library *opened, const char *hosts, const char *path) {
+    objects made;
+    OK(opened->zklock_client_new(hosts, NULL, &made.client));
+    OK(opened->zklock_mutex_new(made.client, path, NULL, &made.lock));
+    OK(opened->zklock_acquire(made.lock, SOON_MS, &made.hold));
+    return made;
+}
+
 static int is_loaded(void) {
     void *handle = dlopen(copied, RTLD_NOW | RTLD_NOLOAD);
     if (handle) dlclose(handle);
     return handle != NULL;
-}
-
-static void ignore_line(int32_t level, const char *line, void *context) { (void)level, (void)line, (void)context; }
-
-static void tell(zklock_hold *hold, zklock_reason reason, void *context) {
-    (void)hold;
-    __atomic_store_n((int *)context, (int)reason, __ATOMIC_RELEASE);
 }
 
 TEST(a_library_that_is_not_used_starts_nothing) {
@@ -86,13 +94,13 @@ TEST(a_library_that_is_closed_while_it_holds_goes_on) {
     zklock_state state;
     const char *node;
     int descriptor, reason = 0;
-    OK(first.zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, NULL));
+    OK(first.zklock_set_log(ZKLOCK_LOG_TRACE, count_line, NULL));
     OK(first.zklock_client_new(servers(), NULL, &client));
     OK(first.zklock_mutex_new(client, path, NULL, &lock));
     OK(first.zklock_acquire(lock, SOON_MS, &hold));
     OK(first.zklock_hold_fd(hold, &descriptor));
     OK(first.zklock_hold_node(hold, &node));
-    OK(first.zklock_hold_on_lost(hold, tell, &reason));
+    OK(first.zklock_hold_on_lost(hold, note_loss, &reason));
     CHECK(!dlclose(first.handle));
     CHECK(is_loaded());
     /* Its threads go on: the session outlives its timeout, and the loss is reported. */
@@ -129,17 +137,12 @@ TEST(a_library_that_is_closed_while_it_holds_goes_on) {
 /* A host that opens the library in a thread that then ends. */
 static void *visit(void *given) {
     library opened = open_library();
-    zklock_client *client;
-    zklock_lock *lock;
-    zklock_hold *hold;
-    OK(opened.zklock_client_new(servers(), NULL, &client));
-    OK(opened.zklock_mutex_new(client, given, NULL, &lock));
-    OK(opened.zklock_acquire(lock, SOON_MS, &hold));
-    IS(opened.zklock_acquire(lock, SOON_MS, NULL), ZKLOCK_INVALID_ARGUMENT);
-    OK(opened.zklock_release(hold));
-    opened.zklock_hold_free(hold);
-    opened.zklock_lock_free(lock);
-    opened.zklock_client_free(client);
+    objects its = hold_in(&opened, servers(), given);
+    IS(opened.zklock_acquire(its.lock, SOON_MS, NULL), ZKLOCK_INVALID_ARGUMENT);
+    OK(opened.zklock_release(its.hold));
+    opened.zklock_hold_free(its.hold);
+    opened.zklock_lock_free(its.lock);
+    opened.zklock_client_free(its.client);
     CHECK(!dlclose(opened.handle));
     return NULL;
 }
@@ -148,20 +151,15 @@ TEST(threads_may_end_after_dlclose) {
     pthread_t threads[8];
     const char *path = fresh_path();
     for (int round = 0; round < 10; round++) {
-        for (size_t at = 0; at < COUNT(threads); at++) threads[at] = host_thread(visit, (void *)path);
-        for (size_t at = 0; at < COUNT(threads); at++) thread_end(threads[at]);
+        for (size_t at = 0; at < COUNT(threads); at++) threads[at] = start_thread(visit, (void *)path);
+        for (size_t at = 0; at < COUNT(threads); at++) join_thread(threads[at]);
     }
 }
 
 /* The end of a program whose plug-in is closed, with a hold and a wait. */
-static int closed_mode(char **words) {
+MODE(closed) {
     library opened = open_library();
-    zklock_client *client;
-    zklock_lock *lock;
-    zklock_hold *hold;
-    OK(opened.zklock_client_new(words[0], NULL, &client));
-    OK(opened.zklock_mutex_new(client, words[1], NULL, &lock));
-    OK(opened.zklock_acquire(lock, SOON_MS, &hold));
+    hold_in(&opened, words[0], words[1]);
     CHECK(!dlclose(opened.handle));
     return 5;
 }
@@ -170,10 +168,4 @@ TEST(a_program_ends_with_the_library_closed_and_a_hold_open) {
     run_program("closed", servers(), fresh_path(), EXITED(5));
 }
 
-static const mode modes[] = {{"closed", closed_mode}};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
-                   LISTED(a_library_that_is_not_used_starts_nothing),
-                   LISTED(a_library_that_is_closed_while_it_holds_goes_on),
-                   LISTED(threads_may_end_after_dlclose),
-                   LISTED(a_program_ends_with_the_library_closed_and_a_hold_open))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

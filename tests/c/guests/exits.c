@@ -39,31 +39,20 @@ static void *waits(void *given) {
     return NULL;
 }
 
-static void count_contender(const zklock_contender *contender, void *context) {
-    (void)contender;
-    ++*(int *)context;
-}
-
-static int queue(void) {
-    int count = 0;
-    OK(zklock_contenders(lock, count_contender, &count));
-    return count;
-}
-
-static int holding_mode(char **words) {
+MODE(holding) {
     begin(words);
     return 3;
 }
 
-static int waiting_mode(char **words) {
+MODE(waiting) {
     begin(words);
     other = connect_to(hosts);
-    host_thread(waits, NULL);
-    EVENTUALLY(queue() == 2);
+    start_thread(waits, NULL);
+    EVENTUALLY(queue_of(lock) == 2);
     return 3;
 }
 
-static int pending_mode(char **words) {
+MODE(pending) {
     zklock_call *waiting[20];
     begin(words);
     other = connect_to(hosts);
@@ -80,7 +69,7 @@ static void never_returns(zklock_hold *lost, zklock_reason reason, void *context
     pauses();
 }
 
-static int called_mode(char **words) {
+MODE(called) {
     begin(words);
     OK(zklock_hold_on_lost(hold, never_returns, NULL));
     OK(zklock_client_close(client));
@@ -94,7 +83,7 @@ static void logs_for_ever(int32_t level, const char *line, void *context) {
     pauses();
 }
 
-static int logging_mode(char **words) {
+MODE(logging) {
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, logs_for_ever, NULL));
     begin(words);
     EVENTUALLY(__atomic_load_n(&is_running, __ATOMIC_ACQUIRE));
@@ -106,8 +95,7 @@ static void clean_up(void) {
     zklock_hold *again;
     IS(zklock_acquire(lock, 100, &again), ZKLOCK_TIMEOUT);
     CHECK(strstr(zklock_last_error(), "zklock_acquire"));
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
+    give_back(hold);
     hold = acquire(lock, SOON_MS);
     OK(zklock_client_close(client));
     IS(zklock_release(hold), ZKLOCK_LOST);
@@ -117,7 +105,7 @@ static void clean_up(void) {
     fflush(stdout);
 }
 
-static int handlers_mode(char **words) {
+MODE(handlers) {
     CHECK(!atexit(clean_up));
     begin(words);
     return 3;
@@ -129,14 +117,14 @@ static void clean_up_late(void) {
     begin((char *[]){(char *)hosts, (char *)path});
 }
 
-static int late_handlers_mode(char **words) {
+MODE(late_handlers) {
     CHECK(!atexit(clean_up));
     begin(words);
     CHECK(!atexit(clean_up_late));
     return 3;
 }
 
-static int quick_mode(char **words) {
+MODE(quick) {
     CHECK(!at_quick_exit(clean_up));
     begin(words);
     quick_exit(3);
@@ -157,15 +145,15 @@ static void hand_over(void) {
 static void *exits(void *given) {
     begin(given);
     __atomic_store_n(&is_running, 1, __ATOMIC_RELEASE);
-    EVENTUALLY(queue() == 2);
+    EVENTUALLY(queue_of(lock) == 2);
     exit(3);
     return NULL;
 }
 
-static int from_thread_mode(char **words) {
+MODE(from_thread) {
     other = connect_to(words[0]);
     CHECK(!atexit(hand_over));
-    host_thread(exits, words);
+    start_thread(exits, words);
     EVENTUALLY(__atomic_load_n(&is_running, __ATOMIC_ACQUIRE));
     waits(NULL);
     return 1;
@@ -181,27 +169,26 @@ static int first_has_ended(void) {
 
 static void *goes_on(void *nothing) {
     EVENTUALLY(first_has_ended());
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
+    give_back(hold);
     make_every_call(hosts, path);
     exit(3);
     return nothing;
 }
 
-static int main_ends_mode(char **words) {
+MODE(main_ends) {
     begin(words);
-    host_thread(goes_on, NULL);
+    start_thread(goes_on, NULL);
     pthread_exit(NULL);
 }
 
-static int abort_mode(char **words) {
+MODE(abort) {
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     begin(words);
     abort();
 }
 
-static int killed_mode(char **words) {
+MODE(killed) {
     begin(words);
     kill(getpid(), SIGTERM);
     return pauses();
@@ -224,7 +211,7 @@ static void exits_itself(zklock_hold *lost, zklock_reason reason, void *context)
     exit(3);
 }
 
-static int from_callback_mode(char **words) {
+MODE(from_callback) {
     begin(words);
     CHECK(!atexit(refused_in_handler));
     OK(zklock_hold_on_lost(hold, exits_itself, NULL));
@@ -243,7 +230,7 @@ static void close_late(void) {
     fflush(stdout);
 }
 
-static int unreachable_mode(char **words) {
+MODE(unreachable) {
     begin(words);
     CHECK(!atexit(close_late));
     go_ahead("held");
@@ -257,10 +244,10 @@ static void *connects(void *given) {
     return NULL;
 }
 
-static int connecting_mode(char **words) {
+MODE(connecting) {
     begin(words);
-    host_thread(connects, "127.0.0.1:1,no-such-host.invalid:1");
-    host_thread(connects, (void *)hosts);
+    start_thread(connects, "127.0.0.1:1,no-such-host.invalid:1");
+    start_thread(connects, (void *)hosts);
     /* Exit at a random moment of that. */
     sleep_ms(getpid() % 5);
     return 3;
@@ -279,14 +266,11 @@ static void *is_busy(void *given) {
     return NULL;
 }
 
-static void ignore_line(int32_t level, const char *line, void *context) { (void)level, (void)line, (void)context; }
-
-static int busy_mode(char **words) {
+MODE(busy) {
     begin(words);
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, NULL));
-    for (int at = 0; at < 8; at++) host_thread(is_busy, NULL);
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, NULL));
+    for (int at = 0; at < 8; at++) start_thread(is_busy, NULL);
+    give_back(hold);
     uint64_t grants = stats_of(client).grants;
     EVENTUALLY(stats_of(client).grants > grants + 20);
     return 3;
@@ -324,12 +308,12 @@ TEST(while_all_threads_are_busy) {
 }
 TEST(with_calls_in_a_handler_of_atexit) { ends_and_says("handlers", "cleaned up\n"); }
 TEST(with_calls_in_handlers_from_before_and_after_the_first_use) {
-    ends_and_says("late handlers", "cleaned up\ncleaned up\n");
+    ends_and_says("late_handlers", "cleaned up\ncleaned up\n");
 }
 TEST(with_calls_in_a_handler_of_quick_exit) { ends_and_says("quick", "cleaned up\n"); }
-TEST(in_another_thread_than_the_one_that_waits) { ends_and_says("from thread", "handed over\n"); }
-TEST(in_a_callback) { ends_and_says("from callback", "refused\n"); }
-TEST(after_the_end_of_the_main_thread) { ends("main ends", EXITED(3)); }
+TEST(in_another_thread_than_the_one_that_waits) { ends_and_says("from_thread", "handed over\n"); }
+TEST(in_a_callback) { ends_and_says("from_callback", "refused\n"); }
+TEST(after_the_end_of_the_main_thread) { ends("main_ends", EXITED(3)); }
 TEST(by_abort) { ends("abort", KILLED(SIGABRT)); }
 TEST(by_a_signal) { ends("killed", KILLED(SIGTERM)); }
 
@@ -345,29 +329,4 @@ TEST(while_the_servers_are_out_of_reach) {
     ground("thaw %d", proxy);
 }
 
-static const mode modes[] = {
-    {"holding", holding_mode},       {"waiting", waiting_mode},         {"pending", pending_mode},
-    {"called", called_mode},         {"logging", logging_mode},         {"connecting", connecting_mode},
-    {"busy", busy_mode},             {"handlers", handlers_mode},       {"late handlers", late_handlers_mode},
-    {"quick", quick_mode},           {"from thread", from_thread_mode}, {"from callback", from_callback_mode},
-    {"main ends", main_ends_mode},   {"abort", abort_mode},             {"killed", killed_mode},
-    {"unreachable", unreachable_mode},
-};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
-                   LISTED(while_holding),
-                   LISTED(while_a_thread_waits),
-                   LISTED(while_started_acquires_are_pending),
-                   LISTED(while_a_loss_callback_runs),
-                   LISTED(while_a_log_callback_runs),
-                   LISTED(while_others_connect),
-                   LISTED(while_all_threads_are_busy),
-                   LISTED(with_calls_in_a_handler_of_atexit),
-                   LISTED(with_calls_in_handlers_from_before_and_after_the_first_use),
-                   LISTED(with_calls_in_a_handler_of_quick_exit),
-                   LISTED(in_another_thread_than_the_one_that_waits),
-                   LISTED(in_a_callback),
-                   LISTED(after_the_end_of_the_main_thread),
-                   LISTED(by_abort),
-                   LISTED(by_a_signal),
-                   LISTED(while_the_servers_are_out_of_reach))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

@@ -6,17 +6,9 @@
 #include <string>
 #include <thread>
 
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-extern "C" {
-#include "test.h"
-}
+#include "program.h"
 
 namespace {
-
-constexpr int64_t ends_ms = 30000;
 
 const char *hosts, *path;
 
@@ -94,63 +86,25 @@ int run(const std::string &mode) {
     return 3;
 }
 
-// Runs this program in another mode, and returns its output.
-std::string said_by(const char *mode) {
-    const char *at = fresh_path();
-    int out[2], err[2], status;
-    CHECK(!pipe(out) && !pipe(err));
-    int64_t begun = now_ms();
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (!child) {
-        dup2(out[1], STDOUT_FILENO);
-        dup2(err[1], STDERR_FILENO);
-        execl("/proc/self/exe", "guest", "child", mode, servers(), at, nullptr);
-        _exit(127);
-    }
-    close(out[1]);
-    close(err[1]);
-    while (!waitpid(child, &status, WNOHANG)) {
-        if (now_ms() - begun > ends_ms) {
-            kill(child, SIGKILL);
-            waitpid(child, &status, 0);
-            failed(__FILE__, __LINE__, "%s hangs", mode);
-        }
-        sleep_ms(1);
-    }
-    char text[4096], complaint[4096];
-    ssize_t length = read(out[0], text, sizeof text), complained = read(err[0], complaint, sizeof complaint - 1);
-    close(out[0]);
-    close(err[0]);
-    CHECK(length >= 0 && complained >= 0);
-    complaint[complained] = 0;
-    if (complained || !WIFEXITED(status) || WEXITSTATUS(status) != 3) {
-        failed(__FILE__, __LINE__, "%s ended with %#x: %s", mode, static_cast<unsigned>(status), complaint);
-    }
-    return std::string(text, static_cast<size_t>(length));
+bool says(const char *mode, const char *words) {
+    return !std::strcmp(run_program(mode, servers(), fresh_path(), EXITED(3)), words);
 }
 
 } // namespace
 
-TEST(a_static) { CHECK(said_by("static") == "static\n"); }
-TEST(a_static_of_a_function) { CHECK(said_by("function") == "function\n"); }
-TEST(one_of_the_main_thread) { CHECK(said_by("main thread") == "thread_local\n"); }
-TEST(one_of_a_thread_that_ends) { CHECK(said_by("thread") == "thread_local\n"); }
+TEST(a_static) { CHECK(says("static", "static\n")); }
+TEST(a_static_of_a_function) { CHECK(says("function", "function\n")); }
+TEST(one_of_the_main_thread) { CHECK(says("main thread", "thread_local\n")); }
+TEST(one_of_a_thread_that_ends) { CHECK(says("thread", "thread_local\n")); }
 // A thread that calls exit destroys its own objects first, then the statics.
-TEST(those_of_a_thread_that_exits) { CHECK(said_by("exit in a thread") == "thread_local\nstatic\n"); }
-TEST(all_of_them) { CHECK(said_by("all") == "thread_local\nthread_local\nfunction\nstatic\n"); }
+TEST(those_of_a_thread_that_exits) { CHECK(says("exit in a thread", "thread_local\nstatic\n")); }
+TEST(all_of_them) { CHECK(says("all", "thread_local\nthread_local\nfunction\nstatic\n")); }
 
 int main(int count, char **words) {
-    static const test tests[] = {LISTED(a_static),
-                                 LISTED(a_static_of_a_function),
-                                 LISTED(one_of_the_main_thread),
-                                 LISTED(one_of_a_thread_that_ends),
-                                 LISTED(those_of_a_thread_that_exits),
-                                 LISTED(all_of_them)};
     if (count == 5 && !std::strcmp(words[1], "child")) {
         hosts = words[3], path = words[4];
         alarm(60);
         return run(words[2]);
     }
-    return run_tests("standalone max-session=4000", tests, sizeof tests / sizeof *tests, count, words);
+    return run_tests("standalone max-session=4000", count, words);
 }

@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* The time limit for a call that is refused at once. */
-#define AT_ONCE_MS 50
 #define FORKS 60
 
 extern char **environ;
@@ -64,18 +62,6 @@ static handles all_handles(const char *hosts, const char *path) {
     return on;
 }
 
-static void note_loss(zklock_hold *hold, zklock_reason reason, void *context) {
-    (void)hold;
-    __atomic_store_n((int *)context, (int)reason, __ATOMIC_RELEASE);
-}
-
-static void ignore_line(int32_t level, const char *line, void *context) { (void)level, (void)line, (void)context; }
-
-static void count_line(int32_t level, const char *line, void *context) {
-    (void)level, (void)line;
-    __atomic_fetch_add((int *)context, 1, __ATOMIC_ACQ_REL);
-}
-
 static void end_handles(handles *on) {
     zklock_call_free(on->waiting);
     on->waiting = NULL;
@@ -115,16 +101,6 @@ TEST(a_child_is_refused_by_every_call) {
     end_handles(&on);
 }
 
-/* In a child. */
-static void lock_in_child(const char *path) {
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_hold *hold = acquire(lock, ENDS_MS);
-    OK(zklock_hold_confirm(hold, NULL));
-    OK(zklock_release(hold));
-    free_all(hold, lock, client);
-}
-
 /* The child has a thread for callbacks as well. */
 static void lose_in_child(const char *path) {
     zklock_client *client = new_client();
@@ -143,22 +119,20 @@ TEST(a_child_and_its_child_lock_for_themselves) {
     handles on = all_handles(servers(), fresh_path());
     const char *path = strdup(fresh_path());
     for (int round = 0; round < 5; round++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
+        pid_t child = new_child();
         if (!child) {
-            lock_in_child(path);
-            pid_t grandchild = fork();
-            CHECK(grandchild >= 0);
+            lock_once(servers(), path);
+            pid_t grandchild = new_child();
             if (!grandchild) {
                 lose_in_child(path);
                 check_refused(&on);
                 _exit(0);
             }
             CHECK(reaped(grandchild, ENDS_MS) == 0);
-            lock_in_child(path);
+            lock_once(servers(), path);
             _exit(0);
         }
-        lock_in_child(path);
+        lock_once(servers(), path);
         CHECK(reaped(child, 2 * ENDS_MS) == 0);
         becomes_valid(on.hold);
     }
@@ -185,8 +159,7 @@ TEST(what_the_parent_has_is_untouched) {
     int go[2], far = 300;
     char byte;
     CHECK(!pipe(go) && dup2(go[0], far) == far);
-    pid_t child = fork();
-    CHECK(child >= 0);
+    pid_t child = new_child();
     if (!child) {
         /* The child must not connect, because its descriptors are closed under it. */
         on.hosts = NULL;
@@ -239,8 +212,7 @@ static int goes_on(void) { return !__atomic_load_n(&storm_ends, __ATOMIC_RELAXED
 static void *acquires(void *given) {
     while (goes_on()) {
         zklock_hold *hold = acquire(given, ZKLOCK_FOREVER);
-        OK(zklock_release(hold));
-        zklock_hold_free(hold);
+        give_back(hold);
     }
     return NULL;
 }
@@ -254,8 +226,9 @@ static void *fails(void *given) {
 }
 
 static void *sets_logs(void *given) {
+    (void)given;
     for (int at = 0; goes_on(); at++) {
-        OK(zklock_set_log(at % 2 ? ZKLOCK_LOG_TRACE : ZKLOCK_LOG_INFO, at % 3 ? ignore_line : NULL, given));
+        OK(zklock_set_log(at % 2 ? ZKLOCK_LOG_TRACE : ZKLOCK_LOG_INFO, at % 3 ? count_line : NULL, NULL));
     }
     return NULL;
 }
@@ -284,10 +257,9 @@ TEST(a_fork_in_the_middle_of_everything_does_not_hang_the_child) {
     handles on = all_handles(servers(), fresh_path());
     zklock_lock *lock = new_mutex(on.client, fresh_path(), 0);
     const char *of_children = strdup(fresh_path());
-    for (size_t at = 0; at < COUNT(busy); at++) threads[at] = host_thread(busy[at], lock);
+    for (size_t at = 0; at < COUNT(busy); at++) threads[at] = start_thread(busy[at], lock);
     for (int number = 0; number < FORKS; number++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
+        pid_t child = new_child();
         if (!child) {
             for (size_t at = 0; at < COUNT(calls); at++) {
                 zklock_status got = calls[at].run(&on);
@@ -296,13 +268,13 @@ TEST(a_fork_in_the_middle_of_everything_does_not_hang_the_child) {
                 if (!is_fine) failed(__FILE__, __LINE__, "%s is %s", calls[at].name, zklock_status_name(got));
             }
             free_handles(&on);
-            lock_in_child(of_children);
+            lock_once(servers(), of_children);
             _exit(0);
         }
         CHECK(reaped(child, ENDS_MS) == 0);
     }
     storm_ends = 1;
-    for (size_t at = 0; at < COUNT(busy); at++) thread_end(threads[at]);
+    for (size_t at = 0; at < COUNT(busy); at++) join_thread(threads[at]);
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
     becomes_valid(on.hold);
     zklock_lock_free(lock);
@@ -333,15 +305,12 @@ TEST(other_programs_may_be_started) {
 /* ---- Separate programs. ---- */
 
 /* A fork before the first use: options made before serve on both sides. */
-static int before_mode(char **words) {
-    zklock_options *options;
+MODE(before) {
     zklock_client *client;
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, NULL));
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set_session_timeout(options, SESSION_MS));
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, NULL));
+    zklock_options *options = options_with(SESSION_MS, 0);
     for (int generation = 0; generation < 3; generation++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
+        pid_t child = new_child();
         int status = child ? reaped(child, ENDS_MS) : 0;
         if (child && !status) break;
         CHECK(!status);
@@ -350,8 +319,7 @@ static int before_mode(char **words) {
     OK(zklock_client_new(words[0], options, &client));
     zklock_lock *lock = new_mutex(client, words[1], 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
+    give_back(hold);
     zklock_lock_free(lock);
     OK(zklock_client_close(client));
     zklock_client_free(client);
@@ -360,14 +328,23 @@ static int before_mode(char **words) {
     return 0;
 }
 
+/* Holds the lock until the test lets it go on, and ends. */
+static int holds(zklock_client *client, const char *path) {
+    zklock_lock *lock = new_mutex(client, path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    go_ahead("held");
+    give_back(hold);
+    free_all(NULL, lock, client);
+    printf("released\n");
+    return 0;
+}
+
 /* As old daemons do: it tries its configuration before it forks. */
-static int tried_mode(char **words) {
-    zklock_options *options;
+MODE(tried) {
     zklock_client *client;
     static int lines;
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set_connect_timeout(options, 300));
+    zklock_options *options = options_with(0, 300);
     IS(zklock_client_new("127.0.0.1:1", options, &client), ZKLOCK_UNREACHABLE);
     IS(zklock_client_new(",,", options, &client), ZKLOCK_INVALID_ARGUMENT);
     OK(zklock_options_set_connect_timeout(options, SOON_MS));
@@ -378,16 +355,10 @@ static int tried_mode(char **words) {
     CHECK(setsid() > 0);
     int before = __atomic_load_n(&lines, __ATOMIC_ACQUIRE);
     OK(zklock_client_new(words[0], options, &client));
-    zklock_lock *lock = new_mutex(client, words[1], 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
     /* The log goes on. */
     EVENTUALLY(__atomic_load_n(&lines, __ATOMIC_ACQUIRE) > before);
-    go_ahead("held");
-    OK(zklock_release(hold));
-    free_all(hold, lock, client);
     zklock_options_free(options);
-    printf("released\n");
-    return 0;
+    return holds(client, words[1]);
 }
 
 static handles at_exit;
@@ -401,19 +372,18 @@ static void *exits(void *nothing) {
 }
 
 /* The child ends in some way, with handlers that call the library, and its parent goes on. */
-static int ends_mode(char **words) {
+MODE(ends) {
     static const char *const ways[] = {"return", "exit", "_exit", "quick_exit", "thread"};
     at_exit = all_handles(words[0], words[1]);
     CHECK(!atexit(free_at_exit) && !atexit(check_at_exit) && !at_quick_exit(check_at_exit));
     for (size_t way = 0; way < COUNT(ways); way++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
+        pid_t child = new_child();
         if (!child) {
             if (way == 0) return 40;
             if (way == 1) exit(41);
             if (way == 2) _exit(42);
             if (way == 3) quick_exit(43);
-            host_thread(exits, NULL);
+            start_thread(exits, NULL);
             for (;;) pause();
         }
         CHECK(reaped(child, ENDS_MS) == EXITED(40 + (int)way));
@@ -426,21 +396,14 @@ static int ends_mode(char **words) {
 
 /* The way of old daemons: they fork twice, start a new session, and close all files that they do not need. Then it
  * connects. */
-static int daemon_mode(char **words) {
+MODE(daemon) {
     if (fork()) _exit(0);
     CHECK(setsid() > 0);
     if (fork()) _exit(0);
     CHECK(!chdir("/"));
     umask(0);
     for (int descriptor = 3; descriptor < 256; descriptor++) close(descriptor);
-    zklock_client *client = connect_to(words[0]);
-    zklock_lock *lock = new_mutex(client, words[1], 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    go_ahead("held");
-    OK(zklock_release(hold));
-    free_all(hold, lock, client);
-    printf("released\n");
-    return 0;
+    return holds(connect_to(words[0]), words[1]);
 }
 
 TEST(a_fork_before_the_first_use_does_no_harm) {
@@ -467,16 +430,4 @@ TEST(a_daemon_forks_twice_and_connects_then) { hold_in("daemon"); }
 
 TEST(a_daemon_tries_its_configuration_forks_and_connects_again) { hold_in("tried"); }
 
-static const mode modes[] = {
-    {"before", before_mode}, {"ends", ends_mode}, {"daemon", daemon_mode}, {"tried", tried_mode}};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
-                   LISTED(a_fork_before_the_first_use_does_no_harm),
-                   LISTED(a_daemon_forks_twice_and_connects_then),
-                   LISTED(a_daemon_tries_its_configuration_forks_and_connects_again),
-                   LISTED(a_child_is_refused_by_every_call),
-                   LISTED(a_child_and_its_child_lock_for_themselves),
-                   LISTED(what_the_parent_has_is_untouched),
-                   LISTED(a_child_ends_as_it_likes),
-                   LISTED(a_fork_in_the_middle_of_everything_does_not_hang_the_child),
-                   LISTED(other_programs_may_be_started))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

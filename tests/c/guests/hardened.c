@@ -30,19 +30,17 @@ static void allow_only_internet_sockets(void) {
     CHECK(socket(AF_UNIX, SOCK_DGRAM, 0) < 0 && errno == EAFNOSUPPORT);
 }
 
-static void ignore_line(int32_t level, const char *line, void *context) { (void)level, (void)line, (void)context; }
-
-static int hardened_mode(char **words) {
+MODE(hardened) {
     zklock_reason reason;
     allow_only_internet_sockets();
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, NULL));
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, NULL));
     zklock_client *client = connect_to(words[0]);
     zklock_lock *lock = new_mutex(client, words[1], 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
     OK(zklock_hold_confirm(hold, NULL));
     IS(zklock_hold_wait_lost(hold, 1, &reason), ZKLOCK_TIMEOUT);
-    OK(zklock_release(hold));
-    free_all(hold, lock, client);
+    give_back(hold);
+    free_all(NULL, lock, client);
     return 0;
 }
 
@@ -50,6 +48,4 @@ TEST(a_unit_that_may_have_internet_sockets_only_locks) {
     run_program("hardened", servers(), fresh_path(), EXITED(0));
 }
 
-static const mode modes[] = {{"hardened", hardened_mode}};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes, LISTED(a_unit_that_may_have_internet_sockets_only_locks))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

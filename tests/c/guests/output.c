@@ -7,20 +7,6 @@
 
 #define ROUNDS 200
 
-static void ignore_loss_once(zklock_hold *hold, zklock_reason reason, void *context) {
-    (void)hold, (void)reason;
-    __atomic_store_n((int *)context, 1, __ATOMIC_RELEASE);
-}
-
-static int is_there(const char *name) {
-    task found[64];
-    size_t count = tasks(found, COUNT(found));
-    for (size_t at = 0; at < count; at++) {
-        if (!strcmp(found[at].name, name)) return 1;
-    }
-    return 0;
-}
-
 /* This must come first, because threads stay once they were started. */
 TEST(one_thread_and_one_for_callbacks) {
     int is_told = 0;
@@ -34,12 +20,12 @@ TEST(one_thread_and_one_for_callbacks) {
     on.hold = acquire(on.lock, SOON_MS);
     OK(zklock_acquire_start(on.lock, 100, &on.waiting));
     OK(zklock_hold_confirm(on.hold, NULL));
-    CHECK(is_there("zklock-io"));
+    the_task("zklock-io");
     CHECK(our_tasks() == 1);
-    OK(zklock_hold_on_lost(on.hold, ignore_loss_once, &is_told));
+    OK(zklock_hold_on_lost(on.hold, note_loss, &is_told));
     OK(zklock_client_close(on.client));
     EVENTUALLY(__atomic_load_n(&is_told, __ATOMIC_ACQUIRE));
-    CHECK(is_there("zklock-calls"));
+    the_task("zklock-calls");
     CHECK(our_tasks() == 2);
     free_handles(&on);
 }
@@ -53,7 +39,7 @@ static void use(int round) {
     zklock_call *waiting[4];
     int descriptor, is_told = 0;
     CHECK(!zklock_hold_fd(hold, &descriptor) && !zklock_hold_fd(hold, &descriptor));
-    OK(zklock_hold_on_lost(hold, ignore_loss_once, &is_told));
+    OK(zklock_hold_on_lost(hold, note_loss, &is_told));
     for (size_t at = 0; at < COUNT(waiting); at++) {
         OK(zklock_acquire_start(lock, at ? ZKLOCK_FOREVER : 1, &waiting[at]));
     }
@@ -62,8 +48,7 @@ static void use(int round) {
     if (round % 4 == 1) {
         /* A grant that nobody fetches, but not the grant of the first call. */
         zklock_call_free(waiting[0]);
-        OK(zklock_call_fd(waiting[2], &descriptor));
-        CHECK(readable(descriptor, SOON_MS));
+        await_call(waiting[2]);
     }
     if (round % 3) OK(zklock_client_close(client));
     zklock_hold_free(hold);
@@ -99,10 +84,8 @@ TEST(descriptors_and_threads_come_back) {
 
 TEST(connections_that_fail_leave_nothing) {
     size_t before = settled_descriptors();
-    zklock_options *options;
     zklock_client *client;
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set_connect_timeout(options, 50));
+    zklock_options *options = options_with(0, 50);
     for (int round = 0; round < 50; round++) {
         IS(zklock_client_new("127.0.0.1:1", options, &client), ZKLOCK_UNREACHABLE);
         IS(zklock_client_new("127.0.0.1:99999", options, &client), ZKLOCK_INVALID_ARGUMENT);
@@ -178,19 +161,19 @@ static void misuse(void) {
     zklock_client_free(client);
 }
 
-TEST(all_that_might_say_something) {
+static void all_that_might_say_something(void) {
     make_every_call(servers(), fresh_path());
     misuse();
     loses_sessions();
     for (int round = 0; round < 10; round++) use(round);
 }
 
-static int talkative_mode(char **words) {
-    static const test all[] = {LISTED(all_that_might_say_something)};
+MODE(talkative) {
     (void)words;
+    list_test(0, "all_that_might_say_something", all_that_might_say_something);
     /* These variables switch on logs and traces of other libraries. */
     setenv("RUST_LOG", "trace", 1), setenv("RUST_BACKTRACE", "full", 1);
-    return run_tests("standalone max-session=4000", all, 1, 1, NULL);
+    return run_tests("standalone max-session=4000", 2, (char *[]){"", "all_that_might_say_something"});
 }
 
 TEST(nothing_is_written_for_the_terminal) {
@@ -203,7 +186,7 @@ TEST(nothing_is_written_for_the_terminal) {
 }
 
 /* If there is no terminal at all, the library must not write to the descriptors in its place either. */
-static int closed_mode(char **words) {
+MODE(closed) {
     int mine = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 100);
     close(STDIN_FILENO), close(STDOUT_FILENO), close(STDERR_FILENO);
     make_every_call(words[0], words[1]);
@@ -216,12 +199,4 @@ TEST(a_host_without_a_terminal) {
     CHECK(!strcmp(run_program("closed", servers(), fresh_path(), EXITED(0)), "done\n"));
 }
 
-static const mode modes[] = {{"closed", closed_mode}, {"talkative", talkative_mode}};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
-                   LISTED(one_thread_and_one_for_callbacks),
-                   LISTED(descriptors_and_threads_come_back),
-                   LISTED(connections_that_fail_leave_nothing),
-                   LISTED(descriptors_are_not_inherited),
-                   LISTED(nothing_is_written_for_the_terminal),
-                   LISTED(a_host_without_a_terminal))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

@@ -51,11 +51,6 @@ static sigset_t watched_signals(void) {
     return set;
 }
 
-static void count_line(int32_t level, const char *line, void *context) {
-    (void)level, (void)line;
-    __atomic_add_fetch((int *)context, 1, __ATOMIC_RELAXED);
-}
-
 typedef struct {
     pthread_t threads[3];
     zklock_client *client;
@@ -71,8 +66,7 @@ static void *be_busy(void *given) {
     zklock_lock *lock = new_mutex(of->client, "/c/busy", 0);
     while (!__atomic_load_n(&of->stop, __ATOMIC_RELAXED)) {
         zklock_hold *hold = acquire(lock, ZKLOCK_FOREVER);
-        OK(zklock_release(hold));
-        zklock_hold_free(hold);
+        give_back(hold);
     }
     zklock_lock_free(lock);
     return NULL;
@@ -84,7 +78,7 @@ static void start_crowd(crowd *of, int blocks) {
     *of = (crowd){.blocks = blocks};
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &of->lines));
     of->client = new_client();
-    for (size_t at = 0; at < COUNT(of->threads); at++) of->threads[at] = host_thread(be_busy, of);
+    for (size_t at = 0; at < COUNT(of->threads); at++) of->threads[at] = start_thread(be_busy, of);
     EVENTUALLY(__atomic_load_n(&of->number, __ATOMIC_ACQUIRE) == COUNT(of->threads));
     EVENTUALLY(__atomic_load_n(&of->lines, __ATOMIC_RELAXED) > 100);
     the_task("zklock-io"), the_task("zklock-calls");
@@ -92,9 +86,68 @@ static void start_crowd(crowd *of, int blocks) {
 
 static void end_crowd(crowd *of) {
     of->stop = 1;
-    for (size_t at = 0; at < COUNT(of->threads); at++) thread_end(of->threads[at]);
+    for (size_t at = 0; at < COUNT(of->threads); at++) join_thread(of->threads[at]);
     zklock_client_free(of->client);
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
+}
+
+static void read_handlers(struct sigaction *into) {
+    for (int signal = 1; signal < NSIG; signal++) {
+        memset(&into[signal], 0, sizeof *into);
+        sigaction(signal, NULL, &into[signal]);
+    }
+}
+
+static int same_handler(const struct sigaction *one, const struct sigaction *other, int signal) {
+    int same = one->sa_handler == other->sa_handler && one->sa_flags == other->sa_flags;
+    for (int masked = 1; masked < NSIG; masked++) {
+        same &= sigismember(&one->sa_mask, masked) == sigismember(&other->sa_mask, masked);
+    }
+    return same || signal == 32 || signal == 33;
+}
+
+static void check_unchanged(const char *call, const sigset_t *mask, const struct sigaction *handlers) {
+    static struct sigaction now[NSIG];
+    sigset_t masked;
+    pthread_sigmask(SIG_SETMASK, NULL, &masked);
+    read_handlers(now);
+    for (int signal = 1; signal < NSIG; signal++) {
+        if (sigismember(mask, signal) != sigismember(&masked, signal)) {
+            failed(__FILE__, __LINE__, "%s changes the mask of %d", call, signal);
+        }
+        if (!same_handler(&handlers[signal], &now[signal], signal)) {
+            failed(__FILE__, __LINE__, "%s changes the handler of %d", call, signal);
+        }
+    }
+}
+
+/* This must come first, because it is about the calls that start our threads. */
+TEST(no_call_changes_masks_or_handlers) {
+    static struct sigaction handlers[NSIG];
+    sigset_t masks[3], mask, old;
+    int lines = 0;
+    CHECK(our_tasks() == 0);
+    take_signals(0);
+    sigemptyset(&masks[0]);
+    masks[1] = watched_signals();
+    sigfillset(&masks[2]);
+    read_handlers(handlers);
+    for (size_t number = 0; number < COUNT(masks); number++) {
+        CHECK(!pthread_sigmask(SIG_SETMASK, &masks[number], &old));
+        CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &mask));
+        OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
+        handles on = new_handles(servers(), fresh_path());
+        check_unchanged("zklock_client_new", &mask, handlers);
+        for (size_t at = 0; at < COUNT(calls); at++) {
+            check_status(__FILE__, __LINE__, calls[at].name, calls[at].run(&on), calls[at].live);
+            check_unchanged(calls[at].name, &mask, handlers);
+        }
+        free_handles(&on);
+        check_unchanged("zklock_client_free", &mask, handlers);
+        CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+    }
+    CHECK(our_tasks() == 2);
+    take_no_signals();
 }
 
 TEST(signals_reach_threads_of_the_host_only) {
@@ -175,10 +228,8 @@ static size_t check_masks(char *names, size_t size) {
 
 static void *connect_by(void *given) {
     pthread_setname_np(pthread_self(), "host");
-    zklock_options *options;
     zklock_client *client;
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set_connect_timeout(options, 2000));
+    zklock_options *options = options_with(0, 2000);
     zklock_status status = zklock_client_new(given, options, &client);
     if (!status) zklock_client_free(client);
     zklock_options_free(options);
@@ -193,7 +244,7 @@ TEST(our_threads_take_nothing_but_faults) {
     snprintf(by_name, sizeof by_name, "localhost%s", strrchr(servers(), ':'));
     const char *const hosts[] = {by_name, "no-such-host.invalid:2181", "no-such-host.invalid,localhost:1"};
     for (size_t at = 0; at < COUNT(hosts); at++) {
-        pthread_t connecting = host_thread(connect_by, (void *)hosts[at]);
+        pthread_t connecting = start_thread(connect_by, (void *)hosts[at]);
         size_t most = 0;
         void *failed_to = NULL;
         int ended = 0;
@@ -212,65 +263,6 @@ TEST(our_threads_take_nothing_but_faults) {
     end_crowd(&busy);
 }
 
-static void read_handlers(struct sigaction *into) {
-    for (int signal = 1; signal < NSIG; signal++) {
-        memset(&into[signal], 0, sizeof *into);
-        sigaction(signal, NULL, &into[signal]);
-    }
-}
-
-static int same_handler(const struct sigaction *one, const struct sigaction *other, int signal) {
-    int same = one->sa_handler == other->sa_handler && one->sa_flags == other->sa_flags;
-    for (int masked = 1; masked < NSIG; masked++) {
-        same &= sigismember(&one->sa_mask, masked) == sigismember(&other->sa_mask, masked);
-    }
-    return same || signal == 32 || signal == 33;
-}
-
-static void check_unchanged(const char *call, const sigset_t *mask, const struct sigaction *handlers) {
-    static struct sigaction now[NSIG];
-    sigset_t masked;
-    pthread_sigmask(SIG_SETMASK, NULL, &masked);
-    read_handlers(now);
-    for (int signal = 1; signal < NSIG; signal++) {
-        if (sigismember(mask, signal) != sigismember(&masked, signal)) {
-            failed(__FILE__, __LINE__, "%s changes the mask of %d", call, signal);
-        }
-        if (!same_handler(&handlers[signal], &now[signal], signal)) {
-            failed(__FILE__, __LINE__, "%s changes the handler of %d", call, signal);
-        }
-    }
-}
-
-/* This must come first, because it is about the calls that start our threads. */
-TEST(no_call_changes_masks_or_handlers) {
-    static struct sigaction handlers[NSIG];
-    sigset_t masks[3], mask, old;
-    int lines = 0;
-    CHECK(our_tasks() == 0);
-    take_signals(0);
-    sigemptyset(&masks[0]);
-    masks[1] = watched_signals();
-    sigfillset(&masks[2]);
-    read_handlers(handlers);
-    for (size_t number = 0; number < COUNT(masks); number++) {
-        CHECK(!pthread_sigmask(SIG_SETMASK, &masks[number], &old));
-        CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &mask));
-        OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
-        handles on = new_handles(servers(), fresh_path());
-        check_unchanged("zklock_client_new", &mask, handlers);
-        for (size_t at = 0; at < COUNT(calls); at++) {
-            check_status(__FILE__, __LINE__, calls[at].name, calls[at].run(&on), calls[at].live);
-            check_unchanged(calls[at].name, &mask, handlers);
-        }
-        free_handles(&on);
-        check_unchanged("zklock_client_free", &mask, handlers);
-        CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
-    }
-    CHECK(our_tasks() == 2);
-    take_no_signals();
-}
-
 static void *wait_for_ever(void *given) {
     hosts_threads[0] = gettid(), hosts_threads_count = 1;
     return acquire(given, ZKLOCK_FOREVER);
@@ -283,7 +275,7 @@ TEST(a_signal_does_not_end_a_wait) {
     const char *path = fresh_path();
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    pthread_t waiting = host_thread(wait_for_ever, lock);
+    pthread_t waiting = start_thread(wait_for_ever, lock);
     ground("wait-children %s 2 %d", path, SOON_MS);
     for (int round = 0; round < 500; round++) {
         int seen = __atomic_load_n(&taken_by_host, __ATOMIC_RELAXED);
@@ -291,9 +283,8 @@ TEST(a_signal_does_not_end_a_wait) {
         EVENTUALLY(__atomic_load_n(&taken_by_host, __ATOMIC_RELAXED) > seen);
     }
     CHECK(pthread_tryjoin_np(waiting, NULL) == EBUSY);
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
-    hold = thread_end(waiting);
+    give_back(hold);
+    hold = join_thread(waiting);
 
     /* Nor does it make a wait longer. */
     const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
@@ -301,9 +292,7 @@ TEST(a_signal_does_not_end_a_wait) {
     zklock_call *call;
     zklock_hold *none;
     OK(zklock_acquire_start(other, SOON_MS, &call));
-    int descriptor;
-    OK(zklock_call_fd(call, &descriptor));
-    CHECK(readable(descriptor, SOON_MS));
+    await_call(call);
     hosts_threads[0] = gettid(), taken_by_host = 0;
     CHECK(!setitimer(ITIMER_REAL, &often, NULL));
     int64_t begun = now_ms();
@@ -317,15 +306,8 @@ TEST(a_signal_does_not_end_a_wait) {
     printf("  500 ms took %lld ms with %d signals\n", (long long)took, taken_by_host);
     zklock_call_free(call);
     zklock_lock_free(other);
-    zklock_hold_free(hold);
-    zklock_lock_free(lock);
-    zklock_client_free(client);
+    free_all(hold, lock, client);
     take_no_signals();
 }
 
-TEST_MAIN("standalone max-session=4000",
-          LISTED(no_call_changes_masks_or_handlers),
-          LISTED(signals_reach_threads_of_the_host_only),
-          LISTED(signals_that_the_host_blocks_stay_pending),
-          LISTED(our_threads_take_nothing_but_faults),
-          LISTED(a_signal_does_not_end_a_wait))
+TEST_MAIN("standalone max-session=4000")

@@ -23,31 +23,26 @@ static void *releases(void *given) { return (void *)(intptr_t)zklock_release(giv
 TEST(a_hold_stays_when_its_thread_ends) {
     zklock_client *client = new_client();
     lock = new_mutex(client, fresh_path(), 0);
-    zklock_hold *hold = thread_end(host_thread(holds, NULL)), *again;
+    zklock_hold *hold = join_thread(start_thread(holds, NULL)), *again;
     becomes_valid(hold);
     IS(zklock_acquire(lock, 50, &again), ZKLOCK_TIMEOUT);
-    OK(zklock_release(hold));
-    free_all(hold, lock, NULL);
+    give_back(hold);
+    free_all(NULL, lock, NULL);
 
     /* A later thread is not the owner, even if it has the identity of the thread that is gone. */
     lock = new_mutex(client, fresh_path(), ZKLOCK_REENTRANT);
-    hold = thread_end(host_thread(holds, NULL));
+    hold = join_thread(start_thread(holds, NULL));
     IS(zklock_release(hold), ZKLOCK_NOT_OWNER);
     becomes_valid(hold);
     for (int round = 0; round < 10; round++) {
-        pthread_t later = host_thread(releases, hold);
-        CHECK(thread_end(later) == (void *)ZKLOCK_NOT_OWNER);
+        pthread_t later = start_thread(releases, hold);
+        CHECK(join_thread(later) == (void *)ZKLOCK_NOT_OWNER);
     }
     IS(zklock_acquire(lock, 50, &again), ZKLOCK_TIMEOUT);
     zklock_hold_free(hold);
     hold = acquire(lock, SOON_MS);
-    OK(zklock_release(hold));
-    free_all(hold, lock, client);
-}
-
-static void ignore_line(int32_t level, const char *line, void *context) {
-    (void)level, (void)line;
-    __atomic_add_fetch((int *)context, 1, __ATOMIC_RELAXED);
+    give_back(hold);
+    free_all(NULL, lock, client);
 }
 
 static void *makes_calls(void *given) {
@@ -79,20 +74,20 @@ static pthread_t small_thread(void *(*run)(void *), void *given) {
 }
 
 /* The first use of the library, in a thread with a stack of 64 KiB, and every other call, while everything is logged. */
-static int small_mode(char **words) {
+MODE(small) {
     int lines = 0;
     char by_name[64];
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, &lines));
-    thread_end(small_thread(makes_calls, words[0]));
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
+    join_thread(small_thread(makes_calls, words[0]));
     CHECK(lines > 0);
     for (int round = 0; round < 20; round++) {
-        OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, &lines));
+        OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
         pthread_t several[4];
         snprintf(by_name, sizeof by_name, "localhost%s", strrchr(words[0], ':'));
         for (size_t at = 0; at < COUNT(several); at++) {
             several[at] = small_thread(makes_calls, at % 2 ? words[0] : by_name);
         }
-        for (size_t at = 0; at < COUNT(several); at++) thread_end(several[at]);
+        for (size_t at = 0; at < COUNT(several); at++) join_thread(several[at]);
     }
     return 0;
 }
@@ -119,8 +114,8 @@ static void *measured(void *given) {
 
 TEST(how_much_stack_is_used) {
     int lines = 0;
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, &lines));
-    thread_end(host_thread(measured, (void *)servers()));
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
+    join_thread(start_thread(measured, (void *)servers()));
     printf("  %zu bytes\n", depth);
     CHECK(depth < SMALL_STACK * 3 / 4);
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
@@ -134,8 +129,7 @@ static void *takes_turn(void *given) {
     CHECK(__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST) == 1);
     granted_count++;
     __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
+    give_back(hold);
     return NULL;
 }
 
@@ -146,7 +140,7 @@ TEST(two_hundred_threads) {
     size_t before = our_tasks();
     for (int at = 0; at < CROWD; at++) threads[at] = small_thread(takes_turn, NULL);
     CHECK(our_tasks() <= before);
-    for (int at = 0; at < CROWD; at++) thread_end(threads[at]);
+    for (int at = 0; at < CROWD; at++) join_thread(threads[at]);
     CHECK(granted_count == CROWD);
     free_all(NULL, lock, client);
 }
@@ -161,8 +155,7 @@ static void *waits(void *given) {
     pthread_setcancelstate(given ? PTHREAD_CANCEL_DISABLE : PTHREAD_CANCEL_ENABLE, &type);
     zklock_status status = zklock_acquire(lock, 1500, &hold);
     if (status == ZKLOCK_OK) {
-        OK(zklock_release(hold));
-        zklock_hold_free(hold);
+        give_back(hold);
     }
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &type);
     /* The cancellation takes effect here at the latest. */
@@ -170,32 +163,20 @@ static void *waits(void *given) {
     return (void *)1;
 }
 
-static void count_contender(const zklock_contender *contender, void *context) {
-    (void)contender;
-    ++*(int *)context;
-}
-
-static int queue_of(zklock_lock *of) {
-    int count = 0;
-    OK(zklock_contenders(of, count_contender, &count));
-    return count;
-}
-
 /* A cancelled thread still waits to the end of its call: to interrupt the call would end the process. */
-static int cancel_mode(char **words) {
+MODE(cancel) {
     zklock_client *client = connect_to(words[0]), *other = connect_to(words[0]);
     zklock_lock *held = new_mutex(other, words[1], 0);
     lock = new_mutex(client, words[1], 0);
     for (int disabled = 0; disabled < 2; disabled++) {
         zklock_hold *hold = acquire(held, SOON_MS);
-        pthread_t waiting = host_thread(waits, disabled ? &is_in : NULL);
+        pthread_t waiting = start_thread(waits, disabled ? &is_in : NULL);
         EVENTUALLY(queue_of(held) == 2);
         int64_t begun = now_ms();
         CHECK(!pthread_cancel(waiting));
-        CHECK(thread_end(waiting) == PTHREAD_CANCELED);
+        CHECK(join_thread(waiting) == PTHREAD_CANCELED);
         printf("%s: %s\n", disabled ? "disabled" : "enabled", now_ms() - begun > 1000 ? "after the wait" : "at once");
-        OK(zklock_release(hold));
-        zklock_hold_free(hold);
+        give_back(hold);
     }
     free_all(NULL, held, other);
     free_all(NULL, lock, client);
@@ -214,20 +195,20 @@ static void *locks_for_ever(void *given) {
     return NULL;
 }
 
-static int cancel_anywhere_mode(char **words) {
+MODE(cancel_anywhere) {
     zklock_client *client = connect_to(words[0]);
     for (int round = 0; round < 300; round++) {
         lock = new_mutex(client, words[1], 0);
         is_in = 0;
-        pthread_t busy = host_thread(locks_for_ever, lock);
+        pthread_t busy = start_thread(locks_for_ever, lock);
         EVENTUALLY(__atomic_load_n(&is_in, __ATOMIC_ACQUIRE));
         usleep((unsigned)(round * 37 % 1500));
         CHECK(!pthread_cancel(busy));
-        CHECK(thread_end(busy) == PTHREAD_CANCELED);
+        CHECK(join_thread(busy) == PTHREAD_CANCELED);
         /* It left nothing behind. */
         zklock_hold *hold = acquire(lock, SOON_MS);
-        OK(zklock_release(hold));
-        free_all(hold, lock, NULL);
+        give_back(hold);
+        free_all(NULL, lock, NULL);
     }
     free_all(NULL, NULL, client);
     return 0;
@@ -259,15 +240,15 @@ static void *calls_for_ever(void *given) {
     pthread_cleanup_pop(1);
 }
 
-static int cancel_at_once_mode(char **words) {
+MODE(cancel_at_once) {
     zklock_client *client = connect_to(words[0]);
     for (int round = 0; round < 40; round++) {
         pthread_t busy[CANCELLED_AT_ONCE];
         lock = new_mutex(client, fresh_path(), 0);
-        for (size_t at = 0; at < COUNT(busy); at++) busy[at] = host_thread(calls_for_ever, at % 2 ? lock : NULL);
+        for (size_t at = 0; at < COUNT(busy); at++) busy[at] = start_thread(calls_for_ever, at % 2 ? lock : NULL);
         usleep((unsigned)(round * 97 % 4000));
         for (size_t at = 0; at < COUNT(busy); at++) CHECK(!pthread_cancel(busy[at]));
-        for (size_t at = 0; at < COUNT(busy); at++) CHECK(thread_end(busy[at]) == PTHREAD_CANCELED);
+        for (size_t at = 0; at < COUNT(busy); at++) CHECK(join_thread(busy[at]) == PTHREAD_CANCELED);
         zklock_lock_free(lock);
     }
     /* A result that nobody took is released with the client. Everything else still works. */
@@ -278,7 +259,7 @@ static int cancel_at_once_mode(char **words) {
 }
 
 /* Makes objects until no memory is left: the process then ends without output. */
-static int no_memory_mode(char **words) {
+MODE(no_memory) {
     unsigned long pages;
     FILE *size = fopen("/proc/self/statm", "re");
     struct rlimit none = {0, 0}, some;
@@ -292,29 +273,15 @@ static int no_memory_mode(char **words) {
     return 1;
 }
 
-TEST(where_memory_runs_out_the_process_ends_without_a_word) { run_program("no memory", "", NULL, KILLED(SIGABRT)); }
+TEST(where_memory_runs_out_the_process_ends_without_a_word) { run_program("no_memory", "", NULL, KILLED(SIGABRT)); }
 
-TEST(a_thread_may_be_cancelled_at_any_instruction) { run_program("cancel at once", servers(), NULL, EXITED(0)); }
+TEST(a_thread_may_be_cancelled_at_any_instruction) { run_program("cancel_at_once", servers(), NULL, EXITED(0)); }
 
 TEST(a_thread_that_is_cancelled_in_a_wait_ends_after_it) {
     const char *said = run_program("cancel", servers(), fresh_path(), EXITED(0));
     if (strcmp(said, "enabled: after the wait\ndisabled: after the wait\n")) failed(__FILE__, __LINE__, "%s", said);
 }
 
-TEST(a_thread_may_be_cancelled_anywhere) { run_program("cancel anywhere", servers(), fresh_path(), EXITED(0)); }
+TEST(a_thread_may_be_cancelled_anywhere) { run_program("cancel_anywhere", servers(), fresh_path(), EXITED(0)); }
 
-static const mode modes[] = {{"small", small_mode},
-                             {"cancel", cancel_mode},
-                             {"cancel anywhere", cancel_anywhere_mode},
-                             {"cancel at once", cancel_at_once_mode},
-                             {"no memory", no_memory_mode}};
-
-TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
-                   LISTED(a_hold_stays_when_its_thread_ends),
-                   LISTED(a_stack_of_64_KiB_is_enough),
-                   LISTED(how_much_stack_is_used),
-                   LISTED(two_hundred_threads),
-                   LISTED(a_thread_that_is_cancelled_in_a_wait_ends_after_it),
-                   LISTED(a_thread_may_be_cancelled_anywhere),
-                   LISTED(a_thread_may_be_cancelled_at_any_instruction),
-                   LISTED(where_memory_runs_out_the_process_ends_without_a_word))
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

@@ -6,7 +6,8 @@ ORDER = ("kind", "version", "path", "data", "length", "reserved")
 def emit(matrix, values):
     """The text of the C file."""
     parts = ["/* Written by generate.py from zklock.h. */", '#include "matrix.h"', "#include <limits.h>"]
-    parts += enums(matrix.header)
+    known = [f'{{{name}, "{name}"}}' for name in matrix.header.enums["zklock_status"]]
+    parts += [table("named", "statuses", known), frees(matrix.header)]
     parts += [stub(name, parameters) for name, parameters in matrix.header.callbacks.items()]
     parts += [caller(matrix, function) for function in matrix.header.functions]
     parts += [f'_Static_assert(sizeof({name}) < BLOCK_BYTES, "no room for it");' for name in matrix.header.structs]
@@ -21,10 +22,10 @@ def emit(matrix, values):
     return "\n".join(parts) + "\n"
 
 
-def enums(header):
-    """The numbers of the statuses, with their names in the header."""
-    known = [f'{{{name}, "{name}"}}' for name in header.enums["zklock_status"]]
-    return [table("named", "statuses", known)]
+def frees(header):
+    """Frees a handle of any kind."""
+    cases = " ".join(f"case {name.removeprefix('zklock_').upper()}: {name}_free(handle); break;" for name in sorted(header.opaque))
+    return f"void free_handle(kind kind, void *handle) {{ switch (kind) {{ {cases} case KINDS: break; }} }}"
 
 
 def table(of, name, entries):

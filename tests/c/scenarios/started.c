@@ -239,7 +239,7 @@ TEST(of_many_threads_that_fetch_one_result_one_has_it) {
     rivals all = new_rivals();
     for (int round = 0; round < 20; round++) {
         fetching fetching[THREADS] = {{NULL, NULL}};
-        thread *threads[THREADS];
+        thread threads[THREADS];
         int had = 0;
         zklock_call *call = start(all.others, SOON_MS);
         await_call(call);
@@ -359,9 +359,7 @@ TEST(a_failure_comes_with_the_result) {
     fails_with(call, ZKLOCK_LOST);
     zklock_hold_free(inner);
 
-    zklock_options *hasty;
-    OK(zklock_options_new(&hasty));
-    OK(zklock_options_set_connect_timeout(hasty, 100));
+    zklock_options *hasty = options_with(0, 100);
     OK(zklock_client_new_start("127.0.0.1:1", hasty, &call));
     await_call(call);
     IS(zklock_call_client(call, &none), ZKLOCK_UNREACHABLE);
@@ -412,15 +410,4 @@ TEST(a_call_that_is_cancelled_or_freed_leaves_nothing_behind_and_what_has_begun_
     free_rivals(&all);
 }
 
-TEST_MAIN(STANDALONE " tick=200", LISTED(a_started_acquire_is_pending_then_ready_and_fetched_once),
-          LISTED(a_started_acquire_that_times_out_says_so_in_time_and_one_of_zero_tries_once),
-          LISTED(a_cancel_counts_before_the_grant_and_changes_nothing_after_it),
-          LISTED(a_cancel_at_the_moment_of_the_grant_is_one_or_the_other),
-          LISTED(a_grant_that_is_freed_unfetched_is_released),
-          LISTED(a_grant_that_is_lost_before_it_is_fetched_is_told_and_not_delivered),
-          LISTED(a_hold_that_is_lost_after_its_call_was_looked_at_is_not_delivered),
-          LISTED(of_many_threads_that_fetch_one_result_one_has_it),
-          LISTED(a_wait_needs_no_descriptor_before_one_is_asked_for),
-          LISTED(a_call_copies_what_it_is_given_and_gives_only_what_is_its_own),
-          LISTED(a_failure_comes_with_the_result),
-          LISTED(a_call_that_is_cancelled_or_freed_leaves_nothing_behind_and_what_has_begun_goes_on))
+TEST_MAIN(STANDALONE " tick=200")

@@ -62,7 +62,7 @@ static const char *const WAY[] = {"callback", "second callback", "wait", "descri
 
 typedef struct {
     news news[WAYS];
-    thread *threads[WAYS];
+    thread threads[WAYS];
 } ears;
 
 static void listen_for(ears *ears, zklock_hold *hold) {
@@ -154,7 +154,7 @@ TEST(a_closed_client_tells_its_holders_and_a_release_is_no_loss) {
     zklock_reason reason = ZKLOCK_REASON_OTHER;
     ears ears;
     news news = {.hold = hold};
-    thread *waiter = start_thread(waits, &news);
+    thread waiter = start_thread(waits, &news);
     int descriptor;
     OK(zklock_hold_fd(hold, &descriptor));
     OK(zklock_hold_on_lost(hold, called, &news));
@@ -256,7 +256,4 @@ TEST(inner_holds_are_told_with_the_outer_one) {
     free_all(outer, lock, client);
 }
 
-TEST_MAIN(STANDALONE, LISTED(a_holder_is_told_within_a_heartbeat_that_its_session_has_expired),
-          LISTED(a_holder_is_told_within_a_heartbeat_that_its_node_was_deleted),
-          LISTED(a_closed_client_tells_its_holders_and_a_release_is_no_loss),
-          LISTED(a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost), LISTED(inner_holds_are_told_with_the_outer_one))
+TEST_MAIN(STANDALONE)

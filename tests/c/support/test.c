@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -38,10 +37,7 @@ static void start_ground(void) {
     int to[2], from[2];
     if (!program) failed(__FILE__, __LINE__, "ZKLOCK_GROUND names the program `ground`: tests/c/run sets it");
     if (pipe2(to, 0) || pipe2(from, 0)) failed(__FILE__, __LINE__, "pipe: %s", strerror(errno));
-    switch (fork()) {
-    case -1:
-        failed(__FILE__, __LINE__, "fork: %s", strerror(errno));
-    case 0:
+    if (!new_child()) {
         dup2(to[0], STDIN_FILENO);
         dup2(from[1], STDOUT_FILENO);
         for (int descriptor = 3; descriptor < 64; descriptor++) close(descriptor);
@@ -96,8 +92,7 @@ void while_stopped(int64_t milliseconds, const char *format, ...) {
     size = vsnprintf(command, sizeof command - 1, format, arguments);
     va_end(arguments);
     command[size++] = '\n';
-    child = fork();
-    if (child < 0) failed(__FILE__, __LINE__, "fork: %s", strerror(errno));
+    child = new_child();
     if (!child) {
         /* Only calls that are allowed after a fork with threads. */
         kill(parent, SIGSTOP);
@@ -127,12 +122,27 @@ void not_later(const char *file, int line, const char *what, int64_t took, int64
     was_late = line;
 }
 
-int run_tests(const char *start, const test *tests, size_t count, int words_count, char **words) {
+enum { TESTS_AT_MOST = 64 };
+static struct {
+    int line;
+    const char *name;
+    void (*run)(void);
+} tests[TESTS_AT_MOST];
+static size_t tests_count;
+
+void list_test(int line, const char *name, void (*run)(void)) {
+    size_t at = tests_count++;
+    CHECK(at < TESTS_AT_MOST);
+    for (; at && tests[at - 1].line > line; at--) tests[at] = tests[at - 1];
+    tests[at].line = line, tests[at].name = name, tests[at].run = run;
+}
+
+int run_tests(const char *start, int words_count, char **words) {
     int ran = 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
     start_ground();
     snprintf(connect_string, sizeof connect_string, "%s", ground("start %s", start));
-    for (size_t at = 0; at < count; at++) {
+    for (size_t at = 0; at < tests_count; at++) {
         int wanted = words_count < 2;
         for (int word = 1; word < words_count; word++) wanted |= strstr(tests[at].name, words[word]) != NULL;
         if (!wanted) continue;
@@ -178,12 +188,17 @@ int readable(int descriptor, int64_t milliseconds) {
     }
 }
 
-zklock_client *client_with(const char *hosts, int64_t session, int64_t connect) {
+zklock_options *options_with(int64_t session, int64_t connect) {
     zklock_options *options;
-    zklock_client *client;
     OK(zklock_options_new(&options));
     if (session) OK(zklock_options_set_session_timeout(options, session));
     if (connect) OK(zklock_options_set_connect_timeout(options, connect));
+    return options;
+}
+
+zklock_client *client_with(const char *hosts, int64_t session, int64_t connect) {
+    zklock_client *client;
+    zklock_options *options = options_with(session, connect);
     /* A try that succeeds may be slow on a busy machine. */
     OK(zklock_options_set_try_timeout(options, SOON_MS));
     OK(zklock_client_new(hosts, options, &client));
@@ -290,6 +305,12 @@ zklock_stats stats_of(const zklock_client *client) {
     return stats;
 }
 
+pid_t new_child(void) {
+    pid_t child = fork();
+    if (child < 0) failed(__FILE__, __LINE__, "fork: %s", strerror(errno));
+    return child;
+}
+
 const char *fresh_path(void) {
     static int number;
     static __thread char path[64];
@@ -394,6 +415,20 @@ void await_call(zklock_call *call) {
     CHECK(readable(descriptor, SOON_MS));
 }
 
+void ends_with(zklock_call *call, zklock_status wanted) {
+    await_call(call);
+    IS(zklock_call_finish(call, NULL), wanted);
+    zklock_call_free(call);
+}
+
+void not_acquired(zklock_call *call, zklock_status wanted) {
+    zklock_hold *none = NULL;
+    await_call(call);
+    IS(zklock_call_hold(call, &none), wanted);
+    CHECK(!none);
+    zklock_call_free(call);
+}
+
 zklock_hold *hold_of(zklock_call *call) {
     zklock_hold *hold;
     await_call(call);
@@ -402,26 +437,22 @@ zklock_hold *hold_of(zklock_call *call) {
     return hold;
 }
 
-struct thread {
-    pthread_t id;
-};
-
-thread *start_thread(void *(*run)(void *argument), void *argument) {
-    thread *new = calloc(1, sizeof *new);
-    int error = pthread_create(&new->id, NULL, run, argument);
+thread start_thread(void *(*run)(void *argument), void *argument) {
+    thread new;
+    int error = pthread_create(&new, NULL, run, argument);
     if (error) failed(__FILE__, __LINE__, "no thread: %s", strerror(error));
+    pthread_setname_np(new, "host");
     return new;
 }
 
-void *join_thread(thread *thread) {
+void *join_thread(thread thread) {
     void *result;
     struct timespec until;
     int error;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += SOON_MS / 1000;
-    error = pthread_timedjoin_np(thread->id, &result, &until);
+    error = pthread_timedjoin_np(thread, &result, &until);
     if (error) failed(__FILE__, __LINE__, "a thread has not ended: %s", strerror(error));
-    free(thread);
     return result;
 }
 
@@ -432,7 +463,7 @@ struct attempt {
     zklock_hold *hold;
     char sentence[512];
     int over;
-    thread *thread;
+    thread thread;
 };
 
 static void *attempts(void *argument) {
@@ -500,7 +531,7 @@ static void *measures(void *nothing) {
 }
 
 void on_time(void) {
-    static thread *measuring;
+    static thread measuring;
     if (!measuring) measuring = start_thread(measures, NULL);
     __atomic_store_n(&worst_us, 0, __ATOMIC_RELAXED);
 }

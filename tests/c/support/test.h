@@ -8,10 +8,12 @@
 #ifndef ZKLOCK_TEST_H
 #define ZKLOCK_TEST_H
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <zklock.h>
 
 /* The session timeout of most tests: its lease is long enough for a busy machine, its heartbeat short enough to wait for. It is
@@ -24,31 +26,27 @@
 /* The delay beyond the deadline that promise 4 allows. */
 #define GRACE_MS 50
 
-typedef struct {
-    const char *name;
-    void (*run)(void);
-} test;
-
 #define IN_QUOTES(number) #number
 #define TEXT_OF(number) IN_QUOTES(number)
 /* A server that grants no longer sessions. */
 #define STANDALONE "standalone max-session=" TEXT_OF(SESSION_MS)
 
-#define TEST(name) static void name(void)
-#define LISTED(name) {#name, name}
+#define TEST(name)                                                                                       \
+    static void name(void);                                                                              \
+    __attribute__((constructor)) static void list_##name(void) { list_test(__LINE__, #name, name); }      \
+    static void name(void)
 
-/* The tests of the program, in this order; with words as arguments, those whose names contain one of them. */
-#define TEST_MAIN(start, ...)                                             \
-    int main(int count, char **words) {                                   \
-        static const test tests[] = {__VA_ARGS__};                        \
-        return run_tests(start, tests, sizeof tests / sizeof *tests, count, words); \
-    }
+/* Runs the tests of the program, from its first line to its last; with words as arguments, those whose names contain one of
+ * them. */
+#define TEST_MAIN(start) \
+    int main(int count, char **words) { return run_tests(start, count, words); }
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-int run_tests(const char *start, const test *tests, size_t count, int words_count, char **words);
+void list_test(int line, const char *name, void (*run)(void));
+int run_tests(const char *start, int words_count, char **words);
 
 /* Ends the program with a message if the condition is false. */
 #define CHECK(condition)                                               \
@@ -120,10 +118,14 @@ int can_be_had(zklock_lock *lock);
 zklock_state state_of(const zklock_hold *hold);
 zklock_stats stats_of(const zklock_client *client);
 
+/* Forks. */
+pid_t new_child(void);
+
 /* A path that no other test has. */
 const char *fresh_path(void);
 
-/* A client with these timeouts, in milliseconds; 0 is the default. */
+/* Options, and a client, with these timeouts, in milliseconds; 0 is the default. */
+zklock_options *options_with(int64_t session, int64_t connect);
 zklock_client *client_with(const char *hosts, int64_t session, int64_t connect);
 
 /* Checks that the last error message of this thread has this part. */
@@ -171,14 +173,17 @@ void settled(const zklock_client *client);
 
 /* Waits until the call has ended. */
 void await_call(zklock_call *call);
+/* Waits until the call has ended with this status, and frees it; for a started acquire that failed, the same. */
+void ends_with(zklock_call *call, zklock_status wanted);
+void not_acquired(zklock_call *call, zklock_status wanted);
 /* The hold of a started acquire that must be granted soon. Frees the call. */
 zklock_hold *hold_of(zklock_call *call);
 
-/* A thread that the end of a test waits for. */
-typedef struct thread thread;
-thread *start_thread(void *(*run)(void *argument), void *argument);
+/* A thread of this program, whose name is "host". The end of a test waits for it. */
+typedef pthread_t thread;
+thread start_thread(void *(*run)(void *argument), void *argument);
 /* Waits until the thread ends, for SOON_MS at most, and returns its result. */
-void *join_thread(thread *thread);
+void *join_thread(thread thread);
 
 /* An acquire in a separate thread. */
 typedef struct attempt attempt;

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import random
-import socket
 import sys
 import threading
 import time
@@ -15,43 +14,16 @@ import typing
 from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import LockTimeout
 from kazoo.protocol.states import KeeperState
+from line import PATIENCE, Register, times
 
 # kazoo has no types.
 Lock = typing.Any
 
-PATIENCE = 10.0
 # At the end: how long a turn may go on by itself, and how long its client may take to close.
 GRACE = 1.0
 LAST_GRACE = 5.0
 # By default kazoo would in the end pause for an hour between tries.
 RETRY = {"max_tries": -1, "max_delay": 0.5}
-
-
-class RegisterGone(Exception):
-    """There is nobody to tell anything."""
-
-
-class Register:
-    """Sends lines to the register, and waits for its end."""
-
-    def __init__(self, address: str) -> None:
-        host, port = address.rsplit(":", 1)
-        self.over = threading.Event()
-        self._socket = socket.create_connection((host, int(port)))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def say(self, *words: object) -> None:
-        try:
-            self._socket.sendall(" ".join(map(str, words)).encode() + b"\n")
-        except OSError as error:
-            self.over.set()
-            raise RegisterGone from error
-
-    def await_end(self) -> None:
-        with contextlib.suppress(OSError):
-            while self._socket.recv(4096):
-                pass
-        self.over.set()
 
 
 class Session:
@@ -109,14 +81,12 @@ class Worker:
                     self._take_turn(session)
                     if self._chance.randrange(3) == 0:
                         self._over.wait(self._chance.uniform(0, 0.02))
-        except RegisterGone:
-            pass
         finally:
             self._drop_session()
 
     def _end(self) -> None:
         """Closes the client at the end of the run: a wait in kazoo would not notice that the register has ended."""
-        self._register.await_end()
+        self._over.wait()
         time.sleep(GRACE)
         threading.Thread(target=self._drop_session, daemon=True).start()
         time.sleep(LAST_GRACE)
@@ -177,12 +147,8 @@ class Worker:
         session.forget(lock)
 
     def _hold(self, session: Session, before: int, chosen: str) -> None:
-        longest, step = 0.2 if self._chance.randrange(10) == 0 else 0.005, 0.002
-        if ":/slow/" in chosen:
-            longest, step = 3 * self._session_ms / 1000, 0.02
-        elif ":/swift-" in chosen:
-            longest, step = 0.001, 0.0002
-        until = time.monotonic() + self._chance.uniform(0, longest)
+        longest, step = times(self._chance, chosen, self._session_ms / 1000)
+        until = time.monotonic() + longest
         word = "still"
         while word == "still":
             now = time.monotonic_ns()

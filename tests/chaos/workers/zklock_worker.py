@@ -5,45 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import socket
 import sys
-import threading
 import time
 
 import zklock
+from line import PATIENCE, Register, times
 
 LINGER = 2.0
-PATIENCE = 10.0
-# How often it says that it still holds: ten times more rarely for slow locks.
-STEP = 0.002
-SLOW = ":/slow/"
-# Locks that are held for a millisecond at most, so that they are granted often.
-SWIFT = ":/swift-"
-SWIFT_STEP = 0.0002
-
-
-class Register:
-    """Sends lines to the register, and notices its end. A line that cannot be sent is dropped: the run is over then."""
-
-    def __init__(self, address: str) -> None:
-        host, port = address.rsplit(":", 1)
-        self.over = threading.Event()
-        self._socket = socket.create_connection((host, int(port)))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threading.Thread(target=self._await_end, daemon=True).start()
-
-    def say(self, *words: object) -> None:
-        try:
-            self._socket.sendall(" ".join(map(str, words)).encode() + b"\n")
-        except OSError:
-            self.over.set()
-
-    def _await_end(self) -> None:
-        # The register never sends anything.
-        with contextlib.suppress(OSError):
-            while self._socket.recv(4096):
-                pass
-        self.over.set()
 
 
 def lock_of(client: zklock.Client, word: str) -> zklock.Lock:
@@ -68,8 +36,8 @@ def lock_of(client: zklock.Client, word: str) -> zklock.Lock:
 class Turn:
     """One turn: acquires a lock, claims it and releases it."""
 
-    def __init__(self, register: Register, number: int, tries: bool, time_to_hold: float) -> None:
-        self._register, self._number, self._tries, self._time = register, number, tries, time_to_hold
+    def __init__(self, register: Register, number: int, tries: bool, times: tuple[float, float]) -> None:
+        self._register, self._number, self._tries, self._times = register, number, tries, times
 
     def take(self, word: str, lock: zklock.Lock) -> None:
         self._say("want", word, time.monotonic_ns())
@@ -81,19 +49,19 @@ class Turn:
             self._say("gave", time.monotonic_ns(), type(error).__name__)
             self._register.over.wait(0.1)
         else:
-            self._claim(hold, STEP * 10 if SLOW in word else SWIFT_STEP if SWIFT in word else STEP)
+            self._claim(hold, *self._times)
             # The answer does not matter here: the claim is over.
             with contextlib.suppress(zklock.Error):
                 hold.release()
             self._say("free", time.monotonic_ns())
 
-    def _claim(self, hold: zklock.Hold, step: float) -> None:
+    def _claim(self, hold: zklock.Hold, time_to_hold: float, step: float) -> None:
         token, node = hold.token, hold.node
         # Here the clock is read after the check, so that the claim does not begin before the hold.
         if hold.valid_for() <= 0:
             return self._lose(hold)
         self._say("have", token, node, time.monotonic_ns())
-        end = time.monotonic() + self._time
+        end = time.monotonic() + time_to_hold
         is_last = False
         named = 0
         while not is_last:
@@ -125,22 +93,13 @@ class Turn:
         self._register.say(word, self._number, *rest)
 
 
-def time_to_hold(chance: random.Random, word: str, session_timeout: float) -> float:
-    """Mostly short. Below some paths long, so that much goes wrong meanwhile."""
-    if SLOW in word:
-        return chance.uniform(0, 3 * session_timeout)
-    if SWIFT in word:
-        return chance.uniform(0, 0.001)
-    return chance.uniform(0, 0.2 if chance.randrange(10) == 0 else 0.005)
-
-
 def work(client: zklock.Client, register: Register, chance: random.Random, words: list[str], session_timeout: float) -> None:
     locks = [(word, lock_of(client, word)) for word in words]
     number = 0
     while not register.over.is_set():
         number += 1
         word, lock = chance.choice(locks)
-        turn = Turn(register, number, chance.randrange(5) == 0, time_to_hold(chance, word, session_timeout))
+        turn = Turn(register, number, chance.randrange(5) == 0, times(chance, word, session_timeout))
         turn.take(word, lock)
         if chance.randrange(3) == 0:
             register.over.wait(chance.uniform(0, 0.02))

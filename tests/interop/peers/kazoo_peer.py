@@ -48,14 +48,12 @@ def main() -> None:
 
 def choose(client: KazooClient, given: argparse.Namespace) -> tuple[str, Lock]:
     kind = given.kind
-    if kind == "rw":
-        kind = "write" if random.randrange(4) == 0 else "read"
     if kind == "mutex":
         return "x", client.Lock(given.path, given.name, extra_lock_patterns=given.extra_lock_patterns)
-    if kind == "read":
-        return "r", client.ReadLock(given.path, given.name)
-    if kind == "write":
+    if kind == "rw" and random.randrange(4) == 0:
         return "x", client.WriteLock(given.path, given.name)
+    if kind == "rw":
+        return "r", client.ReadLock(given.path, given.name)
     raise SystemExit(f"no kind: {kind}")
 
 

@@ -59,8 +59,10 @@ static void make(zklock_client *client, const char *kind, const char *path, zklo
         ok(zklock_lock_options_set_permits(how, permits));
         ok(zklock_semaphore_new(client, path, limit, how, next(mode)));
     }
-    if (strcmp(kind, "write") == 0 || strcmp(kind, "rw") == 0) ok(zklock_rwlock_write_new(client, path, how, next("x")));
-    if (strcmp(kind, "read") == 0 || strcmp(kind, "rw") == 0) ok(zklock_rwlock_read_new(client, path, how, next("r")));
+    if (strcmp(kind, "rw") == 0) {
+        ok(zklock_rwlock_write_new(client, path, how, next("x")));
+        ok(zklock_rwlock_read_new(client, path, how, next("r")));
+    }
     if (count == 0) {
         fprintf(stderr, "no kind: %s\n", kind);
         exit(1);

@@ -67,8 +67,6 @@ turn choose(const zklock::client &client, const std::string &kind, const std::st
         return simply(client.semaphore(path, limit, how.permits(permits)), "s:" + std::to_string(permits));
     }
     const turn read = simply(client.read(path, how), "r"), write = simply(client.write(path, how), "x");
-    if (kind == "read") return read;
-    if (kind == "write") return write;
     if (kind == "rw") {
         auto random = std::make_shared<std::mt19937>(std::random_device{}());
         return [=] { return (*random)() % 4 == 0 ? write() : read(); };

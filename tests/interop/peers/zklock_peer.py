@@ -51,18 +51,12 @@ def chooser(client: zklock.Client, kind: str, path: str, extra: dict[str, typing
         return always("x", client.mutex(path, **extra))
     if name == "election":
         return always("x", client.election(path, **extra))
-    if name == "exclusive":
-        return always("x", client.exclusive(path, **extra))
     if name == "semaphore-mutex":
         return always("x", client.semaphore(path, 1, **extra))
     if name == "semaphore":
         limit, permits = int(numbers[0]), int(numbers[1]) if numbers[1:] else 1
         return always(f"s:{permits}", client.semaphore(path, limit, permits=permits, **extra))
     read, write = client.read(path, **extra), client.write(path, **extra)
-    if name == "read":
-        return always("r", read)
-    if name == "write":
-        return always("x", write)
     if name == "rw":
         return lambda: ("x", simply(write)) if random.randrange(4) == 0 else ("r", simply(read))
     if name == "downgrade":

@@ -60,14 +60,11 @@ fn turns(client: &Client, kind: &str, path: &str, options: &[String]) -> Outcome
     Ok(match name {
         "mutex" => vec![Turn::Simple("x", lock(LockSpec::mutex(path)?)?)],
         "election" => vec![Turn::Simple("x", lock(LockSpec::election(path)?)?)],
-        "exclusive" => vec![Turn::Simple("x", lock(LockSpec::exclusive(path)?)?)],
         "semaphore-mutex" => vec![Turn::Simple("x", lock(LockSpec::semaphore(path, 1)?)?)],
         "semaphore" => {
             let limit = *numbers.first().ok_or("semaphore:LIMIT:PERMITS")?;
             vec![Turn::Permits(permits, lock(LockSpec::semaphore(path, limit)?.permits(permits))?)]
         }
-        "read" => vec![Turn::Simple("r", read()?)],
-        "write" => vec![Turn::Simple("x", write()?)],
         "rw" => vec![
             Turn::Simple("x", write()?),
             Turn::Simple("r", read()?),
@@ -123,10 +120,8 @@ fn release(line: &mut Line, hold: &Hold) -> Outcome<()> {
 fn with_options(spec: LockSpec, words: &[String]) -> Outcome<LockSpec> {
     words.iter().try_fold(spec, |spec, word| {
         Ok(match word.as_str() {
-            "--dialect=curator" => spec.dialect(Dialect::Curator),
             "--dialect=kazoo" => spec.dialect(Dialect::Kazoo),
             "--dialect=writelock" => spec.dialect(Dialect::WriteLock),
-            "--foreign=refuse" => spec.foreign(Foreign::Refuse),
             "--foreign=go-ahead" => spec.foreign(Foreign::GoAhead),
             _ => match (seconds(word, "--linger=")?, seconds(word, "--rest=")?) {
                 (Some(linger), _) => spec.linger(linger),

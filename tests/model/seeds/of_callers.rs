@@ -1,10 +1,9 @@
 //! Bugs that show among the callers of one process.
 
-use super::{CALLERS, HELD, KEPT, PLACES, Seed, TRIES, edit, seed};
+use super::{CALLERS, HELD, KEPT, PLACES, Seed, TRIES, edit, of, seed};
 
 pub(super) const SEEDS: &[Seed] = &[
     seed(
-        "callers",
         "callers: one is answered twice",
         &[edit(
             PLACES,
@@ -12,7 +11,7 @@ pub(super) const SEEDS: &[Seed] = &[
             "self.answer(super::CallerId(self.last_caller), Answer::Failed);\n            self.begin_next(false);",
         )],
     ),
-    seed(
+    of(
         "reentrant, two calls",
         "callers: one that waited for a grant of its own, too",
         &[edit(
@@ -22,22 +21,18 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "callers",
         "callers: one that has gone keeps its node",
         &[edit(CALLERS, "            _ => self.give_up(id),", "            _ => {}")],
     ),
     seed(
-        "callers",
         "callers: a place for one that has gone",
         &[edit(CALLERS, "            self.waiting.remove(at);\n", "")],
     ),
     seed(
-        "callers",
         "callers: the second is the heir",
         &[edit(CALLERS, "let heir = self.waiting.pop_front();", "let heir = self.waiting.pop_back();")],
     ),
     seed(
-        "callers",
         "callers: those of other processes are not told of",
         &[edit(
             KEPT,
@@ -45,17 +40,16 @@ pub(super) const SEEDS: &[Seed] = &[
             "let _ = turns;",
         )],
     ),
-    seed(
+    of(
         "callers: lingers, 2 2",
         "callers: the holder is not told of those who wait",
         &[edit(KEPT, "self.set_wanted(kept, is_wanted);", "let _ = is_wanted;")],
     ),
     seed(
-        "callers",
         "callers: a holder is not told of one who comes",
         &[edit(CALLERS, "self.set_wanted(place, true);", "let _ = place;")],
     ),
-    seed(
+    of(
         "deserted",
         "callers: taken though it was given up",
         &[
@@ -67,7 +61,7 @@ pub(super) const SEEDS: &[Seed] = &[
             ),
         ],
     ),
-    seed(
+    of(
         "callers: lingers, 2 1, lapse",
         "callers: taken though it is lost",
         &[edit(
@@ -76,7 +70,7 @@ pub(super) const SEEDS: &[Seed] = &[
             "trust(kept) != Trust::Unproven && self.kept_turns_mut()",
         )],
     ),
-    seed(
+    of(
         "2 1, doubts",
         "callers: taken unconfirmed",
         &[edit(
@@ -86,11 +80,10 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "callers",
         "callers: writers take a node together",
         &[edit(PLACES, "Turns::new(passing, is_shared)", "Turns::new(passing, true)")],
     ),
-    seed(
+    of(
         "within its writer",
         "callers: the next writer has the node beside a reader",
         &[edit(
@@ -100,7 +93,6 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "callers",
         "callers: a turn too many",
         &[
             edit(
@@ -112,7 +104,6 @@ pub(super) const SEEDS: &[Seed] = &[
         ],
     ),
     seed(
-        "callers",
         "callers: nobody begins when a node is left",
         &[
             edit(PLACES, "self.begin_next(was_granted);", "let _ = was_granted;"),
@@ -124,7 +115,6 @@ pub(super) const SEEDS: &[Seed] = &[
         ],
     ),
     seed(
-        "callers",
         "callers: held back for ever",
         &[edit(
             CALLERS,
@@ -133,11 +123,10 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "callers",
         "callers: nobody begins after a refusal",
         &[edit(PLACES, "self.entering.filter(|entering| *entering != id)", "self.entering")],
     ),
-    seed(
+    of(
         "2 1, doubts",
         "callers: a check leads to nothing",
         &[edit(
@@ -146,7 +135,7 @@ pub(super) const SEEDS: &[Seed] = &[
             "self.checking.handle_answer(now);\n        }\n        let _ = trust;",
         )],
     ),
-    seed(
+    of(
         "expiry, doubts",
         "callers: waits for the check of a node before",
         &[edit(
@@ -155,7 +144,7 @@ pub(super) const SEEDS: &[Seed] = &[
             "self.kept = Some(id);",
         )],
     ),
-    seed(
+    of(
         "turns, 2, doubts",
         "callers: a node stays for one that has gone",
         &[
@@ -163,27 +152,27 @@ pub(super) const SEEDS: &[Seed] = &[
             edit(KEPT, "        self.leave_untaken();\n        let is_wanted", "        let is_wanted"),
         ],
     ),
-    seed(
+    of(
         "deserted",
         "callers: a node lingers for a client that nobody has",
         &[edit(KEPT, "(is_over || is_deserted)", "is_over")],
     ),
-    seed(
+    of(
         "lingers, writes",
         "callers: a write lands under the next hold",
         &[edit(KEPT, "!is_held || !is_latest || is_unsettled", "!is_held || !is_latest")],
     ),
-    seed(
+    of(
         "tries again, expiry",
         "callers: a try is told of a session before",
         &[edit(TRIES, "open.session == self.session && ", "")],
     ),
-    seed(
+    of(
         "tries again, 1 1",
         "callers: a try hears no watch",
         &[edit(TRIES, "self.remembered.take().is_some()", "false && self.remembered.take().is_some()")],
     ),
-    seed(
+    of(
         "tries again, 1 1",
         "callers: a try believes what is old",
         &[edit(
@@ -192,12 +181,12 @@ pub(super) const SEEDS: &[Seed] = &[
             "if open.is_some() && now >= Moment::default() {",
         )],
     ),
-    seed(
+    of(
         "waits for itself",
         "callers: an owner waits for itself unseen",
         &[edit(HELD, "(true, true) => Own::Deadlock { held },", "(true, true) => Own::InTheWay,")],
     ),
-    seed(
+    of(
         "reentrant, two calls apart",
         "callers: a call that queues late waits for its owner's turn",
         &[edit(
@@ -206,7 +195,7 @@ pub(super) const SEEDS: &[Seed] = &[
             "(call.is_within && !call.is_within).then(|| self.again(call.owner)).flatten()",
         )],
     ),
-    seed(
+    of(
         "reentrant, two calls",
         "callers: two calls of an owner wait for each other",
         &[edit(
@@ -215,7 +204,7 @@ pub(super) const SEEDS: &[Seed] = &[
             "let shares = |other: &Call<O>| !call.is_reentrant && other",
         )],
     ),
-    seed(
+    of(
         "within its writer",
         "callers: one owner shares the turn of another",
         &[edit(
@@ -224,23 +213,21 @@ pub(super) const SEEDS: &[Seed] = &[
             "other.is_reentrant && call.is_reentrant;",
         )],
     ),
-    seed(
+    of(
         "callers: 2 1, lapse",
         "callers: a turn is over while its owner has it",
         &[edit(PLACES, "turn.place == id && turn.holds == 0;", "turn.place == id;")],
     ),
-    seed(
+    of(
         "reentrant, two calls, lingers",
         "callers: the first release is the last",
         &[edit(KEPT, "if self.turns[at].holds > 0 {", "if self.turns[at].holds > usize::MAX - 1 {")],
     ),
     seed(
-        "callers",
         "callers: more nodes than a lock can have",
         &[edit(CALLERS, "let is_full = self.attempts >= self.width.attempts();", "let is_full = false;")],
     ),
     seed(
-        "callers",
         "callers: waits behind what it could take",
         &[edit(
             CALLERS,

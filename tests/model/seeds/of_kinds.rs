@@ -1,10 +1,9 @@
 //! Bugs that show with the other kinds of lock.
 
-use super::{BUSY, CONTENDER, DOUBT, ENTER, NAME, NODES, QUEUE, SINGLE, Seed, TURN, edit, seed};
+use super::{BUSY, CONTENDER, DOUBT, ENTER, NAME, NODES, QUEUE, SINGLE, Seed, TURN, edit, of, seed};
 
 pub(super) const SEEDS: &[Seed] = &[
     seed(
-        "read/write",
         "read/write: reader watches a reader",
         &[edit(
             QUEUE,
@@ -13,22 +12,18 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "read/write",
         "read/write: reader ignores writers",
         &[edit(NAME, "(Self::Read, Self::Read))", "(Self::Read, _))")],
     ),
     seed(
-        "read/write",
         "read/write: writer ignores readers",
         &[edit(NAME, "(Self::Read, Self::Read))", "(_, Self::Read))")],
     ),
     seed(
-        "read/write",
         "read/write: readers exclude each other",
         &[edit(NAME, "!matches!((self, other), (Self::Read, Self::Read))", "true")],
     ),
     seed(
-        "read/write",
         "read/write: reader watches the first writer",
         &[edit(
             QUEUE,
@@ -37,22 +32,18 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "downgrade",
         "downgrade: a writer leaves no reader",
         &[edit(QUEUE, "others().next().is_none() && !leaves_one", "others().next().is_none()")],
     ),
     seed(
-        "downgrade",
         "downgrade: a writer leaves no reader to the second after it",
         &[edit(TURN, "self.watched(claim, *alone, watch, now);", "self.watched(claim, true, watch, now);")],
     ),
     seed(
-        "downgrade",
         "downgrade: own writer in the way",
         &[edit(QUEUE, "claim.within.as_deref() != Some(other.text)", "!other.text.is_empty()")],
     ),
     seed(
-        "downgrade",
         "downgrade: reader has a number of its own",
         &[
             edit(ENTER, "directory, .. }] => {", "directory, .. }] if writer.is_empty() => {"),
@@ -60,7 +51,6 @@ pub(super) const SEEDS: &[Seed] = &[
         ],
     ),
     seed(
-        "semaphore",
         "semaphore: a try does not wait for its turn",
         &[edit(
             TURN,
@@ -68,18 +58,12 @@ pub(super) const SEEDS: &[Seed] = &[
             "matches!(turn, Turn::Waits { .. }) && claim.within.is_none()",
         )],
     ),
+    seed("semaphore: one permit less", &[edit(TURN, "|taken| taken <= limit", "|taken| taken < limit")]),
     seed(
-        "semaphore",
-        "semaphore: one permit less",
-        &[edit(TURN, "|taken| taken <= limit", "|taken| taken < limit")],
-    ),
-    seed(
-        "semaphore",
         "semaphore: one permit more",
         &[edit(TURN, "u32::try_from(taken)", "u32::try_from(taken.max(1) - 1)")],
     ),
     seed(
-        "semaphore",
         "semaphore: permits taken in the queue",
         &[edit(
             TURN,
@@ -88,7 +72,6 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "semaphore",
         "semaphore: woken head does not count",
         &[edit(
             CONTENDER,
@@ -97,12 +80,10 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "semaphore",
         "semaphore: limit of the node ignored",
         &[edit(TURN, "Outcome::Limit(Some(count)) => limit = count,", "Outcome::Limit(Some(_)) => {}")],
     ),
     seed(
-        "semaphore",
         "semaphore: waits without its place",
         &[edit(
             TURN,
@@ -111,22 +92,18 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "semaphore",
         "semaphore: takes without its place",
         &[edit(TURN, "flight.extend(self.count(slot.claim));", "flight.extend(self.count_of(slot.claim));")],
     ),
     seed(
-        "semaphore",
         "semaphore: permits left behind",
         &[edit(BUSY, "self.permits.paths().chain(self.queue.paths())", "self.queue.paths()")],
     ),
     seed(
-        "semaphore",
         "semaphore: holder stays in the queue",
         &[edit(TURN, "self.state = State::Ready(Step::Unqueue);", "self.state = State::Held;")],
     ),
     seed(
-        "semaphore",
         "semaphore: no recovery of permits",
         &[edit(
             TURN,
@@ -135,7 +112,6 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "semaphore",
         "semaphore: place forgotten with permits",
         &[edit(
             CONTENDER,
@@ -144,12 +120,10 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "all",
         "all: enters again beside what is left",
         &[edit(CONTENDER, "self.go(Step::Clear);", "self.go(Step::Enter);")],
     ),
     seed(
-        "all",
         "all: an unknown queue taken for free",
         &[edit(
             TURN,
@@ -158,12 +132,10 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "all",
         "all: names come back",
         &[edit(CONTENDER, "self.mark_with(self.uuid.next());", "self.mark_with(self.uuid);")],
     ),
     seed(
-        "single",
         "single: adopted whoever owns it",
         &[
             edit(SINGLE, "told.filter(|origin| origin.session == self.session)", "told"),
@@ -174,7 +146,7 @@ pub(super) const SEEDS: &[Seed] = &[
             ),
         ],
     ),
-    seed(
+    of(
         "single: 2, twice",
         "single: what an earlier hold has left taken for its own",
         &[
@@ -190,7 +162,7 @@ pub(super) const SEEDS: &[Seed] = &[
             ),
         ],
     ),
-    seed(
+    of(
         "single: 2, ghost",
         "single: deleted without its companion",
         &[edit(
@@ -199,18 +171,17 @@ pub(super) const SEEDS: &[Seed] = &[
             "if self.has_companion { Victim::Node } else",
         )],
     ),
-    seed(
+    of(
         "single: 1, deletion",
         "single: companion left behind",
         &[edit(DOUBT, "_ => self.delete(Victim::Companion),", "_ => self.nothing_left(),")],
     ),
-    seed(
+    of(
         "single: 2, twice",
         "single: what a server shows in its place taken for another's",
         &[edit(DOUBT, "seen.czxid <= origin.czxid", "seen.czxid == origin.czxid")],
     ),
     seed(
-        "single",
         "single: created again without a look",
         &[edit(
             SINGLE,
@@ -218,7 +189,7 @@ pub(super) const SEEDS: &[Seed] = &[
             "_ => self.retry(Step::Create, now),\n        }\n    }\n\n    fn nothing_created",
         )],
     ),
-    seed(
+    of(
         "single: 2, parent deletion",
         "single: looked at before its companion",
         &[
@@ -234,12 +205,12 @@ pub(super) const SEEDS: &[Seed] = &[
             ),
         ],
     ),
-    seed(
+    of(
         "single, alone",
         "single: alone, deletion repeated blindly",
         &[edit(DOUBT, "self.in_doubt = true;\n                if let", "if let")],
     ),
-    seed(
+    of(
         "single, alone: 2, hidden",
         "single: what may not be read taken for its own",
         &[edit(
@@ -249,12 +220,10 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "single",
         "single: what may not be read is left behind",
         &[edit(DOUBT, "self.state = State::Ready(Step::Claim);", "self.nothing_left();")],
     ),
     seed(
-        "children",
         "children: no watch is left",
         &[edit(CONTENDER, "vec![Operation::ListAndWatch {", "vec![Operation::List {")],
     ),

@@ -1,10 +1,15 @@
 //! Bugs that show with a mutex, and those of the lease.
 
-use super::{CONTENDER, ENTER, LEASE, NAME, NODES, QUEUE, READINESS, RENEW, Seed, TURN, edit, seed};
+use super::{
+    CONTENDER, ENTER, Edit, LEASE, NAME, NODES, QUEUE, READINESS, RENEW, Seed, TURN, edit, of, seed,
+};
+
+const fn lease(name: &'static str, edits: &'static [Edit]) -> Seed {
+    of("lease", name, edits)
+}
 
 pub(super) const SEEDS: &[Seed] = &[
     seed(
-        "",
         "a sync taken for a barrier",
         &[
             edit(
@@ -16,7 +21,6 @@ pub(super) const SEEDS: &[Seed] = &[
         ],
     ),
     seed(
-        "",
         "no recovery of a creation",
         &[edit(
             ENTER,
@@ -25,7 +29,6 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "",
         "no cleaning after a cancel",
         &[edit(
             CONTENDER,
@@ -34,7 +37,6 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "",
         "cancel forgets a creation under way",
         &[edit(
             CONTENDER,
@@ -43,12 +45,10 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "",
         "deletion given up when unknown",
         &[edit(CONTENDER, "self.delete_again(step, outcomes, now);", "self.state = State::Gone;")],
     ),
     seed(
-        "",
         "surplus node not deleted",
         &[
             edit(ENTER, "nodes.surplus().iter().map(|path|", "nodes.surplus().iter().take(0).map(|path|"),
@@ -56,12 +56,10 @@ pub(super) const SEEDS: &[Seed] = &[
         ],
     ),
     seed(
-        "",
         "grant without own node",
         &[edit(READINESS, "now.moment.since(sent) <= self.heartbeat", "sent <= now.moment")],
     ),
     seed(
-        "",
         "missing node taken for a passed check",
         &[
             edit(
@@ -72,9 +70,8 @@ pub(super) const SEEDS: &[Seed] = &[
             edit(TURN, "self.queue.lose(0);\n", "\n"),
         ],
     ),
-    seed("", "grant without a live lease", &[edit(READINESS, "is_fresh && self.is_ample(now)", "is_fresh")]),
+    seed("grant without a live lease", &[edit(READINESS, "is_fresh && self.is_ample(now)", "is_fresh")]),
     seed(
-        "",
         "own node proven by a read",
         &[edit(
             ENTER,
@@ -83,11 +80,10 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "",
         "deletion trusted while others are ahead",
         &[edit(TURN, "let our_turn_in = alone.then_some(claim);", "let our_turn_in = Some(claim);")],
     ),
-    seed(
+    of(
         "4 clients, two cancels",
         "the end of the nearest of an earlier look trusted",
         &[edit(
@@ -97,12 +93,10 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "",
         "any event taken for a deletion",
         &[edit(CONTENDER, "(WatchEvent::Deleted, Some(claim)) =>", "(_, Some(claim)) =>")],
     ),
     seed(
-        "",
         "watch on a node that is gone",
         &[edit(
             TURN,
@@ -111,7 +105,6 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "",
         "deleted waiter waits on",
         &[edit(
             TURN,
@@ -120,7 +113,6 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "",
         "next session keeps the old nodes",
         &[
             edit(CONTENDER, "self.forget();\n        self.failures.clear();", "self.failures.clear();"),
@@ -132,7 +124,6 @@ pub(super) const SEEDS: &[Seed] = &[
         ],
     ),
     seed(
-        "",
         "string order",
         &[edit(
             QUEUE,
@@ -140,17 +131,17 @@ pub(super) const SEEDS: &[Seed] = &[
             "filter(|other| other.text < me.text)",
         )],
     ),
-    seed(
+    of(
         "numbers",
         "numbers that are used up",
         &[edit(NODES, "is_some_and(|name| name.sequence.is_used_up())", "is_some_and(|_| false)")],
     ),
-    seed(
+    of(
         "numbers",
         "numbers used up at the very end",
         &[edit(NAME, "self.0 < 0 || self.0 > i32::MAX - (1 << 20)", "self.0 < 0")],
     ),
-    seed(
+    of(
         "numbers",
         "no watch on a directory that is left",
         &[edit(
@@ -159,48 +150,40 @@ pub(super) const SEEDS: &[Seed] = &[
             "NotEmpty => self.wait(Step::Drain(claim)),",
         )],
     ),
-    seed(
+    of(
         "4 clients, two cancels",
         "the lowest is watched",
         &[edit(QUEUE, "others().max_by(Name::compare)", "others().min_by(Name::compare)")],
     ),
-    seed(
-        "lease",
+    lease(
         "lease from the reply",
         &[edit(LEASE, "proven.max(known + self.timeout)", "proven.max(now + self.timeout)")],
     ),
-    seed(
-        "lease",
+    lease(
         "a lone write counts",
         &[edit(LEASE, "proven.max(before + self.timeout / 4)", "proven.max(sent + self.timeout / 4)")],
     ),
-    seed(
-        "lease",
+    lease(
         "a write counts before its reply",
         &[edit(LEASE, "write.acknowledged + earlier <= moment", "write.sent + earlier <= moment")],
     ),
-    seed(
-        "lease",
+    lease(
         "pings of the leader forgotten",
         &[edit(LEASE, "let ping = self.timeout / 4;", "let ping = Duration::ZERO;")],
     ),
-    seed(
-        "lease",
+    lease(
         "timeout of the first connection kept",
         &[edit(LEASE, "if timeout < self.timeout {", "if timeout.is_zero() {")],
     ),
-    seed(
-        "lease",
+    lease(
         "a greater timeout taken over",
         &[edit(LEASE, "if timeout < self.timeout {", "if timeout != self.timeout {")],
     ),
-    seed(
-        "lease",
+    lease(
         "more than half of T is claimed",
         &[edit(LEASE, "proven.min(sent + self.timeout / 2)", "proven.min(sent + self.timeout / 4 * 3)")],
     ),
-    seed(
-        "lease",
+    lease(
         "a request for the session takes back what was named",
         &[edit(
             LEASE,
@@ -208,8 +191,7 @@ pub(super) const SEEDS: &[Seed] = &[
             "self.is_asked = true;\n        self.claimed = self.claimed.before(self.timeout / 10 * 3);",
         )],
     ),
-    seed(
-        "lease",
+    lease(
         "an answer counts without a write",
         &[edit(
             LEASE,
@@ -217,18 +199,15 @@ pub(super) const SEEDS: &[Seed] = &[
             "        self.writes.clear();\n        self.claim(sent, sent + self.timeout);\n",
         )],
     ),
-    seed(
-        "lease",
+    lease(
         "writes through the server before count",
         &[edit(LEASE, "if sent < self.opened {", "if sent > now {")],
     ),
-    seed(
-        "lease",
+    lease(
         "a young connection counts for a quarter",
         &[edit(LEASE, "if before >= self.answered + self.timeout / 4 * 3 {", "if before >= self.opened {")],
     ),
-    seed(
-        "lease",
+    lease(
         "lease from a read",
         &[edit("adapter.rs", "renews: |answer| answer == subject::Answer::QuorumWrite", "renews: |_| true")],
     ),

@@ -3,24 +3,20 @@
 use super::{BUSY, MEMORY, Seed, edit, seed};
 
 pub(super) const SEEDS: &[Seed] = &[
-    seed("tries", "tries: the watch changes nothing", &[edit(MEMORY, "self.is_told = true;", "")]),
+    seed("tries: the watch changes nothing", &[edit(MEMORY, "self.is_told = true;", "")]),
     seed(
-        "tries",
         "tries: remembered over a reconnection",
         &[edit(MEMORY, "&& lease.is_connected_since(self.since)", "")],
     ),
     seed(
-        "tries",
         "tries: a server that does not tell is believed",
         &[edit(MEMORY, "self.since + lease.heartbeat()", "self.since + lease.timeout()")],
     ),
     seed(
-        "tries",
         "tries: a watch that was not left",
         &[edit(BUSY, "&& watched == [Outcome::Done]", "&& !watched.is_empty()")],
     ),
     seed(
-        "tries",
         "tries: watches one that is not in the way",
         &[edit(
             BUSY,

@@ -1,20 +1,21 @@
 //! Bugs that show when a node is passed on within a process.
 
-use super::{CONTENDER, NOTICE, QUEUE, SINGLE, Seed, TURN, TURNS, edit, seed};
+use super::{CONTENDER, Edit, NOTICE, QUEUE, SINGLE, Seed, TURN, TURNS, edit, of, seed};
+
+const fn lingers(name: &'static str, edits: &'static [Edit]) -> Seed {
+    of("lingers", name, edits)
+}
 
 pub(super) const SEEDS: &[Seed] = &[
     seed(
-        "lingers",
         "lingers: no watch is left",
         &[edit(NOTICE, "Operation::ListAndWatch { directory }", "Operation::List { directory }")],
     ),
     seed(
-        "lingers",
         "lingers: not asked again",
         &[edit(CONTENDER, "State::Noticing | State::Paused(Step::Notice, _) => self.on_notice(event),", "")],
     ),
     seed(
-        "lingers",
         "lingers: only the first of several is listed",
         &[edit(
             NOTICE,
@@ -23,12 +24,10 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "lingers",
         "lingers: nobody is ever seen to wait",
         &[edit(QUEUE, ".any(waits)", ".any(|other| waits(other) && own.is_empty())")],
     ),
     seed(
-        "lingers",
         "lingers: a writer is blind to readers",
         &[edit(
             QUEUE,
@@ -37,7 +36,6 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "lingers",
         "lingers: a reader is blind to writers",
         &[edit(
             QUEUE,
@@ -46,22 +44,15 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "lingers",
         "lingers: readers give way to readers",
         &[edit(QUEUE, "claim.scheme.role().excludes(other.scheme.role()) &&", "")],
     ),
+    seed("lingers: wanted by itself", &[edit(QUEUE, "&& me.sequence.is_before(other.sequence)", "")]),
     seed(
-        "lingers",
-        "lingers: wanted by itself",
-        &[edit(QUEUE, "&& me.sequence.is_before(other.sequence)", "")],
-    ),
-    seed(
-        "lingers",
         "lingers: refusal taken for silence",
         &[edit(NOTICE, "Outcome::Refused(_) => is_awaited = true,", "Outcome::Refused(_) => {}")],
     ),
     seed(
-        "lingers",
         "lingers: unknown taken for silence",
         &[
             edit(NOTICE, "_ => is_known = false,", "_ => {}"),
@@ -69,12 +60,10 @@ pub(super) const SEEDS: &[Seed] = &[
         ],
     ),
     seed(
-        "lingers",
         "lingers: unknown, and never asked again",
         &[edit(NOTICE, "self.retry(Step::Notice, now);", "self.state = State::Held;")],
     ),
     seed(
-        "lingers",
         "lingers: released while it looks",
         &[edit(
             NOTICE,
@@ -83,76 +72,56 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "lingers",
         "lingers: told again and again",
         &[edit(NOTICE, "is_awaited && self.notice != Notice::Given", "is_awaited")],
     ),
-    seed(
-        "lingers",
+    lingers(
         "turns: idle, wanted and not given up",
         &[edit(TURNS, "self.end_if(self.holders == 0)", "self.end_if(false)")],
     ),
-    seed(
-        "lingers",
+    lingers(
         "turns: given up whoever has it",
         &[edit(TURNS, "self.end_if(self.holders == 0)", "self.end_if(true)")],
     ),
-    seed(
-        "lingers",
+    lingers(
         "turns: a wanted node lingers",
         &[edit(TURNS, "awaits || self.may_linger()", "awaits || !self.passing.linger.is_zero()")],
     ),
-    seed(
-        "lingers",
+    lingers(
         "turns: taken after its end",
         &[edit(TURNS, "!self.is_spent() && (self.is_shared", "self.left != Some(0) && (self.is_shared")],
     ),
-    seed(
-        "lingers",
-        "turns: its end is missed",
-        &[edit(TURNS, "self.is_over = true;", "let _ = &self.is_over;")],
-    ),
-    seed(
-        "lingers",
+    lingers("turns: its end is missed", &[edit(TURNS, "self.is_over = true;", "let _ = &self.is_over;")]),
+    lingers(
         "turns: taken without a turn left",
         &[
             edit(TURNS, "self.is_over || self.left == Some(0)", "self.is_over"),
             edit(TURNS, "|left| left - 1", "|left| left.saturating_sub(1)"),
         ],
     ),
-    seed("lingers", "turns: not counted", &[edit(TURNS, "self.left = self.left.map(|left| left - 1);", "")]),
-    seed(
-        "lingers",
+    lingers("turns: not counted", &[edit(TURNS, "self.left = self.left.map(|left| left - 1);", "")]),
+    lingers(
         "turns: one too many",
         &[edit(TURNS, "self.passing.turns.saturating_sub(1)", "self.passing.turns")],
     ),
-    seed(
-        "lingers",
+    lingers(
         "turns: two writers have it",
         &[edit(TURNS, "(self.is_shared || self.holders == 0)", "self.holders < 2")],
     ),
-    seed(
-        "lingers",
+    lingers(
         "turns: the first reader gives it up for all",
         &[edit(TURNS, "if self.holders == 0 && !self.is_over {", "if !self.is_over {")],
     ),
-    seed(
-        "lingers",
-        "turns: idle for ever",
-        &[edit(TURNS, "self.end_if(is_due)", "self.end_if(is_due && false)")],
-    ),
-    seed(
-        "lingers",
+    lingers("turns: idle for ever", &[edit(TURNS, "self.end_if(is_due)", "self.end_if(is_due && false)")]),
+    lingers(
         "turns: left to one who does not come",
         &[edit(TURNS, "self.end_if(self.holders == 0 && !self.may_linger())", "self.end_if(false)")],
     ),
     seed(
-        "told",
         "told: not of the end of its node",
         &[edit(NOTICE, "if read.contains(&Outcome::NoNode) {", "if false {")],
     ),
     seed(
-        "told",
         "told: nothing more once others wait",
         &[edit(
             NOTICE,
@@ -160,14 +129,12 @@ pub(super) const SEEDS: &[Seed] = &[
             "self.failures.clear();\n            self.state = if self.notice == Notice::Given { State::Held } else { State::Noticing };",
         )],
     ),
-    seed("told", "told: never while it has permits", &[edit(QUEUE, "None => true,", "None => false,")]),
+    seed("told: never while it has permits", &[edit(QUEUE, "None => true,", "None => false,")]),
     seed(
-        "told",
         "told: deaf to who asks in the node",
         &[edit(NOTICE, "is_awaited |= *outcome == Outcome::Revoked;", "")],
     ),
     seed(
-        "told",
         "told: a single node is read once",
         &[edit(
             SINGLE,
@@ -176,12 +143,10 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "told",
         "told: asked in its place, not in its permit",
         &[edit(NOTICE, "self.hold().filter_map(", "self.queue.slots.iter().filter_map(")],
     ),
     seed(
-        "told",
         "told: of the reader within",
         &[edit(
             QUEUE,
@@ -190,7 +155,6 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "told",
         "told: not while it makes way",
         &[edit(
             TURN,
@@ -199,7 +163,6 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "told",
         "told: nobody but who has permits",
         &[edit(
             NOTICE,
@@ -207,5 +170,5 @@ pub(super) const SEEDS: &[Seed] = &[
             "self.verdict = (self.claims[0].permits.is_some()).then_some(Verdict::Wanted);",
         )],
     ),
-    seed("lingers", "turns: holders are not counted", &[edit(TURNS, "self.holders += 1;", "")]),
+    lingers("turns: holders are not counted", &[edit(TURNS, "self.holders += 1;", "")]),
 ];

@@ -54,8 +54,6 @@ final class CuratorPeer {
         Turn read = with("r", both.readLock());
         Turn write = with("x", both.writeLock());
         switch (words[0]) {
-            case "read": return read;
-            case "write": return write;
             case "rw": return line -> (ThreadLocalRandom.current().nextInt(4) == 0 ? write : read).take(line);
             case "downgrade":
                 return line -> ThreadLocalRandom.current().nextBoolean() ? downgrade(line, both) : read.take(line);
