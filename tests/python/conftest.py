@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import pathlib
 import signal
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 from ground import Ground, fresh_path
 from guests.programs import STRICT, Program, Start
 from punctual import pytest_runtest_protocol as pytest_runtest_protocol
+from scenes import Face
 
 import zklock
 
@@ -24,6 +27,17 @@ SOON = 30.0
 # A program that a shell starts in the background ignores Ctrl-C, and so would every program that is started here.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs a test that is a coroutine: in asyncio, or as the fixture ``face`` makes its calls."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    face = given.get("face")
+    (face.run if isinstance(face, Face) else asyncio.run)(pyfuncitem.obj(**given))
+    return True
 
 
 @pytest.fixture(scope="session")

@@ -166,9 +166,7 @@ def test_acquire_of_a_free_lock(call: Call, theirs: AnyLock, ours: zklock.Lock, 
 
 
 @pytest.mark.parametrize("call", BOUNDED, ids=str)
-def test_acquire_of_a_lock_held_elsewhere(
-    call: Call, theirs: AnyLock, ours: zklock.Lock, elsewhere: Elsewhere
-) -> None:
+def test_acquire_of_a_lock_held_elsewhere(call: Call, theirs: AnyLock, ours: zklock.Lock, elsewhere: Elsewhere) -> None:
     def script(lock: AnyLock) -> list[Outcome]:
         seen = [outcome(lock.acquire), elsewhere(lock.acquire, *call.arguments, **call.named), outcome(lock.release)]
         return [*seen, *(elsewhere(step) for step in (lock.acquire, lock.release, lock.release))]

@@ -65,18 +65,15 @@ def test_holds_and_what_comes_of_them(zk: zklock.Client, path: str) -> None:
     refuses(hold, "send its token")
 
 
-def test_holds_of_asyncio(zk: zklock.Client, path: str) -> None:
-    async def look() -> None:
-        async with zk.aio.mutex(path) as hold:
-            refuses(hold, "send its token")
-            refuses(hold.guarded(), "commit it where the lock is held")
-            begun = zk.aio.mutex(f"{path}-never").acquire()
-            for make in copies(begun):
-                with pytest.raises(TypeError):
-                    make()
-            begun.close()
-
-    asyncio.run(look())
+async def test_holds_of_asyncio(zk: zklock.Client, path: str) -> None:
+    async with zk.aio.mutex(path) as hold:
+        refuses(hold, "send its token")
+        refuses(hold.guarded(), "commit it where the lock is held")
+        begun = zk.aio.mutex(f"{path}-never").acquire()
+        for make in copies(begun):
+            with pytest.raises(TypeError):
+                make()
+        begun.close()
 
 
 def test_tls(tmp_path: pathlib.Path) -> None:
@@ -97,9 +94,7 @@ def test_no_object_is_left_out(zk: zklock.Client) -> None:
         assert one.__reduce__ is not object.__reduce__, one
 
 
-EXCEPTIONS = [
-    thing for thing in vars(zklock).values() if isinstance(thing, type) and issubclass(thing, zklock.Error)
-]
+EXCEPTIONS = [thing for thing in vars(zklock).values() if isinstance(thing, type) and issubclass(thing, zklock.Error)]
 
 
 @pytest.mark.parametrize("kind", EXCEPTIONS, ids=lambda kind: kind.__name__)

@@ -120,30 +120,27 @@ def test_of_guarded_writes(zk: zklock.Client, path: str) -> None:
         guarded.commit()
 
 
-def test_in_asyncio(zk: zklock.Client, path: str) -> None:
-    async def look() -> None:
-        lock = zk.aio.mutex(path)
-        coroutine = lock.acquire()
-        says(coroutine, "<AsyncLock.acquire not awaited yet>")
-        assert await coroutine
-        says(coroutine, "<AsyncLock.acquire over>")
-        await lock.release()
-        hold = await lock.hold()
-        says(hold, f'<zklock.AsyncHold of "{path}" held for {SECONDS} at least, token .*>')
-        says(hold.guarded(), f'<zklock.AsyncGuarded by the hold of "{path}", 0 writes>')
-        waiting = zk.aio.mutex(path).acquire()
+async def test_in_asyncio(zk: zklock.Client, path: str) -> None:
+    lock = zk.aio.mutex(path)
+    coroutine = lock.acquire()
+    says(coroutine, "<AsyncLock.acquire not awaited yet>")
+    assert await coroutine
+    says(coroutine, "<AsyncLock.acquire over>")
+    await lock.release()
+    hold = await lock.hold()
+    says(hold, f'<zklock.AsyncHold of "{path}" held for {SECONDS} at least, token .*>')
+    says(hold.guarded(), f'<zklock.AsyncGuarded by the hold of "{path}", 0 writes>')
+    waiting = zk.aio.mutex(path).acquire()
 
-        async def wait() -> None:
-            await waiting
+    async def wait() -> None:
+        await waiting
 
-        task = asyncio.ensure_future(wait())
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        waiting.close()
-        await hold.release()
-        says(hold, f'<zklock.AsyncHold of "{path}" released, token .*>')
-
-    asyncio.run(look())
+    task = asyncio.ensure_future(wait())
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    waiting.close()
+    await hold.release()
+    says(hold, f'<zklock.AsyncHold of "{path}" released, token .*>')
 
 
 def test_of_values(zk: zklock.Client, path: str) -> None:

@@ -123,9 +123,7 @@ def test_hosts_that_are_none_are_named(hosts: str) -> None:
         (lambda host, port: [f"{host}:1", f"{host}:{port}/"], "{host}:1,{host}:{port}/"),
     ],
 )
-def test_hosts_may_be_listed(
-    hosts: str, path: str, write: typing.Callable[[str, str], typing.Any], shown: str
-) -> None:
+def test_hosts_may_be_listed(hosts: str, path: str, write: typing.Callable[[str, str], typing.Any], shown: str) -> None:
     host, _, port = hosts.partition(":")
     with zklock.Client(write(host, port)) as client:
         assert shown.format(host=host, port=port) in repr(client)
@@ -204,9 +202,7 @@ def test_bad_options_are_named_one_by_one(hosts: str) -> None:
 
 
 @pytest.mark.parametrize("seconds", NEGATIVE)
-def test_a_timeout_that_is_negative_is_named_with_what_is_allowed(
-    zk: zklock.Client, path: str, seconds: float
-) -> None:
+def test_a_timeout_that_is_negative_is_named_with_what_is_allowed(zk: zklock.Client, path: str, seconds: float) -> None:
     is_negative(lambda: zk.mutex(path, timeout=seconds), seconds)
     is_negative(lambda: zk.aio.mutex(path, timeout=seconds), seconds)
     is_negative(lambda: zk.mutex(path).hold(timeout=seconds), seconds)
