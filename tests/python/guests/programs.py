@@ -14,6 +14,8 @@ import typing
 # Since 3.12 a fork of a process with threads warns, but these tests are about such forks.
 FORKS: typing.Final = ("-W", "error", "-W", "ignore:This process:DeprecationWarning")
 STRICT: typing.Final = ("-W", "error")
+# How soon a program goes on after a signal.
+SOON: typing.Final = 0.05
 
 
 class Ended(typing.NamedTuple):

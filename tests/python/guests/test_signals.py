@@ -1,4 +1,4 @@
-"""Signals, and waits of the main thread: Ctrl-C ends them at once, and nothing is left behind."""
+"""Signals while calls wait, and what they must not change. For Ctrl-C see test_ctrl_c.py."""
 
 from __future__ import annotations
 
@@ -10,170 +10,13 @@ import typing
 
 import pytest
 from ground import Ground
-from guests.programs import Program, Start, threads
+from guests.endings import BEGIN, WELL
+from guests.programs import SOON, Start, threads
 from punctual import not_later
 
 import zklock
 
-SOON = 0.05
-
-# Waits again and again, and prints when it was interrupted.
-WAITS = """
-import logging, sys, time
-import zklock
-
-logging.getLogger("zklock").addHandler(logging.NullHandler())
-
-case, hosts, path, rounds = sys.argv[1:]
-
-
-def say(*words):
-    print(*words, flush=True)
-
-
-def client():
-    return zklock.Client(hosts, session_timeout=4, connect_timeout=60)
-
-
-zk = client()
-lock = zk.mutex(path)
-if "connect" not in case:
-    zk.connect()
-
-
-def enter():
-    with lock:
-        pass
-
-
-def make_one():
-    global zk
-    zk = client()
-
-
-def make_one_that_holds():
-    make_one()
-    zk.mutex(path).acquire()
-
-
-def nothing():
-    pass
-
-
-# The code before, the wait, and the code after.
-before, wait, after = {
-    "acquire": (nothing, lambda: lock.acquire(), nothing),
-    "acquire with a timeout": (nothing, lambda: lock.acquire(timeout=60), nothing),
-    "with": (nothing, enter, nothing),
-    "hold": (nothing, lambda: lock.hold(), nothing),
-    "lost.wait": (lock.acquire, lambda: lock.current.lost.wait(), lock.release),
-    "wanted.wait": (lock.acquire, lambda: lock.current.wanted.wait(), lock.release),
-    "connect": (make_one, lambda: zk.connect(), nothing),
-    "connect by entering": (make_one, lambda: zk.__enter__(), nothing),
-    "connect by acquire": (make_one, lambda: zk.mutex(path).acquire(), nothing),
-    "contenders": (nothing, lambda: lock.contenders(), nothing),
-    "confirm": (lock.acquire, lambda: lock.current.confirm(), lock.release),
-    "commit": (lock.acquire, lambda: lock.current.guarded().set_data("/", b"").commit(), lock.release),
-    "release": (lock.acquire, lambda: lock.release(), nothing),
-    "Hold.release": (lock.acquire, lambda: lock.current.release(), nothing),
-    "end of with": (lock.__enter__, lambda: lock.__exit__(None, None, None), nothing),
-    "close": (make_one_that_holds, lambda: zk.close(), nothing),
-    "end of with of a client": (make_one_that_holds, lambda: zk.__exit__(None, None, None), nothing),
-}[case]
-for _ in range(int(rounds)):
-    before()
-    say("ready")
-    sys.stdin.readline()
-    try:
-        say("waiting")
-        wait()
-        say("it was no wait")
-    except KeyboardInterrupt:
-        say(time.monotonic())
-    sys.stdin.readline()
-    after()
-say("done")
-sys.stdin.readline()
-"""
-
 ROUNDS = 5
-
-
-def latencies(program: Program, before: typing.Callable[[], object], after: typing.Callable[[], object]) -> list[float]:
-    """Interrupts each of the program's waits. Returns how long after each signal it went on."""
-    took = []
-    for _ in range(ROUNDS):
-        program.expect("ready")
-        before()
-        program.tell()
-        program.expect("waiting")
-        program.await_sleep()
-        sent = program.signal(signal.SIGINT)
-        took.append(float(program.line()) - sent)
-        after()
-        program.tell()
-    program.expect("done")
-    return took
-
-
-@pytest.mark.parametrize("case", ["acquire", "acquire with a timeout", "with", "hold"])
-def test_ctrl_c_ends_a_wait_for_the_lock(
-    start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str, case: str
-) -> None:
-    with zk.mutex(path):
-        program = start(WAITS, case, hosts, path, str(ROUNDS))
-        # It is in the queue when the signal comes, and leaves it soon after, while its client lives.
-        took = latencies(program, lambda: None, lambda: ground.expect_children(path, 1))
-        not_later(statistics.median(took), SOON)
-        ground.expect_children(path, 1)
-    with zk.mutex(path, timeout=30):
-        pass
-    program.tell()
-    assert program.finish()[:3] == (0, "", "")
-
-
-@pytest.mark.parametrize("case", ["lost.wait", "wanted.wait"])
-def test_ctrl_c_ends_a_wait_for_an_event_of_a_hold(
-    start: Start, ground: Ground, hosts: str, path: str, case: str
-) -> None:
-    program = start(WAITS, case, hosts, path, str(ROUNDS))
-    took = latencies(program, lambda: None, lambda: ground.expect_children(path, 1))
-    not_later(statistics.median(took), SOON)
-    ground.expect_children(path, 0)
-    program.tell()
-    assert program.finish()[:3] == (0, "", "")
-
-
-@pytest.mark.parametrize(
-    ("case", "nodes"),
-    [
-        ("connect", 0),
-        ("connect by entering", 0),
-        ("connect by acquire", 0),
-        ("contenders", 0),
-        ("confirm", 1),
-        ("commit", 1),
-        ("release", 0),
-        ("Hold.release", 0),
-        ("end of with", 0),
-        ("close", 0),
-        ("end of with of a client", 0),
-    ],
-)
-def test_ctrl_c_ends_a_wait_for_the_servers(start: Start, ground: Ground, path: str, case: str, nodes: int) -> None:
-    proxy = ground.proxy("1")
-
-    def go_on() -> None:
-        proxy("thaw")
-        ground.expect_children(path, nodes, within=15)
-
-    program = start(WAITS, case, proxy.hosts, path, str(ROUNDS))
-    took = latencies(program, lambda: proxy("freeze", "both"), go_on)
-    not_later(statistics.median(took), SOON)
-    ground.expect_children(path, 0)
-    program.tell()
-    assert program.finish()[:3] == (0, "", "")
-
 
 HANDLERS = """
 import signal, sys, time
@@ -208,7 +51,7 @@ def test_a_handler_that_does_not_raise_lets_the_wait_go_on(
         assert ground.expect_children(path, 2) == queue
         hold.release()
     assert program.line().startswith("True ")
-    assert program.finish()[:3] == (0, "", "")
+    assert program.finish()[:3] == WELL
     not_later(statistics.median(took), SOON)
 
 
@@ -229,7 +72,7 @@ def test_signals_do_not_change_the_deadline(
         took = float(lines[-1].split()[1])
         assert took >= 1.0
         not_later(took, 1.3)
-        assert program.finish()[:3] == (0, "", "")
+        assert program.finish()[:3] == WELL
 
 
 def test_what_a_handler_raises_comes_as_it_is(zk: zklock.Client, other: zklock.Client, path: str) -> None:
@@ -320,7 +163,7 @@ with zklock.Client(hosts, session_timeout=4) as zk:
         hold.release()
     program.expect("handled")
     program.expect("held")
-    assert program.finish()[:3] == (0, "", "")
+    assert program.finish()[:3] == WELL
 
 
 def test_a_signal_that_another_thread_took_is_heard_within_a_second(
@@ -386,7 +229,7 @@ for thread in os.listdir("/proc/self/task"):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM, signal.SIGPIPE, signal.SIGUSR1):
             assert blocked >> (number - 1) & 1, (thread, number)
 """
-    assert start(text, hosts, path).finish()[:3] == (0, "", "")
+    assert start(text, hosts, path).finish()[:3] == WELL
 
 
 @pytest.mark.parametrize("where", ["main thread", "another thread"])
@@ -435,7 +278,7 @@ with zklock.Client(hosts, session_timeout=4) as zk:
     with zk.mutex(path):
         program = start(text, hosts, path, where)
         line = program.line()
-        assert program.finish()[:3] == (0, "", "")
+        assert program.finish()[:3] == WELL
     took, used, took_again, counted = map(float, line.split())
     assert 1.0 <= took
     not_later(took, 1.3)

@@ -7,24 +7,8 @@ import typing
 
 import pytest
 from kazoo.client import KazooClient, KazooState  # type: ignore[import-untyped]
-from kazoo.exceptions import (  # type: ignore[import-untyped]
-    BadVersionError,
-    ConnectionLoss,
-    InvalidACLError,
-    NoAuthError,
-    NoChildrenForEphemeralsError,
-    NodeExistsError,
-    NoNodeError,
-    NotEmptyError,
-    RolledBackError,
-)
-from kazoo.security import (  # type: ignore[import-untyped]
-    CREATOR_ALL_ACL,
-    OPEN_ACL_UNSAFE,
-    READ_ACL_UNSAFE,
-    make_acl,
-    make_digest_acl,
-)
+from kazoo.exceptions import ConnectionLoss, InvalidACLError, NoAuthError  # type: ignore[import-untyped]
+from kazoo.security import CREATOR_ALL_ACL, READ_ACL_UNSAFE, make_digest_acl  # type: ignore[import-untyped]
 from scenes import SOON, Attempt, eventually
 
 import zklock
@@ -76,27 +60,6 @@ def test_nodes(kazoo: typing.Any, server: Server) -> None:
     assert server.children("/x") is None
 
 
-@pytest.mark.parametrize(
-    ("call", "error"),
-    [
-        (lambda kazoo: kazoo.create("/a"), NodeExistsError),
-        (lambda kazoo: kazoo.create("/b/c"), NoNodeError),
-        (lambda kazoo: kazoo.create("/a/e/c"), NoChildrenForEphemeralsError),
-        (lambda kazoo: kazoo.get("/b"), NoNodeError),
-        (lambda kazoo: kazoo.get_children("/b"), NoNodeError),
-        (lambda kazoo: kazoo.set("/a", b"", version=7), BadVersionError),
-        (lambda kazoo: kazoo.delete("/a"), NotEmptyError),
-        (lambda kazoo: kazoo.delete("/a/e", version=7), BadVersionError),
-        (lambda kazoo: kazoo.create("/b", acl=[make_acl("digest", "x", all=True)]), InvalidACLError),
-    ],
-)
-def test_refusals(kazoo: typing.Any, call: typing.Callable[[typing.Any], object], error: type[Exception]) -> None:
-    kazoo.create("/a")
-    kazoo.create("/a/e", ephemeral=True)
-    with pytest.raises(error):
-        call(kazoo)
-
-
 def test_watches(kazoo: typing.Any, connect: Connect) -> None:
     other = connect()
     events: queue.Queue[typing.Any] = queue.Queue()
@@ -119,83 +82,6 @@ def test_watches(kazoo: typing.Any, connect: Connect) -> None:
     assert events.get(timeout=SOON)[:3:2] == ("DELETED", "/a")
 
 
-def test_data_watch_and_children_watch(kazoo: typing.Any, server: Server) -> None:
-    data: queue.Queue[object] = queue.Queue()
-    children: queue.Queue[object] = queue.Queue()
-    server.put("/a", b"0")
-
-    @kazoo.DataWatch("/a")  # type: ignore[untyped-decorator]
-    def changed(value: object, stat: object) -> None:
-        data.put(value)
-
-    @kazoo.ChildrenWatch("/a")  # type: ignore[untyped-decorator]
-    def grown(names: list[str]) -> None:
-        children.put(sorted(names))
-
-    assert (data.get(timeout=SOON), children.get(timeout=SOON)) == (b"0", [])
-    for number in range(1, 4):
-        server.put("/a", str(number).encode())
-        assert data.get(timeout=SOON) == str(number).encode()
-        server.put(f"/a/{number}")
-        assert children.get(timeout=SOON) == [str(name) for name in range(1, number + 1)]
-    # The watchers survive a lost connection.
-    server.cut()
-    server.put("/a", b"after")
-    server.put("/a/after")
-    assert data.get(timeout=SOON) == b"after"
-    assert children.get(timeout=SOON) == ["1", "2", "3", "after"]
-    server.delete("/a")
-    assert data.get(timeout=SOON) is None
-
-
-def test_transaction(kazoo: typing.Any, server: Server) -> None:
-    kazoo.create("/a")
-    good = kazoo.transaction()
-    good.check("/a", version=0)
-    good.create("/a/b", b"one")
-    good.set_data("/a/b", b"two")
-    good.create("/a/s-", sequence=True)
-    good.delete("/a/s-0000000001")
-    results = good.commit()
-    assert (results[0], results[1], results[2].version, results[3:]) == (True, "/a/b", 1, ["/a/s-0000000001", True])
-    assert server.data("/a/b") == b"two"
-    bad = kazoo.transaction()
-    bad.create("/a/c")
-    bad.check("/a", version=5)
-    bad.delete("/a/b")
-    results = bad.commit()
-    assert [type(result) for result in results][:2] == [RolledBackError, BadVersionError]
-    assert server.children("/a") == ["b"]
-
-
-def test_digest_authentication(kazoo: typing.Any, connect: Connect) -> None:
-    knows = connect(auth_data=[("digest", "user:secret")])
-    mine = make_digest_acl("user", "secret", all=True)
-    readable = make_acl("world", "anyone", read=True)
-    knows.create("/mine", b"x", acl=[mine])
-    knows.create("/shown", b"x", acl=[mine, readable])
-    assert knows.get("/mine")[0] == b"x"
-    for call, *arguments in (
-        (kazoo.get, "/mine"),
-        (kazoo.set, "/shown", b"y"),
-        (kazoo.create, "/mine/a"),
-        (kazoo.set_acls, "/shown", OPEN_ACL_UNSAFE),
-    ):
-        with pytest.raises(NoAuthError):
-            call(*arguments)
-    assert kazoo.get("/shown")[0] == b"x"
-    acls, _ = knows.get_acls("/mine")
-    assert acls == [mine]
-    wrong = connect(auth_data=[("digest", "user:guess")])
-    with pytest.raises(NoAuthError):
-        wrong.get("/mine")
-    # A client that logs in later has access from then on.
-    kazoo.add_auth("digest", "user:secret")
-    assert kazoo.get("/mine")[0] == b"x"
-    knows.set_acls("/mine", OPEN_ACL_UNSAFE)
-    assert wrong.get("/mine")[0] == b"x"
-
-
 def test_what_the_creator_alone_may_use(kazoo: typing.Any, connect: Connect) -> None:
     """kazoo sends this list with a null id."""
     knows = connect(auth_data=[("digest", "user:secret")])
@@ -214,28 +100,6 @@ def test_what_the_creator_alone_may_use(kazoo: typing.Any, connect: Connect) -> 
     assert kazoo.get("/read")[0] == b""
     with pytest.raises(InvalidACLError):
         kazoo.create("/nobody", acl=CREATOR_ALL_ACL)
-
-
-def test_lock_that_its_creator_alone_may_use(kazoo: typing.Any, connect: Connect) -> None:
-    knows = connect(auth_data=[("digest", "user:secret")], default_acl=CREATOR_ALL_ACL)
-    lock = knows.Lock("/locks/mine", "me")
-    assert lock.acquire(timeout=SOON)
-    assert lock.contenders() == ["me"]
-    with pytest.raises(NoAuthError):
-        kazoo.get_children("/locks/mine")
-    lock.release()
-
-
-def test_words(kazoo: typing.Any, server: Server) -> None:
-    assert kazoo.server_version() == (3, 8, 0)
-    assert kazoo.command(b"ruok") == "imok"
-    environment = kazoo.command(b"envi").splitlines()
-    assert environment[0] == "Environment:" and all("=" in line for line in environment[1:])
-    configured = dict(line.split("=", 1) for line in kazoo.command(b"conf").splitlines())
-    assert (configured["clientPort"], configured["tickTime"]) == (server.hosts.split(":")[1], "2000")
-    statistics = kazoo.command(b"stat")
-    assert "Mode: standalone" in statistics and "Clients:" in statistics
-    assert f"sid={kazoo.client_id[0]:#x}," in kazoo.command(b"cons")
 
 
 def test_words_that_are_not_allowed() -> None:
@@ -275,16 +139,6 @@ def states_of(client: typing.Any) -> queue.Queue[typing.Any]:
     states: queue.Queue[typing.Any] = queue.Queue()
     client.add_listener(states.put)
     return states
-
-
-def test_session_outlives_a_cut(kazoo: typing.Any, server: Server) -> None:
-    kazoo.create("/mine", ephemeral=True)
-    number = kazoo.client_id
-    states = states_of(kazoo)
-    server.cut()
-    assert [states.get(timeout=SOON), states.get(timeout=SOON)] == [KazooState.SUSPENDED, KazooState.CONNECTED]
-    assert kazoo.client_id == number
-    assert server.owner("/mine") == number[0]
 
 
 def test_session_that_expires(kazoo: typing.Any, server: Server) -> None:

@@ -36,12 +36,6 @@ def test_serves_from_the_first_moment() -> None:
         assert server.children(PATH) == []
 
 
-def test_listens_on_loopback_on_a_port_of_its_own() -> None:
-    with Server() as one, Server() as two:
-        assert one.hosts.startswith("127.0.0.1:") and two.hosts.startswith("127.0.0.1:")
-        assert one.hosts != two.hosts
-
-
 def test_listens_where_it_is_told_to() -> None:
     with Server() as server:
         hosts = server.hosts
@@ -122,19 +116,6 @@ def test_time_goes_on_at_a_word() -> None:
             not_later(time.monotonic() - begun, 15)
             server.thaw()
             assert hold.lost.wait(SOON)
-
-
-def test_no_session_ends_by_itself_while_time_stands_still() -> None:
-    with Server(manual_clock=True, tick=0.01) as server:
-        with zklock.Client(server.hosts, session_timeout=0.1) as zk:
-            assert zk.session_timeout == 0.1
-            server.freeze()
-            server.cut()
-            # Ten times as long as a session lasts.
-            assert not Attempt(lambda: eventually(lambda: server.sessions() == [], within=1)).wait(0.9)
-            server.advance(1)
-            assert server.sessions() == []
-            server.thaw()
 
 
 @pytest.mark.parametrize("fault", ["lose-request", "cut-before-reply", "cut_after_reply", "freeze", "expire"])
@@ -224,13 +205,6 @@ def test_nodes_are_put_and_deleted(server: Server) -> None:
     assert server.delete("/a") is True
     assert server.delete("/a") is False
     assert server.children("/") == ["zookeeper"]
-
-
-def test_a_lock_node_that_is_deleted_is_lost(server: Server, zk: zklock.Client) -> None:
-    hold = zk.mutex(PATH).hold()
-    server.delete(hold.node)
-    assert hold.lost.wait(SOON)
-    assert hold.lost.reason is zklock.LossReason.NODE_DELETED
 
 
 def test_sequence_goes_on_where_it_is_set(server: Server, zk: zklock.Client) -> None:
