@@ -18,20 +18,15 @@ import zklock
 
 ROUNDS = 5
 
-HANDLERS = """
-import signal, sys, time
-import zklock
-
-hosts, path, timeout = sys.argv[1:]
-with zklock.Client(hosts, session_timeout=4) as zk:
-    lock = zk.mutex(path)
-    signal.signal(signal.SIGUSR1, lambda *_: print(time.monotonic(), flush=True))
-    begun = time.monotonic()
-    print("waiting", flush=True)
-    got = lock.acquire(timeout=float(timeout))
-    print(got, time.monotonic() - begun, flush=True)
-    if got:
-        lock.release()
+HANDLERS = BEGIN + """
+zk.connect()
+signal.signal(signal.SIGUSR1, lambda *_: say(time.monotonic()))
+begun = time.monotonic()
+say("waiting")
+got = lock.acquire(timeout=float(*more))
+say(got, time.monotonic() - begun)
+if got:
+    lock.release()
 """
 
 
@@ -75,38 +70,39 @@ def test_signals_do_not_change_the_deadline(
         assert program.finish()[:3] == WELL
 
 
-def test_what_a_handler_raises_comes_as_it_is(zk: zklock.Client, other: zklock.Client, path: str) -> None:
-    class Ours(Exception):
-        pass
+class Ours(Exception):
+    """What a handler raises."""
 
+
+@pytest.fixture
+def given() -> typing.Iterator[Ours]:
+    """What the handler of SIGALRM raises."""
     given = Ours("by the handler")
 
     def handle(number: int, frame: object) -> None:
         raise given
 
     before = signal.signal(signal.SIGALRM, handle)
-    try:
-        with zk.mutex(path):
-            for wait in (other.mutex(path).acquire, other.mutex(path).hold, other.mutex(path).__enter__):
-                signal.setitimer(signal.ITIMER_REAL, 0.1)
-                with pytest.raises(Ours) as raised:
-                    wait()
-                assert raised.value is given
-                assert raised.traceback[-1].name == "handle"
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    yield given
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_what_a_handler_raises_comes_as_it_is(
+    zk: zklock.Client, other: zklock.Client, path: str, given: Ours
+) -> None:
+    with zk.mutex(path):
+        for wait in (other.mutex(path).acquire, other.mutex(path).hold, other.mutex(path).__enter__):
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with pytest.raises(Ours) as raised:
+                wait()
+            assert raised.value is given
+            assert raised.traceback[-1].name == "handle"
 
 
 @pytest.mark.parametrize("way", ["acquire", "acquire of a reentrant lock", "hold", "with"])
 def test_what_is_granted_when_a_handler_raises_is_released(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, way: str
+    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, given: Ours, way: str
 ) -> None:
-    class Ours(Exception):
-        pass
-
-    def handle(number: int, frame: object) -> None:
-        raise Ours
-
     lock = other.mutex(path, reentrant="reentrant" in way)
     wait = {"hold": lock.hold, "with": lock.__enter__}.get(way, lock.acquire)
 
@@ -116,44 +112,35 @@ def test_what_is_granted_when_a_handler_raises_is_released(
         signal.pthread_kill(threading.get_ident(), signal.SIGALRM)
         hold.release()
 
-    before = signal.signal(signal.SIGALRM, handle)
-    try:
-        # The main thread may also look for signals just before the grant, but not every time.
-        for _ in range(6):
-            hold = zk.mutex(path).hold(timeout=30)
-            granter = threading.Thread(target=interrupt_and_grant)
-            granter.start()
-            with pytest.raises(Ours):
-                wait()
-            granter.join()
-            assert not lock.locked()
-            ground.expect_children(path, 0)
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    # The main thread may also look for signals just before the grant, but not every time.
+    for _ in range(6):
+        hold = zk.mutex(path).hold(timeout=30)
+        granter = threading.Thread(target=interrupt_and_grant)
+        granter.start()
+        with pytest.raises(Ours) as raised:
+            wait()
+        assert raised.value is given
+        granter.join()
+        assert not lock.locked()
+        ground.expect_children(path, 0)
 
 
 def test_a_handler_may_wait_itself(start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
     # While the handler waits, the lock is granted for which the main thread waits.
     text = """
-import signal, sys, time
-import zklock
+def handle(number, frame):
+    say("handling")
+    with zk.mutex(path + "-of-the-handler") as hold:
+        hold.lost.wait(timeout=1)
+    say("handled")
 
-hosts, path = sys.argv[1:]
-with zklock.Client(hosts, session_timeout=4) as zk:
-
-    def handle(number, frame):
-        print("handling", flush=True)
-        with zk.mutex(path + "-of-the-handler") as hold:
-            hold.lost.wait(timeout=1)
-        print("handled", flush=True)
-
-    signal.signal(signal.SIGUSR1, handle)
-    print("waiting", flush=True)
-    with zk.mutex(path):
-        print("held", flush=True)
+signal.signal(signal.SIGUSR1, handle)
+say("waiting")
+with lock:
+    say("held")
 """
     with zk.mutex(path) as hold:
-        program = start(text, hosts, path)
+        program = start(BEGIN + text, hosts, path)
         program.expect("waiting")
         ground.expect_children(path, 2)
         program.await_sleep()
@@ -237,46 +224,37 @@ def test_other_threads_run_on_and_nothing_spins(
     start: Start, zk: zklock.Client, hosts: str, path: str, where: str
 ) -> None:
     text = """
-import sys, threading, time
-import zklock
+zk.connect()
+waited = []
 
-hosts, path, where = sys.argv[1:]
-with zklock.Client(hosts, session_timeout=4) as zk:
-    lock, waited = zk.mutex(path), []
+def wait():
+    begun, used = time.monotonic(), time.process_time()
+    assert not lock.acquire(timeout=1)
+    waited.append((time.monotonic() - begun, time.process_time() - used))
 
-    def wait():
-        begun, used = time.monotonic(), time.process_time()
-        assert not lock.acquire(timeout=1)
-        waited.append((time.monotonic() - begun, time.process_time() - used))
+def wait_there():
+    wait() if more == ["main thread"] else run_all([threading.Thread(target=wait)])
 
-    def wait_there():
-        if where == "main thread":
-            wait()
-        else:
-            thread = threading.Thread(target=wait)
-            thread.start()
-            thread.join()
+wait_there()
+# Another one counts meanwhile, in steps that give nobody a reason to let the interpreter go.
+count, is_over = 0, threading.Event()
 
-    wait_there()
-    # Another one counts meanwhile, in steps that give nobody a reason to let the interpreter go.
-    count, is_over = 0, threading.Event()
+def count_on():
+    global count
+    while not is_over.is_set():
+        count += 1
 
-    def count_on():
-        global count
-        while not is_over.is_set():
-            count += 1
-
-    thread = threading.Thread(target=count_on)
-    thread.start()
-    begun = count
-    wait_there()
-    counted = count - begun
-    is_over.set()
-    thread.join()
-    print(waited[0][0], waited[0][1], waited[1][0], counted)
+thread = threading.Thread(target=count_on)
+thread.start()
+begun = count
+wait_there()
+counted = count - begun
+is_over.set()
+thread.join()
+say(waited[0][0], waited[0][1], waited[1][0], counted)
 """
     with zk.mutex(path):
-        program = start(text, hosts, path, where)
+        program = start(BEGIN + text, hosts, path, where)
         line = program.line()
         assert program.finish()[:3] == WELL
     took, used, took_again, counted = map(float, line.split())
