@@ -8,29 +8,18 @@ import typing
 
 import pytest
 from ground import Ground
-from hosts.inside import PATIENCE, Inside
+from hosts.inside import PATIENCE, WORKERS, Inside, acquired
 
 import zklock
 
-WORKERS = 20
-
-
 async def test_workers_take_turns(zk: zklock.Client, ground: Ground, path: str) -> None:
-    lock, inside = zk.mutex(path), Inside(WORKERS)
-
-    def acquire() -> bool:
-        inside.begin()
-        return lock.acquire(timeout=PATIENCE)
-
-    async def work() -> None:
-        assert await asyncio.to_thread(acquire)
-        with inside:
-            # Its thread is lent to others meanwhile.
-            await inside.stay(asyncio.sleep)
-        await asyncio.to_thread(lock.release)
-
+    inside = Inside(WORKERS)
     # As many threads as workers. Otherwise waiting threads could leave the holder no thread on which to release.
     asyncio.get_running_loop().set_default_executor(concurrent.futures.ThreadPoolExecutor(WORKERS + 1))
+
+    def work() -> typing.Coroutine[typing.Any, typing.Any, None]:
+        return inside.come(lambda: acquired(zk.mutex(path)), asyncio.to_thread, asyncio.sleep)
+
     first = asyncio.ensure_future(work())
     while not inside.all and not first.done():
         await asyncio.sleep(0.001)
