@@ -187,23 +187,6 @@ async def test_a_release_that_is_cancelled_goes_on(
         await (await other.aio.mutex(path).hold(timeout=0)).release()
 
 
-async def test_a_cancel_in_the_block_and_another_at_its_end_leave_no_node(path: str, ground: Ground) -> None:
-    proxy = ground.proxy("1")
-    async with zklock.Client(proxy.hosts, session_timeout=SESSION) as zk:
-        lock = zk.mutex(path)
-        task = asyncio.create_task(by_block(lock))
-        assert await true(lock.locked)
-        hook = proxy("hold-request", "delete", "1", path)
-        task.cancel()
-        assert await fired(ground, hook)
-        assert not task.done(), "it waits for the release"
-        task.cancel()
-        await ends(task)
-        ground(f"open {hook}")
-        await settled(zk)
-        assert ground.children(path) == []
-
-
 async def test_a_release_that_is_never_awaited_is_done(zk: zklock.Client, path: str, ground: Ground) -> None:
     lock = zk.aio.mutex(path)
     await lock.acquire()

@@ -209,12 +209,6 @@ def test_conversation(script: Script, zk: zklock.Client, path: str) -> None:
 # Differences.
 
 
-async def test_block_gives_the_hold(zk: zklock.Client, path: str) -> None:
-    """``asyncio.Lock`` gives None."""
-    async with zk.aio.mutex(path) as hold:
-        assert isinstance(hold, zklock.AsyncHold)
-
-
 async def test_acquire_takes_the_arguments_of_threading(zk: zklock.Client, path: str) -> None:
     """``asyncio.Lock`` takes no arguments. Errors in them are raised before anything is awaited."""
     lock = zk.aio.mutex(path)

@@ -17,7 +17,6 @@ import weakref
 
 import pytest
 from face.side_by_side import Outcome, expect_alike, outcome
-from punctual import not_later
 
 import zklock
 
@@ -378,21 +377,3 @@ def test_a_timeout_of_none_is_one_of_minus_one(zk: zklock.Client, path: str) -> 
         lock.release()
         assert lock.acquire(False, None) is True
         lock.release()
-
-
-def test_block_gives_the_hold(zk: zklock.Client, path: str) -> None:
-    """``threading.Lock`` gives True."""
-    with zk.mutex(path) as hold:
-        assert isinstance(hold, zklock.Hold) and hold
-
-
-def test_a_lock_may_have_a_timeout_of_its_own(zk: zklock.Client, path: str, elsewhere: Elsewhere) -> None:
-    """The lock's own timeout counts if the call gives none. The caller then does not check the result, so it raises."""
-    lock = zk.mutex(path, timeout=0.05)
-    elsewhere(lock.acquire)
-    with pytest.raises(zklock.Timeout):
-        lock.acquire()
-    assert lock.acquire(timeout=0.05) is False
-    with pytest.raises(zklock.Timeout), lock:
-        pass
-    elsewhere(lock.release)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 
 import pytest
 from ground import Ground
@@ -19,7 +18,7 @@ import zklock
 hosts, path = sys.argv[1:]
 zk = zklock.Client(hosts, session_timeout=4)
 lock, again = zk.mutex(path), zk.mutex(path + "-again", reentrant=True)
-untouched = zk.mutex(path + "-untouched")
+untouched, lingering = zk.mutex(path + "-untouched"), zk.mutex(path + "-lingering", linger=60)
 
 
 def refused(name, call):
@@ -59,6 +58,12 @@ def check(hold, guarded, loss, of_asyncio):
         "commit": guarded.commit,
         "read": lambda: hold.read("/"),
         "wait": loss.wait,
+        "wait for others": hold.wanted.wait,
+        "on_wanted": lambda: hold.on_wanted(print),
+        # The node lingers in the parent, and not here.
+        "acquire what lingers": lingering.acquire,
+        "try what lingers": lambda: lingering.acquire(blocking=False),
+        "with what lingers": lingering.__enter__,
         "on_lost": lambda: hold.on_lost(print),
         "evict": lambda: lock.evict(hold.node),
         "break_lock": lock.break_lock,
@@ -101,7 +106,7 @@ def check(hold, guarded, loss, of_asyncio):
     # Calls that send no request are answered.
     assert hold.state is zklock.HoldState.LOST and hold.valid_for() == 0
     assert loss.is_set() and loss.reason is zklock.LossReason.FORKED
-    assert not lock.locked() and not again.locked()
+    assert not lock.locked() and not again.locked() and not hold.wanted
     assert zk.session_id is None and zk.session_timeout is None and zk.stats().grants == 0
     assert "fork" in repr(zk) and "fork" in repr(zk.aio) and "fork" in repr(hold) and "fork" in repr(loss)
     assert "not held" in repr(again)
@@ -139,6 +144,8 @@ observer = lock.observe()
 assert observer.next(timeout=20).token == hold.token
 guarded, loss = hold.guarded().set_data("/", b""), hold.lost
 session, token = zk.session_id, hold.token
+with lingering as lingers:
+    pass
 pid = os.fork()
 if not pid:
     check(hold, guarded, loss, of_asyncio)
@@ -161,8 +168,8 @@ assert member.loss is None
 member.leave(timeout=20)
 hold.release()
 again.release()
-with lock:
-    pass
+with lock, lingering as taken_again:
+    assert taken_again.token == lingers.token
 
 
 async def release_there():
@@ -408,17 +415,3 @@ with zk.mutex(path) as hold:
 print("well")
 """
     assert start(WORKER + text, hosts, path, "none").finish()[:3] == (0, "well", "")
-
-
-def test_a_pool_of_threads(zk: zklock.Client, path: str) -> None:
-    lock, inside = zk.mutex(path), [0]
-
-    def work(number: int) -> int:
-        with lock:
-            inside[0] += 1
-            assert inside[0] == 1
-            inside[0] -= 1
-        return number
-
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        assert sorted(pool.map(work, range(100))) == list(range(100))

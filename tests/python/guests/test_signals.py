@@ -87,9 +87,7 @@ def given() -> typing.Iterator[Ours]:
     signal.signal(signal.SIGALRM, before)
 
 
-def test_what_a_handler_raises_comes_as_it_is(
-    zk: zklock.Client, other: zklock.Client, path: str, given: Ours
-) -> None:
+def test_what_a_handler_raises_comes_as_it_is(zk: zklock.Client, other: zklock.Client, path: str, given: Ours) -> None:
     with zk.mutex(path):
         for wait in (other.mutex(path).acquire, other.mutex(path).hold, other.mutex(path).__enter__):
             signal.setitimer(signal.ITIMER_REAL, 0.1)

@@ -98,17 +98,6 @@ def test_many_threads_connect_once(hosts: str, path: str) -> None:
     client.close()
 
 
-def test_what_a_thread_held_when_it_ended_is_still_held(zk: zklock.Client, other: zklock.Client, path: str) -> None:
-    lock = zk.mutex(path)
-    run_all([threading.Thread(target=lock.acquire)])
-    assert lock.locked() and lock.current is None
-    assert not other.mutex(path).acquire(blocking=False)
-    # Like a threading.Lock, it may be released by any thread.
-    lock.release()
-    with other.mutex(path, timeout=30):
-        pass
-
-
 def test_two_threads_and_one_for_the_log(start: Start, hosts: str, path: str) -> None:
     text = """
 import os, sys, threading, time

@@ -10,7 +10,7 @@ import typing
 import pytest
 from conftest import SESSION
 from ground import Ground
-from scenes import SOON, Face, Far, eventually, expire, raises
+from scenes import SOON, Far, eventually, expire, raises
 
 import zklock
 from zklock import ConnectionState
@@ -31,24 +31,6 @@ class Listener:
 
     def has_heard_nothing(self) -> bool:
         return self._states.empty()
-
-
-def test_an_outage_is_told_and_its_end(far: Far, face: Face) -> None:
-    zk, proxy = face.of(far.zk), far.proxy
-    listener = Listener(zk)
-    assert listener.next() is CONNECTED
-    proxy("refuse", "on")
-    proxy("reset")
-    assert listener.next() is DISCONNECTED
-    assert zk.connection_state is DISCONNECTED
-    proxy("refuse", "off")
-    assert listener.next() is CONNECTED
-    assert zk.connection_state is CONNECTED
-    # An outage that is too short to be seen while it lasts is still reported.
-    proxy("reset")
-    assert listener.next() is DISCONNECTED
-    assert listener.next() is CONNECTED
-    assert listener.has_heard_nothing() and zk.stats().sessions == 1
 
 
 def test_a_client_that_connects_later_tells_of_that(ground: Ground) -> None:

@@ -9,7 +9,6 @@ import typing
 
 import pytest
 from ground import Ground
-from guests.programs import FORKS, Start
 from scenes import SOON, Attempt, Face, Far, asked, eventually, raises
 
 import zklock
@@ -132,44 +131,6 @@ def test_a_wait_for_others_ends_with_the_hold(zk: zklock.Client, ground: Ground,
         ground(f"delete {hold.node}")
     assert [wait.result() for wait in waits] == [False, False] and not hold.wanted
     assert told.empty()
-
-
-FORKED = """
-import os, sys, zklock
-
-hosts, path = sys.argv[1:]
-with zklock.Client(hosts, session_timeout=4) as zk:
-    lock = zk.mutex(path, linger=60)
-    with lock as hold:
-        token, wanted = hold.token, hold.wanted
-        pid = os.fork()
-        if not pid:
-            calls = lock.acquire, lock.__enter__, wanted.wait, hold.wanted.wait, lambda: hold.on_wanted(print)
-            refused = 0
-            for call in calls:
-                try:
-                    call()
-                except zklock.ForkedError:
-                    refused += 1
-            os._exit(0 if refused == len(calls) and not wanted and not hold.wanted else 1)
-        assert os.waitpid(pid, 0)[1] == 0
-    pid = os.fork()
-    if not pid:
-        # The node lingers there, and not here.
-        try:
-            lock.acquire(blocking=False)
-        except zklock.ForkedError:
-            os._exit(0)
-        os._exit(1)
-    assert os.waitpid(pid, 0)[1] == 0
-    with lock as again:
-        assert again.token == token
-print("well")
-"""
-
-
-def test_a_forked_child_takes_nothing_that_lingers(start: Start, hosts: str, path: str) -> None:
-    assert start(FORKED, hosts, path, options=FORKS).finish()[:3] == (0, "well", "")
 
 
 def test_times_and_turns_that_make_no_sense_are_refused(zk: zklock.Client, path: str) -> None:

@@ -165,39 +165,6 @@ async def test_a_lock_that_is_not_reentrant_is_released_from_anywhere_but_once(
     await face.fails(zklock.NotHeld, lock.release)
 
 
-async def test_an_inner_section_is_not_entered_when_the_outer_hold_is_lost(
-    zk: zklock.Client, ground: Ground, path: str, face: Face
-) -> None:
-    lock = face.of(zk).mutex(path, reentrant=True)
-    outer, inner = await face.make(lock.hold, timeout=SOON), await face.make(lock.hold, timeout=SOON)
-    lose(ground, outer)
-    # The same when the nodes have been cleaned up, and only the owner's holds are left.
-    settled(zk)
-    enter = lock.__aenter__ if face.is_async else lock.__enter__
-    for acquire in (lock.acquire, lambda: lock.acquire(blocking=False), lock.hold, enter):
-        (await face.fails(zklock.LockLost, acquire)).says(path)
-    assert inner.state is zklock.HoldState.LOST
-    for hold in (inner, outer):
-        await face.fails(zklock.LockLost, hold.release)
-    # While the lost hold is being cleaned up, it may not be free yet.
-    assert await face.make(lock.acquire, timeout=SOON)
-    await face.make(lock.release)
-
-
-async def test_forgetting_the_last_hold_releases(zk: zklock.Client, ground: Ground, path: str, face: Face) -> None:
-    lock = face.of(zk).mutex(path, reentrant=True)
-    outer, inner = await face.make(lock.hold, timeout=SOON), [await face.make(lock.hold, timeout=SOON)]
-    with pytest.warns(ResourceWarning, match=path):
-        del outer
-    assert inner[0].state is zklock.HoldState.HELD
-    assert len(ground.children(path)) == 1
-    # Even if another drops it, who could not release it.
-    with pytest.warns(ResourceWarning, match=path):
-        await face.elsewhere(inner.clear)
-        gc.collect()
-    ground.expect_children(path, 0)
-
-
 async def test_the_current_hold_is_that_of_its_owner(zk: zklock.Client, path: str, face: Face) -> None:
     lock = face.of(zk).mutex(path, reentrant=True)
 

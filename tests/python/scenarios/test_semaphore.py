@@ -93,14 +93,6 @@ def test_the_limit_can_change_while_others_wait(
     ground.expect_free(at)
 
 
-def test_permits_of_three_are_not_those_of_one(zk: zklock.Client, at: str) -> None:
-    with zk.semaphore(at, 4), zk.semaphore(at, 4, permits=3) as three:
-        assert zk.semaphore(at, 4, permits=3).current is not None
-        zk.semaphore(at, 4).release()
-        assert three.state is zklock.HoldState.HELD and not zk.semaphore(at, 4).locked()
-        zk.semaphore(at, 4).acquire()
-
-
 def test_what_cannot_be(zk: zklock.Client, hosts: str, at: str) -> None:
     for client in (zklock.Client(hosts), zk, zk.aio):
         for limit, permits in ((5, 6), (5, 0), (0, 1), (-1, 1), (5, -1), (2**32, 1)):

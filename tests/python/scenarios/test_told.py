@@ -148,38 +148,6 @@ def test_a_closed_client_tells_its_holders_and_a_release_is_no_loss(zk: zklock.C
     assert news.reasons == [] and not hold.lost.is_set()
 
 
-def test_a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost(far: Far, path: str, face: Face) -> None:
-    zk, proxy = far
-    hold = face(face.of(zk).mutex(path).hold, timeout=SOON)
-    just_after_a_heartbeat(proxy)
-    with Lateness() as late:
-        ears = Ears(hold)
-        proxy("freeze", "both")
-        frozen = time.monotonic()
-        states, left, looks = [], hold.valid_for(), [frozen]
-        while left > 0:
-            state, before = hold.state, left
-            left = hold.valid_for()
-            looks.append(time.monotonic())
-            if 0 < left <= before:
-                states.append(state)
-            time.sleep(0.001)
-        lapsed = looks[-1]
-        not_later(lapsed - frozen, SESSION / 2 + late.allowance)
-        # It is at risk for about a heartbeat, which this thread must not sleep through.
-        not_later(max(after - before for before, after in zip(looks, looks[1:])), HEARTBEAT / 2)
-        assert states == sorted(states, key=lambda state: state is zklock.HoldState.AT_RISK)
-        assert set(states) == {zklock.HoldState.HELD, zklock.HoldState.AT_RISK}
-        ears.all_are_told(lapsed, zklock.LossReason.LEASE_LAPSED, late)
-    proxy("thaw")
-    # Heartbeats go on for other holds, and do not bring this one back.
-    following = face(face.of(zk).mutex(path).hold, timeout=SOON)
-    just_after_a_heartbeat(proxy)
-    stays_lost(face, hold, zklock.LossReason.LEASE_LAPSED)
-    assert following.token > hold.token
-    face(following.release)
-
-
 def test_who_asks_after_the_loss_is_told_at_once_also_when_the_hold_is_gone(
     zk: zklock.Client, ground: Ground, path: str
 ) -> None:
@@ -230,21 +198,6 @@ def test_a_callback_may_look_at_everything_and_wait(zk: zklock.Client, ground: G
     hold.on_lost(look)
     ground(f"delete {hold.node}")
     assert done.wait(SOON)
-
-
-def test_an_event_of_a_loss_outlives_its_hold(zk: zklock.Client, ground: Ground, path: str) -> None:
-    lock = zk.mutex(path)
-    with lock as hold:
-        lost = hold.lost
-        attempt = Attempt(lost.wait)
-        del hold
-        assert not attempt.is_over() and not lost.is_set()
-        node = f"{path}/{ground.children(path)[0]}"
-        ground(f"delete {node}")
-        assert attempt.result() is True
-        assert lost.is_set() and lost.reason is zklock.LossReason.NODE_DELETED
-        raises(zklock.LockLost, lock.release)
-        lock.acquire(timeout=SOON)
 
 
 def test_without_a_heartbeat_a_hold_is_held_though_nothing_proves_it(hosts: str, ground: Ground, path: str) -> None:
