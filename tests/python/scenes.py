@@ -23,17 +23,8 @@ GRACE = 0.05
 Result = typing.TypeVar("Result")
 
 
-class Connect(typing.Protocol):
-    """Connects a client, which is closed at the end of the test; by default to the servers, with the usual session timeout."""
-
-    def __call__(
-        self,
-        hosts: str = ...,
-        *,
-        session_timeout: float = ...,
-        connect_timeout: float = ...,
-        try_timeout: float = ...,
-    ) -> zklock.Client: ...
+# Connects a client, which is closed at the end of the test; by default to the servers, with the usual session timeout.
+Connect = typing.Callable[..., zklock.Client]
 
 
 class Far(typing.NamedTuple):
@@ -43,12 +34,8 @@ class Far(typing.NamedTuple):
     proxy: Proxy
 
 
-class ConnectFar(typing.Protocol):
-    """Connects a client through its own proxy."""
-
-    def __call__(
-        self, *, session_timeout: float = ..., connect_timeout: float = ..., try_timeout: float = ...
-    ) -> Far: ...
+# Connects a client with these options through its own proxy.
+ConnectFar = typing.Callable[..., Far]
 
 
 def eventually(holds: typing.Callable[[], object], within: float = SOON) -> None:

@@ -198,22 +198,6 @@ async def test_a_release_that_is_never_awaited_is_done(zk: zklock.Client, path: 
     await settled(zk)
 
 
-@pytest.mark.parametrize("count", [0, 1, 2])
-async def test_a_task_cancelled_before_or_just_after_its_first_step_leaves_no_node(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, count: int
-) -> None:
-    for _ in range(20):
-        task = asyncio.create_task(zk.aio.mutex(path).acquire())
-        await steps(count)
-        if task.cancel():
-            await ends(task)
-        else:
-            # It was granted in its first step, so this thread must have slept in that.
-            assert count
-            await zk.aio.mutex(path).release()
-    await free(zk, other, path, ground)
-
-
 async def test_a_cancel_while_it_connects_leaves_no_node(path: str, ground: Ground) -> None:
     proxy = ground.proxy("1")
     client = zklock.Client(proxy.hosts, session_timeout=SESSION)

@@ -35,17 +35,6 @@ def test_who_comes_waits_until_it_is_removed(zk: zklock.Client, other: zklock.Cl
     assert [attempt.result() for attempt in waiting] == [True, True]
 
 
-def test_it_connects_when_it_is_needed(hosts: str, at: str, face: Face) -> None:
-    for call, answer in {"set": True, "is_set": True, "wait": False, "remove": True}.items():
-        with zklock.Client(hosts, session_timeout=4) as client:
-            barrier = face.of(client).barrier(at)
-            assert face(getattr(barrier, call), **({"timeout": 0} if call == "wait" else {})) is answer
-        raises(zklock.Closed, lambda: face(getattr(barrier, call)))
-    member = face(face.of(zklock.Client(hosts, session_timeout=4)).double_barrier(f"{at}-too", 1).enter)
-    assert member.path == f"{at}-too"
-    face(member.leave)
-
-
 def test_who_is_alone_is_late_and_leaves_nothing(zk: zklock.Client, ground: Ground, at: str, face: Face) -> None:
     meeting = face.of(zk).double_barrier(at, 2, timeout=0.1)
     enter = meeting.__aenter__ if face.is_async else meeting.__enter__
@@ -105,17 +94,6 @@ def test_a_block_that_raises_leaves_and_waits_for_nobody(
     # It counts as a member that has left, so the other one does not wait for it.
     face(waiting.result().leave, timeout=SOON)
     gone(ground, at)
-
-
-def test_a_member_is_told_that_it_is_lost(far: Far, ground: Ground, at: str, face: Face) -> None:
-    lost = face(face.of(far.zk).double_barrier(at, 1).enter, timeout=SOON)
-    expire(far.proxy)
-    eventually(lambda: lost.loss is not None)
-    assert lost.loss is zklock.LossReason.SESSION_EXPIRED
-    raises(zklock.LockLost, lambda: face(lost.leave))
-    gone(ground, at)
-    with far.zk.double_barrier(at, 1).enter() as member:
-        assert member.path == at
 
 
 @pytest.mark.parametrize("is_connected", [False, True])

@@ -57,17 +57,6 @@ def test_a_client_that_connects_later_tells_of_that(ground: Ground) -> None:
         assert each.next() is CLOSED and each.has_heard_nothing()
 
 
-def test_the_last_that_is_told_is_that_the_client_is_closed(zk: zklock.Client) -> None:
-    listener = Listener(zk)
-    assert listener.next() is CONNECTED
-    zk.close()
-    assert listener.next() is CLOSED
-    assert zk.connection_state is CLOSED
-    # A new callback gets the state once more, and no other callback does.
-    assert Listener(zk).next() is CLOSED
-    assert listener.has_heard_nothing()
-
-
 def test_a_callback_that_raises_is_reported_and_called_again_and_harms_no_other(
     far: Far, monkeypatch: pytest.MonkeyPatch
 ) -> None:

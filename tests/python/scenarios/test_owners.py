@@ -6,11 +6,10 @@ For what is asyncio's own see aio/test_owners.py.
 from __future__ import annotations
 
 import gc
-import logging
 
 import pytest
 from ground import Ground, Proxy
-from scenes import SOON, Attempt, Face, Far, asked, eventually, lose, settled
+from scenes import SOON, Attempt, Face, Far, asked, settled
 
 import zklock
 
@@ -100,33 +99,6 @@ async def test_a_second_acquire_by_the_same_owner_waits_as_that_of_anybody(
     assert await face.make(lock.acquire, timeout=SOON)
     releases.result()
     await face.make(lock.release)
-
-
-async def test_a_wait_for_oneself_is_logged_and_no_other_is(
-    zk: zklock.Client, ground: Ground, path: str, face: Face, caplog: pytest.LogCaptureFixture
-) -> None:
-    def told() -> list[str]:
-        said = [record for record in caplog.records if record.levelname == "WARNING"]
-        return [line for line in map(logging.LogRecord.getMessage, said) if path in line]
-
-    lock = face.of(zk).mutex(path)
-    async with face.block(lock):
-        await face.elsewhere(lock.acquire, timeout=0.1)
-        assert await face.make(lock.acquire, blocking=False) is False
-        assert await face.make(lock.acquire, timeout=0.1) is False
-        eventually(told)
-        (line,) = told()
-        assert "waits for it again" in line and "unless another thread" in line and "release it first" in line
-        assert "reentrant" not in line
-    # If holds go from one to another, as they do from here on, there is nothing to warn about.
-    hold = await face.make(lock.hold, timeout=SOON)
-    await face.elsewhere(hold.release)
-    async with face.block(lock):
-        assert await face.make(lock.acquire, timeout=0.1) is False
-    # Lines come in order, so this line comes after any line of that wait.
-    lose(ground, await face.make(lock.hold, timeout=SOON))
-    eventually(lambda: "hold lost" in told()[-1])
-    assert len(told()) == 2
 
 
 async def test_what_only_oneself_can_release_is_not_waited_for(zk: zklock.Client, path: str, face: Face) -> None:

@@ -123,31 +123,6 @@ def test_a_holder_is_told_within_a_heartbeat_that(far: Far, ground: Ground, path
     face(following.release)
 
 
-def test_a_closed_client_tells_its_holders_and_a_release_is_no_loss(zk: zklock.Client, path: str, face: Face) -> None:
-    lock, news = face.of(zk).mutex(path), News("callback")
-    hold = face(lock.hold, timeout=SOON)
-    hold.on_lost(news.come)
-    attempts = [Attempt(hold.lost.wait), Attempt(lambda: asyncio.run(awaited(hold.lost)))]
-    assert hold.lost.wait(0.02) is False
-    assert not any(attempt.is_over() for attempt in attempts)
-    face(hold.release)
-    assert [attempt.result() for attempt in attempts] == [False, None]
-    assert hold.state is zklock.HoldState.RELEASED and hold.valid_for() == 0
-    # There is nothing left to wait for.
-    assert hold.lost.wait() is False and not hold.lost.is_set() and hold.lost.reason is None
-
-    following = face(lock.hold, timeout=SOON)
-    with Lateness() as late:
-        ears = Ears(following)
-        begun = time.monotonic()
-        zk.close()
-        not_later(time.monotonic() - begun, 1 + late.allowance)
-        ears.all_are_told(begun, zklock.LossReason.CLIENT_CLOSED, late)
-    stays_lost(face, following, zklock.LossReason.CLIENT_CLOSED)
-    # The hold that was released first got no report.
-    assert news.reasons == [] and not hold.lost.is_set()
-
-
 def test_who_asks_after_the_loss_is_told_at_once_also_when_the_hold_is_gone(
     zk: zklock.Client, ground: Ground, path: str
 ) -> None:
