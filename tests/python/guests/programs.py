@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import pathlib
 import queue
@@ -133,3 +135,28 @@ def threads() -> dict[int, str]:
         except OSError:
             pass  # it has ended meanwhile
     return found
+
+
+class Calls(logging.Handler):
+    """A handler of the log that calls a function with each line."""
+
+    def __init__(self, call: typing.Callable[[str], object]) -> None:
+        super().__init__()
+        self.call = call
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.call(record.getMessage())
+
+
+@contextlib.contextmanager
+def logged(handler: logging.Handler, level: int = logging.NOTSET) -> typing.Iterator[None]:
+    """Has this handler of the log, and this level if one is given."""
+    logger = logging.getLogger("zklock")
+    before = logger.level
+    logger.setLevel(level or before)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)

@@ -20,7 +20,7 @@ def test_while_a_daemon_thread_waits(start: Start, zk: zklock.Client, ground: Gr
     text = """
 def wait():
     try:
-        zk.mutex(path).acquire()
+        lock.acquire()
     finally:
         print("it went on")
 
@@ -123,21 +123,17 @@ GOES_ON = {
 def test_while_a_daemon_thread_goes_on_as_clients_close(start: Start, ground: Ground, path: str, call: str) -> None:
     # As in any other wait, the thread stays where it is: an exception now would only confuse.
     proxy = ground.proxy("1")
+    is_async = "await" in GOES_ON[call]
     text = f"""
-lock, again, ready = zk.mutex(path), zk.mutex(path, reentrant=True), threading.Event()
+again, ready = zk.mutex(path, reentrant=True), threading.Event()
 
-{"async " if "await" in GOES_ON[call] else ""}def work():
+{"async " if is_async else ""}def work():
     while True:
         {GOES_ON[call]}
         ready.set()
         time.sleep(0.02)
 
-import inspect
-
-if inspect.iscoroutinefunction(work):
-    threading.Thread(target=lambda: asyncio.run(work()), daemon=True).start()
-else:
-    threading.Thread(target=work, daemon=True).start()
+threading.Thread(target={"lambda: asyncio.run(work())" if is_async else "work"}, daemon=True).start()
 ready.wait()
 """
     # This determines how long the closing takes.

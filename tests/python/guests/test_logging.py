@@ -14,7 +14,7 @@ import typing
 
 import pytest
 from ground import Ground
-from guests.programs import Start
+from guests.programs import Calls, Start, logged
 from punctual import not_later
 from scenes import Attempt
 
@@ -45,13 +45,9 @@ class Lines(logging.Handler):
 @pytest.fixture
 def lines() -> typing.Iterator[Lines]:
     """Collects everything that is logged. Clients that are made from now on log everything."""
-    logger, lines = logging.getLogger("zklock"), Lines()
-    level = logger.level
-    logger.setLevel(logging.DEBUG)
-    logger.addHandler(lines)
-    yield lines
-    logger.removeHandler(lines)
-    logger.setLevel(level)
+    lines = Lines()
+    with logged(lines, logging.DEBUG):
+        yield lines
 
 
 def test_lines_arrive(lines: Lines, ground: Ground, path: str) -> None:
@@ -267,69 +263,48 @@ def test_a_handler_that_raises_does_no_harm(
 
     raised: list[typing.Any] = []
     monkeypatch.setattr(sys, "unraisablehook", raised.append)
-    handler = Raises()
-    logging.getLogger("zklock").addHandler(handler)
-    try:
-        with zklock.Client(hosts, session_timeout=4) as zk:
-            lines.wait_for("session opened")
-            with zk.mutex(path) as hold:
-                with zklock.Client(hosts, session_timeout=4) as another:
-                    assert another.mutex(path).acquire(timeout=0.01) is False
-                ground(f"delete {hold.node}")
-                lines.wait_for("hold lost")
-                with pytest.raises(zklock.LockLost):
-                    hold.release()
-            with zk.mutex(path) as hold:
-                assert hold.valid_for() > 0
-    finally:
-        logging.getLogger("zklock").removeHandler(handler)
+    with logged(Raises()), zklock.Client(hosts, session_timeout=4) as zk:
+        lines.wait_for("session opened")
+        with zk.mutex(path) as hold:
+            with zklock.Client(hosts, session_timeout=4) as another:
+                assert another.mutex(path).acquire(timeout=0.01) is False
+            ground(f"delete {hold.node}")
+            lines.wait_for("hold lost")
+            with pytest.raises(zklock.LockLost):
+                hold.release()
+        with zk.mutex(path) as hold:
+            assert hold.valid_for() > 0
     assert {type(one.exc_value) for one in raised} == {KeyError}
     raised.clear()
 
 
 def test_a_slow_handler_does_no_harm(lines: Lines, ground: Ground, hosts: str, path: str) -> None:
-    class Slow(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if "hold lost" in record.getMessage():
-                time.sleep(1)
-
-    handler = Slow()
-    with zklock.Client(hosts, session_timeout=4) as zk:
-        with zk.mutex(path):
-            pass
-        logging.getLogger("zklock").addHandler(handler)
-        try:
-            lost = zk.mutex(path).hold()
-            ground(f"delete {lost.node}")
-            assert lost.lost.wait(timeout=10)
-            # The line is being logged now, on a thread that nobody waits for.
-            begun = time.monotonic()
-            for _ in range(20):
-                with zk.mutex(path) as hold:
-                    assert hold.confirm() > 0
-            not_later(time.monotonic() - begun, 0.9)
-            lines.wait_for("hold lost")
-        finally:
-            logging.getLogger("zklock").removeHandler(handler)
+    slow = Calls(lambda line: "hold lost" in line and time.sleep(1))
+    with logged(slow), zklock.Client(hosts, session_timeout=4) as zk:
+        lost = zk.mutex(path).hold()
+        ground(f"delete {lost.node}")
+        assert lost.lost.wait(timeout=10)
+        # The line is being logged now, on a thread that nobody waits for.
+        begun = time.monotonic()
+        for _ in range(20):
+            with zk.mutex(path) as hold:
+                assert hold.confirm() > 0
+        not_later(time.monotonic() - begun, 0.9)
+        lines.wait_for("hold lost")
 
 
-def test_a_handler_may_use_the_library(lines: Lines, zk: zklock.Client, ground: Ground, path: str) -> None:
+def test_a_handler_may_use_the_library(zk: zklock.Client, ground: Ground, path: str) -> None:
     held: queue.Queue[str] = queue.Queue()
 
-    class Uses(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if "hold lost" not in record.getMessage():
-                return
-            repr(zk), zk.stats(), zk.mutex(path).locked()
-            with zk.mutex(path) as hold:
-                got = hold.path
-            held.put(got)
+    def use(line: str) -> None:
+        if "hold lost" not in line:
+            return
+        repr(zk), zk.stats(), zk.mutex(path).locked()
+        with zk.mutex(path) as hold:
+            got = hold.path
+        held.put(got)
 
-    handler = Uses()
-    logging.getLogger("zklock").addHandler(handler)
-    try:
+    with logged(Calls(use), logging.DEBUG):
         lost = zk.mutex(path).hold()
         ground(f"delete {lost.node}")
         assert held.get(timeout=10) == path
-    finally:
-        logging.getLogger("zklock").removeHandler(handler)
