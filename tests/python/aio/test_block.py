@@ -70,19 +70,6 @@ def test_a_generator_that_is_closed_by_the_end_of_the_loop_releases(
     ground.expect_children(path, 0)
 
 
-async def test_a_generator_closed_within_the_inner_block_leaves_the_outer_hold(
-    zk: zklock.Client, path: str, ground: Ground
-) -> None:
-    lock = zk.aio.mutex(path, reentrant=True)
-    async with lock as outer:
-        generator = stream(lock)
-        assert (await generator.__anext__()).token == outer.token
-        await generator.aclose()
-        assert outer.state is zklock.HoldState.HELD and lock.locked()
-        assert len(ground.children(path)) == 1 and await outer.confirm() > 0
-    assert ground.children(path) == []
-
-
 class Open(typing.NamedTuple):
     """An open block."""
 

@@ -55,26 +55,6 @@ def test_many_loops_in_many_threads_share_one_client(zk: zklock.Client, path: st
     assert len(tokens) == 160 and tokens == sorted(set(tokens))
 
 
-def test_a_loop_closed_while_a_task_waits_leaves_no_node(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
-) -> None:
-    loop, lock = quiet(), zk.aio.mutex(path)
-
-    async def wait() -> None:
-        async with lock:
-            raise AssertionError("it is held")
-
-    with other.mutex(path):
-        task = loop.create_task(wait())
-        loop.run_until_complete(queue(ground, path, 2))
-        loop.run_until_complete(loop.shutdown_default_executor())
-        loop.close()
-        del task
-        gc.collect()
-        ground.expect_children(path, 1)
-    asyncio.run(free(zk, other, path, ground))
-
-
 def test_a_grant_that_comes_after_its_loop_was_closed_is_let_go(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
 ) -> None:

@@ -106,29 +106,18 @@ def test_script_says_who_else_writes(start: Start, hosts: str) -> None:
     assert script.said() == []
 
 
-def test_one_worker_runs_and_the_other_skips(start: Start, hosts: str, ground: Ground) -> None:
+@pytest.mark.parametrize(("by", "status"), [(signal.SIGINT, 0), (signal.SIGKILL, -signal.SIGKILL)])
+def test_one_worker_runs_and_the_other_skips_and_takes_over(
+    start: Start, hosts: str, ground: Ground, by: signal.Signals, status: int
+) -> None:
     first = start("only_one_worker.py", hosts)
     assert first.line() == f"{first.pid} runs clean_up"
     second = start("only_one_worker.py", hosts)
     for _ in range(3):
         assert second.line() == f"{second.pid} skips clean_up"
         assert first.line() == f"{first.pid} runs clean_up"
-    # Its end frees the lock, and the other takes over.
-    assert first.end(by=signal.SIGINT) == (0, "")
-    while (line := second.line()) == f"{second.pid} skips clean_up":
-        pass
-    assert line == f"{second.pid} runs clean_up"
-    assert second.end(by=signal.SIGINT) == (0, "")
-    ground.expect_children("/locks/clean-up", 0)
-
-
-def test_worker_that_is_killed_is_replaced(start: Start, hosts: str, ground: Ground) -> None:
-    first = start("only_one_worker.py", hosts)
-    assert first.line() == f"{first.pid} runs clean_up"
-    second = start("only_one_worker.py", hosts)
-    assert second.line() == f"{second.pid} skips clean_up"
-    assert first.end(by=signal.SIGKILL) == (-signal.SIGKILL, "")
-    # It takes over when the first one's session has timed out.
+    # Its end frees the lock, or that of its session if it is killed.
+    assert first.end(by=by) == (status, "")
     while (line := second.line()) == f"{second.pid} skips clean_up":
         pass
     assert line == f"{second.pid} runs clean_up"

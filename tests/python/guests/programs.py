@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import pathlib
 import queue
 import subprocess
@@ -124,17 +123,6 @@ def until(is_so: typing.Callable[[], bool], within: float = 30.0) -> None:
     while not is_so():
         assert time.monotonic() < end, f"not within {within} s"
         time.sleep(0.005)
-
-
-def threads() -> dict[int, str]:
-    """The native threads of this process, and their names."""
-    found = {}
-    for number in os.listdir("/proc/self/task"):
-        try:
-            found[int(number)] = pathlib.Path(f"/proc/self/task/{number}/comm").read_text().strip()
-        except OSError:
-            pass  # it has ended meanwhile
-    return found
 
 
 class Calls(logging.Handler):

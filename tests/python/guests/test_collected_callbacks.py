@@ -112,16 +112,6 @@ def test_a_client_that_is_collected_tells_nothing(
     assert witness.states == heard and states.empty()
 
 
-def test_a_client_that_is_forgotten_tells_nothing(hosts: str) -> None:
-    client = zklock.Client(hosts)
-    witness = Witness(client)
-    client.connect()
-    until(lambda: witness.states == [CONNECTED])
-    del client
-    witness.waits_for_the_end()
-    assert witness.states == [CONNECTED]
-
-
 def test_a_client_whose_callback_is_a_method_of_its_own_is_collected(hosts: str) -> None:
     client = zklock.Client(hosts)
     witness = Witness(client)

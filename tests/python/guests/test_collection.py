@@ -158,19 +158,6 @@ def test_a_forgotten_client_gives_back_all_that_it_holds(ground: Ground, path: s
     until(lambda: proxy("connections") == "0")
 
 
-def test_a_client_that_is_forgotten_while_it_connects(ground: Ground, path: str) -> None:
-    proxy = ground.proxy("1")
-    proxy("freeze", "both")
-
-    def forget() -> None:
-        with pytest.raises(zklock.Unreachable):
-            zklock.Client(proxy.hosts, session_timeout=4).connect(timeout=0.1)
-
-    assert warned(forget) == []
-    proxy("thaw")
-    until(lambda: proxy("connections") == "0")
-
-
 def test_a_hold_keeps_its_client(ground: Ground, hosts: str, path: str) -> None:
     client = zklock.Client(hosts, session_timeout=2)
     hold = client.mutex(path).hold()

@@ -11,7 +11,7 @@ import typing
 import pytest
 from ground import Ground
 from guests.endings import BEGIN, WELL
-from guests.programs import SOON, Start, threads
+from guests.programs import SOON, Start
 from punctual import not_later
 
 import zklock
@@ -262,12 +262,3 @@ say(waited[0][0], waited[0][1], waited[1][0], counted)
     assert 1.0 <= took_again
     not_later(took_again, 1.3)
     assert counted > 100_000
-
-
-def test_no_thread_comes_with_each_wait(zk: zklock.Client, other: zklock.Client, path: str) -> None:
-    with zk.mutex(path):
-        assert not other.mutex(path).acquire(timeout=0.01)
-        before = threads()
-        for _ in range(20):
-            assert not other.mutex(path).acquire(timeout=0.01)
-        assert len(threads()) <= len(before)

@@ -20,45 +20,6 @@ def run_all(threads: list[threading.Thread]) -> None:
         thread.join()
 
 
-def test_many_threads_share_one_lock(zk: zklock.Client, ground: Ground, path: str) -> None:
-    lock = zk.mutex(path, timeout=30)
-    inside, most, done, tokens = 0, 0, 0, []
-
-    def work() -> None:
-        nonlocal inside, most, done
-        for turn in range(10):
-            if turn % 2:
-                with lock as hold:
-                    inside += 1
-                    most = max(most, inside)
-                    tokens.append(hold.token)
-                    inside -= 1
-            else:
-                assert lock.acquire(timeout=30)
-                inside += 1
-                most = max(most, inside)
-                current = lock.current
-                assert current is not None
-                tokens.append(current.token)
-                inside -= 1
-                lock.release()
-            done += 1
-
-    nodes = []
-    threads = [threading.Thread(target=work) for _ in range(32)]
-    for thread in threads:
-        thread.start()
-    while any(thread.is_alive() for thread in threads):
-        nodes.append(len(ground.children(path)))
-    for thread in threads:
-        thread.join()
-    assert (most, done) == (1, 320)
-    assert tokens == sorted(set(tokens)) and len(tokens) == 320
-    # The holder's node, and that of the next in this process. It is chance whether both are ever seen together.
-    assert max(nodes) <= 2
-    assert zk.stats()[:3] == (1, 320, 0)
-
-
 def test_threads_that_have_to_wait_cost_two_nodes(zk: zklock.Client, ground: Ground, path: str) -> None:
     lock = zk.mutex(path)
     results: list[bool] = []
@@ -82,20 +43,6 @@ def test_threads_that_have_to_wait_cost_two_nodes(zk: zklock.Client, ground: Gro
         assert len(ground.children(path)) == 2
     for thread in others:
         thread.join()
-
-
-def test_many_threads_connect_once(hosts: str, path: str) -> None:
-    client = zklock.Client(hosts, session_timeout=4)
-    sessions = []
-
-    def use(number: int) -> None:
-        with client.mutex(f"{path}-{number}"):
-            sessions.append(client.session_id)
-
-    run_all([threading.Thread(target=use, args=(number,)) for number in range(16)])
-    assert len(sessions) == 16 and len(set(sessions)) == 1
-    assert client.stats().sessions == 1
-    client.close()
 
 
 def test_two_threads_and_one_for_the_log(start: Start, hosts: str, path: str) -> None:

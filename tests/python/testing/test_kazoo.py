@@ -7,8 +7,6 @@ import typing
 
 import pytest
 from kazoo.client import KazooClient, KazooState  # type: ignore[import-untyped]
-from kazoo.exceptions import ConnectionLoss, InvalidACLError, NoAuthError  # type: ignore[import-untyped]
-from kazoo.security import CREATOR_ALL_ACL, READ_ACL_UNSAFE, make_digest_acl  # type: ignore[import-untyped]
 from scenes import SOON, Attempt, eventually
 
 import zklock
@@ -82,26 +80,6 @@ def test_watches(kazoo: typing.Any, connect: Connect) -> None:
     assert events.get(timeout=SOON)[:3:2] == ("DELETED", "/a")
 
 
-def test_what_the_creator_alone_may_use(kazoo: typing.Any, connect: Connect) -> None:
-    """kazoo sends this list with a null id."""
-    knows = connect(auth_data=[("digest", "user:secret")])
-    mine = [make_digest_acl("user", "secret", all=True)]
-    knows.create("/created", acl=CREATOR_ALL_ACL)
-    knows.create("/changed")
-    knows.set_acls("/changed", CREATOR_ALL_ACL)
-    together = knows.transaction()
-    together.create("/together", acl=CREATOR_ALL_ACL)
-    assert together.commit() == ["/together"]
-    for path in ("/created", "/changed", "/together"):
-        assert knows.get_acls(path)[0] == mine
-        with pytest.raises(NoAuthError):
-            kazoo.get(path)
-    knows.create("/read", acl=READ_ACL_UNSAFE)
-    assert kazoo.get("/read")[0] == b""
-    with pytest.raises(InvalidACLError):
-        kazoo.create("/nobody", acl=CREATOR_ALL_ACL)
-
-
 def test_words_that_are_not_allowed() -> None:
     with Server(words="srvr") as server:
         client: typing.Any = KazooClient(server.hosts)
@@ -153,12 +131,3 @@ def test_session_that_expires(kazoo: typing.Any, server: Server) -> None:
     assert KazooState.LOST in seen
     assert kazoo.client_id != number
     eventually(lambda: [session.id for session in server.sessions()] == [kazoo.client_id[0]])
-
-
-def test_lost_reply(kazoo: typing.Any, server: Server) -> None:
-    """The node exists, but kazoo only learns that the connection was lost."""
-    injected = server.inject("cut-before-reply", "create", below="/a")
-    with pytest.raises(ConnectionLoss):
-        kazoo.create("/a")
-    assert injected.strikes == 1
-    assert server.children("/a") == []
