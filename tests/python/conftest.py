@@ -6,8 +6,6 @@ import asyncio
 import inspect
 import pathlib
 import signal
-import subprocess
-import sys
 import threading
 import typing
 
@@ -79,32 +77,6 @@ def other(path: str, hosts: str) -> typing.Iterator[zklock.Client]:
     """A second client, with its own session."""
     with zklock.Client(hosts, session_timeout=SESSION, try_timeout=SOON) as client:
         yield client
-
-
-class Script(typing.NamedTuple):
-    """The output of a program."""
-
-    status: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def run(tmp_path: pathlib.Path) -> typing.Callable[..., Script]:
-    """Runs a program in a new interpreter, with these arguments. Warnings are errors there, too."""
-
-    def run(text: str, *arguments: str, timeout: float = 30, options: tuple[str, ...] = ("-W", "error")) -> Script:
-        program = tmp_path / "program.py"
-        program.write_text(text)
-        done = subprocess.run(
-            [sys.executable, "-X", "faulthandler", *options, str(program), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
-        return Script(done.returncode, done.stdout, done.stderr)
-
-    return run
 
 
 @pytest.fixture

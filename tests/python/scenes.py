@@ -187,9 +187,6 @@ class Hook(typing.NamedTuple):
     ground: Ground
     number: str
 
-    def has_fired(self) -> bool:
-        return self.ground(f"fired {self.number}") == "true"
-
     def wait(self) -> None:
         """Waits until it has fired."""
         assert self.ground(f"wait {self.number} {int(SOON * 1000)}") == "true", "it never fired"

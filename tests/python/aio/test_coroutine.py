@@ -92,29 +92,6 @@ async def test_awaiting_in_two_tasks_is_an_error_for_one(
     assert ground.children(path) == []
 
 
-async def test_it_can_be_made_a_task_gathered_shielded_and_waited_for(
-    zk: zklock.Client, path: str, ground: Ground
-) -> None:
-    locks = [zk.aio.mutex(f"{path}/{number}") for number in range(6)]
-    assert await asyncio.gather(*(lock.acquire() for lock in locks[:3])) == [True] * 3
-    task = asyncio.create_task(locks[3].acquire(), name="three")
-    assert "AsyncLock.acquire" in repr(task)
-    assert await asyncio.shield(task)
-    assert await asyncio.ensure_future(locks[4].acquire())
-    for call in asyncio.as_completed([locks[5].acquire()], timeout=SOON):
-        assert await call
-    assert all(lock.locked() for lock in locks)
-    # Calls that start at once can be gathered, too.
-    assert await asyncio.gather(*(lock.release() for lock in locks)) == [None] * 6
-    holds = await asyncio.gather(*(lock.hold() for lock in locks))
-    await asyncio.gather(*(hold.confirm() for hold in holds))
-    done, pending = await asyncio.wait({asyncio.ensure_future(hold.release()) for hold in holds})
-    assert len(done) == 6 and not pending
-    for number in range(6):
-        assert ground.children(f"{path}/{number}") == []
-    ground(f"delete-tree {path}")
-
-
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with 3.12")
 async def test_eager_tasks_own_their_locks(zk: zklock.Client, path: str, ground: Ground) -> None:
     eager: typing.Any = vars(asyncio)["eager_task_factory"]

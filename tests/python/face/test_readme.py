@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pathlib
 import re
-import typing
 
 import pytest
 from ground import Ground
+from guests.programs import Start
 
 ROOT = pathlib.Path(__file__).parents[3]
 # The examples of recipes.md are files of applications, which tests/docs runs.
@@ -36,10 +36,10 @@ def test_page_has_examples(page: str) -> None:
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_example(text: str, run: typing.Callable[..., typing.Any], hosts: str, ground: Ground) -> None:
+def test_example(text: str, start: Start, hosts: str, ground: Ground) -> None:
     # Unless it starts its own server.
     assert ADDRESS in text or "zklock.testing" in text
-    done = run(text.replace(ADDRESS, hosts))
+    done = start(text.replace(ADDRESS, hosts)).finish()
     assert (done.status, done.err) == (0, "")
     # It has printed something, and the lock is free.
     assert done.out
@@ -66,8 +66,8 @@ def changed(text: str, work: str, start: str = "asyncio.run(main())") -> str:
 
 
 @pytest.mark.parametrize("text", WORKING)
-def test_work_that_raises_is_not_passed_over(text: str, run: typing.Callable[..., typing.Any], hosts: str) -> None:
-    done = run(changed(text, "    raise ArithmeticError('of the work')\n").replace(ADDRESS, hosts))
+def test_work_that_raises_is_not_passed_over(text: str, start: Start, hosts: str) -> None:
+    done = start(changed(text, "    raise ArithmeticError('of the work')\n").replace(ADDRESS, hosts)).finish()
     assert done.status == 1 and done.err.splitlines()[-1] == "ArithmeticError: of the work", done.err
 
 
@@ -94,9 +94,9 @@ asyncio.run(cancelled())
 
 
 @pytest.mark.parametrize("text", WORKING)
-def test_block_is_not_left_while_work_goes_on(text: str, run: typing.Callable[..., typing.Any], hosts: str) -> None:
-    done = run(changed(text, STOPS_SLOWLY, CANCELLED).replace(ADDRESS, hosts))
-    assert done[:] == (0, "the work has stopped\nthe block is left True\n", "")
+def test_block_is_not_left_while_work_goes_on(text: str, start: Start, hosts: str) -> None:
+    done = start(changed(text, STOPS_SLOWLY, CANCELLED).replace(ADDRESS, hosts)).finish()
+    assert done[:3] == (0, "the work has stopped\nthe block is left True", "")
 
 
 IS_LOST = """
@@ -110,9 +110,9 @@ IS_LOST = """
 
 
 @pytest.mark.parametrize("text", WORKING)
-def test_work_stops_when_the_lock_is_lost(text: str, run: typing.Callable[..., typing.Any], hosts: str) -> None:
-    done = run(changed(text, IS_LOST).replace(ADDRESS, hosts))
-    assert (done.status, done.out) == (1, "the work has stopped\n")
+def test_work_stops_when_the_lock_is_lost(text: str, start: Start, hosts: str) -> None:
+    done = start(changed(text, IS_LOST).replace(ADDRESS, hosts)).finish()
+    assert (done.status, done.out) == (1, "the work has stopped")
     assert done.err.splitlines()[-1].startswith("zklock.LockLost: "), done.err
 
 

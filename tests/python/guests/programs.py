@@ -64,6 +64,10 @@ class Program:
         except queue.Empty:
             raise AssertionError(f"nothing was said within {within} s; errors: {self.errors()}") from None
 
+    def is_quiet(self) -> bool:
+        """Whether nothing was said that was not read."""
+        return self._lines.empty()
+
     def expect(self, line: str, within: float = 30.0) -> None:
         assert self.line(within) == line, self.errors()
 

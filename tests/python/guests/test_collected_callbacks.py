@@ -392,47 +392,27 @@ def test_a_hold_that_is_forgotten_after_its_loss_has_told_it(
     assert reasons.get(timeout=10) is LossReason.NODE_DELETED
 
 
-def block(lock: zklock.Lock) -> tuple[zklock.Hold, object]:
-    return lock.__enter__(), None
-
-
-def acquired(lock: zklock.Lock) -> tuple[zklock.Hold, object]:
+def acquired(lock: zklock.Lock) -> zklock.Hold:
     assert lock.acquire()
     assert lock.current is not None
-    return lock.current, None
+    return lock.current
 
 
-def guarded(lock: zklock.Lock) -> tuple[zklock.Hold, object]:
-    hold = lock.hold()
-    return hold, hold.guarded()
+def in_asyncio(lock: zklock.Lock) -> zklock.AsyncHold:
+    async def hold() -> zklock.AsyncHold:
+        return await lock.aio.hold()
+
+    return asyncio.run(hold())
 
 
-def guarded_of_asyncio(lock: zklock.Lock) -> tuple[zklock.AsyncHold, object]:
-    hold = asyncio.run(hold_of(lock))
-    return hold, hold.guarded()
-
-
-def confirming(lock: zklock.Lock) -> tuple[zklock.AsyncHold, object]:
-    hold = asyncio.run(hold_of(lock))
-    return hold, hold.confirm()
-
-
-def committing(lock: zklock.Lock) -> tuple[zklock.AsyncHold, object]:
-    hold = asyncio.run(hold_of(lock))
-    return hold, hold.guarded().set_data("/", b"").commit()
-
-
-async def hold_of(lock: zklock.Lock) -> zklock.AsyncHold:
-    return await lock.aio.hold()
-
-
-HOLD_KEEPERS: dict[str, typing.Callable[[zklock.Lock], tuple[zklock.Hold | zklock.AsyncHold, object]]] = {
-    "block": block,
-    "acquired": acquired,
-    "guarded": guarded,
-    "guarded of asyncio": guarded_of_asyncio,
-    "confirm": confirming,
-    "commit": committing,
+# How it is acquired, and what keeps it.
+HOLD_KEEPERS: dict[str, tuple[typing.Callable[[zklock.Lock], typing.Any], typing.Callable[[typing.Any], object]]] = {
+    "block": (lambda lock: lock.__enter__(), lambda hold: None),
+    "acquired": (acquired, lambda hold: None),
+    "guarded": (lambda lock: lock.hold(), lambda hold: hold.guarded()),
+    "guarded of asyncio": (in_asyncio, lambda hold: hold.guarded()),
+    "confirm": (in_asyncio, lambda hold: hold.confirm()),
+    "commit": (in_asyncio, lambda hold: hold.guarded().set_data("/", b"").commit()),
 }
 
 
@@ -442,7 +422,9 @@ def test_a_callback_of_a_hold_stays_as_long_as_something_keeps_the_hold(
     zk: zklock.Client, ground: Ground, path: str, keeper: str
 ) -> None:
     lock = zk.mutex(path)
-    hold, kept = HOLD_KEEPERS[keeper](lock)
+    acquire, keep = HOLD_KEEPERS[keeper]
+    hold = acquire(lock)
+    kept = keep(hold)
     stops, node = Stops(lambda: (hold, lock)), hold.node
     known, reasons = weakref.ref(stops), stops.reasons
     del stops, hold

@@ -9,6 +9,7 @@ import typing
 
 import pytest
 from ground import Ground
+from guests.test_pickling import refuses
 from scenes import raises
 
 import zklock
@@ -105,6 +106,12 @@ def test_what_is_no_file_name_is_refused(files: Files) -> None:
     for wrong in ("tls", True, files, {"ca": files.authority}):
         with pytest.raises(TypeError, match="Tls"):
             zklock.Client(files.hosts, tls=wrong)  # type: ignore[arg-type]
+
+
+def test_it_is_shown_by_its_files_and_not_copied(files: Files) -> None:
+    assert repr(zklock.Tls(files.authority)) == f"<zklock.Tls trusting {files.authority}>"
+    refuses(files.tls, "send the paths of its files")
+    refuses(zklock.PassPhrase("secret"), "send the path of its file")
 
 
 def encrypted(files: Files, tmp_path: pathlib.Path) -> pathlib.Path:
