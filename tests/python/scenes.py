@@ -58,11 +58,6 @@ def lose(ground: Ground, hold: zklock.BaseHold) -> None:
     eventually(hold.lost.is_set)
 
 
-def sequence(hold: zklock.BaseHold) -> int:
-    """The number that the server gave the node."""
-    return int(hold.node[-10:])
-
-
 class Stat(typing.NamedTuple):
     """A node's metadata on the server."""
 

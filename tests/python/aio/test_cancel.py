@@ -9,7 +9,7 @@ import time
 import typing
 
 import pytest
-from aio.support import SOON, Loop, fired, free, queue, run_in, settled, soon, steps, true
+from aio.support import SOON, Loop, fired, free, granted, queue, run_in, settled, soon, steps, true
 from ground import Ground
 from scenes import elsewhere
 
@@ -52,11 +52,6 @@ async def ends(task: asyncio.Future[typing.Any]) -> None:
     assert done and task.cancelled(), task
 
 
-async def waiting(ground: Ground, path: str) -> None:
-    """Waits until a task is in the queue, without a thread that would call the loop."""
-    assert await true(lambda: len(ground.children(path)) == 2)
-
-
 @pytest.mark.parametrize("count", range(7))
 @pytest.mark.parametrize("way", WAYS)
 def test_a_cancel_in_any_round_of_the_loop_after_the_grant_leaves_no_hold(
@@ -70,14 +65,8 @@ def test_a_cancel_in_any_round_of_the_loop_after_the_grant_leaves_no_hold(
     loop = Loop()
 
     async def main() -> None:
-        holder, lock = other.mutex(path), zk.aio.mutex(path)
-        elsewhere(holder.acquire)
-        task = asyncio.create_task(way(lock))
-        await waiting(ground, path)
-        called = loop.listen()
-        elsewhere(holder.release)
-        # The loop is blocked while the grant comes, so the task only learns of it when the loop goes on.
-        assert called.wait(SOON)
+        lock = zk.aio.mutex(path)
+        task = await granted(loop, ground, other.mutex(path), path, lambda: asyncio.create_task(way(lock)))
         assert zk.stats().grants == 1 and not lock.locked()
         await steps(count)
         # In round 0 the loop has the grant, in round 1 the future, then the task.
@@ -100,13 +89,8 @@ def test_a_cancel_of_the_bare_coroutine_is_either_a_grant_or_a_cancel(
     loop = Loop()
 
     async def main() -> None:
-        holder, lock = other.mutex(path), zk.aio.mutex(path)
-        elsewhere(holder.acquire)
-        task = asyncio.create_task(lock.acquire())
-        await waiting(ground, path)
-        called = loop.listen()
-        elsewhere(holder.release)
-        assert called.wait(SOON)
+        lock = zk.aio.mutex(path)
+        task = await granted(loop, ground, other.mutex(path), path, lambda: asyncio.create_task(lock.acquire()))
         await steps(count)
         assert task.cancel() == (count < 2)
         await asyncio.wait({task})

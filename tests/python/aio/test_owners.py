@@ -78,27 +78,3 @@ def test_tasks_and_threads_are_different_owners(zk: zklock.Client, path: str) ->
     asyncio.run(main())
     with lock:
         asyncio.run(within())
-
-
-def test_a_task_is_not_taken_for_one_that_has_ended_at_its_address(zk: zklock.Client, path: str) -> None:
-    """Addresses are reused, but a lock that a dead task held does not belong to the next task at its address."""
-    lock = zk.aio.mutex(path, reentrant=True)
-
-    async def leave_behind() -> int:
-        assert await lock.acquire(timeout=SOON)
-        return id(asyncio.current_task())
-
-    async def try_at(address: int) -> bool | None:
-        return await lock.acquire(blocking=False) if id(asyncio.current_task()) == address else None
-
-    async def main() -> bool:
-        address = await asyncio.create_task(leave_behind())
-        for _ in range(20):
-            # So many tasks at once that one of them gets that address.
-            tried = await asyncio.gather(*[try_at(address) for _ in range(200)])
-            assert True not in tried
-            if False in tried:
-                return True
-        return False
-
-    assert asyncio.run(main()), "no task came to that address"

@@ -101,48 +101,24 @@ def test_a_percent_sign_is_no_format(lines: Lines, zk: zklock.Client, ground: Gr
     assert "100%s" in lines.wait_for("hold lost").getMessage()
 
 
-@pytest.mark.parametrize("level", [logging.INFO, logging.WARNING, logging.CRITICAL])
-def test_the_level_is_honoured(lines: Lines, ground: Ground, hosts: str, path: str, level: int) -> None:
-    logging.getLogger("zklock").setLevel(level)
-    with zklock.Client(hosts, session_timeout=4) as zk:
-        session = f"{zk.session_id:#x}"
-        hold = zk.mutex(path).hold()
-        ground(f"delete {hold.node}")
-        assert hold.lost.wait(timeout=10)
-        del hold
-    # Lines come in order, so those about another client come after all lines about this one.
-    logging.getLogger("zklock").setLevel(logging.DEBUG)
-    with zklock.Client(hosts, session_timeout=4) as another:
-        lines.wait_for(f"session opened.*{another.session_id:#x}")
-    said = [(record.levelno, record.getMessage()) for record in lines.records]
-    said = [(number, message) for number, message in said if session in message or path in message]
-    assert all(number >= level for number, message in said)
-    assert any("hold lost" in message for _, message in said) == (level <= logging.WARNING)
-    assert any("session opened" in message for _, message in said) == (level <= logging.INFO)
-
-
-def of_the_logger(level: int) -> None:
-    logging.getLogger("zklock").setLevel(level)
-
-
-def of_the_root(level: int) -> None:
+def set_of_the_root(level: int) -> None:
     logging.getLogger("zklock").setLevel(logging.NOTSET)
     logging.getLogger().setLevel(level)
 
 
-def by_a_configuration(level: int) -> None:
-    logging.config.dictConfig({"version": 1, "incremental": True, "loggers": {"zklock": {"level": level}}})
+LEVELS: dict[str, typing.Callable[[int], object]] = {
+    "of the logger": lambda level: logging.getLogger("zklock").setLevel(level),
+    "of the root": set_of_the_root,
+    "by a configuration": lambda level: logging.config.dictConfig(
+        {"version": 1, "incremental": True, "loggers": {"zklock": {"level": level}}}
+    ),
+    "disabled": lambda level: logging.disable(level - 1),
+}
 
 
-def disabled(level: int) -> None:
-    logging.disable(level - 1)
-
-
-@pytest.mark.parametrize("set_level", [of_the_logger, of_the_root, by_a_configuration, disabled])
-def test_a_level_counts_from_when_it_is_set(
-    lines: Lines, ground: Ground, path: str, set_level: typing.Callable[[int], None]
-) -> None:
-    root, proxy = logging.getLogger().level, ground.proxy("1")
+@pytest.mark.parametrize("way", LEVELS)
+def test_a_level_counts_from_when_it_is_set(lines: Lines, ground: Ground, path: str, way: str) -> None:
+    set_level, root, proxy = LEVELS[way], logging.getLogger().level, ground.proxy("1")
     try:
         set_level(logging.WARNING)
         with zklock.Client(proxy.hosts, session_timeout=4) as zk:
@@ -152,6 +128,12 @@ def test_a_level_counts_from_when_it_is_set(
             set_level(logging.INFO)
             proxy("cut")
             lost = lines.wait_for(f"connection lost.*{zk.session_id:#x}")
+            set_level(logging.CRITICAL)
+            with zk.mutex(f"{path}-2") as hold:
+                ground(f"delete {hold.node}")
+                assert hold.lost.wait(timeout=10)
+                with pytest.raises(zklock.LockLost):
+                    hold.release()
             set_level(logging.WARNING)
             with zk.mutex(path) as hold:
                 assert not zk.mutex(path).acquire(blocking=False)
@@ -166,6 +148,7 @@ def test_a_level_counts_from_when_it_is_set(
     before = lines.records[: lines.records.index(lost)]
     assert not any("session opened" in record.getMessage() for record in before)
     assert not any("held by" in record.getMessage() for record in lines.records)
+    assert not any(f"{path}-2" in record.getMessage() for record in lines.records if record.levelno < logging.CRITICAL)
 
 
 def test_a_record_names_the_place_in_the_source(lines: Lines, zk: zklock.Client, ground: Ground, path: str) -> None:
@@ -279,8 +262,11 @@ def test_a_handler_that_raises_does_no_harm(
 
 
 def test_a_slow_handler_does_no_harm(lines: Lines, ground: Ground, hosts: str, path: str) -> None:
-    slow = Calls(lambda line: "hold lost" in line and time.sleep(1))
-    with logged(slow), zklock.Client(hosts, session_timeout=4) as zk:
+    def dawdle(line: str) -> None:
+        if "hold lost" in line:
+            time.sleep(1)
+
+    with logged(Calls(dawdle)), zklock.Client(hosts, session_timeout=4) as zk:
         lost = zk.mutex(path).hold()
         ground(f"delete {lost.node}")
         assert lost.lost.wait(timeout=10)

@@ -238,8 +238,9 @@ def test_other_timeouts_that_are_no_numbers_are_refused(zk: zklock.Client, path:
             for call in (zk.connect, lock.hold, hold.lost.wait, hold.wanted.wait):
                 is_type_error(lambda: call(wrong), "number")
             is_type_error(lambda: zk.mutex(path, timeout=wrong), "number")
+        untyped: typing.Any = zk.mutex
         for wrong in ("yes", None, 2, [True]):
-            is_type_error(lambda: zk.mutex(path, reentrant=wrong), "bool")
+            is_type_error(lambda: untyped(path, reentrant=wrong), "bool")
     assert zk.stats().grants == 1
 
 

@@ -9,7 +9,7 @@ import gc
 
 import pytest
 from ground import Ground, Proxy
-from scenes import SOON, Attempt, Face, Far, asked, settled
+from scenes import SOON, Face, Far, asked, settled
 
 import zklock
 
@@ -78,27 +78,6 @@ async def test_another_waits_for_a_reentrant_lock_like_anybody_and_may_not_relea
         del hold
         gc.collect()
     ground.expect_children(path, 0)
-
-
-async def test_a_second_acquire_by_the_same_owner_waits_as_that_of_anybody(
-    zk: zklock.Client, ground: Ground, path: str, face: Face
-) -> None:
-    lock, again = face.of(zk).mutex(path), face.of(zk).mutex(path, timeout=0.1)
-    hold = await face.make(lock.hold, timeout=SOON)
-    for other in (lock, again):
-        assert await face.make(other.acquire, timeout=0.1) is False
-        # A try does not wait.
-        assert await face.make(other.acquire, blocking=False) is False
-        tries = await face.fails(zklock.Timeout, lambda: other.hold(timeout=0))
-        tries.says(path, "is held by this thread or task itself")
-    (await face.fails(zklock.Timeout, again.hold)).says(path, "holds it itself")
-    # Nothing has changed.
-    assert hold.state is zklock.HoldState.HELD
-    # A release by another ends the wait.
-    releases = Attempt(lambda: (ground.expect_children(path, 2), face(hold.release)))
-    assert await face.make(lock.acquire, timeout=SOON)
-    releases.result()
-    await face.make(lock.release)
 
 
 async def test_what_only_oneself_can_release_is_not_waited_for(zk: zklock.Client, path: str, face: Face) -> None:

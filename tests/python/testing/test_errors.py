@@ -13,6 +13,11 @@ from zklock.testing import Server
 
 Call = typing.Callable[[typing.Any], object]
 
+
+def at_no_path(method: str) -> tuple[Call, str]:
+    return lambda server: getattr(server, method)("locks"), '"locks" is not a path of a node'
+
+
 BAD_ARGUMENTS: dict[str, tuple[Call, str]] = {
     "tick of nothing": (lambda _: Server(tick=0), "tick of 0 s: it is a number of seconds from 0.001 to 86400"),
     "tick below nothing": (lambda _: Server(tick=-1), "tick of -1 s"),
@@ -42,10 +47,7 @@ BAD_ARGUMENTS: dict[str, tuple[Call, str]] = {
     "times of nothing": (lambda server: server.inject("freeze", "create", times=-1), "times=-1: it is a number from 1"),
     "below no path": (lambda server: server.inject("freeze", "create", below="locks"), '"locks" is not a path of a node'),
     "children of no path": (lambda server: server.children("locks"), '"locks" is not a path of a node: it begins with'),
-    **{
-        f"{method} of no path": (lambda server, method=method: getattr(server, method)("locks"), "is not a path of a node")
-        for method in ("data", "owner", "bring_back", "delete", "dump")
-    },
+    **{f"{method} of no path": at_no_path(method) for method in ("data", "owner", "bring_back", "delete", "dump")},
     "sequence of no path": (lambda server: server.set_sequence("locks", 1), '"locks" is not a path of a node'),
     "put no path": (lambda server: server.put("locks"), '"locks" is not a path'),
     "wait for less than nothing": (lambda server: server.wait_for_children("/a", -1), "count=-1: it is a number from 0"),

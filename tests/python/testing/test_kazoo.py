@@ -6,8 +6,8 @@ import queue
 import typing
 
 import pytest
-from kazoo.client import KazooClient, KazooState  # type: ignore[import-untyped]
-from scenes import SOON, Attempt, eventually
+from kazoo.client import KazooClient  # type: ignore[import-untyped]
+from scenes import SOON, Attempt
 
 import zklock
 from zklock.testing import Server
@@ -111,23 +111,3 @@ def test_lock_beside_ours(kazoo: typing.Any, zk: zklock.Client, server: Server) 
     assert not waiting.wait(0.05)
     theirs.release()
     waiting.result().release()
-
-
-def states_of(client: typing.Any) -> queue.Queue[typing.Any]:
-    states: queue.Queue[typing.Any] = queue.Queue()
-    client.add_listener(states.put)
-    return states
-
-
-def test_session_that_expires(kazoo: typing.Any, server: Server) -> None:
-    kazoo.create("/mine", ephemeral=True)
-    number = kazoo.client_id
-    states = states_of(kazoo)
-    assert server.expire(number[0]) is True
-    assert server.children("/") == ["zookeeper"]
-    seen = []
-    while KazooState.CONNECTED not in seen:
-        seen.append(states.get(timeout=SOON))
-    assert KazooState.LOST in seen
-    assert kazoo.client_id != number
-    eventually(lambda: [session.id for session in server.sessions()] == [kazoo.client_id[0]])
