@@ -115,6 +115,10 @@ def elsewhere(call: typing.Callable[[], Result]) -> Result:
     return Attempt(call).result()
 
 
+async def awaited(awaitable: typing.Awaitable[Result]) -> Result:
+    return await awaitable
+
+
 class Face(typing.NamedTuple):
     """One of the two faces, whose methods have the same names. ``face(lock.hold, timeout=5)`` makes a call and waits for it."""
 

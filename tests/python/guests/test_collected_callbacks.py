@@ -176,7 +176,15 @@ CLOSERS: dict[str, typing.Callable[[zklock.Client], object]] = {
     "with": with_block,
     # The close begins at once.
     "asyncio": lambda client: client.aio.close(),
+    "finalizer": lambda client: None,
 }
+
+
+class Closes(Told):
+    """Closes its client when it is collected."""
+
+    def __del__(self) -> None:
+        self.client.close()
 
 
 @pytest.mark.parametrize("is_connected", [True, False])
@@ -184,7 +192,7 @@ CLOSERS: dict[str, typing.Callable[[zklock.Client], object]] = {
 def test_a_client_that_is_closed_tells_it_once_though_it_is_collected_before(
     hosts: str, closer: str, is_connected: bool, request: pytest.FixtureRequest, unraisable: list[str]
 ) -> None:
-    told = Told(zklock.Client(hosts))
+    told = (Closes if closer == "finalizer" else Told)(zklock.Client(hosts))
     told.client.on_connection(told.tell)
     witness = Witness(told.client)
     known, states = weakref.ref(told), told.states
@@ -206,26 +214,6 @@ def test_a_client_that_is_closed_tells_it_once_though_it_is_collected_before(
     assert states.empty() and unraisable == []
     # Reports do not keep the client alive any longer.
     until(lambda: is_collected(known))
-
-
-def test_a_finalizer_that_closes_a_client_has_that_told(hosts: str, unraisable: list[str]) -> None:
-    class Closes(Told):
-        def __del__(self) -> None:
-            self.client.close()
-
-    told = Closes(zklock.Client(hosts))
-    told.client.on_connection(told.tell)
-    witness = Witness(told.client)
-    told.client.connect()
-    known, states = weakref.ref(told), told.states
-    assert states.get(timeout=10) is CONNECTED
-    until(lambda: witness.states == [CONNECTED])
-    del told
-    until(lambda: is_collected(known))
-    assert states.get(timeout=10) is CLOSED
-    witness.waits_for_the_end()
-    assert witness.states == [CONNECTED, CLOSED]
-    assert states.empty() and unraisable == []
 
 
 def never_awaited(client: zklock.Client, path: str) -> object:

@@ -16,8 +16,8 @@ import zklock
 SESSION = 4.0
 
 
-def test_while_a_daemon_thread_waits(start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
-    text = """
+WAITS = {
+    "thread": """
 def wait():
     try:
         lock.acquire()
@@ -25,10 +25,22 @@ def wait():
         print("it went on")
 
 threading.Thread(target=wait, daemon=True).start()
-sys.stdin.readline()
-"""
+""",
+    "loop": """
+async def wait():
+    await lock.aio.acquire()
+
+threading.Thread(target=lambda: asyncio.run(wait()), daemon=True).start()
+""",
+}
+
+
+@pytest.mark.parametrize("who", WAITS)
+def test_while_a_daemon_thread_waits(
+    start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str, who: str
+) -> None:
     with zk.mutex(path):
-        program = start(BEGIN + text, hosts, path)
+        program = start(BEGIN + WAITS[who] + "sys.stdin.readline()", hosts, path)
         ground.expect_children(path, 2)
         program.tell()
         ended = program.finish()
@@ -81,30 +93,6 @@ time.sleep(0.1)
     ended = ends(start, text, proxy.hosts, path)
     proxy("cut")
     assert ended[:3] == WELL
-
-
-LOOP = """
-running = threading.Event()
-
-async def work():
-    lock = zk.aio.mutex(path)
-    {work}
-
-threading.Thread(target=lambda: asyncio.run(work()), daemon=True).start()
-running.wait()
-sys.stdin.readline()
-"""
-
-
-def test_while_a_loop_in_a_daemon_thread_waits(
-    start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str
-) -> None:
-    with zk.mutex(path):
-        program = start(BEGIN + LOOP.format(work="running.set(); await lock.acquire()"), hosts, path)
-        ground.expect_children(path, 2)
-        program.tell()
-        assert program.finish()[:3] == WELL
-        assert len(ground.children(path)) == 1
 
 
 GOES_ON = {

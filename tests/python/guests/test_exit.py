@@ -21,7 +21,10 @@ def begin():
     task = asyncio.ensure_future(lock.acquire())
 
 async def main():
-    """
+    {}
+
+asyncio.run(main())
+"""
 
 ENDS = {
     "the main thread holds": ("assert lock.acquire()", 0),
@@ -30,9 +33,9 @@ ENDS = {
     "within a block": ("with lock: sys.exit(3)", 3),
     "by sys.exit while holding": ("lock.acquire(); sys.exit(3)", 3),
     "it never connected": ("", 0),
-    "of a loop while it holds": (ASYNCIO + "assert await lock.acquire()\nasyncio.run(main())", 0),
-    "of a loop with a hold": (ASYNCIO + "global hold; hold = await lock.hold(); hold.on_lost(print)\nasyncio.run(main())", 0),
-    "of a loop with a task that waits": (ASYNCIO + "await lock.acquire(); begin(); await asyncio.sleep(0.05)\nasyncio.run(main())", 0),
+    "of a loop while it holds": (ASYNCIO.format("assert await lock.acquire()"), 0),
+    "of a loop with a hold": (ASYNCIO.format("global hold; hold = await lock.hold(); hold.on_lost(print)"), 0),
+    "of a loop with a task that waits": (ASYNCIO.format("await lock.acquire(); begin(); await asyncio.sleep(0.05)"), 0),
 }
 
 

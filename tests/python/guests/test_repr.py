@@ -155,11 +155,3 @@ def test_of_values(zk: zklock.Client, path: str) -> None:
         )
         says(zk.stats(), r"Stats\(sessions=1, grants=1, losses=0, owed=0, .*\)")
     says(zklock.LossReason.NODE_DELETED, "<LossReason.NODE_DELETED: 'its node was deleted'>")
-
-
-def test_of_exceptions() -> None:
-    reason = zklock.LossReason.SESSION_EXPIRED
-    lost = zklock.LockLost("the hold of /a is lost", reason)
-    assert str(lost) == "the hold of /a is lost"
-    says(lost, r"LockLost\('the hold of /a is lost', <LossReason.SESSION_EXPIRED: .*>\)")
-    says(zklock.Timeout("too late"), r"Timeout\('too late'\)")

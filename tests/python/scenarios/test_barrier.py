@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 
 import pytest
@@ -66,33 +65,22 @@ def test_who_leaves_waits_for_the_others(
 
 
 @pytest.mark.parametrize("ends", ["by itself", "with its member lost"])
-def test_a_block_that_raises_leaves_and_waits_for_nobody(
+async def test_a_block_that_raises_leaves_and_waits_for_nobody(
     zk: zklock.Client, far: Far, ground: Ground, at: str, face: Face, ends: str
 ) -> None:
     waiting = Attempt(lambda: face(face.of(zk).double_barrier(at, 2).enter, timeout=SOON))
-    doors, raised = far.zk.double_barrier(at, 2), LookupError()
-
-    def end(member: zklock.Member | zklock.AsyncMember) -> None:
-        assert waiting.wait(SOON) and member.loss is None
-        if ends != "by itself":
-            expire(far.proxy)
-            eventually(lambda: member.loss is not None)
-        raise raised
-
-    async def main() -> None:
-        async with doors.aio as member:
-            end(member)
-
+    raised = LookupError()
     with pytest.raises(LookupError):
-        if face.is_async:
-            asyncio.run(main())
-        else:
-            with doors as member:
-                end(member)
+        async with face.block(face.of(far.zk).double_barrier(at, 2)) as member:
+            assert waiting.wait(SOON) and member.loss is None
+            if ends != "by itself":
+                expire(far.proxy)
+                eventually(lambda: member.loss is not None)
+            raise raised
     notes = getattr(raised, "__notes__", [])
     assert [at in note and "lost: its session expired" in note for note in notes] == [True] * (ends != "by itself")
     # It counts as a member that has left, so the other one does not wait for it.
-    face(waiting.result().leave, timeout=SOON)
+    await face.make(waiting.result().leave, timeout=SOON)
     gone(ground, at)
 
 

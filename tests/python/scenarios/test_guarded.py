@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import typing
 
@@ -201,19 +200,3 @@ def test_an_argument_of_the_wrong_type_adds_no_write(zk: zklock.Client, ground: 
         assert "0 writes" in repr(guarded)
         guarded.commit()
         assert ground(f"exists {state}") == "false"
-
-
-def test_a_hold_is_confirmed_by_the_quorum(far: Far, path: str, face: Face) -> None:
-    zk, proxy = far
-    hold = face(face.of(zk).mutex(path).hold, timeout=SOON)
-    proxy("record")
-    assert face(hold.confirm) > 0
-    assert "request:multi:" in proxy("messages")
-    proxy("freeze", "both")
-    # While the lease lasts, the result is unknown.
-    with pytest.raises((zklock.Unreachable, zklock.LockLost), match=path) as caught:
-        face(hold.confirm)
-    assert caught.type is zklock.Unreachable or hold.valid_for() == 0
-    proxy("thaw")
-    with contextlib.suppress(zklock.LockLost):
-        face(hold.release)

@@ -13,6 +13,7 @@ import typing
 import pytest
 from ground import Ground
 from guests.programs import FORKS, Start
+from scenes import awaited
 
 import zklock
 
@@ -123,10 +124,6 @@ def test_a_client_has_one_guardian_and_a_closed_one_none(hosts: str) -> None:
         zk.guard()
     with pytest.raises(zklock.Closed):
         asyncio.run(awaited(zk.aio.guard()))
-
-
-async def awaited(coroutine: typing.Awaitable[object]) -> None:
-    await coroutine
 
 
 def test_servers_that_cannot_be_reached_are_told() -> None:

@@ -9,7 +9,7 @@ import typing
 
 import pytest
 from ground import Ground
-from scenes import SOON, Attempt, Face, Far, asked, eventually, raises
+from scenes import SOON, Attempt, Face, Far, asked, awaited, eventually, raises
 
 import zklock
 
@@ -111,10 +111,6 @@ def test_a_holder_learns_that_others_wait_however_it_listens(
         # It waits for nobody, and nobody waits for it.
         assert not next_one.wanted.wait(0.05)
     assert told.empty()
-
-
-async def awaited(wanted: zklock.Wanted) -> bool:
-    return await wanted
 
 
 @pytest.mark.parametrize("end", ["release", "loss"])

@@ -13,7 +13,7 @@ import pytest
 from conftest import SESSION
 from ground import Ground
 from punctual import not_later
-from scenes import SOON, Attempt, Face, Far, Lateness, eventually, expire, just_after_a_heartbeat, lose, raises
+from scenes import SOON, Attempt, Face, Far, Lateness, awaited, eventually, expire, just_after_a_heartbeat, lose, raises
 
 import zklock
 
@@ -31,10 +31,6 @@ class News:
     def come(self, reason: zklock.LossReason | None) -> None:
         self.at = time.monotonic()
         self.reasons.append(reason)
-
-
-async def awaited(lost: zklock.Loss) -> zklock.LossReason | None:
-    return await lost
 
 
 class Ears:
