@@ -65,18 +65,14 @@ def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]
     ground.expect_free(path)
 
 
-@pytest.fixture
-def zk(path: str, hosts: str) -> typing.Iterator[zklock.Client]:
+def connected(path: str, hosts: str) -> typing.Iterator[zklock.Client]:
     """A client, whose nodes are gone before the path is checked."""
     with zklock.Client(hosts, session_timeout=SESSION, try_timeout=SOON) as client:
         yield client
 
 
-@pytest.fixture
-def other(path: str, hosts: str) -> typing.Iterator[zklock.Client]:
-    """A second client, with its own session."""
-    with zklock.Client(hosts, session_timeout=SESSION, try_timeout=SOON) as client:
-        yield client
+# Two of them, with sessions of their own.
+zk, other = pytest.fixture(name="zk")(connected), pytest.fixture(name="other")(connected)
 
 
 @pytest.fixture

@@ -273,17 +273,3 @@ def test_a_chroot_that_is_missing_is_named_and_made_if_that_is_wanted(hosts: str
         with there as zk, zk.mutex("/below") as hold:
             assert hold.path == "/below" and hold.node.startswith("/below/")
             assert len(ground.children("/bad-chroot/made/below")) == 1
-
-
-def test_the_limits_themselves_are_good(hosts: str, ground: Ground, path: str) -> None:
-    # The limits are accepted. The server grants the nearest timeout that it allows, from 2 to 20 ticks.
-    for session_timeout, granted in ((0.1, 1.0), (999.9, 10.0)):
-        identity = "x" * 1024
-        client = zklock.Client(hosts, session_timeout=session_timeout, connect_timeout=math.inf, try_timeout=math.inf, identity=identity)
-        with client as zk, zk.mutex(path) as hold:
-            assert zk.session_timeout == granted
-            assert ground(f"data {hold.node}") == identity
-            assert [contender.identity for contender in zk.mutex(path).contenders()] == [identity]
-    for identity in ("", "Länge\0\n", "\U0001f512"):
-        with zklock.Client(hosts, identity=identity) as zk, zk.mutex(path):
-            assert [contender.identity for contender in zk.mutex(path).contenders()] == [identity]

@@ -15,28 +15,6 @@ def at(path: str) -> str:
     return f"{path}-permits"
 
 
-def test_one_may_hold_several_and_gives_back_the_latest(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, at: str
-) -> None:
-    lock = zk.semaphore(at, 3)
-    nodes = []
-    for _ in range(3):
-        assert lock.acquire()
-        assert lock.current is not None
-        nodes.append(lock.current.node)
-    assert len(set(nodes)) == 3 and not other.semaphore(at, 3).acquire(blocking=False)
-    for node in reversed(nodes):
-        assert lock.locked()
-        assert lock.current is not None and lock.current.node == node
-        lock.release()
-        assert ground(f"exists {node}") == "false"
-    raises(zklock.NotHeld, lock.release)
-    with lock as outer, lock as inner:
-        assert outer.node != inner.node
-        assert ground.expect_children(f"{at}/leases", 2)
-    ground.expect_free(at)
-
-
 def test_a_permit_belongs_to_nobody(zk: zklock.Client, ground: Ground, at: str) -> None:
     lock = zk.semaphore(at, 2)
     elsewhere(lock.acquire)

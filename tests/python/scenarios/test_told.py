@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
-import threading
 import time
 import typing
 
@@ -150,25 +149,6 @@ def test_inner_holds_are_told_with_the_outer_one(zk: zklock.Client, ground: Grou
     assert inner.lost.is_set() and not ended.lost.is_set()
     raises(zklock.LockLost, inner.release)
     raises(zklock.LockLost, outer.release)
-
-
-def test_a_callback_may_look_at_everything_and_wait(zk: zklock.Client, ground: Ground, path: str) -> None:
-    hold, done = zk.mutex(path).hold(timeout=SOON), threading.Event()
-
-    def look(reason: zklock.LossReason) -> None:
-        assert reason is zklock.LossReason.NODE_DELETED and hold.lost.reason is reason
-        assert hold.state is zklock.HoldState.LOST and hold.valid_for() == 0 and hold.token > 0
-        assert path in repr(hold) and not zk.mutex(path).locked() and zk.stats().grants == 1
-        # A callback may also make calls that wait.
-        raises(zklock.LockLost, hold.confirm)
-        raises(zklock.LockLost, hold.release)
-        with zk.mutex(path, timeout=SOON) as again:
-            assert again.token > hold.token
-        done.set()
-
-    hold.on_lost(look)
-    ground(f"delete {hold.node}")
-    assert done.wait(SOON)
 
 
 def test_without_a_heartbeat_a_hold_is_held_though_nothing_proves_it(hosts: str, ground: Ground, path: str) -> None:

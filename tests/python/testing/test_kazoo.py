@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import typing
 
 import pytest
@@ -56,28 +55,6 @@ def test_nodes(kazoo: typing.Any, server: Server) -> None:
     kazoo.sync("/x")
     kazoo.delete("/x", recursive=True)
     assert server.children("/x") is None
-
-
-def test_watches(kazoo: typing.Any, connect: Connect) -> None:
-    other = connect()
-    events: queue.Queue[typing.Any] = queue.Queue()
-    assert kazoo.exists("/a", watch=events.put) is None
-    other.create("/a")
-    assert events.get(timeout=SOON)[:3:2] == ("CREATED", "/a")
-    kazoo.get("/a", watch=events.put)
-    kazoo.get_children("/a", watch=events.put)
-    other.create("/a/b")
-    assert events.get(timeout=SOON)[:3:2] == ("CHILD", "/a")
-    other.set("/a", b"x")
-    assert events.get(timeout=SOON)[:3:2] == ("CHANGED", "/a")
-    # Each watch has fired once.
-    other.set("/a", b"y")
-    other.delete("/a/b")
-    kazoo.sync("/")
-    assert events.empty()
-    kazoo.get("/a", watch=events.put)
-    other.delete("/a")
-    assert events.get(timeout=SOON)[:3:2] == ("DELETED", "/a")
 
 
 def test_words_that_are_not_allowed() -> None:
