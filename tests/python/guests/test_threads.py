@@ -26,23 +26,18 @@ def test_threads_that_have_to_wait_cost_two_nodes(zk: zklock.Client, ground: Gro
     threads = [threading.Thread(target=lambda: results.append(lock.acquire(timeout=1))) for _ in range(20)]
     with lock:
         begun = time.monotonic()
-        run_all(threads)
+        for thread in threads:
+            thread.start()
+        ground.expect_children(path, 2)
+        until(lambda: time.monotonic() - begun > 0.5)
+        assert len(ground.children(path)) == 2 and all(thread.is_alive() for thread in threads)
+        for thread in threads:
+            thread.join()
         # They wait at the same time, so none keeps the others from waiting.
         took = time.monotonic() - begun
         assert 1.0 <= took
         not_later(took, 2.0)
     assert results == [False] * 20
-
-    others = [threading.Thread(target=lambda: lock.hold(timeout=30).release()) for _ in range(20)]
-    with lock:
-        for thread in others:
-            thread.start()
-        ground.expect_children(path, 2)
-        until(lambda: all(thread.is_alive() for thread in others))
-        time.sleep(0.1)
-        assert len(ground.children(path)) == 2
-    for thread in others:
-        thread.join()
 
 
 def test_two_threads_and_one_for_the_log(start: Start, hosts: str, path: str) -> None:

@@ -9,21 +9,7 @@ import time
 import typing
 
 from ground import Ground
-from punctual import not_later
-from scenes import (
-    GRACE,
-    SOON,
-    Attempt,
-    ConnectFar,
-    Face,
-    Lateness,
-    Listener,
-    Raised,
-    elsewhere,
-    in_time,
-    raises,
-    settled,
-)
+from scenes import SOON, Attempt, ConnectFar, Face, Listener, Raised, elsewhere, in_time, raises, settled
 
 import zklock
 
@@ -132,25 +118,6 @@ def test_the_timeout_of_the_lock_is_for_calls_that_say_nothing_else(
         attempt = Attempt(lambda: face(lock.hold, timeout=None))
         assert not attempt.wait(2 * A_WHILE)
     face(attempt.result().release)
-
-
-def test_a_release_is_bounded_by_the_session_timeout_and_goes_on_in_the_background(
-    connect_far: ConnectFar, ground: Ground, path: str, face: Face
-) -> None:
-    zk, proxy = connect_far(session_timeout=2)
-    session = zk.session_timeout
-    assert session is not None
-    hold = face(face.of(zk).mutex(path).hold, timeout=SOON)
-    proxy("freeze", "to-server")
-    with Lateness() as late:
-        begun = time.monotonic()
-        raises(zklock.Timeout, lambda: face(hold.release)).says("goes on in the background")
-        not_later(time.monotonic() - begun, session + GRACE + late.allowance)
-    raises(zklock.NotHeld, lambda: face(hold.release))
-    assert zk.stats().owed == 1
-    proxy("thaw")
-    settled(zk)
-    ground.expect_children(path, 0)
 
 
 def test_connecting_is_part_of_the_deadline_of_the_first_acquire(path: str, face: Face) -> None:
