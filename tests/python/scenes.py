@@ -190,10 +190,6 @@ class Hook(typing.NamedTuple):
         """Waits until it has fired."""
         assert self.ground(f"wait {self.number} {int(SOON * 1000)}") == "true", "it never fired"
 
-    def open(self) -> None:
-        """Lets the message pass that it holds."""
-        self.ground(f"open {self.number}")
-
 
 def hook(proxy: Proxy, what: str, kind: str, path: str = "", nth: int = 1) -> Hook:
     """``hook(proxy, "hold-reply", "create", path)``: the next such message."""
@@ -310,25 +306,10 @@ def times_out(call: typing.Callable[[], object]) -> Raised:
     raise AssertionError("no timeout says why")
 
 
-class Listener(typing.NamedTuple):
-    """Something other than ZooKeeper that listens at a port, or that only has the port, and refuses."""
-
-    socket: socket.socket
-
-    @classmethod
-    def mute(cls, listens: bool) -> Listener:
-        taken = socket.socket()
+@contextlib.contextmanager
+def mute() -> typing.Iterator[str]:
+    """The hosts of something other than ZooKeeper that listens at a port, and never answers."""
+    with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        if listens:
-            taken.listen(64)
-        return cls(taken)
-
-    @property
-    def hosts(self) -> str:
-        return f"127.0.0.1:{self.socket.getsockname()[1]}"
-
-    def __enter__(self) -> Listener:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.socket.close()
+        taken.listen(64)
+        yield f"127.0.0.1:{taken.getsockname()[1]}"

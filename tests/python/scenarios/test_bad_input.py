@@ -245,6 +245,7 @@ def test_a_callback_that_is_none_is_refused(zk: zklock.Client, path: str) -> Non
         for wrong in (None, "print", 7, object()):
             is_type_error(lambda: untyped.on_lost(wrong), "on_lost takes a function")
             is_type_error(lambda: untyped.on_wanted(wrong), "on_wanted takes a function")
+            is_type_error(lambda: typing.cast("typing.Any", zk).on_connection(wrong), "on_connection takes a function")
         is_type_error(lambda: untyped.on_lost(), "callback")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 import sys
 import threading
-import typing
 
 import pytest
 from conftest import SESSION
@@ -107,9 +106,3 @@ def test_callbacks_are_called_one_after_the_other_and_may_wait(zk: zklock.Client
     go_on.set()
     assert over.wait(SOON) and order == ["first", "second"]
     raises(zklock.LockLost, hold.release)
-
-
-@pytest.mark.parametrize("given", [None, 7, "print"])
-def test_only_a_function_can_be_called(zk: zklock.Client, given: typing.Any) -> None:
-    with pytest.raises(TypeError, match="on_connection takes a function"):
-        zk.on_connection(given)

@@ -8,7 +8,7 @@ import typing
 
 import pytest
 from ground import Ground
-from scenes import SOON, ConnectFar, Face, elsewhere, eventually, lose, raises
+from scenes import SOON, ConnectFar, Face, elsewhere, eventually, lose
 
 import zklock
 
@@ -239,14 +239,3 @@ def test_a_block_that_was_not_entered_has_no_end(
     with other.mutex(path) as hold:
         face.run(main())
         assert hold.state is zklock.HoldState.HELD
-
-
-def test_the_end_of_a_block_swallows_nothing(zk: zklock.Client, path: str) -> None:
-    lock = zk.mutex(path)
-    lock.__enter__()
-    assert lock.__exit__(Failure, Failure(), None) is False
-    lock.__enter__()
-    assert lock.__exit__(None, None, None) is False
-    hold = lock.hold()
-    assert hold.__exit__(Failure, Failure(), None) is False
-    raises(zklock.NotHeld, lambda: lock.__exit__(None, None, None))

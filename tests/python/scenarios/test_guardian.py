@@ -96,19 +96,16 @@ def test_a_killed_process_frees_its_lock_at_once(start: Start, hosts: str, path:
         os.kill(child, signal.SIGKILL)
 
 
-def test_the_guardian_ends_with_its_client(hosts: str) -> None:
+def guard(zk: zklock.Client, face: str, *command: str) -> None:
+    asyncio.run(awaited(zk.aio.guard(*command))) if face == "aio" else zk.guard(*command)
+
+
+@pytest.mark.parametrize("face", ["threads", "aio"])
+def test_the_guardian_ends_with_its_client(hosts: str, face: str) -> None:
     before = len(children(os.getpid()))
     with zklock.Client(hosts, session_timeout=LONG) as zk:
-        zk.guard()
+        guard(zk, face)
         assert len(children(os.getpid())) == before + 1
-    assert len(children(os.getpid())) == before
-
-    async def run() -> None:
-        async with zklock.Client(hosts, session_timeout=LONG) as zk:
-            await zk.guard()
-            assert len(children(os.getpid())) == before + 1
-
-    asyncio.run(run())
     assert len(children(os.getpid())) == before
 
 
@@ -123,7 +120,7 @@ def test_a_client_has_one_guardian_and_a_closed_one_none(hosts: str) -> None:
     with pytest.raises(zklock.Closed):
         zk.guard()
     with pytest.raises(zklock.Closed):
-        asyncio.run(awaited(zk.aio.guard()))
+        guard(zk, "aio")
 
 
 def test_servers_that_cannot_be_reached_are_told() -> None:
@@ -139,10 +136,7 @@ def test_the_command_of_the_package_is_found_without_the_path(
     monkeypatch.setenv("PATH", "/nowhere")
     before = children(os.getpid())
     with zklock.Client(hosts, session_timeout=LONG) as zk:
-        if face == "aio":
-            asyncio.run(awaited(zk.aio.guard()))
-        else:
-            zk.guard()
+        guard(zk, face)
         (guardian,) = set(children(os.getpid())) - set(before)
         program = pathlib.Path(f"/proc/{guardian}/exe").readlink()
         assert program.parent.samefile(sysconfig.get_path("scripts"))
@@ -159,7 +153,7 @@ def test_a_command_that_is_none_is_refused_with_what_to_do(
         with pytest.raises(zklock.InvalidInput, match="may not execute"):
             zk.guard(plain)
         with pytest.raises(zklock.InvalidInput, match="it ended at once"):
-            asyncio.run(awaited(zk.aio.guard("true")))
+            guard(zk, "aio", "true")
         with pytest.raises(TypeError):
             zk.guard(7)  # type: ignore[arg-type]
         monkeypatch.setenv("PATH", "/nowhere")
