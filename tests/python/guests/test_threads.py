@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import os
 import threading
 import time
@@ -118,25 +119,16 @@ def test_descriptors_and_threads_come_back(hosts: str, path: str) -> None:
 
 
 def test_a_small_stack_is_enough(zk: zklock.Client, path: str) -> None:
+    def use(_: int) -> None:
+        lock = zk.mutex(path, reentrant=True)
+        with lock as hold, lock:
+            hold.confirm()
+            lock.contenders()
+            repr(zk)
+
     before = threading.stack_size(128 << 10)
     try:
-        failed: list[BaseException] = []
-
-        def use() -> None:
-            try:
-                lock = zk.mutex(path, reentrant=True)
-                with lock as hold, lock:
-                    hold.confirm()
-                    lock.contenders()
-                    repr(zk)
-            except BaseException as error:
-                failed.append(error)
-
-        threads = [threading.Thread(target=use) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert failed == []
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(use, range(8)))
     finally:
         threading.stack_size(before)
