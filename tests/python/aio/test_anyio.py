@@ -1,4 +1,4 @@
-"""anyio on asyncio: cancel scopes, deadlines, task groups, and threads for the blocking face."""
+"""anyio on asyncio: cancel scopes and deadlines."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ import zklock
 
 SESSION = 4.0
 
+
 async def by_acquire(lock: zklock.AsyncLock) -> None:
     await lock.acquire()
     try:

@@ -10,6 +10,7 @@ import pytest
 
 import zklock
 
+
 def copies(thing: object) -> list[typing.Callable[[], object]]:
     protocols = range(pickle.HIGHEST_PROTOCOL + 1)
     dumps = [lambda protocol=protocol: pickle.dumps(thing, protocol) for protocol in protocols]

@@ -1,4 +1,4 @@
-"""Any client of ZooKeeper can use the embedded server: here kazoo, with its usual features."""
+"""Any client of ZooKeeper can use the embedded server: here kazoo, which reads, writes and locks."""
 
 from __future__ import annotations
 
