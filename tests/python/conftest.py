@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import pathlib
 import signal
-import subprocess
-import sys
 import threading
 import typing
 
@@ -13,6 +13,7 @@ import pytest
 from ground import Ground, fresh_path
 from guests.programs import STRICT, Program, Start
 from punctual import pytest_runtest_protocol as pytest_runtest_protocol
+from scenes import Face
 
 import zklock
 
@@ -24,6 +25,17 @@ SOON = 30.0
 # A program that a shell starts in the background ignores Ctrl-C, and so would every program that is started here.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs a test that is a coroutine: in asyncio, or as the fixture ``face`` makes its calls."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    face = given.get("face")
+    (face.run if isinstance(face, Face) else asyncio.run)(pyfuncitem.obj(**given))
+    return True
 
 
 @pytest.fixture(scope="session")
@@ -53,44 +65,14 @@ def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]
     ground.expect_free(path)
 
 
-@pytest.fixture
-def zk(path: str, hosts: str) -> typing.Iterator[zklock.Client]:
+def connected(path: str, hosts: str) -> typing.Iterator[zklock.Client]:
     """A client, whose nodes are gone before the path is checked."""
     with zklock.Client(hosts, session_timeout=SESSION, try_timeout=SOON) as client:
         yield client
 
 
-@pytest.fixture
-def other(path: str, hosts: str) -> typing.Iterator[zklock.Client]:
-    """A second client, with its own session."""
-    with zklock.Client(hosts, session_timeout=SESSION, try_timeout=SOON) as client:
-        yield client
-
-
-class Script(typing.NamedTuple):
-    """The output of a program."""
-
-    status: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def run(tmp_path: pathlib.Path) -> typing.Callable[..., Script]:
-    """Runs a program in a new interpreter, with these arguments. Warnings are errors there, too."""
-
-    def run(text: str, *arguments: str, timeout: float = 30, options: tuple[str, ...] = ("-W", "error")) -> Script:
-        program = tmp_path / "program.py"
-        program.write_text(text)
-        done = subprocess.run(
-            [sys.executable, "-X", "faulthandler", *options, str(program), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
-        return Script(done.returncode, done.stdout, done.stderr)
-
-    return run
+# Two of them, with sessions of their own.
+zk, other = pytest.fixture(name="zk")(connected), pytest.fixture(name="other")(connected)
 
 
 @pytest.fixture

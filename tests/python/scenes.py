@@ -23,17 +23,8 @@ GRACE = 0.05
 Result = typing.TypeVar("Result")
 
 
-class Connect(typing.Protocol):
-    """Connects a client, which is closed at the end of the test; by default to the servers, with the usual session timeout."""
-
-    def __call__(
-        self,
-        hosts: str = ...,
-        *,
-        session_timeout: float = ...,
-        connect_timeout: float = ...,
-        try_timeout: float = ...,
-    ) -> zklock.Client: ...
+# Connects a client, which is closed at the end of the test; by default to the servers, with the usual session timeout.
+Connect = typing.Callable[..., zklock.Client]
 
 
 class Far(typing.NamedTuple):
@@ -43,12 +34,8 @@ class Far(typing.NamedTuple):
     proxy: Proxy
 
 
-class ConnectFar(typing.Protocol):
-    """Connects a client through its own proxy."""
-
-    def __call__(
-        self, *, session_timeout: float = ..., connect_timeout: float = ..., try_timeout: float = ...
-    ) -> Far: ...
+# Connects a client with these options through its own proxy.
+ConnectFar = typing.Callable[..., Far]
 
 
 def eventually(holds: typing.Callable[[], object], within: float = SOON) -> None:
@@ -69,11 +56,6 @@ def lose(ground: Ground, hold: zklock.BaseHold) -> None:
     ground(f"delete {hold.node}")
     # The thread of an event loop may not wait for it.
     eventually(hold.lost.is_set)
-
-
-def sequence(hold: zklock.BaseHold) -> int:
-    """The number that the server gave the node."""
-    return int(hold.node[-10:])
 
 
 class Stat(typing.NamedTuple):
@@ -131,6 +113,10 @@ class Attempt(typing.Generic[Result]):
 def elsewhere(call: typing.Callable[[], Result]) -> Result:
     """Makes a call on another thread."""
     return Attempt(call).result()
+
+
+async def awaited(awaitable: typing.Awaitable[Result]) -> Result:
+    return await awaitable
 
 
 class Face(typing.NamedTuple):
@@ -200,16 +186,9 @@ class Hook(typing.NamedTuple):
     ground: Ground
     number: str
 
-    def has_fired(self) -> bool:
-        return self.ground(f"fired {self.number}") == "true"
-
     def wait(self) -> None:
         """Waits until it has fired."""
         assert self.ground(f"wait {self.number} {int(SOON * 1000)}") == "true", "it never fired"
-
-    def open(self) -> None:
-        """Lets the message pass that it holds."""
-        self.ground(f"open {self.number}")
 
 
 def hook(proxy: Proxy, what: str, kind: str, path: str = "", nth: int = 1) -> Hook:
@@ -327,25 +306,10 @@ def times_out(call: typing.Callable[[], object]) -> Raised:
     raise AssertionError("no timeout says why")
 
 
-class Listener(typing.NamedTuple):
-    """Something other than ZooKeeper that listens at a port, or that only has the port, and refuses."""
-
-    socket: socket.socket
-
-    @classmethod
-    def mute(cls, listens: bool) -> Listener:
-        taken = socket.socket()
+@contextlib.contextmanager
+def mute() -> typing.Iterator[str]:
+    """The hosts of something other than ZooKeeper that listens at a port, and never answers."""
+    with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        if listens:
-            taken.listen(64)
-        return cls(taken)
-
-    @property
-    def hosts(self) -> str:
-        return f"127.0.0.1:{self.socket.getsockname()[1]}"
-
-    def __enter__(self) -> Listener:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.socket.close()
+        taken.listen(64)
+        yield f"127.0.0.1:{taken.getsockname()[1]}"

@@ -10,6 +10,7 @@ import typing
 
 from ground import Ground
 from scenes import SOON as SOON
+from scenes import elsewhere
 
 import zklock
 
@@ -90,6 +91,20 @@ async def queue(ground: Ground, path: str, length: int) -> list[str]:
 async def fired(ground: Ground, hook: str) -> bool:
     """Waits until a hook has fired, while the loop goes on."""
     return await asyncio.to_thread(ground, f"wait {hook} {int(SOON * 1000)}") == "true"
+
+
+async def granted(
+    loop: Loop, ground: Ground, holder: zklock.Lock, path: str, begin: typing.Callable[[], asyncio.Task[T]]
+) -> asyncio.Task[T]:
+    """A task that was granted the lock. It only learns of that when the loop goes on, which is blocked while the grant comes."""
+    hold = elsewhere(holder.hold)
+    task = begin()
+    # Without a thread that would call the loop.
+    assert await true(lambda: len(ground.children(path)) == 2)
+    called = loop.listen()
+    elsewhere(hold.release)
+    assert called.wait(SOON)
+    return task
 
 
 async def settled(zk: zklock.Client | zklock.AsyncClient) -> None:

@@ -1,8 +1,7 @@
-"""anyio on asyncio: cancel scopes, deadlines, task groups, and threads for the blocking face."""
+"""anyio on asyncio: cancel scopes and deadlines."""
 
 from __future__ import annotations
 
-import typing
 
 import anyio
 import anyio.to_thread
@@ -50,43 +49,6 @@ def test_a_scope_that_ends_in_the_block_releases(
                 with anyio.CancelScope(shield=True):
                     assert (await zk.aio.mutex(path).contenders())[0].session == zk.session_id
         await queue(ground, path, 0)
-        await free(zk, other, path, ground)
-
-    anyio.run(main)
-
-
-def test_the_tasks_of_a_group_take_turns_and_a_failure_ends_their_waits(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
-) -> None:
-    async def main() -> None:
-        lock, order = zk.aio.mutex(path), []
-
-        async def work(number: int) -> None:
-            async with lock:
-                order.append(number)
-                await anyio.sleep(0)
-
-        async with anyio.create_task_group() as group:
-            for number in range(10):
-                group.start_soon(work, number)
-        assert sorted(order) == list(range(10))
-        hold = await other.aio.mutex(path).hold()
-
-        async def fail() -> None:
-            await queue(ground, path, 2)
-            raise LookupError
-
-        # An exception group, which old Pythons get from a package.
-        with pytest.raises(Exception) as caught:
-            async with anyio.create_task_group() as group:
-                for number in range(5):
-                    group.start_soon(work, number)
-                group.start_soon(fail)
-        [error] = typing.cast(typing.Any, caught.value).exceptions
-        assert isinstance(error, LookupError) and len(order) == 10
-        await settled(zk)
-        assert len(ground.children(path)) == 1
-        await hold.release()
         await free(zk, other, path, ground)
 
     anyio.run(main)

@@ -16,7 +16,7 @@ from ground import Ground
 import zklock
 
 
-def test_the_end_of_a_block_runs_nothing_in_which_a_signal_could_raise(zk: zklock.Client, path: str) -> None:
+async def test_the_end_of_a_block_runs_nothing_in_which_a_signal_could_raise(zk: zklock.Client, path: str) -> None:
     """Context managers written in Python can be interrupted like this, and would then leave the hold behind."""
     ran: list[str] = []
 
@@ -24,17 +24,14 @@ def test_the_end_of_a_block_runs_nothing_in_which_a_signal_could_raise(zk: zkloc
         if event == "call":
             ran.append(frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name)
 
-    async def main() -> None:
-        for lock in (zk.aio.mutex(path), zk.aio.mutex(path, reentrant=True)):
-            await lock.__aenter__()
-            sys.setprofile(note)
-            try:
-                ending = lock.__aexit__(None, None, None)
-            finally:
-                sys.setprofile(None)
-            await ending
-
-    asyncio.run(main())
+    for lock in (zk.aio.mutex(path), zk.aio.mutex(path, reentrant=True)):
+        await lock.__aenter__()
+        sys.setprofile(note)
+        try:
+            ending = lock.__aexit__(None, None, None)
+        finally:
+            sys.setprofile(None)
+        await ending
     assert ran == []
 
 
@@ -43,23 +40,20 @@ async def stream(lock: zklock.AsyncLock) -> typing.AsyncGenerator[zklock.AsyncHo
         yield hold
 
 
-def test_a_generator_that_is_forgotten_within_a_block_releases(
+async def test_a_generator_that_is_forgotten_within_a_block_releases(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
 ) -> None:
-    async def main() -> None:
-        lock = zk.aio.mutex(path)
-        async for _ in stream(lock):
-            assert lock.locked()
-            break
-        # The loop closes the generator, in another task.
-        gc.collect()
-        await steps(3)
-        assert await true(lambda: not lock.locked())
-        await queue(ground, path, 0)
-        assert await other.aio.mutex(path).acquire(blocking=False)
-        await other.aio.mutex(path).release()
-
-    asyncio.run(main())
+    lock = zk.aio.mutex(path)
+    async for _ in stream(lock):
+        assert lock.locked()
+        break
+    # The loop closes the generator, in another task.
+    gc.collect()
+    await steps(3)
+    assert await true(lambda: not lock.locked())
+    await queue(ground, path, 0)
+    assert await other.aio.mutex(path).acquire(blocking=False)
+    await other.aio.mutex(path).release()
 
 
 def test_a_generator_that_is_closed_by_the_end_of_the_loop_releases(
@@ -74,22 +68,6 @@ def test_a_generator_that_is_closed_by_the_end_of_the_loop_releases(
     asyncio.run(main())
     assert not zk.mutex(path).locked()
     ground.expect_children(path, 0)
-
-
-def test_a_generator_closed_within_the_inner_block_leaves_the_outer_hold(
-    zk: zklock.Client, path: str, ground: Ground
-) -> None:
-    async def main() -> None:
-        lock = zk.aio.mutex(path, reentrant=True)
-        async with lock as outer:
-            generator = stream(lock)
-            assert (await generator.__anext__()).token == outer.token
-            await generator.aclose()
-            assert outer.state is zklock.HoldState.HELD and lock.locked()
-            assert len(ground.children(path)) == 1 and await outer.confirm() > 0
-        assert ground.children(path) == []
-
-    asyncio.run(main())
 
 
 class Open(typing.NamedTuple):
@@ -138,18 +116,15 @@ WAYS = [by_generator, by_failing_generator, by_decorated_generator, by_stack, by
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_of_two_blocks_in_one_task_each_ends_its_own_hold(
+async def test_of_two_blocks_in_one_task_each_ends_its_own_hold(
     zk: zklock.Client,
     path: str,
     way: typing.Callable[[zklock.AsyncLock], typing.Awaitable[Open]],
 ) -> None:
-    async def main() -> None:
-        lock = zk.aio.semaphore(path, 3)
-        first, second = await way(lock), await way(lock)
-        await first.end()
-        assert first.hold.state is zklock.HoldState.RELEASED
-        assert second.hold.valid_for() > 0 and await second.hold.confirm() > 0
-        await second.end()
-        assert second.hold.state is zklock.HoldState.RELEASED
-
-    asyncio.run(main())
+    lock = zk.aio.semaphore(path, 3)
+    first, second = await way(lock), await way(lock)
+    await first.end()
+    assert first.hold.state is zklock.HoldState.RELEASED
+    assert second.hold.valid_for() > 0 and await second.hold.confirm() > 0
+    await second.end()
+    assert second.hold.state is zklock.HoldState.RELEASED

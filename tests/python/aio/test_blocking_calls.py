@@ -48,72 +48,63 @@ def enter(manager: typing.ContextManager[object]) -> None:
         lambda zk, path: zk.connect(),
     ],
 )
-def test_a_call_that_waits_is_refused_and_nothing_is_done(
+async def test_a_call_that_waits_is_refused_and_nothing_is_done(
     zk: zklock.Client, ground: Ground, path: str, call: typing.Callable[[zklock.Client, str], object]
 ) -> None:
-    async def main() -> None:
-        with pytest.raises(zklock.Deadlock, match=REFUSED) as caught:
-            call(zk, path)
-        assert "background" not in str(caught.value)
-        # In another thread it is right.
-        await asyncio.to_thread(zk.mutex(path).contenders)
-
-    asyncio.run(main())
+    with pytest.raises(zklock.Deadlock, match=REFUSED) as caught:
+        call(zk, path)
+    assert "background" not in str(caught.value)
+    # In another thread it is right.
+    await asyncio.to_thread(zk.mutex(path).contenders)
     assert zk.stats().grants == zk.stats().owed == 0 and ground.children(path) == []
 
 
-def test_a_call_of_a_hold_is_refused_and_what_ends_it_is_done_all_the_same(
+async def test_a_call_of_a_hold_is_refused_and_what_ends_it_is_done_all_the_same(
     zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
 ) -> None:
-    async def main() -> None:
-        hold = await asyncio.to_thread(zk.mutex(path).hold)
-        for call in (
-            hold.confirm,
-            lambda: hold.read(path),
-            hold.guarded().create(f"{path}-2").commit,
-            hold.lost.wait,
-            hold.wanted.wait,
-        ):
-            with pytest.raises(zklock.Deadlock, match=REFUSED):
-                call()
-        assert hold.state is zklock.HoldState.HELD and not hold.lost
-        with pytest.raises(zklock.Deadlock, match=GOES_ON):
-            hold.release()
-        assert hold.valid_for() == 0
-        await queue(ground, path, 0)
-        with pytest.raises(zklock.NotHeld):
-            hold.release()
-        lock = zk.mutex(path)
-        assert await asyncio.to_thread(lock.acquire)
-        with pytest.raises(zklock.Deadlock, match=GOES_ON):
-            lock.release()
-        await queue(ground, path, 0)
-        await free(zk, other, path, ground)
-
-    asyncio.run(main())
+    hold = await asyncio.to_thread(zk.mutex(path).hold)
+    for call in (
+        hold.confirm,
+        lambda: hold.read(path),
+        hold.guarded().create(f"{path}-2").commit,
+        hold.lost.wait,
+        hold.wanted.wait,
+    ):
+        with pytest.raises(zklock.Deadlock, match=REFUSED):
+            call()
+    assert hold.state is zklock.HoldState.HELD and not hold.lost
+    with pytest.raises(zklock.Deadlock, match=GOES_ON):
+        hold.release()
+    assert hold.valid_for() == 0
+    await queue(ground, path, 0)
+    with pytest.raises(zklock.NotHeld):
+        hold.release()
+    lock = zk.mutex(path)
+    assert await asyncio.to_thread(lock.acquire)
+    with pytest.raises(zklock.Deadlock, match=GOES_ON):
+        lock.release()
+    await queue(ground, path, 0)
+    await free(zk, other, path, ground)
 
 
-def test_the_end_of_a_block_releases_in_the_background(
+async def test_the_end_of_a_block_releases_in_the_background(
     zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
 ) -> None:
-    async def main() -> None:
-        with pytest.raises(zklock.Deadlock, match=GOES_ON):
-            with await asyncio.to_thread(zk.mutex(path).hold) as hold:
-                assert hold.valid_for() > 0
-        await queue(ground, path, 0)
-        # The exception of the block is not replaced.
-        with pytest.raises(LookupError):
-            with await asyncio.to_thread(zk.mutex(path).hold):
-                raise LookupError
-        await queue(ground, path, 0)
-        block = zk.mutex(path)
-        await asyncio.to_thread(block.__enter__)
-        with pytest.raises(zklock.Deadlock, match=GOES_ON):
-            block.__exit__(None, None, None)
-        await queue(ground, path, 0)
-        await free(zk, other, path, ground)
-
-    asyncio.run(main())
+    with pytest.raises(zklock.Deadlock, match=GOES_ON):
+        with await asyncio.to_thread(zk.mutex(path).hold) as hold:
+            assert hold.valid_for() > 0
+    await queue(ground, path, 0)
+    # The exception of the block is not replaced.
+    with pytest.raises(LookupError):
+        with await asyncio.to_thread(zk.mutex(path).hold):
+            raise LookupError
+    await queue(ground, path, 0)
+    block = zk.mutex(path)
+    await asyncio.to_thread(block.__enter__)
+    with pytest.raises(zklock.Deadlock, match=GOES_ON):
+        block.__exit__(None, None, None)
+    await queue(ground, path, 0)
+    await free(zk, other, path, ground)
 
 
 def test_an_inner_hold_is_released_because_that_waits_for_nothing(zk: zklock.Client, ground: Ground, path: str) -> None:
@@ -128,38 +119,37 @@ def test_an_inner_hold_is_released_because_that_waits_for_nothing(zk: zklock.Cli
         assert len(ground.children(path)) == 1 and lock.locked()
 
 
-def test_a_member_leaves_and_a_client_is_closed_in_the_background(hosts: str, ground: Ground, path: str) -> None:
-    async def main() -> None:
-        zk = zklock.Client(hosts)
-        with pytest.raises(zklock.Deadlock, match=REFUSED):
-            enter(zk)
-        assert zk.connection_state is None
-        member = await asyncio.to_thread(zk.double_barrier(path, 1).enter)
-        with pytest.raises(zklock.Deadlock, match=GOES_ON):
-            member.leave()
-        await queue(ground, path, 0)
-        await asyncio.to_thread(zk.mutex(path).acquire)
-        with pytest.raises(zklock.Deadlock, match=GOES_ON):
-            zk.close()
+async def test_a_member_leaves_and_a_client_is_closed_in_the_background(hosts: str, ground: Ground, path: str) -> None:
+    zk = zklock.Client(hosts)
+    with pytest.raises(zklock.Deadlock, match=REFUSED):
+        enter(zk)
+    assert zk.connection_state is None
+    member = await asyncio.to_thread(zk.double_barrier(path, 1).enter)
+    with pytest.raises(zklock.Deadlock, match=GOES_ON):
+        member.leave()
+    await queue(ground, path, 0)
+    await asyncio.to_thread(zk.mutex(path).acquire)
+    with pytest.raises(zklock.Deadlock, match=GOES_ON):
+        zk.close()
+    assert zk.connection_state is zklock.ConnectionState.CLOSED
+    await queue(ground, path, 0)
+    with pytest.raises(zklock.Closed):
+        await zk.aio.connect()
+    # The exception of a block is not replaced.
+    for failure, error in ((zklock.Deadlock, None), (LookupError, LookupError())):
+        with pytest.raises(failure), contextlib.ExitStack() as stack:
+            zk = await asyncio.to_thread(stack.enter_context, zklock.Client(hosts))
+            assert zk.session_id
+            if error:
+                raise error
         assert zk.connection_state is zklock.ConnectionState.CLOSED
-        await queue(ground, path, 0)
-        with pytest.raises(zklock.Closed):
-            await zk.aio.connect()
-        # The exception of a block is not replaced.
-        for failure, error in ((zklock.Deadlock, None), (LookupError, LookupError())):
-            with pytest.raises(failure), contextlib.ExitStack() as stack:
-                zk = await asyncio.to_thread(stack.enter_context, zklock.Client(hosts))
-                assert zk.session_id
-                if error:
-                    raise error
-            assert zk.connection_state is zklock.ConnectionState.CLOSED
-        # There is nothing to wait for.
-        zklock.Client(hosts).close()
-
-    asyncio.run(main())
+    # There is nothing to wait for.
+    zklock.Client(hosts).close()
 
 
-def test_other_threads_and_callbacks_may_block(zk: zklock.Client, other: zklock.Client, ground: Ground, path: str) -> None:
+def test_other_threads_and_callbacks_may_block(
+    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
+) -> None:
     async def main() -> None:
         done = asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -193,13 +183,10 @@ def test_other_threads_and_callbacks_may_block(zk: zklock.Client, other: zklock.
         loop.close()
 
 
-def test_the_aio_of_an_asyncio_object_is_itself(hosts: str, path: str) -> None:
-    async def main() -> None:
-        async with zklock.Client(hosts) as zk:
-            assert zk.aio is zk
-            lock, barrier, doors = zk.mutex(path), zk.barrier(path), zk.double_barrier(path, 1)
-            assert lock.aio is lock and barrier.aio is barrier and doors.aio is doors
-            async with zk.aio.mutex(path).aio as hold:
-                assert hold.token > 0
-
-    asyncio.run(main())
+async def test_the_aio_of_an_asyncio_object_is_itself(hosts: str, path: str) -> None:
+    async with zklock.Client(hosts) as zk:
+        assert zk.aio is zk
+        lock, barrier, doors = zk.mutex(path), zk.barrier(path), zk.double_barrier(path, 1)
+        assert lock.aio is lock and barrier.aio is barrier and doors.aio is doors
+        async with zk.aio.mutex(path).aio as hold:
+            assert hold.token > 0

@@ -9,13 +9,14 @@ import time
 import typing
 
 import pytest
-from aio.support import SOON, Loop, fired, free, queue, run_in, settled, soon, steps, true
+from aio.support import SOON, Loop, fired, free, granted, queue, run_in, settled, soon, steps, true
 from ground import Ground
 from scenes import elsewhere
 
 import zklock
 
 SESSION = 4.0
+
 
 async def by_acquire(lock: zklock.AsyncLock) -> None:
     await lock.acquire()
@@ -52,11 +53,6 @@ async def ends(task: asyncio.Future[typing.Any]) -> None:
     assert done and task.cancelled(), task
 
 
-async def waiting(ground: Ground, path: str) -> None:
-    """Waits until a task is in the queue, without a thread that would call the loop."""
-    assert await true(lambda: len(ground.children(path)) == 2)
-
-
 @pytest.mark.parametrize("count", range(7))
 @pytest.mark.parametrize("way", WAYS)
 def test_a_cancel_in_any_round_of_the_loop_after_the_grant_leaves_no_hold(
@@ -70,14 +66,8 @@ def test_a_cancel_in_any_round_of_the_loop_after_the_grant_leaves_no_hold(
     loop = Loop()
 
     async def main() -> None:
-        holder, lock = other.mutex(path), zk.aio.mutex(path)
-        elsewhere(holder.acquire)
-        task = asyncio.create_task(way(lock))
-        await waiting(ground, path)
-        called = loop.listen()
-        elsewhere(holder.release)
-        # The loop is blocked while the grant comes, so the task only learns of it when the loop goes on.
-        assert called.wait(SOON)
+        lock = zk.aio.mutex(path)
+        task = await granted(loop, ground, other.mutex(path), path, lambda: asyncio.create_task(way(lock)))
         assert zk.stats().grants == 1 and not lock.locked()
         await steps(count)
         # In round 0 the loop has the grant, in round 1 the future, then the task.
@@ -100,13 +90,8 @@ def test_a_cancel_of_the_bare_coroutine_is_either_a_grant_or_a_cancel(
     loop = Loop()
 
     async def main() -> None:
-        holder, lock = other.mutex(path), zk.aio.mutex(path)
-        elsewhere(holder.acquire)
-        task = asyncio.create_task(lock.acquire())
-        await waiting(ground, path)
-        called = loop.listen()
-        elsewhere(holder.release)
-        assert called.wait(SOON)
+        lock = zk.aio.mutex(path)
+        task = await granted(loop, ground, other.mutex(path), path, lambda: asyncio.create_task(lock.acquire()))
         await steps(count)
         assert task.cancel() == (count < 2)
         await asyncio.wait({task})
@@ -120,190 +105,131 @@ def test_a_cancel_of_the_bare_coroutine_is_either_a_grant_or_a_cancel(
     run_in(loop, main())
 
 
-def test_a_cancel_at_any_moment_of_an_acquire_of_a_free_lock_leaves_no_node(
+async def test_a_cancel_at_any_moment_of_an_acquire_of_a_free_lock_leaves_no_node(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
 ) -> None:
-    async def main() -> None:
-        lock = zk.aio.mutex(path)
-        begun = time.perf_counter()
-        for _ in range(10):
-            await lock.acquire()
+    lock = zk.aio.mutex(path)
+    begun = time.perf_counter()
+    for _ in range(10):
+        await lock.acquire()
+        await lock.release()
+    # The grants come in the first half of this span, the cancels at any time in it.
+    span = (time.perf_counter() - begun) / 10
+    granted = cancelled = 0
+    for number in range(400):
+        task = asyncio.create_task(lock.acquire())
+        pause = span * (number * 37 % 100) / 100
+        if number % 2:
+            asyncio.get_running_loop().call_later(pause, task.cancel)
+        else:
+            end = time.perf_counter() + pause
+            while time.perf_counter() < end:
+                await asyncio.sleep(0)
+            task.cancel()
+        await asyncio.wait({task})
+        # About half come too early and half too late, however fast the machine is at the moment.
+        if task.cancelled():
+            cancelled += 1
+            span *= 1.02
+        else:
+            granted += 1
+            span *= 0.98
+            assert task.result()
             await lock.release()
-        # The grants come in the first half of this span, the cancels at any time in it.
-        span = (time.perf_counter() - begun) / 10
-        granted = cancelled = 0
-        for number in range(400):
-            task = asyncio.create_task(lock.acquire())
-            pause = span * (number * 37 % 100) / 100
-            if number % 2:
-                asyncio.get_running_loop().call_later(pause, task.cancel)
-            else:
-                end = time.perf_counter() + pause
-                while time.perf_counter() < end:
-                    await asyncio.sleep(0)
-                task.cancel()
-            await asyncio.wait({task})
-            # About half come too early and half too late, however fast the machine is at the moment.
-            if task.cancelled():
-                cancelled += 1
-                span *= 1.02
-            else:
-                granted += 1
-                span *= 0.98
-                assert task.result()
-                await lock.release()
-        assert granted and cancelled, f"no race: {granted} granted, {cancelled} cancelled"
-        await free(zk, other, path, ground)
-
-    asyncio.run(main())
+    assert granted and cancelled, f"no race: {granted} granted, {cancelled} cancelled"
+    await free(zk, other, path, ground)
 
 
 @pytest.mark.parametrize("block", [False, True])
-def test_a_release_that_is_cancelled_goes_on(other: zklock.Client, path: str, ground: Ground, block: bool) -> None:
-    proxy = ground.proxy("1")
-
-    async def main() -> None:
-        async with zklock.Client(proxy.hosts, session_timeout=SESSION) as zk:
-            lock, leave = zk.mutex(path), asyncio.Event()
-
-            async def work() -> None:
-                if block:
-                    async with lock:
-                        await leave.wait()
-                else:
-                    await lock.acquire()
-                    await leave.wait()
-                    await lock.release()
-
-            task = asyncio.create_task(work())
-            await queue(ground, path, 1)
-            hook = proxy("hold-request", "delete", "1", path)
-            leave.set()
-            assert await fired(ground, hook)
-            task.cancel()
-            await ends(task)
-            assert not lock.locked()
-            assert zk.stats().owed == 1 and len(ground.children(path)) == 1
-            ground(f"open {hook}")
-            await settled(zk)
-            assert ground.children(path) == []
-            await (await other.aio.mutex(path).hold(timeout=0)).release()
-
-    asyncio.run(main())
-
-
-def test_a_cancel_in_the_block_and_another_at_its_end_leave_no_node(path: str, ground: Ground) -> None:
-    proxy = ground.proxy("1")
-
-    async def main() -> None:
-        async with zklock.Client(proxy.hosts, session_timeout=SESSION) as zk:
-            lock = zk.mutex(path)
-            task = asyncio.create_task(by_block(lock))
-            assert await true(lock.locked)
-            hook = proxy("hold-request", "delete", "1", path)
-            task.cancel()
-            assert await fired(ground, hook)
-            assert not task.done(), "it waits for the release"
-            task.cancel()
-            await ends(task)
-            ground(f"open {hook}")
-            await settled(zk)
-            assert ground.children(path) == []
-
-    asyncio.run(main())
-
-
-def test_a_release_that_is_never_awaited_is_done(zk: zklock.Client, path: str, ground: Ground) -> None:
-    async def main() -> None:
-        lock = zk.aio.mutex(path)
-        await lock.acquire()
-        lock.release()
-        assert not lock.locked()
-        hold = await lock.hold()
-        hold.release()
-        await queue(ground, path, 0)
-        await settled(zk)
-
-    asyncio.run(main())
-
-
-@pytest.mark.parametrize("count", [0, 1, 2])
-def test_a_task_cancelled_before_or_just_after_its_first_step_leaves_no_node(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, count: int
+async def test_a_release_that_is_cancelled_goes_on(
+    other: zklock.Client, path: str, ground: Ground, block: bool
 ) -> None:
-    async def main() -> None:
-        for _ in range(20):
-            task = asyncio.create_task(zk.aio.mutex(path).acquire())
-            await steps(count)
-            if task.cancel():
-                await ends(task)
-            else:
-                # It was granted in its first step, so this thread must have slept in that.
-                assert count
-                await zk.aio.mutex(path).release()
-        await free(zk, other, path, ground)
-
-    asyncio.run(main())
-
-
-def test_a_cancel_while_it_connects_leaves_no_node(path: str, ground: Ground) -> None:
     proxy = ground.proxy("1")
+    async with zklock.Client(proxy.hosts, session_timeout=SESSION) as zk:
+        lock, leave = zk.mutex(path), asyncio.Event()
 
-    async def main() -> None:
-        client = zklock.Client(proxy.hosts, session_timeout=SESSION)
-        hook = proxy("hold-reply", "connect", "1")
-        proxy("record")
-        tasks = [asyncio.create_task(client.aio.mutex(path).acquire()) for _ in range(3)]
+        async def work() -> None:
+            if block:
+                async with lock:
+                    await leave.wait()
+            else:
+                await lock.acquire()
+                await leave.wait()
+                await lock.release()
+
+        task = asyncio.create_task(work())
+        await queue(ground, path, 1)
+        hook = proxy("hold-request", "delete", "1", path)
+        leave.set()
         assert await fired(ground, hook)
-        for task in tasks[:2]:
-            task.cancel()
-            await ends(task)
+        task.cancel()
+        await ends(task)
+        assert not lock.locked()
+        assert zk.stats().owed == 1 and len(ground.children(path)) == 1
         ground(f"open {hook}")
-        # The connection is made for the call that still wants it, and for no other.
-        assert await soon(tasks[2])
-        assert proxy("messages").count("request:create:") == proxy("messages").count(f"request:create:{path}")
-        assert len(ground.children(path)) == 1
-        await client.aio.mutex(path).release()
-        await client.aio.close()
-
-    asyncio.run(main())
+        await settled(zk)
+        assert ground.children(path) == []
+        await (await other.aio.mutex(path).hold(timeout=0)).release()
 
 
-def test_a_wait_for_a_loss_that_is_cancelled_does_not_harm_the_hold(
+async def test_a_release_that_is_never_awaited_is_done(zk: zklock.Client, path: str, ground: Ground) -> None:
+    lock = zk.aio.mutex(path)
+    await lock.acquire()
+    lock.release()
+    assert not lock.locked()
+    hold = await lock.hold()
+    hold.release()
+    await queue(ground, path, 0)
+    await settled(zk)
+
+
+async def test_a_cancel_while_it_connects_leaves_no_node(path: str, ground: Ground) -> None:
+    proxy = ground.proxy("1")
+    client = zklock.Client(proxy.hosts, session_timeout=SESSION)
+    hook = proxy("hold-reply", "connect", "1")
+    proxy("record")
+    tasks = [asyncio.create_task(client.aio.mutex(path).acquire()) for _ in range(3)]
+    assert await fired(ground, hook)
+    for task in tasks[:2]:
+        task.cancel()
+        await ends(task)
+    ground(f"open {hook}")
+    # The connection is made for the call that still wants it, and for no other.
+    assert await soon(tasks[2])
+    assert proxy("messages").count("request:create:") == proxy("messages").count(f"request:create:{path}")
+    assert len(ground.children(path)) == 1
+    await client.aio.mutex(path).release()
+    await client.aio.close()
+
+
+async def test_a_wait_for_a_loss_that_is_cancelled_does_not_harm_the_hold(
     zk: zklock.Client, path: str, ground: Ground
 ) -> None:
-    async def main() -> None:
-        async with zk.aio.mutex(path) as hold:
-            for count in range(5):
-                waiter = asyncio.ensure_future(hold.lost)
-                await steps(count)
-                waiter.cancel()
-                await ends(waiter)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(hold.lost, 0.01)
-            assert hold.state is zklock.HoldState.HELD and await hold.confirm() > 0
-        assert ground.children(path) == []
-
-    asyncio.run(main())
+    async with zk.aio.mutex(path) as hold:
+        for count in range(5):
+            waiter = asyncio.ensure_future(hold.lost)
+            await steps(count)
+            waiter.cancel()
+            await ends(waiter)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(hold.lost, 0.01)
+        assert hold.state is zklock.HoldState.HELD and await hold.confirm() > 0
+    assert ground.children(path) == []
 
 
-def test_a_close_that_is_cancelled_goes_on(path: str, ground: Ground) -> None:
+async def test_a_close_that_is_cancelled_goes_on(path: str, ground: Ground) -> None:
     proxy = ground.proxy("1")
-
-    async def main() -> None:
-        zk = zklock.Client(proxy.hosts, session_timeout=20).aio
-        await zk.mutex(path).acquire()
-        hook = proxy("hold-request", "close", "1")
-        closing = asyncio.ensure_future(zk.close())
-        assert await fired(ground, hook)
-        closing.cancel()
-        await ends(closing)
-        assert len(ground.children(path)) == 1
-        ground(f"open {hook}")
-        # Its session would last for longer.
-        await queue(ground, path, 0)
-
-    asyncio.run(main())
+    zk = zklock.Client(proxy.hosts, session_timeout=20).aio
+    await zk.mutex(path).acquire()
+    hook = proxy("hold-request", "close", "1")
+    closing = asyncio.ensure_future(zk.close())
+    assert await fired(ground, hook)
+    closing.cancel()
+    await ends(closing)
+    assert len(ground.children(path)) == 1
+    ground(f"open {hook}")
+    # Its session would last for longer.
+    await queue(ground, path, 0)
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -340,21 +266,18 @@ def test_what_a_cancelled_look_at_an_election_has_seen_the_next_one_tells(
     run_in(loop, main())
 
 
-def test_a_cancelled_wait_at_a_barrier_leaves_nothing(zk: zklock.Client, path: str, ground: Ground) -> None:
-    async def main() -> None:
-        at = path.replace("/locks/", "/barriers/")
-        for count in (0, 1, 2, 50):
-            waits: list[asyncio.Task[typing.Any]] = [asyncio.create_task(zk.aio.double_barrier(at, 2).enter())]
-            await steps(count)
-            if count == 50:
-                await queue(ground, at, 1)
-                await zk.aio.barrier(f"{at}-set").set()
-                waits.append(asyncio.create_task(zk.aio.barrier(f"{at}-set").wait()))
-                await asyncio.sleep(0.05)
-            for wait in waits:
-                wait.cancel()
-                await ends(wait)
-            await settled(zk)
-            assert await true(lambda: set(ground.children(at)) <= {"ready"})
-
-    asyncio.run(main())
+async def test_a_cancelled_wait_at_a_barrier_leaves_nothing(zk: zklock.Client, path: str, ground: Ground) -> None:
+    at = path.replace("/locks/", "/barriers/")
+    for count in (0, 1, 2, 50):
+        waits: list[asyncio.Task[typing.Any]] = [asyncio.create_task(zk.aio.double_barrier(at, 2).enter())]
+        await steps(count)
+        if count == 50:
+            await queue(ground, at, 1)
+            await zk.aio.barrier(f"{at}-set").set()
+            waits.append(asyncio.create_task(zk.aio.barrier(f"{at}-set").wait()))
+            await asyncio.sleep(0.05)
+        for wait in waits:
+            wait.cancel()
+            await ends(wait)
+        await settled(zk)
+        assert await true(lambda: set(ground.children(at)) <= {"ready"})

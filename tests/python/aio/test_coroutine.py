@@ -40,9 +40,7 @@ def test_it_is_a_coroutine_for_asyncio_and_an_awaitable_for_all(zk: zklock.Clien
     assert unraisable(caught) == [(RuntimeWarning, "AsyncLock.acquire was never awaited")]
 
 
-def test_a_coroutine_that_is_never_awaited_warns_and_does_nothing(
-    zk: zklock.Client, path: str, ground: Ground
-) -> None:
+def test_a_coroutine_that_is_never_awaited_warns_and_does_nothing(zk: zklock.Client, path: str, ground: Ground) -> None:
     lock = zk.aio.mutex(path)
     calls: dict[str, typing.Callable[[], object]] = {
         "AsyncLock.acquire": lock.acquire,
@@ -57,98 +55,63 @@ def test_a_coroutine_that_is_never_awaited_warns_and_does_nothing(
     assert zk.stats().grants == 0 and ground.children(path) == []
 
 
-def test_awaiting_twice_is_an_error(zk: zklock.Client, path: str, ground: Ground) -> None:
-    async def main() -> None:
-        lock = zk.aio.mutex(path)
-        call = lock.acquire()
-        assert await call
-        for _ in range(2):
-            with pytest.raises(RuntimeError, match="AsyncLock.acquire has been awaited already"):
-                await call
+async def test_awaiting_twice_is_an_error(zk: zklock.Client, path: str, ground: Ground) -> None:
+    lock = zk.aio.mutex(path)
+    call = lock.acquire()
+    assert await call
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="AsyncLock.acquire has been awaited already"):
+            await call
+    await lock.release()
+    cancelled = lock.acquire()
+    task = asyncio.create_task(cancelled)
+    await steps(1)
+    if not task.cancel():
+        # Granted in its first step: this thread must have slept in it.
         await lock.release()
-        cancelled = lock.acquire()
-        task = asyncio.create_task(cancelled)
-        await steps(1)
-        if not task.cancel():
-            # Granted in its first step: this thread must have slept in it.
-            await lock.release()
-        await asyncio.wait({task})
-        with pytest.raises(RuntimeError, match="awaited already"):
-            await cancelled
-        await queue(ground, path, 0)
-
-    asyncio.run(main())
+    await asyncio.wait({task})
+    with pytest.raises(RuntimeError, match="awaited already"):
+        await cancelled
+    await queue(ground, path, 0)
 
 
-def test_awaiting_in_two_tasks_is_an_error_for_one(
+async def test_awaiting_in_two_tasks_is_an_error_for_one(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
 ) -> None:
-    async def main() -> None:
-        lock = zk.aio.mutex(path)
-        async with other.mutex(path):
-            call = lock.acquire()
-            tasks = [asyncio.create_task(call) for _ in range(2)]
-            await queue(ground, path, 2)
-        done, _ = await asyncio.wait(tasks, timeout=SOON)
-        assert len(done) == 2
-        results = [task.exception() or task.result() for task in tasks]
-        assert sorted(map(type, results), key=repr) == [RuntimeError, bool], results
-        assert zk.stats().grants == 1
-        await lock.release()
-        assert ground.children(path) == []
-
-    asyncio.run(main())
-
-
-def test_it_can_be_made_a_task_gathered_shielded_and_waited_for(
-    zk: zklock.Client, path: str, ground: Ground
-) -> None:
-    async def main() -> None:
-        locks = [zk.aio.mutex(f"{path}/{number}") for number in range(6)]
-        assert await asyncio.gather(*(lock.acquire() for lock in locks[:3])) == [True] * 3
-        task = asyncio.create_task(locks[3].acquire(), name="three")
-        assert "AsyncLock.acquire" in repr(task)
-        assert await asyncio.shield(task)
-        assert await asyncio.ensure_future(locks[4].acquire())
-        for call in asyncio.as_completed([locks[5].acquire()], timeout=SOON):
-            assert await call
-        assert all(lock.locked() for lock in locks)
-        # Calls that start at once can be gathered, too.
-        assert await asyncio.gather(*(lock.release() for lock in locks)) == [None] * 6
-        holds = await asyncio.gather(*(lock.hold() for lock in locks))
-        await asyncio.gather(*(hold.confirm() for hold in holds))
-        done, pending = await asyncio.wait({asyncio.ensure_future(hold.release()) for hold in holds})
-        assert len(done) == 6 and not pending
-        for number in range(6):
-            assert ground.children(f"{path}/{number}") == []
-        ground(f"delete-tree {path}")
-
-    asyncio.run(main())
+    lock = zk.aio.mutex(path)
+    async with other.mutex(path):
+        call = lock.acquire()
+        tasks = [asyncio.create_task(call) for _ in range(2)]
+        await queue(ground, path, 2)
+    done, _ = await asyncio.wait(tasks, timeout=SOON)
+    assert len(done) == 2
+    results = [task.exception() or task.result() for task in tasks]
+    assert sorted(map(type, results), key=repr) == [RuntimeError, bool], results
+    assert zk.stats().grants == 1
+    await lock.release()
+    assert ground.children(path) == []
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with 3.12")
-def test_eager_tasks_own_their_locks(zk: zklock.Client, path: str, ground: Ground) -> None:
-    async def main() -> None:
-        eager: typing.Any = vars(asyncio)["eager_task_factory"]
-        asyncio.get_running_loop().set_task_factory(eager)
-        lock, order = zk.aio.mutex(path, reentrant=True), []
+async def test_eager_tasks_own_their_locks(zk: zklock.Client, path: str, ground: Ground) -> None:
+    eager: typing.Any = vars(asyncio)["eager_task_factory"]
+    asyncio.get_running_loop().set_task_factory(eager)
+    lock, order = zk.aio.mutex(path, reentrant=True), []
 
-        async def work(number: int) -> None:
-            async with lock as outer, lock as inner:
-                assert outer.token == inner.token
-                order.append(number)
-                await asyncio.sleep(0)
+    async def work(number: int) -> None:
+        async with lock as outer, lock as inner:
+            assert outer.token == inner.token
+            order.append(number)
+            await asyncio.sleep(0)
 
-        await asyncio.gather(*(asyncio.create_task(work(number)) for number in range(10)))
-        assert sorted(order) == list(range(10))
-        # It may even be granted in its first step, which is within this call.
-        task = asyncio.create_task(lock.acquire())
-        if not task.cancel():
-            await lock.release()
-        await asyncio.wait({task})
-        await queue(ground, path, 0)
-
-    asyncio.run(main())
+    await asyncio.gather(*(asyncio.create_task(work(number)) for number in range(10)))
+    assert sorted(order) == list(range(10))
+    # It may even be granted in its first step, which is within this call.
+    task = asyncio.create_task(lock.acquire())
+    if not task.cancel():
+        await lock.release()
+    await asyncio.wait({task})
+    await queue(ground, path, 0)
 
 
 def test_without_a_loop_it_says_so(zk: zklock.Client, path: str, ground: Ground) -> None:
@@ -159,46 +122,40 @@ def test_without_a_loop_it_says_so(zk: zklock.Client, path: str, ground: Ground)
     ground.expect_children(path, 0)
 
 
-def test_many_coroutines_leave_no_memory(zk: zklock.Client, path: str) -> None:
-    async def main() -> None:
-        lock = zk.aio.mutex(path)
+async def test_many_coroutines_leave_no_memory(zk: zklock.Client, path: str) -> None:
+    lock = zk.aio.mutex(path)
 
-        async def work(count: int) -> None:
-            for _ in range(count):
-                async with lock as hold:
-                    loss = asyncio.ensure_future(hold.lost)
-                    await steps(1)
-                    loss.cancel()
-                with pytest.raises(zklock.NotHeld):
-                    await lock.release()
+    async def work(count: int) -> None:
+        for _ in range(count):
+            async with lock as hold:
+                loss = asyncio.ensure_future(hold.lost)
+                await steps(1)
+                loss.cancel()
+            with pytest.raises(zklock.NotHeld):
+                await lock.release()
 
-        await work(20)
-        gc.collect()
-        before = len(gc.get_objects())
-        await work(100)
-        gc.collect()
-        assert len(gc.get_objects()) - before < 100
-
-    asyncio.run(main())
+    await work(20)
+    gc.collect()
+    before = len(gc.get_objects())
+    await work(100)
+    gc.collect()
+    assert len(gc.get_objects()) - before < 100
 
 
 @pytest.mark.parametrize("connected", [True, False])
-def test_the_first_tasks_at_a_new_lock_are_served_in_the_order_of_their_arrival(
+async def test_the_first_tasks_at_a_new_lock_are_served_in_the_order_of_their_arrival(
     hosts: str, path: str, connected: bool
 ) -> None:
-    async def main() -> None:
-        zk = zklock.Client(hosts).aio
-        if connected:
-            await zk.connect()
-        order: list[int] = []
+    zk = zklock.Client(hosts).aio
+    if connected:
+        await zk.connect()
+    order: list[int] = []
 
-        async def work(number: int) -> None:
-            # A lock object of its own, as in most programs.
-            async with zk.mutex(path):
-                order.append(number)
+    async def work(number: int) -> None:
+        # A lock object of its own, as in most programs.
+        async with zk.mutex(path):
+            order.append(number)
 
-        await soon(asyncio.gather(*map(work, range(10))))
-        assert order == list(range(10))
-        await zk.close()
-
-    asyncio.run(main())
+    await soon(asyncio.gather(*map(work, range(10))))
+    assert order == list(range(10))
+    await zk.close()

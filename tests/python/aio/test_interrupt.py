@@ -6,7 +6,7 @@ import signal
 
 import pytest
 from ground import Ground
-from guests.programs import Program, Start
+from guests.programs import Start
 from punctual import not_later
 
 import zklock
@@ -42,43 +42,27 @@ asyncio.run(main())
 """
 
 
-def interrupted(program: Program, number: signal.Signals) -> tuple[int, str, str]:
-    program.signal(number)
-    ended = program.finish()
+@pytest.mark.parametrize("holds", [False, True])
+@pytest.mark.parametrize("text", [WAITS, HANDLES], ids=["by Ctrl-C", "by a signal that the loop handles"])
+def test_an_interrupted_program_ends_its_wait_and_leaves_no_node(
+    start: Start, hosts: str, other: zklock.Client, path: str, ground: Ground, text: str, holds: bool
+) -> None:
+    lock = other.mutex(path)
+    if not holds:
+        lock.acquire()
+    program = start(text, hosts, path)
+    program.expect("holds") if holds else ground.expect_children(path, 2)
+    program.signal(signal.SIGINT if text == WAITS else signal.SIGTERM)
+    status, out, err, seconds = program.finish()
     # The wait ends in milliseconds, but the interpreter takes longer.
-    not_later(ended.seconds, 5)
-    return ended[:3]
-
-
-@pytest.mark.parametrize("holds", [False, True])
-def test_an_interrupted_program_leaves_no_node(
-    start: Start, hosts: str, other: zklock.Client, path: str, ground: Ground, holds: bool
-) -> None:
-    lock = other.mutex(path)
-    if not holds:
-        lock.acquire()
-    program = start(WAITS, hosts, path)
-    program.expect("holds") if holds else ground.expect_children(path, 2)
-    status, out, err = interrupted(program, signal.SIGINT)
-    assert status == -signal.SIGINT and out == "" and err.rstrip().endswith("KeyboardInterrupt"), err
-    # There was no other exception, and no warning.
-    assert "Warning" not in err and "zklock." not in err, err
+    not_later(seconds, 5)
+    if text == WAITS:
+        assert status == -signal.SIGINT and out == "" and err.rstrip().endswith("KeyboardInterrupt"), err
+        # There was no other exception, and no warning.
+        assert "Warning" not in err and "zklock." not in err, err
+    else:
+        assert (status, out, err) == (0, "cancelled False", "")
     # Long before its session could time out.
-    ground.expect_children(path, 0 if holds else 1, within=5)
-    if not holds:
-        lock.release()
-
-
-@pytest.mark.parametrize("holds", [False, True])
-def test_a_signal_that_the_loop_handles_ends_the_wait(
-    start: Start, hosts: str, other: zklock.Client, path: str, ground: Ground, holds: bool
-) -> None:
-    lock = other.mutex(path)
-    if not holds:
-        lock.acquire()
-    program = start(HANDLES, hosts, path)
-    program.expect("holds") if holds else ground.expect_children(path, 2)
-    assert interrupted(program, signal.SIGTERM) == (0, "cancelled False", "")
     ground.expect_children(path, 0 if holds else 1, within=5)
     if not holds:
         lock.release()

@@ -55,26 +55,6 @@ def test_many_loops_in_many_threads_share_one_client(zk: zklock.Client, path: st
     assert len(tokens) == 160 and tokens == sorted(set(tokens))
 
 
-def test_a_loop_closed_while_a_task_waits_leaves_no_node(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
-) -> None:
-    loop, lock = quiet(), zk.aio.mutex(path)
-
-    async def wait() -> None:
-        async with lock:
-            raise AssertionError("it is held")
-
-    with other.mutex(path):
-        task = loop.create_task(wait())
-        loop.run_until_complete(queue(ground, path, 2))
-        loop.run_until_complete(loop.shutdown_default_executor())
-        loop.close()
-        del task
-        gc.collect()
-        ground.expect_children(path, 1)
-    asyncio.run(free(zk, other, path, ground))
-
-
 def test_a_grant_that_comes_after_its_loop_was_closed_is_let_go(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
 ) -> None:
@@ -115,24 +95,21 @@ def test_a_loop_closed_while_a_task_holds_frees_the_lock(
     asyncio.run(free(zk, other, path, ground))
 
 
-def test_a_task_that_is_forgotten_while_it_waits_leaves_no_node(
+async def test_a_task_that_is_forgotten_while_it_waits_leaves_no_node(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def main() -> None:
-        with caplog.at_level(logging.CRITICAL, "asyncio"):
-            hold = await other.aio.mutex(path).hold()
-            task = asyncio.create_task(zk.aio.mutex(path).acquire())
-            await queue(ground, path, 2)
-            # The wait does not keep the task alive, nor does anybody else.
-            gone_by = weakref.ref(task)
-            del task
-            gc.collect()
-            assert gone_by() is None
-            await queue(ground, path, 1)
-            await hold.release()
-        await free(zk, other, path, ground)
-
-    asyncio.run(main())
+    with caplog.at_level(logging.CRITICAL, "asyncio"):
+        hold = await other.aio.mutex(path).hold()
+        task = asyncio.create_task(zk.aio.mutex(path).acquire())
+        await queue(ground, path, 2)
+        # The wait does not keep the task alive, nor does anybody else.
+        gone_by = weakref.ref(task)
+        del task
+        gc.collect()
+        assert gone_by() is None
+        await queue(ground, path, 1)
+        await hold.release()
+    await free(zk, other, path, ground)
 
 
 def test_a_loop_is_not_kept_by_what_was_waited_for_in_it(zk: zklock.Client, path: str) -> None:
@@ -196,28 +173,24 @@ def test_debug_mode_has_nothing_to_say(
     assert all(message.startswith("Executing ") for message in said), said
 
 
-def test_the_loop_goes_on_while_tasks_wait(other: zklock.Client, path: str, ground: Ground) -> None:
+async def test_the_loop_goes_on_while_tasks_wait(other: zklock.Client, path: str, ground: Ground) -> None:
     proxy = ground.proxy("1")
-
-    async def main() -> None:
-        # A server that is silent counts as an outage after the try timeout.
-        async with zklock.Client(proxy.hosts, session_timeout=4, try_timeout=SOON) as zk:
-            async with other.mutex(path):
-                tasks = [asyncio.create_task(zk.mutex(path).acquire(timeout=0.5)) for _ in range(20)]
-                await queue(ground, path, 2)
-                proxy("freeze", "both")
-                rounds, begun = 0, time.monotonic()
-                while not all(task.done() for task in tasks):
-                    rounds += 1
-                    await asyncio.sleep(0.001)
-                lasted = time.monotonic() - begun
-                not_later(lasted / rounds, 0.02)
-                assert [task.result() for task in tasks] == [False] * 20
-                # Nor does a wait keep the loop busy.
-                clock = time.process_time()
-                assert await zk.mutex(path).acquire(timeout=0.5) is False
-                not_later(time.process_time() - clock, 0.25)
-                proxy("thaw")
-                await settled(zk)
-
-    asyncio.run(main())
+    # A server that is silent counts as an outage after the try timeout.
+    async with zklock.Client(proxy.hosts, session_timeout=4, try_timeout=SOON) as zk:
+        async with other.mutex(path):
+            tasks = [asyncio.create_task(zk.mutex(path).acquire(timeout=0.5)) for _ in range(20)]
+            await queue(ground, path, 2)
+            proxy("freeze", "both")
+            rounds, begun = 0, time.monotonic()
+            while not all(task.done() for task in tasks):
+                rounds += 1
+                await asyncio.sleep(0.001)
+            lasted = time.monotonic() - begun
+            not_later(lasted / rounds, 0.02)
+            assert [task.result() for task in tasks] == [False] * 20
+            # Nor does a wait keep the loop busy.
+            clock = time.process_time()
+            assert await zk.mutex(path).acquire(timeout=0.5) is False
+            not_later(time.process_time() - clock, 0.25)
+            proxy("thaw")
+            await settled(zk)

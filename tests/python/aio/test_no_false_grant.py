@@ -6,9 +6,9 @@ import asyncio
 import time
 
 import pytest
-from aio.support import SOON, Loop, run_in, settled, true
+from aio.support import SOON, Loop, granted, run_in, settled
 from ground import Ground
-from scenes import elsewhere, expire
+from scenes import expire
 
 import zklock
 
@@ -21,12 +21,9 @@ def test_a_grant_that_is_lost_before_it_is_fetched_is_not_delivered(
 
     async def main() -> None:
         async with zklock.Client(proxy.hosts, session_timeout=4) as zk:
-            lock, hold = zk.mutex(path), elsewhere(other.mutex(path).hold)
-            task = asyncio.create_task(lock.acquire())
-            assert await true(lambda: len(ground.children(path)) == 2)
-            called = loop.listen()
-            elsewhere(hold.release)
-            assert called.wait(SOON) and zk.stats().grants == 1
+            lock = zk.mutex(path)
+            task = await granted(loop, ground, other.mutex(path), path, lambda: asyncio.create_task(lock.acquire()))
+            assert zk.stats().grants == 1
             # The loop does something else while the grant waits for it and becomes invalid.
             if blow == "node":
                 ground(f"delete {path}/{ground.children(path)[0]}")

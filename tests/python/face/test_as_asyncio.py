@@ -209,27 +209,13 @@ def test_conversation(script: Script, zk: zklock.Client, path: str) -> None:
 # Differences.
 
 
-def test_block_gives_the_hold(zk: zklock.Client, path: str) -> None:
-    """``asyncio.Lock`` gives None."""
-
-    async def enter() -> None:
-        async with zk.aio.mutex(path) as hold:
-            assert isinstance(hold, zklock.AsyncHold)
-
-    asyncio.run(enter())
-
-
-def test_acquire_takes_the_arguments_of_threading(zk: zklock.Client, path: str) -> None:
+async def test_acquire_takes_the_arguments_of_threading(zk: zklock.Client, path: str) -> None:
     """``asyncio.Lock`` takes no arguments. Errors in them are raised before anything is awaited."""
-
-    async def check() -> None:
-        lock = zk.aio.mutex(path)
-        async with lock:
-            assert await elsewhere(acquire(lock, blocking=False)) == Outcome(False)
-            assert await elsewhere(acquire(lock, timeout=0.02)) == Outcome(False)
-        assert outcome(lock.acquire, False, 1).raised is ValueError
-        assert outcome(lock.acquire, True, -2).raised is ValueError
-        assert outcome(lock.acquire, True, 1e100).raised is OverflowError
-        assert outcome(lock.acquire, True, "1").raised is TypeError
-
-    asyncio.run(check())
+    lock = zk.aio.mutex(path)
+    async with lock:
+        assert await elsewhere(acquire(lock, blocking=False)) == Outcome(False)
+        assert await elsewhere(acquire(lock, timeout=0.02)) == Outcome(False)
+    assert outcome(lock.acquire, False, 1).raised is ValueError
+    assert outcome(lock.acquire, True, -2).raised is ValueError
+    assert outcome(lock.acquire, True, 1e100).raised is OverflowError
+    assert outcome(lock.acquire, True, "1").raised is TypeError

@@ -17,7 +17,6 @@ import weakref
 
 import pytest
 from face.side_by_side import Outcome, expect_alike, outcome
-from punctual import not_later
 
 import zklock
 
@@ -89,57 +88,27 @@ class Call(typing.NamedTuple):
         return f"acquire({', '.join([*words, *(f'{name}={value!r:.20}' for name, value in self.named.items())])})"
 
 
+NO_TIMEOUTS: list[object] = [MAX + 1, 1e100, 10**400, -(10**400), math.inf, -math.inf, math.nan, -100, -2, -0.5, -1e-12]
+NO_TIMEOUTS += ["1", 1j, [1], fractions.Fraction(1)]
 CALLS = [
-    Call(waits=True),
-    Call((True,), waits=True),
-    Call((1,), waits=True),
+    *(Call(given, waits=True) for given in ((), (True,), (1,))),
     Call((), {"blocking": True}, waits=True),
-    Call((False,)),
-    Call((0,)),
+    *(Call(given) for given in ((False,), (0,))),
     Call((), {"blocking": False}),
     # Since 3.13, values that are true or false without being numbers are accepted.
-    Call(("",), since=(3, 13)),
-    Call((None,), since=(3, 13)),
+    *(Call(given, since=(3, 13)) for given in (("",), (None,))),
     Call(("yes",), waits=True, since=(3, 13)),
     # Timeouts.
-    Call((True, -1), waits=True),
-    Call((True, -1.0), waits=True),
-    Call((), {"timeout": -1}, waits=True),
-    Call((True, 0)),
-    Call((True, -0.0)),
-    Call((True, 1.0)),
+    *(Call((True, timeout), waits=True) for timeout in (-1, -1.0, True)),
+    *(Call((True, timeout)) for timeout in (0, -0.0, 1.0, 1e-300)),
+    *(Call((), {"timeout": timeout}, waits=True) for timeout in (-1, MAX, MAX + 0.5)),
     Call((), {"timeout": 1.0}),
     Call((), {"timeout": 0, "blocking": True}),
-    Call((True, 1e-300)),
-    Call((True, True), waits=True),
-    Call((), {"timeout": MAX}, waits=True),
-    Call((), {"timeout": MAX + 0.5}, waits=True),
-    # Invalid timeouts.
-    Call((), {"timeout": MAX + 1}),
-    Call((), {"timeout": 1e100}),
-    Call((), {"timeout": 10**400}),
-    Call((), {"timeout": -(10**400)}),
-    Call((), {"timeout": math.inf}),
-    Call((), {"timeout": -math.inf}),
-    Call((), {"timeout": math.nan}),
-    Call((), {"timeout": -100}),
-    Call((), {"timeout": -2}),
-    Call((), {"timeout": -0.5}),
-    Call((), {"timeout": -1e-12}),
-    Call((), {"timeout": "1"}),
-    Call((), {"timeout": 1j}),
-    Call((), {"timeout": [1]}),
-    Call((), {"timeout": fractions.Fraction(1)}),
+    *(Call((), {"timeout": wrong}) for wrong in NO_TIMEOUTS),
     Call((), {"timeout": decimal.Decimal(1)}, since=(3, 10)),
     # Timeouts of calls that must not wait.
-    Call((False, -1)),
-    Call((False, -1.0)),
+    *(Call((False, timeout)) for timeout in (-1, -1.0, 0, 1, -2, math.nan, math.inf)),
     Call((), {"timeout": -1, "blocking": False}),
-    Call((False, 0)),
-    Call((False, 1)),
-    Call((False, -2)),
-    Call((False, math.nan)),
-    Call((False, math.inf)),
     # Arguments that this function does not have.
     Call((True, 1, 1)),
     Call((), {"block": True}),
@@ -166,9 +135,7 @@ def test_acquire_of_a_free_lock(call: Call, theirs: AnyLock, ours: zklock.Lock, 
 
 
 @pytest.mark.parametrize("call", BOUNDED, ids=str)
-def test_acquire_of_a_lock_held_elsewhere(
-    call: Call, theirs: AnyLock, ours: zklock.Lock, elsewhere: Elsewhere
-) -> None:
+def test_acquire_of_a_lock_held_elsewhere(call: Call, theirs: AnyLock, ours: zklock.Lock, elsewhere: Elsewhere) -> None:
     def script(lock: AnyLock) -> list[Outcome]:
         seen = [outcome(lock.acquire), elsewhere(lock.acquire, *call.arguments, **call.named), outcome(lock.release)]
         return [*seen, *(elsewhere(step) for step in (lock.acquire, lock.release, lock.release))]
@@ -380,21 +347,3 @@ def test_a_timeout_of_none_is_one_of_minus_one(zk: zklock.Client, path: str) -> 
         lock.release()
         assert lock.acquire(False, None) is True
         lock.release()
-
-
-def test_block_gives_the_hold(zk: zklock.Client, path: str) -> None:
-    """``threading.Lock`` gives True."""
-    with zk.mutex(path) as hold:
-        assert isinstance(hold, zklock.Hold) and hold
-
-
-def test_a_lock_may_have_a_timeout_of_its_own(zk: zklock.Client, path: str, elsewhere: Elsewhere) -> None:
-    """The lock's own timeout counts if the call gives none. The caller then does not check the result, so it raises."""
-    lock = zk.mutex(path, timeout=0.05)
-    elsewhere(lock.acquire)
-    with pytest.raises(zklock.Timeout):
-        lock.acquire()
-    assert lock.acquire(timeout=0.05) is False
-    with pytest.raises(zklock.Timeout), lock:
-        pass
-    elsewhere(lock.release)

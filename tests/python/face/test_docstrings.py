@@ -34,9 +34,22 @@ def documented() -> typing.Iterator[tuple[str, object]]:
                     yield f"{name}.{member}", defined.__func__ if isinstance(defined, staticmethod) else defined
 
 
+def has_examples(documented: dict[str, object]) -> dict[str, str]:
+    return {name: doc for name, value in documented.items() if ">>>" in (doc := inspect.getdoc(value) or "")}
+
+
+def runs(text: str, name: str, names: dict[str, typing.Any]) -> None:
+    """Runs the examples in a text, which must print what it says."""
+    said: list[str] = []
+    test = doctest.DocTestParser().get_doctest(text, names, name, None, None)
+    results = doctest.DocTestRunner().run(test, out=said.append)
+    assert results.attempted > 0
+    assert results.failed == 0, "".join(said)
+
+
 KINDS = ("mutex", "read", "write", "semaphore", "election", "exclusive", "all", "any")
 DOCUMENTED = dict(documented())
-EXAMPLES = {name: doc for name, value in DOCUMENTED.items() if ">>>" in (doc := inspect.getdoc(value) or "")}
+EXAMPLES = has_examples(DOCUMENTED)
 
 
 def test_everything_public_is_seen() -> None:
@@ -59,11 +72,7 @@ def test_is_documented(name: str) -> None:
 def test_example(name: str, ground: typing.Any, hosts: str) -> None:
     with zklock.Client(hosts, session_timeout=4) as zk:
         names = {"zklock": zklock, "asyncio": asyncio, "hosts": hosts, "zk": zk}
-        test = doctest.DocTestParser().get_doctest(EXAMPLES[name], names, name, None, None)
-        said: list[str] = []
-        results = doctest.DocTestRunner().run(test, out=said.append)
-        assert results.attempted > 0
-        assert results.failed == 0, "".join(said)
+        runs(EXAMPLES[name], name, names)
     for name in ground.children("/locks"):
         if name.startswith("doc"):
             ground.expect_free(f"/locks/{name}")

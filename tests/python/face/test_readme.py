@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pathlib
 import re
-import typing
 
 import pytest
 from ground import Ground
+from guests.programs import Start
 
 ROOT = pathlib.Path(__file__).parents[3]
 # The examples of recipes.md are files of applications, which tests/docs runs.
@@ -36,10 +36,10 @@ def test_page_has_examples(page: str) -> None:
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_example(text: str, run: typing.Callable[..., typing.Any], hosts: str, ground: Ground) -> None:
+def test_example(text: str, start: Start, hosts: str, ground: Ground) -> None:
     # Unless it starts its own server.
     assert ADDRESS in text or "zklock.testing" in text
-    done = run(text.replace(ADDRESS, hosts))
+    done = start(text.replace(ADDRESS, hosts)).finish()
     assert (done.status, done.err) == (0, "")
     # It has printed something, and the lock is free.
     assert done.out
@@ -56,21 +56,17 @@ WORKING = [
 ]
 
 
-def changed(text: str, work: str, start: str = "asyncio.run(main())") -> str:
+def changed(text: str, work: str, begin: str) -> str:
     """An example with other work, which may be started in another way."""
     for before in ("    await asyncio.sleep(0.1)\n", "asyncio.run(main())"):
         assert text.count(before) == 1, text
     path = re.findall(r'"(/locks/[^"]*)"', text)[0]
     work = work.replace("PATH", repr(path))
-    return text.replace("    await asyncio.sleep(0.1)\n", work).replace("asyncio.run(main())", start)
+    return text.replace("    await asyncio.sleep(0.1)\n", work).replace("asyncio.run(main())", begin)
 
 
-@pytest.mark.parametrize("text", WORKING)
-def test_work_that_raises_is_not_passed_over(text: str, run: typing.Callable[..., typing.Any], hosts: str) -> None:
-    done = run(changed(text, "    raise ArithmeticError('of the work')\n").replace(ADDRESS, hosts))
-    assert done.status == 1 and done.err.splitlines()[-1] == "ArithmeticError: of the work", done.err
-
-
+# Other work, how it is started, and what becomes of that: the status, the output, and the last line of the errors.
+RAISES = ("    raise ArithmeticError('of the work')\n", "asyncio.run(main())", 1, "", "ArithmeticError: of the work")
 STOPS_SLOWLY = """
     begun.set()
     try:
@@ -91,15 +87,8 @@ async def cancelled():
 
 asyncio.run(cancelled())
 """
-
-
-@pytest.mark.parametrize("text", WORKING)
-def test_block_is_not_left_while_work_goes_on(text: str, run: typing.Callable[..., typing.Any], hosts: str) -> None:
-    done = run(changed(text, STOPS_SLOWLY, CANCELLED).replace(ADDRESS, hosts))
-    assert done[:] == (0, "the work has stopped\nthe block is left True\n", "")
-
-
-IS_LOST = """
+IS_LEFT = (STOPS_SLOWLY, CANCELLED, 0, "the work has stopped\nthe block is left True", "")
+LOSES = """
     async with zklock.Client("127.0.0.1:2181") as other:
         await other.mutex(PATH).break_lock()
     try:
@@ -107,13 +96,20 @@ IS_LOST = """
     finally:
         print("the work has stopped")
 """
+IS_LOST = (LOSES, "asyncio.run(main())", 1, "the work has stopped", "zklock.LockLost: ")
 
 
+@pytest.mark.parametrize(
+    "case",
+    [RAISES, IS_LEFT, IS_LOST],
+    ids=["what it raises is not passed over", "the block is not left while it goes on", "it stops when the lock is lost"],
+)
 @pytest.mark.parametrize("text", WORKING)
-def test_work_stops_when_the_lock_is_lost(text: str, run: typing.Callable[..., typing.Any], hosts: str) -> None:
-    done = run(changed(text, IS_LOST).replace(ADDRESS, hosts))
-    assert (done.status, done.out) == (1, "the work has stopped\n")
-    assert done.err.splitlines()[-1].startswith("zklock.LockLost: "), done.err
+def test_work(text: str, case: tuple[str, str, int, str, str], start: Start, hosts: str) -> None:
+    work, begin, status, out, err = case
+    done = start(changed(text, work, begin).replace(ADDRESS, hosts)).finish()
+    assert (done.status, done.out) == (status, out), done.err
+    assert done.err.splitlines()[-1].startswith(err) if err else not done.err, done.err
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -102,32 +102,6 @@ def barriers(zk: zklock.Client) -> None:
     zk.double_barrier("/a")  # type: ignore[call-arg]
 
 
-async def barriers_in_asyncio(zk: zklock.AsyncClient) -> None:
-    assert_type(await zk.barrier("/a").wait(timeout=5), bool)
-    meeting = zk.double_barrier("/a", 5)
-    assert_type(meeting, zklock.AsyncDoubleBarrier)
-    async with meeting as member:
-        assert_type(member, zklock.AsyncMember)
-    member = await meeting.enter(timeout=5)
-    # This begins at once.
-    member.leave()
-    await member.leave()
-
-
-async def kinds_in_asyncio(zk: zklock.AsyncClient) -> None:
-    assert_type(zk.read("/a"), zklock.AsyncLock)
-    assert_type(zk.semaphore("/a", 1), zklock.AsyncLock)
-    assert_type(zk.all([zk.mutex("/a")]), zklock.AsyncLock)
-    await zk.set_limit("/limit", 5)
-    await zk.guard("zklock")
-    async for leader in zk.election("/a").observe():
-        assert_type(leader, typing.Optional[zklock.Contender])
-    assert_type(await zk.election("/a").observe().next(), typing.Optional[zklock.Contender])
-    assert_type(await zk.mutex("/a").evict("/a/node"), bool)
-    assert_type(await zk.mutex("/a").break_lock(), typing.List[zklock.Contender])
-    assert_type(await zk.mutex("/a").revoke(), typing.List[zklock.Contender])
-
-
 def lock(lock: zklock.Lock) -> None:
     assert_type(lock.acquire(), bool)
     assert_type(lock.acquire(False), bool)
@@ -220,6 +194,13 @@ async def both_faces(lock: zklock.Lock, zk: zklock.Client) -> None:
         assert_type(hold, zklock.AsyncHold)
     async with zk as entered:
         assert_type(entered, zklock.AsyncClient)
+        await entered.guard("zklock")
+        async for leader in entered.election("/a").observe():
+            assert_type(leader, typing.Optional[zklock.Contender])
+        member = await entered.double_barrier("/a", 5).enter(timeout=5)
+        assert_type(member, zklock.AsyncMember)
+        # This begins at once.
+        member.leave()
 
 
 def after_a_block(lock: zklock.Lock) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import logging
 import pathlib
 import queue
 import subprocess
@@ -14,6 +15,8 @@ import typing
 # Since 3.12 a fork of a process with threads warns, but these tests are about such forks.
 FORKS: typing.Final = ("-W", "error", "-W", "ignore:This process:DeprecationWarning")
 STRICT: typing.Final = ("-W", "error")
+# How soon a program goes on after a signal.
+SOON: typing.Final = 0.05
 
 
 class Ended(typing.NamedTuple):
@@ -60,6 +63,10 @@ class Program:
             return self._lines.get(timeout=within)
         except queue.Empty:
             raise AssertionError(f"nothing was said within {within} s; errors: {self.errors()}") from None
+
+    def is_quiet(self) -> bool:
+        """Whether nothing was said that was not read."""
+        return self._lines.empty()
 
     def expect(self, line: str, within: float = 30.0) -> None:
         assert self.line(within) == line, self.errors()
@@ -122,12 +129,26 @@ def until(is_so: typing.Callable[[], bool], within: float = 30.0) -> None:
         time.sleep(0.005)
 
 
-def threads() -> dict[int, str]:
-    """The native threads of this process, and their names."""
-    found = {}
-    for number in os.listdir("/proc/self/task"):
-        try:
-            found[int(number)] = pathlib.Path(f"/proc/self/task/{number}/comm").read_text().strip()
-        except OSError:
-            pass  # it has ended meanwhile
-    return found
+class Calls(logging.Handler):
+    """A handler of the log that calls a function with each line."""
+
+    def __init__(self, call: typing.Callable[[str], object]) -> None:
+        super().__init__()
+        self.call = call
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.call(record.getMessage())
+
+
+@contextlib.contextmanager
+def logged(handler: logging.Handler, level: int = logging.NOTSET) -> typing.Iterator[None]:
+    """Has this handler of the log, and this level if one is given."""
+    logger = logging.getLogger("zklock")
+    before = logger.level
+    logger.setLevel(level or before)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)

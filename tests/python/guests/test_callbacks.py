@@ -9,7 +9,7 @@ import typing
 
 import pytest
 from ground import Ground
-from guests.programs import until
+from guests.programs import Calls, logged, until
 
 import zklock
 
@@ -64,10 +64,9 @@ def test_those_of_one_hold_follow_each_other(zk: zklock.Client, ground: Ground, 
 def test_a_slow_one_does_not_delay_the_log(zk: zklock.Client, ground: Ground, path: str) -> None:
     may_end, has_ended = threading.Event(), threading.Event()
 
-    class Handler(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if "held by another" in record.getMessage():
-                may_end.set()
+    def emit(line: str) -> None:
+        if "held by another" in line:
+            may_end.set()
 
     def slow(_: zklock.LossReason) -> None:
         # The line is logged after this has begun.
@@ -76,40 +75,28 @@ def test_a_slow_one_does_not_delay_the_log(zk: zklock.Client, ground: Ground, pa
         if may_end.wait(30):
             has_ended.set()
 
-    logger, handler, level = logging.getLogger("zklock"), Handler(), logging.getLogger("zklock").level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
+    with logged(Calls(emit), logging.INFO):
         hold = zk.mutex(path).hold()
         hold.on_lost(slow)
         with zk.mutex(f"{path}-2"):
             lose(ground, [hold])
             assert has_ended.wait(30)
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
 
 
 def test_a_slow_handler_of_the_log_does_not_delay_them(zk: zklock.Client, ground: Ground, path: str) -> None:
     may_end, has_ended = threading.Event(), threading.Event()
 
-    class Handler(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if "hold lost" in record.getMessage() and may_end.wait(30):
-                has_ended.set()
+    def emit(line: str) -> None:
+        if "hold lost" in line and may_end.wait(30):
+            has_ended.set()
 
-    logger, handler = logging.getLogger("zklock"), Handler()
-    logger.addHandler(handler)
-    try:
+    with logged(Calls(emit)):
         holds = [zk.mutex(f"{path}-{number}").hold() for number in range(2)]
         lose(ground, holds[:1])
         assert holds[0].lost.wait(timeout=30)
         holds[1].on_lost(lambda _: may_end.set())
         lose(ground, holds[1:])
         assert has_ended.wait(30)
-    finally:
-        may_end.set()
-        logger.removeHandler(handler)
 
 
 def test_beyond_the_bound_they_wait_and_none_is_forgotten(zk: zklock.Client, ground: Ground, path: str) -> None:

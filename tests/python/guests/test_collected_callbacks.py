@@ -112,16 +112,6 @@ def test_a_client_that_is_collected_tells_nothing(
     assert witness.states == heard and states.empty()
 
 
-def test_a_client_that_is_forgotten_tells_nothing(hosts: str) -> None:
-    client = zklock.Client(hosts)
-    witness = Witness(client)
-    client.connect()
-    until(lambda: witness.states == [CONNECTED])
-    del client
-    witness.waits_for_the_end()
-    assert witness.states == [CONNECTED]
-
-
 def test_a_client_whose_callback_is_a_method_of_its_own_is_collected(hosts: str) -> None:
     client = zklock.Client(hosts)
     witness = Witness(client)
@@ -186,7 +176,15 @@ CLOSERS: dict[str, typing.Callable[[zklock.Client], object]] = {
     "with": with_block,
     # The close begins at once.
     "asyncio": lambda client: client.aio.close(),
+    "finalizer": lambda client: None,
 }
+
+
+class Closes(Told):
+    """Closes its client when it is collected."""
+
+    def __del__(self) -> None:
+        self.client.close()
 
 
 @pytest.mark.parametrize("is_connected", [True, False])
@@ -194,7 +192,7 @@ CLOSERS: dict[str, typing.Callable[[zklock.Client], object]] = {
 def test_a_client_that_is_closed_tells_it_once_though_it_is_collected_before(
     hosts: str, closer: str, is_connected: bool, request: pytest.FixtureRequest, unraisable: list[str]
 ) -> None:
-    told = Told(zklock.Client(hosts))
+    told = (Closes if closer == "finalizer" else Told)(zklock.Client(hosts))
     told.client.on_connection(told.tell)
     witness = Witness(told.client)
     known, states = weakref.ref(told), told.states
@@ -216,26 +214,6 @@ def test_a_client_that_is_closed_tells_it_once_though_it_is_collected_before(
     assert states.empty() and unraisable == []
     # Reports do not keep the client alive any longer.
     until(lambda: is_collected(known))
-
-
-def test_a_finalizer_that_closes_a_client_has_that_told(hosts: str, unraisable: list[str]) -> None:
-    class Closes(Told):
-        def __del__(self) -> None:
-            self.client.close()
-
-    told = Closes(zklock.Client(hosts))
-    told.client.on_connection(told.tell)
-    witness = Witness(told.client)
-    told.client.connect()
-    known, states = weakref.ref(told), told.states
-    assert states.get(timeout=10) is CONNECTED
-    until(lambda: witness.states == [CONNECTED])
-    del told
-    until(lambda: is_collected(known))
-    assert states.get(timeout=10) is CLOSED
-    witness.waits_for_the_end()
-    assert witness.states == [CONNECTED, CLOSED]
-    assert states.empty() and unraisable == []
 
 
 def never_awaited(client: zklock.Client, path: str) -> object:
@@ -402,47 +380,27 @@ def test_a_hold_that_is_forgotten_after_its_loss_has_told_it(
     assert reasons.get(timeout=10) is LossReason.NODE_DELETED
 
 
-def block(lock: zklock.Lock) -> tuple[zklock.Hold, object]:
-    return lock.__enter__(), None
-
-
-def acquired(lock: zklock.Lock) -> tuple[zklock.Hold, object]:
+def acquired(lock: zklock.Lock) -> zklock.Hold:
     assert lock.acquire()
     assert lock.current is not None
-    return lock.current, None
+    return lock.current
 
 
-def guarded(lock: zklock.Lock) -> tuple[zklock.Hold, object]:
-    hold = lock.hold()
-    return hold, hold.guarded()
+def in_asyncio(lock: zklock.Lock) -> zklock.AsyncHold:
+    async def hold() -> zklock.AsyncHold:
+        return await lock.aio.hold()
+
+    return asyncio.run(hold())
 
 
-def guarded_of_asyncio(lock: zklock.Lock) -> tuple[zklock.AsyncHold, object]:
-    hold = asyncio.run(hold_of(lock))
-    return hold, hold.guarded()
-
-
-def confirming(lock: zklock.Lock) -> tuple[zklock.AsyncHold, object]:
-    hold = asyncio.run(hold_of(lock))
-    return hold, hold.confirm()
-
-
-def committing(lock: zklock.Lock) -> tuple[zklock.AsyncHold, object]:
-    hold = asyncio.run(hold_of(lock))
-    return hold, hold.guarded().set_data("/", b"").commit()
-
-
-async def hold_of(lock: zklock.Lock) -> zklock.AsyncHold:
-    return await lock.aio.hold()
-
-
-HOLD_KEEPERS: dict[str, typing.Callable[[zklock.Lock], tuple[zklock.Hold | zklock.AsyncHold, object]]] = {
-    "block": block,
-    "acquired": acquired,
-    "guarded": guarded,
-    "guarded of asyncio": guarded_of_asyncio,
-    "confirm": confirming,
-    "commit": committing,
+# How it is acquired, and what keeps it.
+HOLD_KEEPERS: dict[str, tuple[typing.Callable[[zklock.Lock], typing.Any], typing.Callable[[typing.Any], object]]] = {
+    "block": (lambda lock: lock.__enter__(), lambda hold: None),
+    "acquired": (acquired, lambda hold: None),
+    "guarded": (lambda lock: lock.hold(), lambda hold: hold.guarded()),
+    "guarded of asyncio": (in_asyncio, lambda hold: hold.guarded()),
+    "confirm": (in_asyncio, lambda hold: hold.confirm()),
+    "commit": (in_asyncio, lambda hold: hold.guarded().set_data("/", b"").commit()),
 }
 
 
@@ -452,7 +410,9 @@ def test_a_callback_of_a_hold_stays_as_long_as_something_keeps_the_hold(
     zk: zklock.Client, ground: Ground, path: str, keeper: str
 ) -> None:
     lock = zk.mutex(path)
-    hold, kept = HOLD_KEEPERS[keeper](lock)
+    acquire, keep = HOLD_KEEPERS[keeper]
+    hold = acquire(lock)
+    kept = keep(hold)
     stops, node = Stops(lambda: (hold, lock)), hold.node
     known, reasons = weakref.ref(stops), stops.reasons
     del stops, hold

@@ -41,42 +41,45 @@ def test_a_forgotten_hold_is_released_with_a_warning(
     assert not zk.mutex(path).locked()
 
 
-def test_a_hold_in_a_cycle_is_released_with_a_warning(zk: zklock.Client, ground: Ground, path: str) -> None:
-    class Keeper:
-        def __init__(self) -> None:
-            self.hold = zk.mutex(path).hold()
-            self.me = self
+class Keeper:
+    """Is in a cycle with itself, or with a callback of its hold."""
 
-    def forget() -> None:
-        Keeper()
+    def __init__(self, hold: zklock.Hold, listens: bool) -> None:
+        self.hold, self.me = hold, self
+        if listens:
+            hold.on_lost(self.stop)
 
-    assert len(warned(forget)) == 1
-    ground.expect_children(path, 0)
-
-
-def test_a_hold_that_its_own_callback_knows_is_released_with_a_warning(
-    zk: zklock.Client, ground: Ground, path: str
-) -> None:
-    class Keeper:
-        def __init__(self) -> None:
-            self.hold = zk.mutex(path).hold()
-            self.hold.on_lost(self.stop)
-
-        def stop(self, reason: zklock.LossReason) -> None:
-            self.reason = reason
-
-    def forget() -> None:
-        Keeper()
-
-    assert len(warned(forget)) == 1
-    ground.expect_children(path, 0)
+    def stop(self, reason: zklock.LossReason) -> None:
+        pass
 
 
-def test_a_forgotten_hold_of_asyncio_is_released_with_a_warning(zk: zklock.Client, ground: Ground, path: str) -> None:
+def in_asyncio(zk: zklock.Client, path: str) -> None:
     async def forget() -> None:
         await zk.aio.mutex(path).hold()
 
-    assert len(warned(lambda: asyncio.run(forget()))) == 1
+    asyncio.run(forget())
+
+
+def with_an_exception_on_its_way(zk: zklock.Client, path: str) -> None:
+    def fail() -> None:
+        hold = zk.mutex(path).hold()
+        raise KeyError(hold.path)
+
+    with pytest.raises(KeyError):
+        fail()
+
+
+FORGET: dict[str, typing.Callable[[zklock.Client, str], object]] = {
+    "in a cycle": lambda zk, path: Keeper(zk.mutex(path).hold(), listens=False),
+    "that its own callback knows": lambda zk, path: Keeper(zk.mutex(path).hold(), listens=True),
+    "of asyncio": in_asyncio,
+    "with an exception on its way": with_an_exception_on_its_way,
+}
+
+
+@pytest.mark.parametrize("way", FORGET)
+def test_a_hold_is_released_with_a_warning(zk: zklock.Client, ground: Ground, path: str, way: str) -> None:
+    assert len(warned(lambda: FORGET[way](zk, path))) == 1
     ground.expect_children(path, 0)
 
 
@@ -91,19 +94,6 @@ def test_where_warnings_are_errors_it_is_released_all_the_same(
         holds.clear()
     assert [type(one.exc_value) for one in raised] == [ResourceWarning]
     raised.clear()
-    ground.expect_children(path, 0)
-
-
-def test_an_exception_on_its_way_is_not_disturbed(zk: zklock.Client, ground: Ground, path: str) -> None:
-    def fail() -> None:
-        hold = zk.mutex(path).hold()
-        raise KeyError(hold.path)
-
-    def catch() -> None:
-        with pytest.raises(KeyError):
-            fail()
-
-    assert len(warned(catch)) == 1
     ground.expect_children(path, 0)
 
 
@@ -165,19 +155,6 @@ def test_a_forgotten_client_gives_back_all_that_it_holds(ground: Ground, path: s
     closed.wait()
     ground.expect_children(path, 0)
     ground.expect_children(f"{path}-again", 0)
-    until(lambda: proxy("connections") == "0")
-
-
-def test_a_client_that_is_forgotten_while_it_connects(ground: Ground, path: str) -> None:
-    proxy = ground.proxy("1")
-    proxy("freeze", "both")
-
-    def forget() -> None:
-        with pytest.raises(zklock.Unreachable):
-            zklock.Client(proxy.hosts, session_timeout=4).connect(timeout=0.1)
-
-    assert warned(forget) == []
-    proxy("thaw")
     until(lambda: proxy("connections") == "0")
 
 

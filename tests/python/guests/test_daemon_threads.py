@@ -16,19 +16,31 @@ import zklock
 SESSION = 4.0
 
 
-def test_while_a_daemon_thread_waits(start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
-    text = """
+WAITS = {
+    "thread": """
 def wait():
     try:
-        zk.mutex(path).acquire()
+        lock.acquire()
     finally:
         print("it went on")
 
 threading.Thread(target=wait, daemon=True).start()
-sys.stdin.readline()
-"""
+""",
+    "loop": """
+async def wait():
+    await lock.aio.acquire()
+
+threading.Thread(target=lambda: asyncio.run(wait()), daemon=True).start()
+""",
+}
+
+
+@pytest.mark.parametrize("who", WAITS)
+def test_while_a_daemon_thread_waits(
+    start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str, who: str
+) -> None:
     with zk.mutex(path):
-        program = start(BEGIN + text, hosts, path)
+        program = start(BEGIN + WAITS[who] + "sys.stdin.readline()", hosts, path)
         ground.expect_children(path, 2)
         program.tell()
         ended = program.finish()
@@ -83,30 +95,6 @@ time.sleep(0.1)
     assert ended[:3] == WELL
 
 
-LOOP = """
-running = threading.Event()
-
-async def work():
-    lock = zk.aio.mutex(path)
-    {work}
-
-threading.Thread(target=lambda: asyncio.run(work()), daemon=True).start()
-running.wait()
-sys.stdin.readline()
-"""
-
-
-def test_while_a_loop_in_a_daemon_thread_waits(
-    start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str
-) -> None:
-    with zk.mutex(path):
-        program = start(BEGIN + LOOP.format(work="running.set(); await lock.acquire()"), hosts, path)
-        ground.expect_children(path, 2)
-        program.tell()
-        assert program.finish()[:3] == WELL
-        assert len(ground.children(path)) == 1
-
-
 GOES_ON = {
     "Lock.contenders": "lock.contenders()",
     "Lock.acquire": "lock.acquire(timeout=5) and lock.release()",
@@ -123,21 +111,17 @@ GOES_ON = {
 def test_while_a_daemon_thread_goes_on_as_clients_close(start: Start, ground: Ground, path: str, call: str) -> None:
     # As in any other wait, the thread stays where it is: an exception now would only confuse.
     proxy = ground.proxy("1")
+    is_async = "await" in GOES_ON[call]
     text = f"""
-lock, again, ready = zk.mutex(path), zk.mutex(path, reentrant=True), threading.Event()
+again, ready = zk.mutex(path, reentrant=True), threading.Event()
 
-{"async " if "await" in GOES_ON[call] else ""}def work():
+{"async " if is_async else ""}def work():
     while True:
         {GOES_ON[call]}
         ready.set()
         time.sleep(0.02)
 
-import inspect
-
-if inspect.iscoroutinefunction(work):
-    threading.Thread(target=lambda: asyncio.run(work()), daemon=True).start()
-else:
-    threading.Thread(target=work, daemon=True).start()
+threading.Thread(target={"lambda: asyncio.run(work())" if is_async else "work"}, daemon=True).start()
 ready.wait()
 """
     # This determines how long the closing takes.

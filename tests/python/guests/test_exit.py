@@ -12,21 +12,38 @@ from punctual import not_later
 
 import zklock
 
-def test_while_the_main_thread_holds(start: Start, ground: Ground, hosts: str, path: str) -> None:
-    assert ends(start, "assert zk.mutex(path).acquire()", hosts, path)[:3] == WELL
-    # It is free now, not just soon: the end waits for the ensemble's confirmation.
-    assert ground.children(path) == []
 
+ASYNCIO = """
+lock = zk.aio.mutex(path)
 
-def test_while_the_main_thread_keeps_a_hold(start: Start, ground: Ground, hosts: str, path: str) -> None:
+def begin():
+    global task
+    task = asyncio.ensure_future(lock.acquire())
+
+async def main():
+    {}
+
+asyncio.run(main())
+"""
+
+ENDS = {
+    "the main thread holds": ("assert lock.acquire()", 0),
     # A hold that is left at the end of the program causes no warning.
-    assert ends(start, "hold = zk.mutex(path).hold()", hosts, path)[:3] == WELL
-    assert ground.children(path) == []
+    "it keeps a hold": ("hold = lock.hold()", 0),
+    "within a block": ("with lock: sys.exit(3)", 3),
+    "by sys.exit while holding": ("lock.acquire(); sys.exit(3)", 3),
+    "it never connected": ("", 0),
+    "of a loop while it holds": (ASYNCIO.format("assert await lock.acquire()"), 0),
+    "of a loop with a hold": (ASYNCIO.format("global hold; hold = await lock.hold(); hold.on_lost(print)"), 0),
+    "of a loop with a task that waits": (ASYNCIO.format("await lock.acquire(); begin(); await asyncio.sleep(0.05)"), 0),
+}
 
 
-def test_within_a_block(start: Start, ground: Ground, hosts: str, path: str) -> None:
-    ended = ends(start, "with zk.mutex(path): sys.exit(3)", hosts, path)
-    assert ended[:3] == (3, "", "")
+@pytest.mark.parametrize("how", ENDS)
+def test_frees_the_lock(start: Start, ground: Ground, hosts: str, path: str, how: str) -> None:
+    text, status = ENDS[how]
+    assert ends(start, text, hosts, path)[:3] == (status, "", "")
+    # It is free now, not just soon: the end waits for the ensemble's confirmation.
     assert ground.children(path) == []
 
 
@@ -64,8 +81,9 @@ next(opened)
         "async with lock: await never()",
         "hold = await lock.hold()\n    try: await never()\n    finally: await hold.release()",
         "await lock.acquire()\n    try: await never()\n    finally: lock.release()",
+        "await lock.acquire()\n    await never()",
     ],
-    ids=["a block", "a release of a hold", "a release"],
+    ids=["a block", "a release of a hold", "a release", "no release"],
 )
 def test_within_the_block_of_a_coroutine(start: Start, ground: Ground, hosts: str, path: str, body: str) -> None:
     text = f"""
@@ -84,12 +102,7 @@ task = loop.create_task(main())
 loop.run_forever()
 """
     # Python's own warnings about a loop that is not closed do not matter here.
-    assert start(BEGIN + text, hosts, path, options=("-W", "ignore")).finish()[:3] == WELL
-    assert ground.children(path) == []
-
-
-def test_by_sys_exit_while_holding(start: Start, ground: Ground, hosts: str, path: str) -> None:
-    assert ends(start, "zk.mutex(path).acquire(); sys.exit(3)", hosts, path)[:3] == (3, "", "")
+    assert ends(start, text, hosts, path, options=("-W", "ignore"))[:3] == WELL
     assert ground.children(path) == []
 
 
@@ -101,16 +114,21 @@ def test_by_an_exception_that_nobody_handles(start: Start, ground: Ground, hosts
     assert ground.children(path) == []
 
 
-def test_by_ctrl_c_in_a_wait(start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_by_a_signal_in_a_wait(
+    start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str, number: signal.Signals
+) -> None:
     with zk.mutex(path):
-        program = start(BEGIN + "zk.mutex(path).acquire()", hosts, path)
+        program = start(BEGIN + "lock.acquire()", hosts, path)
         ground.expect_children(path, 2)
         program.await_sleep()
-        program.signal(signal.SIGINT)
+        program.signal(number)
         ended = program.finish()
-        assert len(ground.children(path)) == 1
-    assert ended.status == -signal.SIGINT
-    assert ended.err.endswith("\nKeyboardInterrupt\n")
+        assert ended.status == -number and ended.out == ""
+        if number == signal.SIGINT:
+            assert len(ground.children(path)) == 1 and ended.err.endswith("\nKeyboardInterrupt\n")
+        else:
+            assert ended.err == ""
 
 
 @pytest.mark.parametrize("how", ["os._exit(0)", "signal.raise_signal(signal.SIGTERM)"])
@@ -120,15 +138,6 @@ def test_without_a_word(start: Start, ground: Ground, hosts: str, path: str, how
     assert (ended.out, ended.err) == ("", "")
     # The session was not closed: the servers free the lock when it has timed out.
     assert len(ground.children(path)) == 1
-
-
-def test_by_sigterm_in_a_wait(start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
-    with zk.mutex(path):
-        program = start(BEGIN + "zk.mutex(path).acquire()", hosts, path)
-        ground.expect_children(path, 2)
-        program.await_sleep()
-        program.signal(signal.SIGTERM)
-        assert program.finish()[:3] == (-signal.SIGTERM, "", "")
 
 
 def test_another_client_is_closed_all_the_same(start: Start, ground: Ground, hosts: str, path: str) -> None:
@@ -232,34 +241,18 @@ begun.wait()
     not_later(ended.seconds, 3)
 
 
-def test_while_the_servers_are_out_of_reach(start: Start, ground: Ground, path: str) -> None:
+# The patience is for all clients together, not for each.
+@pytest.mark.parametrize("count", [1, 5])
+def test_while_the_servers_are_out_of_reach(start: Start, ground: Ground, path: str, count: int) -> None:
     proxy = ground.proxy("1")
     text = """
-zk.mutex(path).acquire()
-print("held", flush=True)
-sys.stdin.readline()
-"""
-    program = start(BEGIN + text, proxy.hosts, path)
-    program.expect("held")
-    proxy("freeze", "both")
-    program.tell()
-    ended = program.finish()
-    proxy("cut")
-    assert ended[:3] == WELL
-    not_later(ended.seconds, 2.0)
-
-
-def test_with_many_clients_while_the_servers_are_out_of_reach(start: Start, ground: Ground, path: str) -> None:
-    # The patience is for all clients together, not for each.
-    proxy = ground.proxy("1")
-    text = """
-clients = [zklock.Client(hosts, session_timeout=4) for _ in range(5)]
+clients = [zklock.Client(hosts, session_timeout=4) for _ in range(int(*more))]
 for number, client in enumerate(clients):
     client.mutex(f"{path}-{number}").acquire()
-print("held", flush=True)
+say("held")
 sys.stdin.readline()
 """
-    program = start(BEGIN + text, proxy.hosts, path)
+    program = start(BEGIN + text, proxy.hosts, path, str(count))
     program.expect("held")
     proxy("freeze", "both")
     program.tell()
@@ -267,52 +260,3 @@ sys.stdin.readline()
     proxy("cut")
     assert ended[:3] == WELL
     not_later(ended.seconds, 2.0)
-
-
-def test_of_a_program_that_never_connected(start: Start, hosts: str, path: str) -> None:
-    assert ends(start, "lock = zk.mutex(path)", hosts, path)[:3] == WELL
-
-
-ASYNCIO = """
-async def wait():
-    async with zk.aio.mutex(path):
-        pass
-
-async def main():
-    lock = zk.aio.mutex(path)
-    {main}
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.parametrize(
-    "main",
-    [
-        "assert await lock.acquire()",
-        "global hold; hold = await lock.hold(); hold.on_lost(print)",
-        "await lock.acquire(); task = asyncio.ensure_future(wait()); await asyncio.sleep(0.05)",
-    ],
-    ids=["acquired", "a hold", "a task that waits"],
-)
-def test_of_a_loop_while_it_holds(start: Start, ground: Ground, hosts: str, path: str, main: str) -> None:
-    assert ends(start, ASYNCIO.format(main=main), hosts, path)[:3] == WELL
-    assert ground.children(path) == []
-
-
-def test_with_a_loop_that_is_never_closed(start: Start, ground: Ground, hosts: str, path: str) -> None:
-    text = """
-async def main():
-    await zk.aio.mutex(path).acquire()
-    asyncio.get_running_loop().stop()
-    await asyncio.get_running_loop().create_future()
-
-loop = asyncio.new_event_loop()
-loop.set_exception_handler(lambda loop, context: None)
-loop.create_task(main())
-loop.run_forever()
-"""
-    # Python's own warnings about a loop that is not closed do not matter here.
-    ended = start(BEGIN + text, hosts, path, options=("-W", "ignore")).finish()
-    assert ended[:3] == WELL
-    assert ground.children(path) == []

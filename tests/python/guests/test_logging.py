@@ -14,7 +14,7 @@ import typing
 
 import pytest
 from ground import Ground
-from guests.programs import Start
+from guests.programs import Calls, Start, logged
 from punctual import not_later
 from scenes import Attempt
 
@@ -45,13 +45,9 @@ class Lines(logging.Handler):
 @pytest.fixture
 def lines() -> typing.Iterator[Lines]:
     """Collects everything that is logged. Clients that are made from now on log everything."""
-    logger, lines = logging.getLogger("zklock"), Lines()
-    level = logger.level
-    logger.setLevel(logging.DEBUG)
-    logger.addHandler(lines)
-    yield lines
-    logger.removeHandler(lines)
-    logger.setLevel(level)
+    lines = Lines()
+    with logged(lines, logging.DEBUG):
+        yield lines
 
 
 def test_lines_arrive(lines: Lines, ground: Ground, path: str) -> None:
@@ -105,48 +101,24 @@ def test_a_percent_sign_is_no_format(lines: Lines, zk: zklock.Client, ground: Gr
     assert "100%s" in lines.wait_for("hold lost").getMessage()
 
 
-@pytest.mark.parametrize("level", [logging.INFO, logging.WARNING, logging.CRITICAL])
-def test_the_level_is_honoured(lines: Lines, ground: Ground, hosts: str, path: str, level: int) -> None:
-    logging.getLogger("zklock").setLevel(level)
-    with zklock.Client(hosts, session_timeout=4) as zk:
-        session = f"{zk.session_id:#x}"
-        hold = zk.mutex(path).hold()
-        ground(f"delete {hold.node}")
-        assert hold.lost.wait(timeout=10)
-        del hold
-    # Lines come in order, so those about another client come after all lines about this one.
-    logging.getLogger("zklock").setLevel(logging.DEBUG)
-    with zklock.Client(hosts, session_timeout=4) as another:
-        lines.wait_for(f"session opened.*{another.session_id:#x}")
-    said = [(record.levelno, record.getMessage()) for record in lines.records]
-    said = [(number, message) for number, message in said if session in message or path in message]
-    assert all(number >= level for number, message in said)
-    assert any("hold lost" in message for _, message in said) == (level <= logging.WARNING)
-    assert any("session opened" in message for _, message in said) == (level <= logging.INFO)
-
-
-def of_the_logger(level: int) -> None:
-    logging.getLogger("zklock").setLevel(level)
-
-
-def of_the_root(level: int) -> None:
+def set_of_the_root(level: int) -> None:
     logging.getLogger("zklock").setLevel(logging.NOTSET)
     logging.getLogger().setLevel(level)
 
 
-def by_a_configuration(level: int) -> None:
-    logging.config.dictConfig({"version": 1, "incremental": True, "loggers": {"zklock": {"level": level}}})
+LEVELS: dict[str, typing.Callable[[int], object]] = {
+    "of the logger": lambda level: logging.getLogger("zklock").setLevel(level),
+    "of the root": set_of_the_root,
+    "by a configuration": lambda level: logging.config.dictConfig(
+        {"version": 1, "incremental": True, "loggers": {"zklock": {"level": level}}}
+    ),
+    "disabled": lambda level: logging.disable(level - 1),
+}
 
 
-def disabled(level: int) -> None:
-    logging.disable(level - 1)
-
-
-@pytest.mark.parametrize("set_level", [of_the_logger, of_the_root, by_a_configuration, disabled])
-def test_a_level_counts_from_when_it_is_set(
-    lines: Lines, ground: Ground, path: str, set_level: typing.Callable[[int], None]
-) -> None:
-    root, proxy = logging.getLogger().level, ground.proxy("1")
+@pytest.mark.parametrize("way", LEVELS)
+def test_a_level_counts_from_when_it_is_set(lines: Lines, ground: Ground, path: str, way: str) -> None:
+    set_level, root, proxy = LEVELS[way], logging.getLogger().level, ground.proxy("1")
     try:
         set_level(logging.WARNING)
         with zklock.Client(proxy.hosts, session_timeout=4) as zk:
@@ -156,6 +128,12 @@ def test_a_level_counts_from_when_it_is_set(
             set_level(logging.INFO)
             proxy("cut")
             lost = lines.wait_for(f"connection lost.*{zk.session_id:#x}")
+            set_level(logging.CRITICAL)
+            with zk.mutex(f"{path}-2") as hold:
+                ground(f"delete {hold.node}")
+                assert hold.lost.wait(timeout=10)
+                with pytest.raises(zklock.LockLost):
+                    hold.release()
             set_level(logging.WARNING)
             with zk.mutex(path) as hold:
                 assert not zk.mutex(path).acquire(blocking=False)
@@ -170,6 +148,7 @@ def test_a_level_counts_from_when_it_is_set(
     before = lines.records[: lines.records.index(lost)]
     assert not any("session opened" in record.getMessage() for record in before)
     assert not any("held by" in record.getMessage() for record in lines.records)
+    assert not any(f"{path}-2" in record.getMessage() for record in lines.records if record.levelno < logging.CRITICAL)
 
 
 def test_a_record_names_the_place_in_the_source(lines: Lines, zk: zklock.Client, ground: Ground, path: str) -> None:
@@ -267,69 +246,51 @@ def test_a_handler_that_raises_does_no_harm(
 
     raised: list[typing.Any] = []
     monkeypatch.setattr(sys, "unraisablehook", raised.append)
-    handler = Raises()
-    logging.getLogger("zklock").addHandler(handler)
-    try:
-        with zklock.Client(hosts, session_timeout=4) as zk:
-            lines.wait_for("session opened")
-            with zk.mutex(path) as hold:
-                with zklock.Client(hosts, session_timeout=4) as another:
-                    assert another.mutex(path).acquire(timeout=0.01) is False
-                ground(f"delete {hold.node}")
-                lines.wait_for("hold lost")
-                with pytest.raises(zklock.LockLost):
-                    hold.release()
-            with zk.mutex(path) as hold:
-                assert hold.valid_for() > 0
-    finally:
-        logging.getLogger("zklock").removeHandler(handler)
+    with logged(Raises()), zklock.Client(hosts, session_timeout=4) as zk:
+        lines.wait_for("session opened")
+        with zk.mutex(path) as hold:
+            with zklock.Client(hosts, session_timeout=4) as another:
+                assert another.mutex(path).acquire(timeout=0.01) is False
+            ground(f"delete {hold.node}")
+            lines.wait_for("hold lost")
+            with pytest.raises(zklock.LockLost):
+                hold.release()
+        with zk.mutex(path) as hold:
+            assert hold.valid_for() > 0
     assert {type(one.exc_value) for one in raised} == {KeyError}
     raised.clear()
 
 
 def test_a_slow_handler_does_no_harm(lines: Lines, ground: Ground, hosts: str, path: str) -> None:
-    class Slow(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if "hold lost" in record.getMessage():
-                time.sleep(1)
+    def dawdle(line: str) -> None:
+        if "hold lost" in line:
+            time.sleep(1)
 
-    handler = Slow()
-    with zklock.Client(hosts, session_timeout=4) as zk:
-        with zk.mutex(path):
-            pass
-        logging.getLogger("zklock").addHandler(handler)
-        try:
-            lost = zk.mutex(path).hold()
-            ground(f"delete {lost.node}")
-            assert lost.lost.wait(timeout=10)
-            # The line is being logged now, on a thread that nobody waits for.
-            begun = time.monotonic()
-            for _ in range(20):
-                with zk.mutex(path) as hold:
-                    assert hold.confirm() > 0
-            not_later(time.monotonic() - begun, 0.9)
-            lines.wait_for("hold lost")
-        finally:
-            logging.getLogger("zklock").removeHandler(handler)
+    with logged(Calls(dawdle)), zklock.Client(hosts, session_timeout=4) as zk:
+        lost = zk.mutex(path).hold()
+        ground(f"delete {lost.node}")
+        assert lost.lost.wait(timeout=10)
+        # The line is being logged now, on a thread that nobody waits for.
+        begun = time.monotonic()
+        for _ in range(20):
+            with zk.mutex(path) as hold:
+                assert hold.confirm() > 0
+        not_later(time.monotonic() - begun, 0.9)
+        lines.wait_for("hold lost")
 
 
-def test_a_handler_may_use_the_library(lines: Lines, zk: zklock.Client, ground: Ground, path: str) -> None:
+def test_a_handler_may_use_the_library(zk: zklock.Client, ground: Ground, path: str) -> None:
     held: queue.Queue[str] = queue.Queue()
 
-    class Uses(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if "hold lost" not in record.getMessage():
-                return
-            repr(zk), zk.stats(), zk.mutex(path).locked()
-            with zk.mutex(path) as hold:
-                got = hold.path
-            held.put(got)
+    def use(line: str) -> None:
+        if "hold lost" not in line:
+            return
+        repr(zk), zk.stats(), zk.mutex(path).locked()
+        with zk.mutex(path) as hold:
+            got = hold.path
+        held.put(got)
 
-    handler = Uses()
-    logging.getLogger("zklock").addHandler(handler)
-    try:
+    with logged(Calls(use), logging.DEBUG):
         lost = zk.mutex(path).hold()
         ground(f"delete {lost.node}")
         assert held.get(timeout=10) == path
-    finally:
-        logging.getLogger("zklock").removeHandler(handler)

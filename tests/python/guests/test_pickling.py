@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
-import pathlib
 import pickle
 import typing
 
 import pytest
 
 import zklock
-
-# The certificate of an authority whose key no longer exists.
-CERTIFICATE = """\
------BEGIN CERTIFICATE-----
-MIIBejCCAR+gAwIBAgIUTP3E6UZILHNAqecWnKrDqgwmWiUwCgYIKoZIzj0EAwIw
-ETEPMA0GA1UEAwwGemtsb2NrMCAXDTI2MTEyMTExMzU0MloYDzIxMjYxMDI4MTEz
-NTQyWjARMQ8wDQYDVQQDDAZ6a2xvY2swWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
-AAQO7ScxvfwJHbYcPVp/mKCX/8U2NWmj51KQYfizF05hdOw5YNiTTnNj8ZKglHNg
-/UvWVqHCsPdoYFHhM67BvO1Ko1MwUTAdBgNVHQ4EFgQUyUUzIi49BC7ndtPUY8oc
-KmnTALkwHwYDVR0jBBgwFoAUyUUzIi49BC7ndtPUY8ocKmnTALkwDwYDVR0TAQH/
-BAUwAwEB/zAKBggqhkjOPQQDAgNJADBGAiEAywFq4Vi1EaIbSHLaTPpDQNaDlzqz
-unMDWzPbr33AK00CIQDrRfj/Se14lz2xC75VY50Lb2VIr/y4aosOXMEqVD3m9g==
------END CERTIFICATE-----
-"""
 
 
 def copies(thing: object) -> list[typing.Callable[[], object]]:
@@ -65,30 +49,18 @@ def test_holds_and_what_comes_of_them(zk: zklock.Client, path: str) -> None:
     refuses(hold, "send its token")
 
 
-def test_holds_of_asyncio(zk: zklock.Client, path: str) -> None:
-    async def look() -> None:
-        async with zk.aio.mutex(path) as hold:
-            refuses(hold, "send its token")
-            refuses(hold.guarded(), "commit it where the lock is held")
-            begun = zk.aio.mutex(f"{path}-never").acquire()
-            for make in copies(begun):
-                with pytest.raises(TypeError):
-                    make()
-            begun.close()
-
-    asyncio.run(look())
+async def test_holds_of_asyncio(zk: zklock.Client, path: str) -> None:
+    async with zk.aio.mutex(path) as hold:
+        refuses(hold, "send its token")
+        refuses(hold.guarded(), "commit it where the lock is held")
+        begun = zk.aio.mutex(f"{path}-never").acquire()
+        for make in copies(begun):
+            with pytest.raises(TypeError):
+                make()
+        begun.close()
 
 
-def test_tls(tmp_path: pathlib.Path) -> None:
-    file = tmp_path / "ca.pem"
-    file.write_text(CERTIFICATE)
-    tls = zklock.Tls(file)
-    assert repr(tls) == f"<zklock.Tls trusting {file}>"
-    refuses(tls, "send the paths of its files")
-    refuses(zklock.PassPhrase("secret"), "send the path of its file")
-
-
-def test_no_object_is_left_out(zk: zklock.Client) -> None:
+def test_no_object_is_left_out() -> None:
     # Each new class must be in one of these lists.
     own = [thing for thing in vars(zklock).values() if isinstance(thing, type) and not issubclass(thing, Exception)]
     values = {zklock.Contender, zklock.Histogram, zklock.NodeData, zklock.Stats}
@@ -97,9 +69,7 @@ def test_no_object_is_left_out(zk: zklock.Client) -> None:
         assert one.__reduce__ is not object.__reduce__, one
 
 
-EXCEPTIONS = [
-    thing for thing in vars(zklock).values() if isinstance(thing, type) and issubclass(thing, zklock.Error)
-]
+EXCEPTIONS = [thing for thing in vars(zklock).values() if isinstance(thing, type) and issubclass(thing, zklock.Error)]
 
 
 @pytest.mark.parametrize("kind", EXCEPTIONS, ids=lambda kind: kind.__name__)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 
 import pytest
 from ground import Ground
+from guests.endings import BEGIN
 from guests.programs import FORKS, Start
 
 import zklock
 
 # Every call in a child of a process that has connected, on the parent's objects of all kinds. (For the child's own
 # objects see hosts/test_forks.py.)
-FORKED = """
-import asyncio, copy, gc, logging, os, pathlib, signal, sys, threading, time, weakref
-import zklock
+FORKED = BEGIN + """
+import gc, pathlib
 
-hosts, path = sys.argv[1:]
-zk = zklock.Client(hosts, session_timeout=4)
-lock, again = zk.mutex(path), zk.mutex(path + "-again", reentrant=True)
-untouched = zk.mutex(path + "-untouched")
+again = zk.mutex(path + "-again", reentrant=True)
+untouched, lingering = zk.mutex(path + "-untouched"), zk.mutex(path + "-lingering", linger=60)
 
 
 def refused(name, call):
@@ -59,6 +56,12 @@ def check(hold, guarded, loss, of_asyncio):
         "commit": guarded.commit,
         "read": lambda: hold.read("/"),
         "wait": loss.wait,
+        "wait for others": hold.wanted.wait,
+        "on_wanted": lambda: hold.on_wanted(print),
+        # The node lingers in the parent, and not here.
+        "acquire what lingers": lingering.acquire,
+        "try what lingers": lambda: lingering.acquire(blocking=False),
+        "with what lingers": lingering.__enter__,
         "on_lost": lambda: hold.on_lost(print),
         "evict": lambda: lock.evict(hold.node),
         "break_lock": lock.break_lock,
@@ -77,14 +80,11 @@ def check(hold, guarded, loss, of_asyncio):
         "observe before": lambda: next(observer),
         "aio observe": awaited(lambda: lock.aio.observe().next()),
         "aio set_limit": awaited(lambda: zk.aio.set_limit("/limit", 1)),
-        "aio guard": awaited(lambda: zk.aio.guard()),
-        "aio connect": awaited(lambda: zk.aio.connect()),
         "aio acquire": awaited(lambda: zk.aio.mutex(path).acquire()),
         "aio hold": awaited(lambda: untouched.aio.hold()),
         "aio contenders": awaited(lambda: lock.aio.contenders()),
-        "aio close": awaited(lambda: zk.aio.close()),
-        "aio release": awaited(lambda: of_asyncio.release()),
-        "aio confirm": awaited(lambda: of_asyncio.confirm()),
+        **{f"aio {name}": awaited(getattr(zk.aio, name)) for name in ("guard", "connect", "close")},
+        **{f"aio {name}": awaited(getattr(of_asyncio, name)) for name in ("release", "confirm")},
         "aio read": awaited(lambda: of_asyncio.read("/")),
         "aio commit": awaited(lambda: of_asyncio.guarded().commit()),
     }
@@ -96,32 +96,33 @@ def check(hold, guarded, loss, of_asyncio):
     for name, call in calls.items():
         refused(name, call)
     # A refused call starts nothing: the child may close all descriptors, without which our thread could not work.
-    names = [pathlib.Path(f"/proc/self/task/{task}/comm").read_text().strip() for task in os.listdir("/proc/self/task")]
+    names = [(task / "comm").read_text().strip() for task in pathlib.Path("/proc/self/task").iterdir()]
     assert "zklock-io" not in names, names
     # Calls that send no request are answered.
     assert hold.state is zklock.HoldState.LOST and hold.valid_for() == 0
     assert loss.is_set() and loss.reason is zklock.LossReason.FORKED
-    assert not lock.locked() and not again.locked()
+    assert not lock.locked() and not again.locked() and not hold.wanted
     assert zk.session_id is None and zk.session_timeout is None and zk.stats().grants == 0
     assert "fork" in repr(zk) and "fork" in repr(zk.aio) and "fork" in repr(hold) and "fork" in repr(loss)
     assert "not held" in repr(again)
 
 
 def ends(pid):
-    until = time.monotonic() + 20
-    while True:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
-            return status
-        if time.monotonic() > until:
-            os.kill(pid, signal.SIGABRT)
-            os.waitpid(pid, 0)
-            raise AssertionError("the child hangs")
-        time.sleep(0.005)
+    ended = []
+    try:
+        until(lambda: ended or ended.extend(status for child, status in [os.waitpid(pid, os.WNOHANG)] if child))
+    except AssertionError:
+        os.kill(pid, signal.SIGABRT)
+        raise
+    return ended[0]
 """
 
+
+def ends_well(start: Start, text: str, hosts: str, path: str, *more: str) -> None:
+    assert start(text, hosts, path, *more, options=FORKS).finish(within=55)[:3] == (0, "well", "")
+
+
 PARENT = """
-logging.getLogger("zklock").addHandler(logging.NullHandler())
 hold = lock.hold()
 assert again.acquire()
 
@@ -139,6 +140,8 @@ observer = lock.observe()
 assert observer.next(timeout=20).token == hold.token
 guarded, loss = hold.guarded().set_data("/", b""), hold.lost
 session, token = zk.session_id, hold.token
+with lingering as lingers:
+    pass
 pid = os.fork()
 if not pid:
     check(hold, guarded, loss, of_asyncio)
@@ -148,8 +151,8 @@ if not pid:
     # It lives on for longer than its parent's session would without it.
     time.sleep(4.5)
     {end}
-until = time.monotonic() + 4.4
-while time.monotonic() < until:
+end = time.monotonic() + 4.4
+while time.monotonic() < end:
     assert hold.valid_for() > 0 and not hold.lost.is_set()
     time.sleep(0.02)
 status = ends(pid)
@@ -161,8 +164,8 @@ assert member.loss is None
 member.leave(timeout=20)
 hold.release()
 again.release()
-with lock:
-    pass
+with lock, lingering as taken_again:
+    assert taken_again.token == lingers.token
 
 
 async def release_there():
@@ -182,14 +185,12 @@ print("well")
 def test_a_child_is_refused_by_every_call_and_its_parent_is_untouched(
     start: Start, hosts: str, path: str, end: str, status: int
 ) -> None:
-    program = start(FORKED + PARENT.format(end=end, status=status), hosts, path, options=FORKS)
-    assert program.finish()[:3] == (0, "well", "")
+    ends_well(start, FORKED + PARENT.format(end=end, status=status), hosts, path)
 
 
 def test_a_fork_in_the_middle_of_everything_does_not_hang(start: Start, hosts: str, path: str) -> None:
     text = """
 logging.getLogger("zklock").setLevel(logging.DEBUG)
-logging.getLogger("zklock").addHandler(logging.NullHandler())
 is_over = threading.Event()
 
 
@@ -225,7 +226,7 @@ for thread in threads:
 assert zk.stats()[2:4] == (0, 0), zk.stats()
 print("well")
 """
-    assert start(FORKED + text, hosts, path, options=FORKS).finish(within=50)[:3] == (0, "well", "")
+    ends_well(start, FORKED + text, hosts, path)
 
 
 def test_a_thread_may_fork_while_another_waits_for_the_lock(
@@ -275,7 +276,7 @@ if pid:
     assert ends(pid) == 0
     print("well")
 """
-    assert start(FORKED + text, hosts, path, options=FORKS).finish()[:3] == (0, "well", "")
+    ends_well(start, FORKED + text, hosts, path)
 
 
 def test_a_block_that_forks_ends_in_the_child_without_a_word(
@@ -294,26 +295,20 @@ except KeyError:
     sys.exit(0)
 print("well")
 """
-    quiet = "logging.getLogger('zklock').addHandler(logging.NullHandler())\n"
-    assert start(FORKED + quiet + text, hosts, path, options=FORKS).finish()[:3] == (0, "well", "")
+    ends_well(start, FORKED + text, hosts, path)
 
 
-WORKER = """
-import concurrent.futures, copy, multiprocessing, pickle, sys, threading
-import zklock
+# Its client is made at the top of a module, and before any process is made.
+WORKER = BEGIN + """
+import concurrent.futures, multiprocessing, pathlib
 
-hosts, path, method = sys.argv[1:]
-# At the top of a module, and before any process is made.
-zk = zklock.Client(hosts, session_timeout=4)
+file = pathlib.Path(__file__ + ".number")
 
 
-def add(file):
+def add(zk=zk):
     for _ in range(5):
-        with zk.mutex(path, timeout=30) as hold:
-            with open(file) as now:
-                number = int(now.read())
-            with open(file, "w") as now:
-                now.write(str(number + 1))
+        with zk.mutex(path, timeout=50) as hold:
+            file.write_text(str(int(file.read_text()) + 1))
     return hold.token
 
 
@@ -346,33 +341,28 @@ def test_a_pool_of_processes_uses_a_client_at_the_top_of_a_module(
 ) -> None:
     text = """
 if __name__ == "__main__":
-    context = multiprocessing.get_context(method)
-    file = __file__ + ".number"
-    with open(file, "w") as now:
-        now.write("0")
+    context = multiprocessing.get_context(*more)
+    file.write_text("0")
     with concurrent.futures.ProcessPoolExecutor(3, mp_context=context) as pool:
-        tokens = list(pool.map(add, [file] * 6))
+        tokens = [job.result() for job in [pool.submit(add) for _ in range(6)]]
         error = raised(pool.submit(lose).result)
         # Objects that cannot be pickled are refused here, and the pool lives on.
         refused = raised(pool.submit(print, zk).result)
         assert pool.submit(len, "ab").result() == 2
     assert len(set(tokens)) == 6
-    with open(file) as now:
-        assert now.read() == "30"
+    assert file.read_text() == "30"
     assert type(error) is zklock.LockLost and error.reason is zklock.LossReason.NODE_DELETED, error
     assert str(error) == "lost over there"
     assert type(refused) is TypeError and "zklock.Client(hosts)" in str(refused), refused
     with zk.mutex(path):
         print("well")
 """
-    program = start(WORKER + text, hosts, path, method, options=FORKS)
-    assert program.finish(within=50)[:3] == (0, "well", "")
+    ends_well(start, WORKER + text, hosts, path, method)
 
 
 def test_multiprocessing_after_the_parent_has_connected(start: Start, hosts: str, path: str) -> None:
     text = """
 if __name__ == "__main__":
-    lock = zk.mutex(path)
     with lock as hold:
         context = multiprocessing.get_context("fork")
         queue = context.SimpleQueue()
@@ -385,15 +375,12 @@ if __name__ == "__main__":
             assert "fork" in pool.submit(is_refused).result()
         assert hold.confirm() > 0
     # A process that is started without a fork is not affected.
-    file = __file__ + ".number"
-    with open(file, "w") as now:
-        now.write("0")
-    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
-        assert pool.submit(add, file).result() > hold.token
+    file.write_text("0")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert pool.submit(add).result() > hold.token
     print("well")
 """
-    program = start(WORKER + text, hosts, path, "spawn", options=FORKS)
-    assert program.finish(within=50)[:3] == (0, "well", "")
+    ends_well(start, WORKER + text, hosts, path)
 
 
 def test_other_programs_may_be_started_while_holding(start: Start, hosts: str, path: str) -> None:
@@ -407,18 +394,4 @@ with zk.mutex(path) as hold:
     assert hold.confirm() > 0
 print("well")
 """
-    assert start(WORKER + text, hosts, path, "none").finish()[:3] == (0, "well", "")
-
-
-def test_a_pool_of_threads(zk: zklock.Client, path: str) -> None:
-    lock, inside = zk.mutex(path), [0]
-
-    def work(number: int) -> int:
-        with lock:
-            inside[0] += 1
-            assert inside[0] == 1
-            inside[0] -= 1
-        return number
-
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        assert sorted(pool.map(work, range(100))) == list(range(100))
+    assert start(BEGIN + text, hosts, path).finish()[:3] == (0, "well", "")

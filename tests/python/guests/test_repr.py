@@ -120,30 +120,27 @@ def test_of_guarded_writes(zk: zklock.Client, path: str) -> None:
         guarded.commit()
 
 
-def test_in_asyncio(zk: zklock.Client, path: str) -> None:
-    async def look() -> None:
-        lock = zk.aio.mutex(path)
-        coroutine = lock.acquire()
-        says(coroutine, "<AsyncLock.acquire not awaited yet>")
-        assert await coroutine
-        says(coroutine, "<AsyncLock.acquire over>")
-        await lock.release()
-        hold = await lock.hold()
-        says(hold, f'<zklock.AsyncHold of "{path}" held for {SECONDS} at least, token .*>')
-        says(hold.guarded(), f'<zklock.AsyncGuarded by the hold of "{path}", 0 writes>')
-        waiting = zk.aio.mutex(path).acquire()
+async def test_in_asyncio(zk: zklock.Client, path: str) -> None:
+    lock = zk.aio.mutex(path)
+    coroutine = lock.acquire()
+    says(coroutine, "<AsyncLock.acquire not awaited yet>")
+    assert await coroutine
+    says(coroutine, "<AsyncLock.acquire over>")
+    await lock.release()
+    hold = await lock.hold()
+    says(hold, f'<zklock.AsyncHold of "{path}" held for {SECONDS} at least, token .*>')
+    says(hold.guarded(), f'<zklock.AsyncGuarded by the hold of "{path}", 0 writes>')
+    waiting = zk.aio.mutex(path).acquire()
 
-        async def wait() -> None:
-            await waiting
+    async def wait() -> None:
+        await waiting
 
-        task = asyncio.ensure_future(wait())
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        waiting.close()
-        await hold.release()
-        says(hold, f'<zklock.AsyncHold of "{path}" released, token .*>')
-
-    asyncio.run(look())
+    task = asyncio.ensure_future(wait())
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    waiting.close()
+    await hold.release()
+    says(hold, f'<zklock.AsyncHold of "{path}" released, token .*>')
 
 
 def test_of_values(zk: zklock.Client, path: str) -> None:
@@ -158,11 +155,3 @@ def test_of_values(zk: zklock.Client, path: str) -> None:
         )
         says(zk.stats(), r"Stats\(sessions=1, grants=1, losses=0, owed=0, .*\)")
     says(zklock.LossReason.NODE_DELETED, "<LossReason.NODE_DELETED: 'its node was deleted'>")
-
-
-def test_of_exceptions() -> None:
-    reason = zklock.LossReason.SESSION_EXPIRED
-    lost = zklock.LockLost("the hold of /a is lost", reason)
-    assert str(lost) == "the hold of /a is lost"
-    says(lost, r"LockLost\('the hold of /a is lost', <LossReason.SESSION_EXPIRED: .*>\)")
-    says(zklock.Timeout("too late"), r"Timeout\('too late'\)")

@@ -1,4 +1,4 @@
-"""Signals, and waits of the main thread: Ctrl-C ends them at once, and nothing is left behind."""
+"""Signals while calls wait, and what they must not change. For Ctrl-C see test_ctrl_c.py."""
 
 from __future__ import annotations
 
@@ -10,185 +10,23 @@ import typing
 
 import pytest
 from ground import Ground
-from guests.programs import Program, Start, threads
+from guests.endings import BEGIN, WELL
+from guests.programs import SOON, Start
 from punctual import not_later
 
 import zklock
 
-SOON = 0.05
-
-# Waits again and again, and prints when it was interrupted.
-WAITS = """
-import logging, sys, time
-import zklock
-
-logging.getLogger("zklock").addHandler(logging.NullHandler())
-
-case, hosts, path, rounds = sys.argv[1:]
-
-
-def say(*words):
-    print(*words, flush=True)
-
-
-def client():
-    return zklock.Client(hosts, session_timeout=4, connect_timeout=60)
-
-
-zk = client()
-lock = zk.mutex(path)
-if "connect" not in case:
-    zk.connect()
-
-
-def enter():
-    with lock:
-        pass
-
-
-def make_one():
-    global zk
-    zk = client()
-
-
-def make_one_that_holds():
-    make_one()
-    zk.mutex(path).acquire()
-
-
-def nothing():
-    pass
-
-
-# The code before, the wait, and the code after.
-before, wait, after = {
-    "acquire": (nothing, lambda: lock.acquire(), nothing),
-    "acquire with a timeout": (nothing, lambda: lock.acquire(timeout=60), nothing),
-    "with": (nothing, enter, nothing),
-    "hold": (nothing, lambda: lock.hold(), nothing),
-    "lost.wait": (lock.acquire, lambda: lock.current.lost.wait(), lock.release),
-    "wanted.wait": (lock.acquire, lambda: lock.current.wanted.wait(), lock.release),
-    "connect": (make_one, lambda: zk.connect(), nothing),
-    "connect by entering": (make_one, lambda: zk.__enter__(), nothing),
-    "connect by acquire": (make_one, lambda: zk.mutex(path).acquire(), nothing),
-    "contenders": (nothing, lambda: lock.contenders(), nothing),
-    "confirm": (lock.acquire, lambda: lock.current.confirm(), lock.release),
-    "commit": (lock.acquire, lambda: lock.current.guarded().set_data("/", b"").commit(), lock.release),
-    "release": (lock.acquire, lambda: lock.release(), nothing),
-    "Hold.release": (lock.acquire, lambda: lock.current.release(), nothing),
-    "end of with": (lock.__enter__, lambda: lock.__exit__(None, None, None), nothing),
-    "close": (make_one_that_holds, lambda: zk.close(), nothing),
-    "end of with of a client": (make_one_that_holds, lambda: zk.__exit__(None, None, None), nothing),
-}[case]
-for _ in range(int(rounds)):
-    before()
-    say("ready")
-    sys.stdin.readline()
-    try:
-        say("waiting")
-        wait()
-        say("it was no wait")
-    except KeyboardInterrupt:
-        say(time.monotonic())
-    sys.stdin.readline()
-    after()
-say("done")
-sys.stdin.readline()
-"""
-
 ROUNDS = 5
 
-
-def latencies(program: Program, before: typing.Callable[[], object], after: typing.Callable[[], object]) -> list[float]:
-    """Interrupts each of the program's waits. Returns how long after each signal it went on."""
-    took = []
-    for _ in range(ROUNDS):
-        program.expect("ready")
-        before()
-        program.tell()
-        program.expect("waiting")
-        program.await_sleep()
-        sent = program.signal(signal.SIGINT)
-        took.append(float(program.line()) - sent)
-        after()
-        program.tell()
-    program.expect("done")
-    return took
-
-
-@pytest.mark.parametrize("case", ["acquire", "acquire with a timeout", "with", "hold"])
-def test_ctrl_c_ends_a_wait_for_the_lock(
-    start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str, case: str
-) -> None:
-    with zk.mutex(path):
-        program = start(WAITS, case, hosts, path, str(ROUNDS))
-        # It is in the queue when the signal comes, and leaves it soon after, while its client lives.
-        took = latencies(program, lambda: None, lambda: ground.expect_children(path, 1))
-        not_later(statistics.median(took), SOON)
-        ground.expect_children(path, 1)
-    with zk.mutex(path, timeout=30):
-        pass
-    program.tell()
-    assert program.finish()[:3] == (0, "", "")
-
-
-@pytest.mark.parametrize("case", ["lost.wait", "wanted.wait"])
-def test_ctrl_c_ends_a_wait_for_an_event_of_a_hold(
-    start: Start, ground: Ground, hosts: str, path: str, case: str
-) -> None:
-    program = start(WAITS, case, hosts, path, str(ROUNDS))
-    took = latencies(program, lambda: None, lambda: ground.expect_children(path, 1))
-    not_later(statistics.median(took), SOON)
-    ground.expect_children(path, 0)
-    program.tell()
-    assert program.finish()[:3] == (0, "", "")
-
-
-@pytest.mark.parametrize(
-    ("case", "nodes"),
-    [
-        ("connect", 0),
-        ("connect by entering", 0),
-        ("connect by acquire", 0),
-        ("contenders", 0),
-        ("confirm", 1),
-        ("commit", 1),
-        ("release", 0),
-        ("Hold.release", 0),
-        ("end of with", 0),
-        ("close", 0),
-        ("end of with of a client", 0),
-    ],
-)
-def test_ctrl_c_ends_a_wait_for_the_servers(start: Start, ground: Ground, path: str, case: str, nodes: int) -> None:
-    proxy = ground.proxy("1")
-
-    def go_on() -> None:
-        proxy("thaw")
-        ground.expect_children(path, nodes, within=15)
-
-    program = start(WAITS, case, proxy.hosts, path, str(ROUNDS))
-    took = latencies(program, lambda: proxy("freeze", "both"), go_on)
-    not_later(statistics.median(took), SOON)
-    ground.expect_children(path, 0)
-    program.tell()
-    assert program.finish()[:3] == (0, "", "")
-
-
-HANDLERS = """
-import signal, sys, time
-import zklock
-
-hosts, path, timeout = sys.argv[1:]
-with zklock.Client(hosts, session_timeout=4) as zk:
-    lock = zk.mutex(path)
-    signal.signal(signal.SIGUSR1, lambda *_: print(time.monotonic(), flush=True))
-    begun = time.monotonic()
-    print("waiting", flush=True)
-    got = lock.acquire(timeout=float(timeout))
-    print(got, time.monotonic() - begun, flush=True)
-    if got:
-        lock.release()
+HANDLERS = BEGIN + """
+zk.connect()
+signal.signal(signal.SIGUSR1, lambda *_: say(time.monotonic()))
+begun = time.monotonic()
+say("waiting")
+got = lock.acquire(timeout=float(*more))
+say(got, time.monotonic() - begun)
+if got:
+    lock.release()
 """
 
 
@@ -208,7 +46,7 @@ def test_a_handler_that_does_not_raise_lets_the_wait_go_on(
         assert ground.expect_children(path, 2) == queue
         hold.release()
     assert program.line().startswith("True ")
-    assert program.finish()[:3] == (0, "", "")
+    assert program.finish()[:3] == WELL
     not_later(statistics.median(took), SOON)
 
 
@@ -229,41 +67,40 @@ def test_signals_do_not_change_the_deadline(
         took = float(lines[-1].split()[1])
         assert took >= 1.0
         not_later(took, 1.3)
-        assert program.finish()[:3] == (0, "", "")
+        assert program.finish()[:3] == WELL
 
 
-def test_what_a_handler_raises_comes_as_it_is(zk: zklock.Client, other: zklock.Client, path: str) -> None:
-    class Ours(Exception):
-        pass
+class Ours(Exception):
+    """What a handler raises."""
 
+
+@pytest.fixture
+def given() -> typing.Iterator[Ours]:
+    """What the handler of SIGALRM raises."""
     given = Ours("by the handler")
 
     def handle(number: int, frame: object) -> None:
         raise given
 
     before = signal.signal(signal.SIGALRM, handle)
-    try:
-        with zk.mutex(path):
-            for wait in (other.mutex(path).acquire, other.mutex(path).hold, other.mutex(path).__enter__):
-                signal.setitimer(signal.ITIMER_REAL, 0.1)
-                with pytest.raises(Ours) as raised:
-                    wait()
-                assert raised.value is given
-                assert raised.traceback[-1].name == "handle"
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    yield given
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_what_a_handler_raises_comes_as_it_is(zk: zklock.Client, other: zklock.Client, path: str, given: Ours) -> None:
+    with zk.mutex(path):
+        for wait in (other.mutex(path).acquire, other.mutex(path).hold, other.mutex(path).__enter__):
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with pytest.raises(Ours) as raised:
+                wait()
+            assert raised.value is given
+            assert raised.traceback[-1].name == "handle"
 
 
 @pytest.mark.parametrize("way", ["acquire", "acquire of a reentrant lock", "hold", "with"])
 def test_what_is_granted_when_a_handler_raises_is_released(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, way: str
+    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, given: Ours, way: str
 ) -> None:
-    class Ours(Exception):
-        pass
-
-    def handle(number: int, frame: object) -> None:
-        raise Ours
-
     lock = other.mutex(path, reentrant="reentrant" in way)
     wait = {"hold": lock.hold, "with": lock.__enter__}.get(way, lock.acquire)
 
@@ -273,44 +110,35 @@ def test_what_is_granted_when_a_handler_raises_is_released(
         signal.pthread_kill(threading.get_ident(), signal.SIGALRM)
         hold.release()
 
-    before = signal.signal(signal.SIGALRM, handle)
-    try:
-        # The main thread may also look for signals just before the grant, but not every time.
-        for _ in range(6):
-            hold = zk.mutex(path).hold(timeout=30)
-            granter = threading.Thread(target=interrupt_and_grant)
-            granter.start()
-            with pytest.raises(Ours):
-                wait()
-            granter.join()
-            assert not lock.locked()
-            ground.expect_children(path, 0)
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    # The main thread may also look for signals just before the grant, but not every time.
+    for _ in range(6):
+        hold = zk.mutex(path).hold(timeout=30)
+        granter = threading.Thread(target=interrupt_and_grant)
+        granter.start()
+        with pytest.raises(Ours) as raised:
+            wait()
+        assert raised.value is given
+        granter.join()
+        assert not lock.locked()
+        ground.expect_children(path, 0)
 
 
 def test_a_handler_may_wait_itself(start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
     # While the handler waits, the lock is granted for which the main thread waits.
     text = """
-import signal, sys, time
-import zklock
+def handle(number, frame):
+    say("handling")
+    with zk.mutex(path + "-of-the-handler") as hold:
+        hold.lost.wait(timeout=1)
+    say("handled")
 
-hosts, path = sys.argv[1:]
-with zklock.Client(hosts, session_timeout=4) as zk:
-
-    def handle(number, frame):
-        print("handling", flush=True)
-        with zk.mutex(path + "-of-the-handler") as hold:
-            hold.lost.wait(timeout=1)
-        print("handled", flush=True)
-
-    signal.signal(signal.SIGUSR1, handle)
-    print("waiting", flush=True)
-    with zk.mutex(path):
-        print("held", flush=True)
+signal.signal(signal.SIGUSR1, handle)
+say("waiting")
+with lock:
+    say("held")
 """
     with zk.mutex(path) as hold:
-        program = start(text, hosts, path)
+        program = start(BEGIN + text, hosts, path)
         program.expect("waiting")
         ground.expect_children(path, 2)
         program.await_sleep()
@@ -320,7 +148,7 @@ with zklock.Client(hosts, session_timeout=4) as zk:
         hold.release()
     program.expect("handled")
     program.expect("held")
-    assert program.finish()[:3] == (0, "", "")
+    assert program.finish()[:3] == WELL
 
 
 def test_a_signal_that_another_thread_took_is_heard_within_a_second(
@@ -386,7 +214,7 @@ for thread in os.listdir("/proc/self/task"):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM, signal.SIGPIPE, signal.SIGUSR1):
             assert blocked >> (number - 1) & 1, (thread, number)
 """
-    assert start(text, hosts, path).finish()[:3] == (0, "", "")
+    assert start(text, hosts, path).finish()[:3] == WELL
 
 
 @pytest.mark.parametrize("where", ["main thread", "another thread"])
@@ -394,48 +222,39 @@ def test_other_threads_run_on_and_nothing_spins(
     start: Start, zk: zklock.Client, hosts: str, path: str, where: str
 ) -> None:
     text = """
-import sys, threading, time
-import zklock
+zk.connect()
+waited = []
 
-hosts, path, where = sys.argv[1:]
-with zklock.Client(hosts, session_timeout=4) as zk:
-    lock, waited = zk.mutex(path), []
+def wait():
+    begun, used = time.monotonic(), time.process_time()
+    assert not lock.acquire(timeout=1)
+    waited.append((time.monotonic() - begun, time.process_time() - used))
 
-    def wait():
-        begun, used = time.monotonic(), time.process_time()
-        assert not lock.acquire(timeout=1)
-        waited.append((time.monotonic() - begun, time.process_time() - used))
+def wait_there():
+    wait() if more == ["main thread"] else run_all([threading.Thread(target=wait)])
 
-    def wait_there():
-        if where == "main thread":
-            wait()
-        else:
-            thread = threading.Thread(target=wait)
-            thread.start()
-            thread.join()
+wait_there()
+# Another one counts meanwhile, in steps that give nobody a reason to let the interpreter go.
+count, is_over = 0, threading.Event()
 
-    wait_there()
-    # Another one counts meanwhile, in steps that give nobody a reason to let the interpreter go.
-    count, is_over = 0, threading.Event()
+def count_on():
+    global count
+    while not is_over.is_set():
+        count += 1
 
-    def count_on():
-        global count
-        while not is_over.is_set():
-            count += 1
-
-    thread = threading.Thread(target=count_on)
-    thread.start()
-    begun = count
-    wait_there()
-    counted = count - begun
-    is_over.set()
-    thread.join()
-    print(waited[0][0], waited[0][1], waited[1][0], counted)
+thread = threading.Thread(target=count_on)
+thread.start()
+begun = count
+wait_there()
+counted = count - begun
+is_over.set()
+thread.join()
+say(waited[0][0], waited[0][1], waited[1][0], counted)
 """
     with zk.mutex(path):
-        program = start(text, hosts, path, where)
+        program = start(BEGIN + text, hosts, path, where)
         line = program.line()
-        assert program.finish()[:3] == (0, "", "")
+        assert program.finish()[:3] == WELL
     took, used, took_again, counted = map(float, line.split())
     assert 1.0 <= took
     not_later(took, 1.3)
@@ -443,12 +262,3 @@ with zklock.Client(hosts, session_timeout=4) as zk:
     assert 1.0 <= took_again
     not_later(took_again, 1.3)
     assert counted > 100_000
-
-
-def test_no_thread_comes_with_each_wait(zk: zklock.Client, other: zklock.Client, path: str) -> None:
-    with zk.mutex(path):
-        assert not other.mutex(path).acquire(timeout=0.01)
-        before = threads()
-        for _ in range(20):
-            assert not other.mutex(path).acquire(timeout=0.01)
-        assert len(threads()) <= len(before)

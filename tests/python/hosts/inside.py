@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import typing
 
+import zklock
+
 # How long a wait may take on the busiest machine.
 PATIENCE = 50.0
 
@@ -41,6 +43,32 @@ class Inside:
             await sleep(0.001)
         await sleep(0.005)
 
+    async def come(
+        self,
+        acquire: typing.Callable[[], typing.Callable[[], None]],
+        in_a_thread: typing.Callable[..., typing.Awaitable[typing.Any]],
+        sleep: typing.Callable[[float], typing.Awaitable[object]],
+    ) -> None:
+        """Acquires on a thread of the host, stays, and releases on another. ``acquire`` returns what releases."""
+
+        def begin() -> typing.Callable[[], None]:
+            self.begin()
+            return acquire()
+
+        release = await in_a_thread(begin)
+        with self:
+            # Its thread is lent to others meanwhile.
+            await self.stay(sleep)
+        await in_a_thread(release)
+
     def expect_turns(self) -> None:
         """Checks that all have been there, one after the other."""
         assert (self.all, self.most) == (self._count, 1)
+
+
+WORKERS: typing.Final = 20
+
+
+def acquired(lock: zklock.Lock) -> typing.Callable[[], None]:
+    assert lock.acquire(timeout=PATIENCE)
+    return lock.release

@@ -30,6 +30,7 @@ def serve(app: fastapi.FastAPI, inside: Inside) -> list[int]:
 
     responses = asyncio.run(ask())
     assert collections.Counter(response.status_code for response in responses) == {200: REQUESTS}
+    inside.expect_turns()
     return [int(response.text) for response in responses]
 
 
@@ -54,7 +55,6 @@ def test_a_dependency_acquires_on_one_thread_and_releases_on_another(
         return hold.token
 
     tokens = serve(app, inside)
-    inside.expect_turns()
     assert len(set(tokens)) == REQUESTS
     assert any(begun != ended for begun, ended in threads), "no hold went from thread to thread"
     ground.expect_children(path, 0)
@@ -79,7 +79,6 @@ def test_two_dependencies_acquire_and_release_as_calls(zk: zklock.Client, ground
         return 0
 
     serve(app, inside)
-    inside.expect_turns()
     ground.expect_children(path, 0)
 
 
@@ -95,7 +94,6 @@ def test_an_endpoint_on_a_thread_holds_the_lock_there(zk: zklock.Client, ground:
             return outer.token
 
     assert len(set(serve(app, inside))) == REQUESTS
-    inside.expect_turns()
     ground.expect_children(path, 0)
 
 
@@ -113,5 +111,4 @@ def test_a_dependency_in_the_loop_is_a_task(zk: zklock.Client, ground: Ground, p
         return hold.token
 
     assert len(set(serve(app, inside))) == REQUESTS
-    inside.expect_turns()
     ground.expect_children(path, 0)

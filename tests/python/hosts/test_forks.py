@@ -7,29 +7,17 @@ import contextlib
 import pytest
 from ground import Ground
 from guests.programs import FORKS, Start
+from guests.test_processes import FORKED, WORKER, ends_well
 
-BEFORE = """
-import asyncio, concurrent.futures, logging, multiprocessing, os, sys, threading, time
-import zklock
-
-hosts, path = sys.argv[1:]
-
-
+BEFORE = FORKED + """
 def fresh():
     with zklock.Client(hosts, session_timeout=4) as own, own.mutex(path + "-own", timeout=50) as hold:
         return hold.token
-
-
-def ends(pid):
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
-zk = zklock.Client(hosts, session_timeout=4)
 """
 
 
 def program(start: Start, text: str, hosts: str, path: str) -> None:
-    assert start(BEFORE + text, hosts, path, options=FORKS).finish(within=55)[:3] == (0, "well", "")
+    ends_well(start, BEFORE + text, hosts, path)
 
 
 @pytest.mark.parametrize("before", ["connected", "closed", "failed", "held"])
@@ -106,31 +94,23 @@ def connect():
     own = zklock.Client(hosts, session_timeout=4)
 
 
-def add(file):
-    for _ in range(5):
-        with own.mutex(path, timeout=50):
-            with open(file) as now:
-                number = int(now.read())
-            with open(file, "w") as now:
-                now.write(str(number + 1))
+def add_by_own(_):
+    add(own)
 
 
 if __name__ == "__main__":
-    file = __file__ + ".number"
-    with open(file, "w") as now:
-        now.write("0")
+    file.write_text("0")
     with zk.mutex(path + "-parent") as hold:
         context = multiprocessing.get_context("fork")
         with context.Pool(3, connect) as pool:
-            pool.map(add, [file] * 6)
+            pool.map(add_by_own, range(6))
         with concurrent.futures.ProcessPoolExecutor(3, mp_context=context, initializer=connect) as pool:
-            list(pool.map(add, [file] * 6))
+            list(pool.map(add_by_own, range(6)))
         assert hold.confirm() > 0
-    with open(file) as now:
-        assert now.read() == "60"
+    assert file.read_text() == "60"
     print("well")
 """
-    program(start, text, hosts, path)
+    ends_well(start, WORKER + text, hosts, path)
 
 
 def test_a_child_has_all_that_its_parent_had(start: Start, hosts: str, path: str) -> None:
@@ -159,10 +139,7 @@ def all_of_it(name):
                 return hold.token
 
         assert asyncio.run(aio()) > 0
-    until = time.monotonic() + 50
-    while os.getpid() not in lines:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    until(lambda: os.getpid() in lines)
 
 
 all_of_it("-parent")
@@ -208,12 +185,8 @@ def test_a_child_makes_a_client_over_tls(start: Start) -> None:
         secure("start standalone tls tick=500")
         hosts, authority, certificate, key = secure("tls").split()[:4]
         text = """
-hosts, authority, certificate, key = sys.argv[1:]
-
-
 def locks():
-    tls = zklock.Tls(authority, certificate, key)
-    with zklock.Client(hosts, tls=tls, session_timeout=4) as own, own.mutex("/locks/tls", timeout=50):
+    with zklock.Client(hosts, tls=zklock.Tls(*more), session_timeout=4) as own, own.mutex(path, timeout=50):
         return True
 
 
@@ -225,17 +198,12 @@ for _ in range(5):
     assert locks() and ends(pid) == 0
 print("well")
 """
-        text = BEFORE.replace("hosts, path = sys.argv[1:]", "hosts = path = None") + text
-        text = text.replace("zk = zklock.Client(hosts, session_timeout=4)\n", "")
-        started = start(text, hosts, authority, certificate, key, options=FORKS)
-        assert started.finish(within=55)[:3] == (0, "well", "")
+        ends_well(start, FORKED + text, hosts, "/locks/tls", authority, certificate, key)
 
 
 def test_a_handler_of_a_signal_that_forks_in_a_wait(start: Start, hosts: str, path: str) -> None:
     # The handler returns in both. The wait only goes on in the parent, although the child has a copy of its descriptor.
     text = """
-import signal
-
 other = zklock.Client(hosts, session_timeout=4)
 held = other.mutex(path).hold()
 hears, says = os.pipe()
@@ -266,35 +234,36 @@ print("well")
     program(start, text, hosts, path)
 
 
-def test_a_client_that_connects_after_the_fork_tells_each_process_of_its_own_connection(
-    start: Start, hosts: str, path: str
-) -> None:
-    text = """
+STATES = """
 import queue
 
 states = queue.Queue()
 zk.on_connection(states.put)
+CONNECTED, CLOSED = zklock.ConnectionState.CONNECTED, zklock.ConnectionState.CLOSED
+"""
+
+
+def test_a_client_that_connects_after_the_fork_tells_each_process_of_its_own_connection(
+    start: Start, hosts: str, path: str
+) -> None:
+    text = """
 pid = os.fork()
 zk.connect()
-assert states.get(timeout=50) is zklock.ConnectionState.CONNECTED
+assert states.get(timeout=50) is CONNECTED
 zk.close()
-assert states.get(timeout=50) is zklock.ConnectionState.CLOSED
+assert states.get(timeout=50) is CLOSED
 if not pid:
     os._exit(0)
 assert ends(pid) == 0 and states.empty()
 print("well")
 """
-    program(start, text, hosts, path)
+    program(start, STATES + text, hosts, path)
 
 
 def test_a_child_is_told_nothing_of_its_parents_connection(start: Start, hosts: str, path: str) -> None:
     text = """
-import queue
-
-states = queue.Queue()
-zk.on_connection(states.put)
 zk.connect()
-assert states.get(timeout=50) is zklock.ConnectionState.CONNECTED
+assert states.get(timeout=50) is CONNECTED
 pid = os.fork()
 if not pid:
     assert zk.connection_state is None
@@ -304,17 +273,17 @@ if not pid:
         own = zklock.Client(hosts, session_timeout=4)
         own.on_connection(states.put)
         with own:
-            assert states.get(timeout=50) is zklock.ConnectionState.CONNECTED
-        assert states.get(timeout=50) is zklock.ConnectionState.CLOSED
+            assert states.get(timeout=50) is CONNECTED
+        assert states.get(timeout=50) is CLOSED
         os._exit(0 if states.empty() else 1)
     os._exit(2)
 assert ends(pid) == 0 and states.empty()
-assert zk.connection_state is zklock.ConnectionState.CONNECTED
+assert zk.connection_state is CONNECTED
 zk.close()
-assert states.get(timeout=50) is zklock.ConnectionState.CLOSED
+assert states.get(timeout=50) is CLOSED
 print("well")
 """
-    program(start, text, hosts, path)
+    program(start, STATES + text, hosts, path)
 
 
 def test_a_client_that_connects_after_the_fork_shows_each_process_by_its_own_number(

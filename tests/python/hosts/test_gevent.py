@@ -1,4 +1,4 @@
-"""gevent: each greenlet is an owner, a wait lets the others run, and callbacks run in greenlets."""
+"""What gevent alone has. For greenlets see test_greenlets.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from ground import Ground
 from guests.programs import Start
 from hosts import greenlets
-from hosts.greenlets import CLIENTS, GEVENT, IMPORTS, WELL, Run, runner
+from hosts.greenlets import CLIENTS, GEVENT, IMPORTS, Run, runner
 
 import zklock
 
@@ -23,46 +23,10 @@ def run(start: Start, hosts: str, path: str) -> Run:
     return runner(start, hosts, path, options=())
 
 
-@pytest.mark.parametrize("reentrant", [False, True])
-def test_greenlets_take_turns(run: Run, reentrant: bool) -> None:
-    run(BEGIN + greenlets.TAKE_TURNS.format(reentrant=reentrant))
-
-
-@pytest.mark.parametrize("text", greenlets.AMONG)
-def test_among_greenlets(run: Run, text: str) -> None:
-    run(BEGIN + getattr(greenlets, text))
-
-
-def test_who_sleeps_until_a_loss_is_woken(start: Start, ground: Ground, hosts: str, path: str) -> None:
-    # gevent ends a sleep with an error if nothing could ever end it.
-    program = start(BEGIN + greenlets.ON_LOST_ALONE, hosts, path, options=())
-    ground("delete " + program.line())
-    assert program.finish()[:3] == WELL
-
-
-@pytest.mark.parametrize(
-    "begin",
-    [
-        GEVENT + IMPORTS + greenlets.LINES,
-        IMPORTS + greenlets.LINES + GEVENT,
-        IMPORTS + GEVENT + greenlets.LINES,
-        GEVENT + IMPORTS + "logging.basicConfig(stream=open('/dev/null', 'w'))\n" + greenlets.LINES,
-    ],
-    ids=["patched before", "patched after logging was set up", "patched after the import", "with handlers of the root"],
-)
-def test_log_lines_arrive(run: Run, begin: str) -> None:
-    run(begin + CLIENTS + greenlets.LOG)
-
-
 def test_a_client_that_connected_before_python_was_patched(run: Run) -> None:
     connected = CLIENTS + "zk.connect()\nother.connect()\nassert zk.mutex(path).acquire()\nzk.mutex(path).release()\n"
     text = greenlets.RELEASED_BY_ANOTHER + greenlets.TAKE_TURNS.format(reentrant=True)
     run(IMPORTS + connected + GEVENT + text + greenlets.ON_LOST)
-
-
-def test_threads_of_the_pool(run: Run) -> None:
-    text = greenlets.REAL_THREADS.format(run_in_a_thread="gevent.get_hub().threadpool.apply")
-    run(BEGIN + text + greenlets.RELEASED_BY_ANOTHER)
 
 
 def test_a_program_that_uses_it_only_in_threads_of_the_pool(run: Run) -> None:
@@ -151,11 +115,3 @@ except KeyboardInterrupt:
         program.expect("interrupted", within=50)
     # gevent also prints the exception.
     assert program.finish().status == 0
-
-
-@pytest.mark.parametrize("end", ["", "sys.exit(0)\n", "other.close()\nzk.close()\n"], ids=["", "exit", "closed"])
-def test_the_end_of_the_interpreter(start: Start, ground: Ground, hosts: str, path: str, end: str) -> None:
-    ended = start(BEGIN + greenlets.LEFT_AT_THE_END + end, hosts, path, options=()).finish(within=55)
-    # A closed client loses its holds, and waiters are told, in greenlets which the end of the program may interrupt.
-    assert ended.status == 0 and (end.startswith("other") or ended[:3] == WELL)
-    assert ground.children(path) == []

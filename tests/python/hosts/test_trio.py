@@ -8,28 +8,17 @@ import anyio
 import anyio.to_thread
 import pytest
 from ground import Ground
-from hosts.inside import PATIENCE, Inside
+from hosts.inside import PATIENCE, WORKERS, Inside, acquired
 
 import zklock
 
 trio: typing.Any = pytest.importorskip("trio")
 
-WORKERS = 20
-
-
 def test_workers_of_trio_take_turns(zk: zklock.Client, ground: Ground, path: str) -> None:
-    lock, inside = zk.mutex(path), Inside(WORKERS)
-
-    def acquire() -> bool:
-        inside.begin()
-        return lock.acquire(timeout=PATIENCE)
+    inside = Inside(WORKERS)
 
     async def work() -> None:
-        assert await trio.to_thread.run_sync(acquire)
-        with inside:
-            # Its thread is lent to others meanwhile.
-            await inside.stay(trio.sleep)
-        await trio.to_thread.run_sync(lock.release)
+        await inside.come(lambda: acquired(zk.mutex(path)), trio.to_thread.run_sync, trio.sleep)
 
     async def main() -> None:
         async with trio.open_nursery() as nursery:
@@ -48,15 +37,9 @@ def test_workers_of_trio_take_turns(zk: zklock.Client, ground: Ground, path: str
 def test_workers_of_anyio_take_turns(zk: zklock.Client, ground: Ground, path: str, backend: str) -> None:
     inside = Inside(WORKERS)
 
-    def acquire() -> zklock.Hold:
-        inside.begin()
-        return zk.mutex(path).hold(timeout=PATIENCE)
-
     async def work() -> None:
-        hold = await anyio.to_thread.run_sync(acquire)
-        with inside:
-            await inside.stay(anyio.sleep)
-        await anyio.to_thread.run_sync(hold.release)
+        acquire = lambda: zk.mutex(path).hold(timeout=PATIENCE).release  # noqa: E731
+        await inside.come(acquire, anyio.to_thread.run_sync, anyio.sleep)
 
     async def main() -> None:
         async with anyio.create_task_group() as group:

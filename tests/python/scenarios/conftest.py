@@ -24,31 +24,18 @@ def connect(path: str, hosts: str) -> typing.Iterator[Connect]:
     servers = hosts
     with contextlib.ExitStack() as clients:
 
-        def connect(
-            hosts: str = servers,
-            *,
-            session_timeout: float = SESSION,
-            connect_timeout: float = 10.0,
-            try_timeout: float = 1.0,
-        ) -> zklock.Client:
-            client = zklock.Client(
-                hosts, session_timeout=session_timeout, connect_timeout=connect_timeout, try_timeout=try_timeout
-            )
-            return clients.enter_context(client)
+        def connect(hosts: str = servers, **options: typing.Any) -> zklock.Client:
+            options.setdefault("session_timeout", SESSION)
+            return clients.enter_context(zklock.Client(hosts, **options))
 
         yield connect
 
 
 @pytest.fixture
 def connect_far(connect: Connect, ground: Ground) -> ConnectFar:
-    def connect_far(
-        *, session_timeout: float = SESSION, connect_timeout: float = 10.0, try_timeout: float = 1.0
-    ) -> Far:
+    def connect_far(**options: typing.Any) -> Far:
         proxy = ground.proxy("1")
-        zk = connect(
-            proxy.hosts, session_timeout=session_timeout, connect_timeout=connect_timeout, try_timeout=try_timeout
-        )
-        return Far(zk, proxy)
+        return Far(connect(proxy.hosts, **options), proxy)
 
     return connect_far
 

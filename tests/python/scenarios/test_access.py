@@ -14,35 +14,13 @@ import typing
 
 import pytest
 from ground import Ground
-from scenes import SOON, Attempt, raises
+from scenes import SOON, raises
 
 import zklock
 
 SECRET = "s3cret-of-python"
 ANN = zklock.Digest("ann", SECRET)
 ANN_AND_BOB = ["digest:ann:Xasr5xg+ZPspxeKunCrkZ2aECqE=:cdrwa", "digest:bob:iV+cRT7nxVH6RH0x4cDwS4Zl+cE=:crw"]
-
-
-def test_two_clients_of_one_user_take_turns_and_a_stranger_is_refused(
-    ground: Ground, zk: zklock.Client, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Not the fixture's path, because the operator could not read it afterwards.
-    path, hosts, file = "/access-turns", ground("servers"), tmp_path / "zookeeper"
-    file.write_text(f"ann:{SECRET}\n")
-    monkeypatch.setenv("ZKLOCK_TEST_AUTH", f"ann:{SECRET}")
-    first = zklock.Client(hosts, auth=zklock.Digest.from_file(file), access="creator-all")
-    second = zklock.Client(hosts, auth=[zklock.Digest.from_env("ZKLOCK_TEST_AUTH")], access="read-open")
-    bob = zklock.Client(hosts, auth=zklock.Digest("bob", SECRET), access="creator-all")
-    with first, second, bob:
-        with first.mutex(path):
-            waiting = Attempt(lambda: second.mutex(path).hold(timeout=SOON))
-            for stranger in (zk, bob):
-                refused = raises(zklock.Refused, stranger.mutex(path, timeout=SOON).hold)
-                refused.says(f"lacks the right CREATE in the access list of {path}")
-            raises(zklock.Refused, zk.mutex(path).contenders).says(f"the right READ in the access list of {path}")
-        waiting.result().release()
-        with second.mutex(f"{path}-read"):
-            assert len(zk.mutex(f"{path}-read").contenders()) == 1
 
 
 def test_no_password_is_said_by_anything(
@@ -151,11 +129,27 @@ def test_what_cannot_be_is_refused_at_once() -> None:
             zklock.Client("zk1:2181", access=untyped)  # type: ignore[arg-type]
 
 
-def test_a_list_of_ones_own_is_that_of_what_is_created(ground: Ground, zk: zklock.Client) -> None:
-    for path, access in (("/access-list", ANN_AND_BOB), ("/access-text", ",".join(ANN_AND_BOB))):
-        with zklock.Client(ground("servers"), auth=ANN, access=access) as ann, ann.mutex(path):
+@pytest.mark.parametrize("of", ["file", "environment"])
+def test_users_and_their_lists_are_those_of_what_is_created(
+    ground: Ground, zk: zklock.Client, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, of: str
+) -> None:
+    file, hosts, bob = tmp_path / "zookeeper", ground("servers"), zklock.Digest("bob", SECRET)
+    file.write_text(f"ann:{SECRET}\n")
+    monkeypatch.setenv("ZKLOCK_TEST_AUTH", f"ann:{SECRET}")
+    auth = zklock.Digest.from_file(file) if of == "file" else [zklock.Digest.from_env("ZKLOCK_TEST_AUTH")]
+    lists = {"list": ANN_AND_BOB, "text": ",".join(ANN_AND_BOB), "creator": "creator-all", "read": "read-open"}
+    for name, access in lists.items():
+        # Not the fixture's path, because the operator could not read it afterwards.
+        path = f"/access-{of}-{name}"
+        with zklock.Client(hosts, auth=auth, access=access) as ann, ann.mutex(path):
             refused = raises(zklock.Refused, zk.mutex(path, timeout=SOON).hold)
             refused.says(f"lacks the right CREATE in the access list of {path}")
-            bob = zklock.Client(ground("servers"), auth=zklock.Digest("bob", SECRET))
-            with bob:
-                assert bob.mutex(path).acquire(blocking=False) is False
+            with zklock.Client(hosts, auth=bob) as other:
+                if access in ("creator-all", "read-open"):
+                    raises(zklock.Refused, lambda: other.mutex(path).acquire(timeout=SOON)).says("the right CREATE")
+                else:
+                    assert other.mutex(path).acquire(blocking=False) is False
+            if access == "read-open":
+                assert len(zk.mutex(path).contenders()) == 1
+            else:
+                raises(zklock.Refused, zk.mutex(path).contenders).says(f"the right READ in the access list of {path}")

@@ -2,36 +2,9 @@
 
 from __future__ import annotations
 
-from ground import Ground
-from scenes import SOON, Attempt, Face, raises, settled
+from scenes import raises
 
 import zklock
-
-
-def test_all_are_held_together_or_none_is(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, face: Face
-) -> None:
-    zks, others, one, two = face.of(zk), face.of(other), f"{path}-1", f"{path}-2"
-    both = zks.all([zks.mutex(path), zks.write(one), zks.election(two)])
-    hold = face(both.hold, timeout=SOON)
-    assert hold.path == both.path == f"{path}, {one}, {two}"
-    # A member is not the same lock as the set.
-    assert both.locked() and not zks.mutex(path).locked()
-    for taken in (others.mutex(path), others.read(one), others.election(two)):
-        assert face(taken.acquire, blocking=False) is False
-    assert [contender.role for contender in face(both.contenders)] == ["exclusive", "write", "exclusive"]
-    face(hold.release)
-    missing = face(others.mutex(path).hold, timeout=SOON)
-    assert face(both.acquire, timeout=0.1) is False
-    settled(zk)
-    ground.expect_children(one, 0)
-    waiting = Attempt(lambda: face(both.hold, timeout=SOON))
-    ground.expect_children(two, 1)
-    assert not waiting.is_over()
-    face(missing.release)
-    face(waiting.result().release)
-    for node in (path, one, two):
-        ground.expect_children(node, 0)
 
 
 def test_the_order_of_naming_makes_no_difference(zk: zklock.Client, path: str) -> None:

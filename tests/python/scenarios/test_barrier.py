@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 
 import pytest
@@ -33,17 +32,6 @@ def test_who_comes_waits_until_it_is_removed(zk: zklock.Client, other: zklock.Cl
     assert not waiting[0].wait(0.2) and not waiting[1].is_over()
     assert face(its.remove) is True
     assert [attempt.result() for attempt in waiting] == [True, True]
-
-
-def test_it_connects_when_it_is_needed(hosts: str, at: str, face: Face) -> None:
-    for call, answer in {"set": True, "is_set": True, "wait": False, "remove": True}.items():
-        with zklock.Client(hosts, session_timeout=4) as client:
-            barrier = face.of(client).barrier(at)
-            assert face(getattr(barrier, call), **({"timeout": 0} if call == "wait" else {})) is answer
-        raises(zklock.Closed, lambda: face(getattr(barrier, call)))
-    member = face(face.of(zklock.Client(hosts, session_timeout=4)).double_barrier(f"{at}-too", 1).enter)
-    assert member.path == f"{at}-too"
-    face(member.leave)
 
 
 def test_who_is_alone_is_late_and_leaves_nothing(zk: zklock.Client, ground: Ground, at: str, face: Face) -> None:
@@ -77,45 +65,23 @@ def test_who_leaves_waits_for_the_others(
 
 
 @pytest.mark.parametrize("ends", ["by itself", "with its member lost"])
-def test_a_block_that_raises_leaves_and_waits_for_nobody(
+async def test_a_block_that_raises_leaves_and_waits_for_nobody(
     zk: zklock.Client, far: Far, ground: Ground, at: str, face: Face, ends: str
 ) -> None:
     waiting = Attempt(lambda: face(face.of(zk).double_barrier(at, 2).enter, timeout=SOON))
-    doors, raised = far.zk.double_barrier(at, 2), LookupError()
-
-    def end(member: zklock.Member | zklock.AsyncMember) -> None:
-        assert waiting.wait(SOON) and member.loss is None
-        if ends != "by itself":
-            expire(far.proxy)
-            eventually(lambda: member.loss is not None)
-        raise raised
-
-    async def main() -> None:
-        async with doors.aio as member:
-            end(member)
-
+    raised = LookupError()
     with pytest.raises(LookupError):
-        if face.is_async:
-            asyncio.run(main())
-        else:
-            with doors as member:
-                end(member)
+        async with face.block(face.of(far.zk).double_barrier(at, 2)) as member:
+            assert waiting.wait(SOON) and member.loss is None
+            if ends != "by itself":
+                expire(far.proxy)
+                eventually(lambda: member.loss is not None)
+            raise raised
     notes = getattr(raised, "__notes__", [])
     assert [at in note and "lost: its session expired" in note for note in notes] == [True] * (ends != "by itself")
     # It counts as a member that has left, so the other one does not wait for it.
-    face(waiting.result().leave, timeout=SOON)
+    await face.make(waiting.result().leave, timeout=SOON)
     gone(ground, at)
-
-
-def test_a_member_is_told_that_it_is_lost(far: Far, ground: Ground, at: str, face: Face) -> None:
-    lost = face(face.of(far.zk).double_barrier(at, 1).enter, timeout=SOON)
-    expire(far.proxy)
-    eventually(lambda: lost.loss is not None)
-    assert lost.loss is zklock.LossReason.SESSION_EXPIRED
-    raises(zklock.LockLost, lambda: face(lost.leave))
-    gone(ground, at)
-    with far.zk.double_barrier(at, 1).enter() as member:
-        assert member.path == at
 
 
 @pytest.mark.parametrize("is_connected", [False, True])

@@ -190,16 +190,6 @@ def test_members_of_a_double_barrier_leave_by_their_own_blocks(zk: zklock.Client
     assert set(ground.children(path)) <= {"ready"}
 
 
-def test_blocks_that_a_stack_hands_on(zk: zklock.Client, path: str) -> None:
-    semaphore = zk.semaphore(path, 5)
-    with contextlib.ExitStack() as stack:
-        moved = stack.enter_context(semaphore)
-        rest = stack.pop_all()
-    with semaphore as hold:
-        rest.close()
-        assert moved.state is zklock.HoldState.RELEASED and hold.state is zklock.HoldState.HELD
-
-
 def test_a_stack_that_has_nothing_left_takes_no_block_of_another_thread(zk: zklock.Client, path: str) -> None:
     mutex = zk.mutex(path)
     with contextlib.ExitStack() as stack:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 
 import pytest
@@ -84,20 +83,6 @@ def test_a_closed_client_says_so_and_does_nothing(far: Far, ground: Ground, path
     assert ground.children(path) == []
 
 
-def test_a_client_that_was_never_used_is_closed_without_a_word(far: Far, hosts: str) -> None:
-    unused = zklock.Client(far.proxy.hosts)
-    far.proxy("record")
-    unused.close()
-    unused.close()
-    raises(zklock.Closed, unused.connect).says(SAYS)
-    raises(zklock.Closed, unused.mutex("/never").acquire)
-    assert heard(far.proxy, "request:connect") == 0
-    # Whether there are servers is unknown, because nothing connects.
-    nobody = zklock.Client("no-such-host.invalid:2181")
-    nobody.close()
-    assert "closed" in repr(nobody)
-
-
 def test_the_end_of_a_block_of_a_client_closes_it(hosts: str, ground: Ground, path: str) -> None:
     with zklock.Client(hosts, session_timeout=SESSION) as zk:
         assert zk.session_id is not None and zk.session_timeout == SESSION
@@ -131,19 +116,3 @@ def test_a_callback_may_close_the_client(zk: zklock.Client, ground: Ground, path
     raises(zklock.LockLost, hold.release)
     assert not kept.locked() and ground.children(f"{path}/kept") == []
     ground(f"delete-tree {path}")
-
-
-def test_objects_may_be_forgotten_in_any_order(hosts: str, ground: Ground, path: str) -> None:
-    for last in range(4):
-        objects: list[object] = []
-        zk = zklock.Client(hosts, session_timeout=SESSION)
-        lock = zk.mutex(path)
-        hold = lock.hold(timeout=SOON)
-        objects += [zk, lock, hold.lost, hold.guarded()]
-        objects = objects[last:] + objects[:last]
-        hold.release()
-        del zk, lock, hold
-        while objects:
-            objects.pop()
-            gc.collect()
-    ground.expect_children(path, 0)

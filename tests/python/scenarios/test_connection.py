@@ -5,12 +5,11 @@ from __future__ import annotations
 import queue
 import sys
 import threading
-import typing
 
 import pytest
 from conftest import SESSION
 from ground import Ground
-from scenes import SOON, Face, Far, eventually, expire, raises
+from scenes import SOON, Far, eventually, expire, raises
 
 import zklock
 from zklock import ConnectionState
@@ -31,24 +30,6 @@ class Listener:
 
     def has_heard_nothing(self) -> bool:
         return self._states.empty()
-
-
-def test_an_outage_is_told_and_its_end(far: Far, face: Face) -> None:
-    zk, proxy = face.of(far.zk), far.proxy
-    listener = Listener(zk)
-    assert listener.next() is CONNECTED
-    proxy("refuse", "on")
-    proxy("reset")
-    assert listener.next() is DISCONNECTED
-    assert zk.connection_state is DISCONNECTED
-    proxy("refuse", "off")
-    assert listener.next() is CONNECTED
-    assert zk.connection_state is CONNECTED
-    # An outage that is too short to be seen while it lasts is still reported.
-    proxy("reset")
-    assert listener.next() is DISCONNECTED
-    assert listener.next() is CONNECTED
-    assert listener.has_heard_nothing() and zk.stats().sessions == 1
 
 
 def test_a_client_that_connects_later_tells_of_that(ground: Ground) -> None:
@@ -73,17 +54,6 @@ def test_a_client_that_connects_later_tells_of_that(ground: Ground) -> None:
             assert each.next() is CONNECTED
     for each in (listener, late):
         assert each.next() is CLOSED and each.has_heard_nothing()
-
-
-def test_the_last_that_is_told_is_that_the_client_is_closed(zk: zklock.Client) -> None:
-    listener = Listener(zk)
-    assert listener.next() is CONNECTED
-    zk.close()
-    assert listener.next() is CLOSED
-    assert zk.connection_state is CLOSED
-    # A new callback gets the state once more, and no other callback does.
-    assert Listener(zk).next() is CLOSED
-    assert listener.has_heard_nothing()
 
 
 def test_a_callback_that_raises_is_reported_and_called_again_and_harms_no_other(
@@ -136,9 +106,3 @@ def test_callbacks_are_called_one_after_the_other_and_may_wait(zk: zklock.Client
     go_on.set()
     assert over.wait(SOON) and order == ["first", "second"]
     raises(zklock.LockLost, hold.release)
-
-
-@pytest.mark.parametrize("given", [None, 7, "print"])
-def test_only_a_function_can_be_called(zk: zklock.Client, given: typing.Any) -> None:
-    with pytest.raises(TypeError, match="on_connection takes a function"):
-        zk.on_connection(given)

@@ -2,56 +2,11 @@
 
 from __future__ import annotations
 
-import typing
 
 import pytest
-from ground import Ground
-from scenes import SOON, Attempt, Connect, Face, eventually, lose, raises, times_out
+from scenes import SOON, Attempt, Connect, Face, eventually, raises, times_out
 
 import zklock
-
-
-class Watching:
-    """An observer that notes the leaders. Changes in quick succession may be reported as one."""
-
-    def __init__(self, face: Face, client: zklock.Client, path: str) -> None:
-        self._face = face
-        self.observer = face.of(client).election(path).observe()
-        self.told: list[typing.Optional[int]] = []
-
-    def next(self) -> typing.Optional[zklock.Contender]:
-        leader: typing.Optional[zklock.Contender] = Attempt(lambda: self._face(self.observer.next)).result()
-        self.told.append(leader.token if leader else None)
-        return leader
-
-    def until(self, token: typing.Optional[int]) -> typing.Optional[zklock.Contender]:
-        """Waits until this leader is reported."""
-        while True:
-            leader = self.next()
-            if self.told[-1] == token:
-                return leader
-            assert len(self.told) < 10, self.told
-
-
-def test_an_observer_is_told_who_leads_and_of_every_change(
-    zk: zklock.Client, other: zklock.Client, connect: Connect, ground: Ground, path: str, face: Face
-) -> None:
-    watching = Watching(face, connect(), path)
-    # The node of the election does not exist yet.
-    assert watching.next() is None
-    first = zk.election(path).hold()
-    leader = watching.until(first.token)
-    assert leader is not None and leader.node == first.node and leader.holds and leader.role == "exclusive"
-    assert leader.session == zk.session_id
-    # It takes no part.
-    assert len(ground.children(path)) == 1
-    campaign = Attempt(lambda: other.election(path).hold(timeout=SOON))
-    first.release()
-    second = campaign.result()
-    watching.until(second.token)
-    lose(ground, second)
-    watching.until(None)
-    raises(zklock.LockLost, second.release)
 
 
 def test_an_observer_is_an_iterator_and_a_wait_has_a_limit(other: zklock.Client, path: str) -> None:

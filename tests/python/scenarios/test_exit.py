@@ -8,7 +8,7 @@ import typing
 
 import pytest
 from ground import Ground
-from scenes import SOON, ConnectFar, Face, eventually, lose, raises
+from scenes import SOON, ConnectFar, Face, elsewhere, eventually, lose
 
 import zklock
 
@@ -35,19 +35,16 @@ def levels(caplog: pytest.LogCaptureFixture, *parts: str) -> list[int]:
     return [record.levelno for record in said if all(part in record.getMessage() for part in parts)]
 
 
-def test_the_end_of_a_block_releases_and_has_waited_for_it(
+async def test_the_end_of_a_block_releases_and_has_waited_for_it(
     zk: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
-    async def main() -> None:
-        async for manager in blocks(face, zk, path):
-            async with face.block(manager) as hold:
-                assert isinstance(hold, zklock.AsyncHold if face.is_async else zklock.Hold)
-                assert len(ground.children(path)) == 1
-            # The node is already gone, not only soon.
-            assert ground.children(path) == []
-            assert hold.state is zklock.HoldState.RELEASED
-
-    face.run(main())
+    async for manager in blocks(face, zk, path):
+        async with face.block(manager) as hold:
+            assert isinstance(hold, zklock.AsyncHold if face.is_async else zklock.Hold)
+            assert len(ground.children(path)) == 1
+        # The node is already gone, not only soon.
+        assert ground.children(path) == []
+        assert hold.state is zklock.HoldState.RELEASED
 
 
 KINDS = [Failure, KeyboardInterrupt, SystemExit, asyncio.CancelledError, zklock.Timeout]
@@ -55,7 +52,7 @@ KINDS = [Failure, KeyboardInterrupt, SystemExit, asyncio.CancelledError, zklock.
 
 @pytest.mark.parametrize("is_lost", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_block_raises_comes_out_as_it_is_with_a_note_of_a_loss(
+async def test_what_a_block_raises_comes_out_as_it_is_with_a_note_of_a_loss(
     zk: zklock.Client,
     ground: Ground,
     path: str,
@@ -64,63 +61,56 @@ def test_what_a_block_raises_comes_out_as_it_is_with_a_note_of_a_loss(
     is_lost: bool,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def main() -> None:
-        async for manager in blocks(face, zk, path):
-            caplog.clear()
-            raised = kind("in the block")
-            try:
-                async with face.block(manager) as hold:
-                    if is_lost:
-                        lose(ground, hold)
-                    raise raised
-            except BaseException as caught:
-                assert caught is raised and raised.__context__ is None and raised.__cause__ is None
-            assert ground.children(path) == []
-            # The note warns that the work of the block may have been unprotected.
-            assert [path in note and "lost: its node was deleted" in note for note in notes(raised)] == [True] * is_lost
-            if is_lost:
-                eventually(lambda: logging.WARNING in levels(caplog, path))
-
-    face.run(main())
+    async for manager in blocks(face, zk, path):
+        caplog.clear()
+        raised = kind("in the block")
+        try:
+            async with face.block(manager) as hold:
+                if is_lost:
+                    lose(ground, hold)
+                raise raised
+        except BaseException as caught:
+            assert caught is raised and raised.__context__ is None and raised.__cause__ is None
+        assert ground.children(path) == []
+        # The note warns that the work of the block may have been unprotected.
+        assert [path in note and "lost: its node was deleted" in note for note in notes(raised)] == [True] * is_lost
+        if is_lost:
+            eventually(lambda: logging.WARNING in levels(caplog, path))
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_a_loss_is_raised_at_the_end_of_a_block(
+async def test_a_loss_is_raised_at_the_end_of_a_block(
     zk: zklock.Client, ground: Ground, path: str, face: Face, is_known: bool
 ) -> None:
-    async def main() -> None:
-        async for manager in blocks(face, zk, path):
-            has_ended = False
-            with pytest.raises(zklock.LockLost, match="stop what it guarded") as caught:
-                async with face.block(manager) as hold:
-                    # If nobody knows of it yet, the release finds no node.
-                    lose(ground, hold) if is_known else ground(f"delete {hold.node}")
-                    has_ended = True
-            assert has_ended and path in str(caught.value)
-            assert caught.value.reason is zklock.LossReason.NODE_DELETED
-
-    face.run(main())
+    async for manager in blocks(face, zk, path):
+        has_ended = False
+        with pytest.raises(zklock.LockLost, match="stop what it guarded") as caught:
+            async with face.block(manager) as hold:
+                # If nobody knows of it yet, the release finds no node.
+                lose(ground, hold) if is_known else ground(f"delete {hold.node}")
+                has_ended = True
+        assert has_ended and path in str(caught.value)
+        assert caught.value.reason is zklock.LossReason.NODE_DELETED
 
 
-def test_a_loss_that_only_the_release_finds_is_noted(zk: zklock.Client, ground: Ground, path: str, face: Face) -> None:
-    async def main() -> None:
+async def test_a_loss_that_only_the_release_finds_is_noted(
+    zk: zklock.Client, ground: Ground, path: str, face: Face
+) -> None:
+    raised = Failure()
+    async for manager in blocks(face, zk, path):
         raised = Failure()
-        async for manager in blocks(face, zk, path):
-            raised = Failure()
-            with pytest.raises(Failure):
-                async with face.block(manager) as hold:
-                    ground(f"delete {hold.node}")
-                    raise raised
-            assert len(notes(raised)) == 1
-        # The next block adds its own note. A block that has not lost its hold adds none.
         with pytest.raises(Failure):
-            async with face.block(face.of(zk).mutex(path)), face.block(face.of(zk).mutex(f"{path}/inner")) as inner:
-                lose(ground, inner)
+            async with face.block(manager) as hold:
+                ground(f"delete {hold.node}")
                 raise raised
-        assert len(notes(raised)) == 2 and f"{path}/inner" in notes(raised)[1]
-        ground(f"delete-tree {path}/inner")
-
-    face.run(main())
+        assert len(notes(raised)) == 1
+    # The next block adds its own note. A block that has not lost its hold adds none.
+    with pytest.raises(Failure):
+        async with face.block(face.of(zk).mutex(path)), face.block(face.of(zk).mutex(f"{path}/inner")) as inner:
+            lose(ground, inner)
+            raise raised
+    assert len(notes(raised)) == 2 and f"{path}/inner" in notes(raised)[1]
+    ground(f"delete-tree {path}/inner")
 
 
 def test_an_exception_that_takes_no_note_is_raised_all_the_same(
@@ -148,74 +138,64 @@ def test_an_exception_that_takes_no_note_is_raised_all_the_same(
     assert notes(caught.value) == []
 
 
-def test_every_block_of_a_lost_reentrant_lock_raises(zk: zklock.Client, ground: Ground, path: str, face: Face) -> None:
+async def test_every_block_of_a_lost_reentrant_lock_raises(
+    zk: zklock.Client, ground: Ground, path: str, face: Face
+) -> None:
     lock = face.of(zk).mutex(path, reentrant=True)
-
-    async def main() -> None:
-        with pytest.raises(zklock.LockLost) as outermost:
-            async with face.block(lock) as outer:
-                with pytest.raises(zklock.LockLost):
-                    async with face.block(lock):
-                        lose(ground, outer)
-        assert outermost.value.reason is zklock.LossReason.NODE_DELETED
-        assert lock.current is None and not lock.locked()
-
-    face.run(main())
+    with pytest.raises(zklock.LockLost) as outermost:
+        async with face.block(lock) as outer:
+            with pytest.raises(zklock.LockLost):
+                async with face.block(lock):
+                    lose(ground, outer)
+    assert outermost.value.reason is zklock.LossReason.NODE_DELETED
+    assert lock.current is None and not lock.locked()
 
 
-def test_a_hold_that_is_released_in_its_block_is_not_released_again(
+async def test_a_hold_that_is_released_in_its_block_is_not_released_again(
     zk: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
     lock = face.of(zk).mutex(path, timeout=SOON)
-
-    async def main() -> None:
-        async for manager in blocks(face, zk, path):
-            async with face.block(manager) as hold:
-                await face.make(hold.release)
-                assert ground.children(path) == []
-        async with face.block(lock) as hold:
-            # Released by another, which is allowed.
-            await face.elsewhere(hold.release)
-        async with face.block(lock) as hold:
+    async for manager in blocks(face, zk, path):
+        async with face.block(manager) as hold:
             await face.make(hold.release)
-            # The lock is free, even for another block, which the end of this one does not affect.
-            following = await face.make(lock.hold, timeout=SOON)
-        assert following.state is zklock.HoldState.HELD
-        await face.make(following.release)
-        async with face.block(lock) as hold:
-            # The release has told of the loss.
-            lose(ground, hold)
-            await face.fails(zklock.LockLost, hold.release)
-            await face.fails(zklock.NotHeld, hold.release)
-
-    face.run(main())
+            assert ground.children(path) == []
+    async with face.block(lock) as hold:
+        # Released by another, which is allowed.
+        await face.elsewhere(hold.release)
+    async with face.block(lock) as hold:
+        await face.make(hold.release)
+        # The lock is free, even for another block, which the end of this one does not affect.
+        following = await face.make(lock.hold, timeout=SOON)
+    assert following.state is zklock.HoldState.HELD
+    await face.make(following.release)
+    async with face.block(lock) as hold:
+        # The release has told of the loss.
+        lose(ground, hold)
+        await face.fails(zklock.LockLost, hold.release)
+        await face.fails(zklock.NotHeld, hold.release)
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
-def test_a_lock_that_is_released_in_its_block_has_no_end_to_release(
+async def test_a_lock_that_is_released_in_its_block_has_no_end_to_release(
     zk: zklock.Client, ground: Ground, path: str, face: Face, reentrant: bool
 ) -> None:
     """As with ``threading``: the end of the block releases what was acquired last, if there is anything."""
     lock = face.of(zk).mutex(path, reentrant=reentrant)
-
-    async def main() -> None:
-        with pytest.raises(RuntimeError, match="nothing to release") as caught:
-            async with face.block(lock):
-                await face.make(lock.release)
-                assert ground.children(path) == []
-        assert type(caught.value) is zklock.NotHeld
-        # Even then the block's own exception is not hidden.
-        with pytest.raises(Failure):
-            async with face.block(lock):
-                await face.make(lock.release)
-                raise Failure
-        async with face.block(lock) as hold:
+    with pytest.raises(RuntimeError, match="nothing to release") as caught:
+        async with face.block(lock):
             await face.make(lock.release)
-            assert await face.make(lock.acquire, timeout=SOON)
-            assert lock.current is not None and lock.current.token > hold.token
-        assert not lock.locked() and ground.children(path) == []
-
-    face.run(main())
+            assert ground.children(path) == []
+    assert type(caught.value) is zklock.NotHeld
+    # Even then the block's own exception is not hidden.
+    with pytest.raises(Failure):
+        async with face.block(lock):
+            await face.make(lock.release)
+            raise Failure
+    async with face.block(lock) as hold:
+        await face.make(lock.release)
+        assert await face.make(lock.acquire, timeout=SOON)
+        assert lock.current is not None and lock.current.token > hold.token
+    assert not lock.locked() and ground.children(path) == []
 
 
 def test_a_block_ends_its_own_hold_and_tells_of_its_loss(zk: zklock.Client, ground: Ground, path: str) -> None:
@@ -230,17 +210,13 @@ def test_a_block_ends_its_own_hold_and_tells_of_its_loss(zk: zklock.Client, grou
     assert ground.children(path) == []
 
 
-def test_a_release_that_is_not_confirmed_in_time_is_no_error_but_logged(
+async def test_a_release_that_is_not_confirmed_in_time_is_no_error_but_logged(
     connect_far: ConnectFar, ground: Ground, path: str, face: Face, caplog: pytest.LogCaptureFixture
 ) -> None:
-    zk, proxy = connect_far(session_timeout=2)
-
-    async def main() -> None:
-        async with face.block(face.of(zk).mutex(path)) as hold:
-            proxy("freeze", "to-server")
-        assert hold.state is zklock.HoldState.RELEASED
-
-    face.run(main())
+    zk, proxy = elsewhere(lambda: connect_far(session_timeout=2))
+    async with face.block(face.of(zk).mutex(path)) as hold:
+        proxy("freeze", "to-server")
+    assert hold.state is zklock.HoldState.RELEASED
     eventually(lambda: logging.WARNING in levels(caplog, path, "in the background"))
     assert zk.stats().owed == 1
     proxy("thaw")
@@ -263,14 +239,3 @@ def test_a_block_that_was_not_entered_has_no_end(
     with other.mutex(path) as hold:
         face.run(main())
         assert hold.state is zklock.HoldState.HELD
-
-
-def test_the_end_of_a_block_swallows_nothing(zk: zklock.Client, path: str) -> None:
-    lock = zk.mutex(path)
-    lock.__enter__()
-    assert lock.__exit__(Failure, Failure(), None) is False
-    lock.__enter__()
-    assert lock.__exit__(None, None, None) is False
-    hold = lock.hold()
-    assert hold.__exit__(Failure, Failure(), None) is False
-    raises(zklock.NotHeld, lambda: lock.__exit__(None, None, None))

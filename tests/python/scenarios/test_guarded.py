@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import typing
 
 import pytest
 from ground import Ground
-from scenes import SOON, Face, Far, Stat, expire, hook, lose, raises
+from scenes import SOON, Face, Far, Stat, hook, lose, raises
 
 import zklock
 
@@ -116,32 +115,6 @@ def test_a_version_that_no_node_can_have_is_not_taken_for_any_version(
             assert data(ground, state) == "before"
 
 
-def test_a_guarded_write_is_refused_when_the_hold_is_lost(
-    far: Far, ground: Ground, path: str, state: str, face: Face
-) -> None:
-    ground(f"create {state} before")
-    lock = face.of(far.zk).mutex(path)
-    hold = face(lock.hold, timeout=SOON)
-    stale = hold.guarded().set_data(state, b"stale")
-    ground(f"delete {hold.node}")
-    # Nobody has noticed yet.
-    raises(zklock.LockLost, lambda: face(stale.commit)).says(path)
-    assert hold.valid_for() == 0 and hold.state is zklock.HoldState.LOST
-    assert hold.lost.reason is zklock.LossReason.NODE_DELETED
-    raises(zklock.LockLost, lambda: face(hold.confirm)).says(path)
-    # The next holder can write. The lost hold cannot, even with writes that were prepared earlier.
-    following = face(lock.hold, timeout=SOON)
-    face(following.guarded().set_data(state, b"next").commit)
-    raises(zklock.LockLost, lambda: face(stale.commit))
-    stale = following.guarded().set_data(state, b"stale")
-    expire(far.proxy)
-    # At first the holder may not know of the loss. Then the write gets no answer, which does not count as success.
-    with pytest.raises((zklock.LockLost, zklock.Uncertain)):
-        face(stale.commit)
-    assert following.lost.wait(SOON) and following.lost.reason is zklock.LossReason.SESSION_EXPIRED
-    assert data(ground, state) == "next"
-
-
 @pytest.mark.parametrize("lost", ["drop-reply", "drop-request"])
 def test_a_guarded_write_whose_reply_is_lost_is_uncertain(
     far: Far, ground: Ground, path: str, state: str, face: Face, lost: str
@@ -227,19 +200,3 @@ def test_an_argument_of_the_wrong_type_adds_no_write(zk: zklock.Client, ground: 
         assert "0 writes" in repr(guarded)
         guarded.commit()
         assert ground(f"exists {state}") == "false"
-
-
-def test_a_hold_is_confirmed_by_the_quorum(far: Far, path: str, face: Face) -> None:
-    zk, proxy = far
-    hold = face(face.of(zk).mutex(path).hold, timeout=SOON)
-    proxy("record")
-    assert face(hold.confirm) > 0
-    assert "request:multi:" in proxy("messages")
-    proxy("freeze", "both")
-    # While the lease lasts, the result is unknown.
-    with pytest.raises((zklock.Unreachable, zklock.LockLost), match=path) as caught:
-        face(hold.confirm)
-    assert caught.type is zklock.Unreachable or hold.valid_for() == 0
-    proxy("thaw")
-    with contextlib.suppress(zklock.LockLost):
-        face(hold.release)

@@ -12,7 +12,8 @@ import typing
 
 import pytest
 from ground import Ground
-from guests.programs import FORKS, Program, Start
+from guests.programs import FORKS, Start
+from scenes import awaited
 
 import zklock
 
@@ -74,11 +75,6 @@ def children(process: int) -> list[int]:
     return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
-def answer(holder: Program, order: str) -> str:
-    holder.tell(order)
-    return holder.line()
-
-
 def is_free_at_once(hosts: str, path: str) -> None:
     """Checks that the next client has the lock long before the previous session could time out."""
     with zklock.Client(hosts, session_timeout=LONG) as zk, zk.mutex(path, timeout=SOON) as hold:
@@ -86,36 +82,30 @@ def is_free_at_once(hosts: str, path: str) -> None:
         assert hold.state is zklock.HoldState.HELD
 
 
+# A forked child does not hide the death of its parent.
+@pytest.mark.parametrize(("face", "forks"), [("threads", False), ("threads", True), ("aio", False)])
+def test_a_killed_process_frees_its_lock_at_once(start: Start, hosts: str, path: str, face: str, forks: bool) -> None:
+    holder = start(HOLDER, hosts, path, face, options=FORKS)
+    holder.expect("holds")
+    if forks:
+        holder.tell("fork")
+    child = int(holder.line()) if forks else None
+    holder.process.kill()
+    is_free_at_once(hosts, path)
+    if child:
+        os.kill(child, signal.SIGKILL)
+
+
+def guard(zk: zklock.Client, face: str, *command: str) -> None:
+    asyncio.run(awaited(zk.aio.guard(*command))) if face == "aio" else zk.guard(*command)
+
+
 @pytest.mark.parametrize("face", ["threads", "aio"])
-def test_a_killed_process_frees_its_lock_at_once(start: Start, hosts: str, path: str, face: str) -> None:
-    holder = start(HOLDER, hosts, path, face)
-    assert holder.line() == "holds"
-    holder.process.kill()
-    is_free_at_once(hosts, path)
-
-
-def test_a_forked_child_does_not_hide_the_death_of_its_parent(start: Start, hosts: str, path: str) -> None:
-    holder = start(HOLDER, hosts, path, "threads", options=FORKS)
-    assert holder.line() == "holds"
-    child = int(answer(holder, "fork"))
-    holder.process.kill()
-    is_free_at_once(hosts, path)
-    os.kill(child, signal.SIGKILL)
-
-
-def test_the_guardian_ends_with_its_client(hosts: str) -> None:
+def test_the_guardian_ends_with_its_client(hosts: str, face: str) -> None:
     before = len(children(os.getpid()))
     with zklock.Client(hosts, session_timeout=LONG) as zk:
-        zk.guard()
+        guard(zk, face)
         assert len(children(os.getpid())) == before + 1
-    assert len(children(os.getpid())) == before
-
-    async def run() -> None:
-        async with zklock.Client(hosts, session_timeout=LONG) as zk:
-            await zk.guard()
-            assert len(children(os.getpid())) == before + 1
-
-    asyncio.run(run())
     assert len(children(os.getpid())) == before
 
 
@@ -130,11 +120,7 @@ def test_a_client_has_one_guardian_and_a_closed_one_none(hosts: str) -> None:
     with pytest.raises(zklock.Closed):
         zk.guard()
     with pytest.raises(zklock.Closed):
-        asyncio.run(awaited(zk.aio.guard()))
-
-
-async def awaited(coroutine: typing.Awaitable[object]) -> None:
-    await coroutine
+        guard(zk, "aio")
 
 
 def test_servers_that_cannot_be_reached_are_told() -> None:
@@ -150,10 +136,7 @@ def test_the_command_of_the_package_is_found_without_the_path(
     monkeypatch.setenv("PATH", "/nowhere")
     before = children(os.getpid())
     with zklock.Client(hosts, session_timeout=LONG) as zk:
-        if face == "aio":
-            asyncio.run(awaited(zk.aio.guard()))
-        else:
-            zk.guard()
+        guard(zk, face)
         (guardian,) = set(children(os.getpid())) - set(before)
         program = pathlib.Path(f"/proc/{guardian}/exe").readlink()
         assert program.parent.samefile(sysconfig.get_path("scripts"))
@@ -170,7 +153,7 @@ def test_a_command_that_is_none_is_refused_with_what_to_do(
         with pytest.raises(zklock.InvalidInput, match="may not execute"):
             zk.guard(plain)
         with pytest.raises(zklock.InvalidInput, match="it ended at once"):
-            asyncio.run(awaited(zk.aio.guard("true")))
+            guard(zk, "aio", "true")
         with pytest.raises(TypeError):
             zk.guard(7)  # type: ignore[arg-type]
         monkeypatch.setenv("PATH", "/nowhere")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import typing
 
 import pytest
 from ground import Ground
-from scenes import SOON, Attempt, Face, elsewhere, lose, raises, settled, times_out
+from scenes import SOON, Attempt, Face, lose, raises, settled, times_out
 
 import zklock
 
@@ -54,26 +53,13 @@ def test_one_holds_it_and_the_next_has_its_turn(
 
 
 @pytest.mark.parametrize("kind", REENTRANT)
-def test_one_that_is_reentrant_is_had_again_by_its_owner_alone(
+async def test_one_that_is_reentrant_is_had_again_by_its_owner_alone(
     zk: zklock.Client, path: str, face: Face, kind: str
 ) -> None:
     lock = KINDS[kind][0](face.of(zk), path, reentrant=True, timeout=SOON)
-
-    async def main() -> None:
-        async with lock as outer, lock as inner:
-            assert outer.token == inner.token
-            with pytest.raises(zklock.NotOwner):
-                await asyncio.create_task(release())
-
-    async def release() -> None:
-        await lock.release()
-
-    if face.is_async:
-        asyncio.run(main())
-    else:
-        with lock as outer, lock as inner:
-            assert outer.token == inner.token
-            raises(zklock.NotOwner, lambda: elsewhere(lock.release))
+    async with face.block(lock) as outer, face.block(lock) as inner:
+        assert outer.token == inner.token
+        await face.fails(zklock.NotOwner, face.elsewhere, lock.release)
     assert not lock.locked()
 
 

@@ -9,8 +9,7 @@ import typing
 
 import pytest
 from ground import Ground
-from guests.programs import FORKS, Start
-from scenes import SOON, Attempt, Face, Far, asked, eventually, raises
+from scenes import SOON, Attempt, Face, Far, asked, awaited, raises
 
 import zklock
 
@@ -42,32 +41,14 @@ def test_a_lock_that_lingers_is_taken_again_without_a_request(far: Far, ground: 
     looks = {f"request:getchildren:{path}", f"request:getdata:{first.node}"}
     assert set(asked(proxy)) <= looks and len(asked(proxy)) == len(set(asked(proxy)))
     assert len(ground.children(path)) == 1
+    for side in (zk.read, zk.write):
+        holds = [side(f"{path}-sides", linger=SOON).hold(timeout=SOON)]
+        holds[0].release()
+        holds.append(side(f"{path}-sides", linger=SOON).hold(timeout=SOON))
+        holds[1].release()
+        assert holds[0].token == holds[1].token
     zk.close()
     ground.expect_children(path, 0)
-
-
-@pytest.mark.parametrize("side", ["mutex", "read", "write"])
-def test_it_lingers_until_another_wants_it_or_its_time_is_over(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, face: Face, side: str
-) -> None:
-    make = getattr(face.of(zk), side)
-    for linger in (None, 0, 0.0):
-        face(face(make(path, linger=linger).hold, timeout=SOON).release)
-        assert ground.children(path) == []
-    first = face(make(path, linger=0.05).hold, timeout=SOON)
-    face(first.release)
-    ground.expect_children(path, 0)
-    lock = make(path, linger=10 * SOON)
-    second = face(lock.hold, timeout=SOON)
-    face(second.release)
-    assert len(ground.children(path)) == 1
-    rival = other.mutex(path) if side == "mutex" else other.write(path)
-    with rival.hold(timeout=SOON) as theirs:
-        assert theirs.token > second.token > first.token
-    face(face(lock.hold, timeout=SOON).release)
-    # A try does not wait, but makes the lock free.
-    eventually(lambda: rival.acquire(blocking=False))
-    rival.release()
 
 
 @pytest.mark.parametrize("turns", [1, 2])
@@ -114,10 +95,6 @@ def test_a_holder_learns_that_others_wait_however_it_listens(
     assert told.empty()
 
 
-async def awaited(wanted: zklock.Wanted) -> bool:
-    return await wanted
-
-
 @pytest.mark.parametrize("end", ["release", "loss"])
 def test_a_wait_for_others_ends_with_the_hold(zk: zklock.Client, ground: Ground, path: str, face: Face, end: str) -> None:
     told = queue.Queue[str]()
@@ -132,44 +109,6 @@ def test_a_wait_for_others_ends_with_the_hold(zk: zklock.Client, ground: Ground,
         ground(f"delete {hold.node}")
     assert [wait.result() for wait in waits] == [False, False] and not hold.wanted
     assert told.empty()
-
-
-FORKED = """
-import os, sys, zklock
-
-hosts, path = sys.argv[1:]
-with zklock.Client(hosts, session_timeout=4) as zk:
-    lock = zk.mutex(path, linger=60)
-    with lock as hold:
-        token, wanted = hold.token, hold.wanted
-        pid = os.fork()
-        if not pid:
-            calls = lock.acquire, lock.__enter__, wanted.wait, hold.wanted.wait, lambda: hold.on_wanted(print)
-            refused = 0
-            for call in calls:
-                try:
-                    call()
-                except zklock.ForkedError:
-                    refused += 1
-            os._exit(0 if refused == len(calls) and not wanted and not hold.wanted else 1)
-        assert os.waitpid(pid, 0)[1] == 0
-    pid = os.fork()
-    if not pid:
-        # The node lingers there, and not here.
-        try:
-            lock.acquire(blocking=False)
-        except zklock.ForkedError:
-            os._exit(0)
-        os._exit(1)
-    assert os.waitpid(pid, 0)[1] == 0
-    with lock as again:
-        assert again.token == token
-print("well")
-"""
-
-
-def test_a_forked_child_takes_nothing_that_lingers(start: Start, hosts: str, path: str) -> None:
-    assert start(FORKED, hosts, path, options=FORKS).finish()[:3] == (0, "well", "")
 
 
 def test_times_and_turns_that_make_no_sense_are_refused(zk: zklock.Client, path: str) -> None:

@@ -6,11 +6,10 @@ For what is asyncio's own see aio/test_owners.py.
 from __future__ import annotations
 
 import gc
-import logging
 
 import pytest
 from ground import Ground, Proxy
-from scenes import SOON, Attempt, Face, Far, asked, eventually, lose, settled
+from scenes import SOON, Face, Far, asked, settled
 
 import zklock
 
@@ -20,216 +19,104 @@ def asked_for_it(proxy: Proxy) -> list[str]:
     return [said for said in asked(proxy) if not said.startswith("request:getchildren:")]
 
 
-def test_an_inner_acquire_asks_nobody_and_only_the_last_release_frees(
+async def test_an_inner_acquire_asks_nobody_and_only_the_last_release_frees(
     far: Far, ground: Ground, path: str, face: Face
 ) -> None:
     zk, proxy = face.of(far.zk), far.proxy
     lock, again = zk.mutex(path, reentrant=True), zk.mutex(path, reentrant=True)
-
-    async def main() -> None:
-        outer = await face.make(lock.hold, timeout=SOON)
-        proxy("record")
-        # Another object for the same lock works as well, and so do all ways to acquire it.
-        inner = [await face.make(one.hold, timeout=timeout) for one in (lock, again) for timeout in (None, 0.001, 0)]
-        assert {(hold.token, hold.node) for hold in inner} == {(outer.token, outer.node)}
-        assert await face.make(again.acquire) and await face.make(lock.acquire, blocking=False)
-        async with face.block(again) as block:
-            assert block.token == outer.token and block is not outer
-        # Any order is allowed, here the outer hold first.
-        await face.make(outer.release)
-        assert outer.state is zklock.HoldState.RELEASED and outer.valid_for() == 0
-        (await face.fails(zklock.NotHeld, outer.release)).says(path, "released before")
-        for hold in inner:
-            await face.make(hold.release)
-        await face.make(lock.release)
-        assert lock.locked() and lock.current is not None and lock.current.token == outer.token
-        assert asked_for_it(proxy) == []
-        assert len(ground.children(path)) == 1
-        await face.make(again.release)
-        assert len(asked_for_it(proxy)) == 1
-        assert ground.children(path) == [] and not lock.locked()
-        (await face.fails(zklock.NotHeld, lock.release)).says(path)
-
-    face.run(main())
+    outer = await face.make(lock.hold, timeout=SOON)
+    proxy("record")
+    # Another object for the same lock works as well, and so do all ways to acquire it.
+    inner = [await face.make(one.hold, timeout=timeout) for one in (lock, again) for timeout in (None, 0.001, 0)]
+    assert {(hold.token, hold.node) for hold in inner} == {(outer.token, outer.node)}
+    assert await face.make(again.acquire) and await face.make(lock.acquire, blocking=False)
+    async with face.block(again) as block:
+        assert block.token == outer.token and block is not outer
+    # Any order is allowed, here the outer hold first.
+    await face.make(outer.release)
+    assert outer.state is zklock.HoldState.RELEASED and outer.valid_for() == 0
+    (await face.fails(zklock.NotHeld, outer.release)).says(path, "released before")
+    for hold in inner:
+        await face.make(hold.release)
+    await face.make(lock.release)
+    assert lock.locked() and lock.current is not None and lock.current.token == outer.token
+    assert asked_for_it(proxy) == []
+    assert len(ground.children(path)) == 1
+    await face.make(again.release)
+    assert len(asked_for_it(proxy)) == 1
+    assert ground.children(path) == [] and not lock.locked()
+    (await face.fails(zklock.NotHeld, lock.release)).says(path)
 
 
-def test_another_waits_for_a_reentrant_lock_like_anybody_and_may_not_release_it(
+async def test_another_waits_for_a_reentrant_lock_like_anybody_and_may_not_release_it(
     far: Far, ground: Ground, path: str, face: Face
 ) -> None:
     zk, proxy = face.of(far.zk), far.proxy
     lock = zk.mutex(path, reentrant=True)
-
-    async def main() -> None:
-        assert await face.make(lock.acquire, timeout=SOON)
-        value = await face.make(lock.hold)
+    assert await face.make(lock.acquire, timeout=SOON)
+    value = await face.make(lock.hold)
+    assert await face.elsewhere(lock.acquire, blocking=False) is False
+    await face.fails(zklock.Timeout, face.elsewhere, lambda: lock.hold(timeout=0))
+    settled(far.zk)
+    proxy("record")
+    for release in (lock.release, value.release, zk.mutex(path, reentrant=True).release):
+        (await face.fails(zklock.NotOwner, face.elsewhere, release)).says(path, "release it there")
+    assert value.state is zklock.HoldState.HELD and asked_for_it(proxy) == [] and len(ground.children(path)) == 1
+    await face.make(value.release)
+    await face.make(lock.release)
+    assert ground.children(path) == []
+    exit = lock.__aexit__ if face.is_async else lock.__exit__
+    async with face.block(lock):
+        await face.fails(zklock.NotOwner, face.elsewhere, lambda: exit(None, None, None))
+    # An owner that has ended is nobody. Another does not become the owner, even at its address or with its number.
+    hold = await face.elsewhere(lock.hold)
+    for _ in range(50):
+        await face.fails(zklock.NotOwner, face.elsewhere, hold.release)
         assert await face.elsewhere(lock.acquire, blocking=False) is False
-        await face.fails(zklock.Timeout, face.elsewhere, lambda: lock.hold(timeout=0))
-        settled(far.zk)
-        proxy("record")
-        for release in (lock.release, value.release, zk.mutex(path, reentrant=True).release):
-            (await face.fails(zklock.NotOwner, face.elsewhere, release)).says(path, "release it there")
-        assert value.state is zklock.HoldState.HELD and asked_for_it(proxy) == [] and len(ground.children(path)) == 1
-        await face.make(value.release)
-        await face.make(lock.release)
-        assert ground.children(path) == []
-        exit = lock.__aexit__ if face.is_async else lock.__exit__
-        async with face.block(lock):
-            await face.fails(zklock.NotOwner, face.elsewhere, lambda: exit(None, None, None))
-        # An owner that has ended is nobody. Another does not become the owner, even at its address or with its number.
-        hold = await face.elsewhere(lock.hold)
-        for _ in range(50):
-            await face.fails(zklock.NotOwner, face.elsewhere, hold.release)
-            assert await face.elsewhere(lock.acquire, blocking=False) is False
-        # Nobody can release it any more, except the garbage collector.
-        with pytest.warns(ResourceWarning, match="never released"):
-            del hold
-            gc.collect()
-
-    face.run(main())
+    # Nobody can release it any more, except the garbage collector.
+    with pytest.warns(ResourceWarning, match="never released"):
+        del hold
+        gc.collect()
     ground.expect_children(path, 0)
 
 
-def test_a_second_acquire_by_the_same_owner_waits_as_that_of_anybody(
-    zk: zklock.Client, ground: Ground, path: str, face: Face
-) -> None:
-    lock, again = face.of(zk).mutex(path), face.of(zk).mutex(path, timeout=0.1)
-
-    async def main() -> None:
-        hold = await face.make(lock.hold, timeout=SOON)
-        for other in (lock, again):
-            assert await face.make(other.acquire, timeout=0.1) is False
-            # A try does not wait.
-            assert await face.make(other.acquire, blocking=False) is False
-            tries = await face.fails(zklock.Timeout, lambda: other.hold(timeout=0))
-            tries.says(path, "is held by this thread or task itself")
-        (await face.fails(zklock.Timeout, again.hold)).says(path, "holds it itself")
-        # Nothing has changed.
+async def test_what_only_oneself_can_release_is_not_waited_for(zk: zklock.Client, path: str, face: Face) -> None:
+    async with face.block(face.of(zk).mutex(path, reentrant=True)) as hold:
+        other = face.of(zk).mutex(path)
+        enter = other.__aenter__ if face.is_async else other.__enter__
+        for acquire in (other.acquire, lambda: other.acquire(timeout=SOON), other.hold, enter):
+            (await face.fails(zklock.Deadlock, acquire)).says(path, "by a reentrant lock", "release that first")
+        assert await face.make(other.acquire, blocking=False) is False
         assert hold.state is zklock.HoldState.HELD
-        # A release by another ends the wait.
-        releases = Attempt(lambda: (ground.expect_children(path, 2), face(hold.release)))
-        assert await face.make(lock.acquire, timeout=SOON)
-        releases.result()
-        await face.make(lock.release)
-
-    face.run(main())
 
 
-def test_a_wait_for_oneself_is_logged_and_no_other_is(
-    zk: zklock.Client, ground: Ground, path: str, face: Face, caplog: pytest.LogCaptureFixture
-) -> None:
-    def told() -> list[str]:
-        said = [record for record in caplog.records if record.levelname == "WARNING"]
-        return [line for line in map(logging.LogRecord.getMessage, said) if path in line]
-
-    lock = face.of(zk).mutex(path)
-
-    async def main() -> None:
-        async with face.block(lock):
-            await face.elsewhere(lock.acquire, timeout=0.1)
-            assert await face.make(lock.acquire, blocking=False) is False
-            assert await face.make(lock.acquire, timeout=0.1) is False
-            eventually(told)
-            (line,) = told()
-            assert "waits for it again" in line and "unless another thread" in line and "release it first" in line
-            assert "reentrant" not in line
-        # If holds go from one to another, as they do from here on, there is nothing to warn about.
-        hold = await face.make(lock.hold, timeout=SOON)
-        await face.elsewhere(hold.release)
-        async with face.block(lock):
-            assert await face.make(lock.acquire, timeout=0.1) is False
-        # Lines come in order, so this line comes after any line of that wait.
-        lose(ground, await face.make(lock.hold, timeout=SOON))
-
-    face.run(main())
-    eventually(lambda: "hold lost" in told()[-1])
-    assert len(told()) == 2
-
-
-def test_what_only_oneself_can_release_is_not_waited_for(zk: zklock.Client, path: str, face: Face) -> None:
-    async def main() -> None:
-        async with face.block(face.of(zk).mutex(path, reentrant=True)) as hold:
-            other = face.of(zk).mutex(path)
-            enter = other.__aenter__ if face.is_async else other.__enter__
-            for acquire in (other.acquire, lambda: other.acquire(timeout=SOON), other.hold, enter):
-                (await face.fails(zklock.Deadlock, acquire)).says(path, "by a reentrant lock", "release that first")
-            assert await face.make(other.acquire, blocking=False) is False
-            assert hold.state is zklock.HoldState.HELD
-
-    face.run(main())
-
-
-def test_a_lock_that_is_not_reentrant_is_released_from_anywhere_but_once(
+async def test_a_lock_that_is_not_reentrant_is_released_from_anywhere_but_once(
     zk: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
     lock = face.of(zk).mutex(path)
-
-    async def main() -> None:
-        hold = await face.make(lock.hold, timeout=SOON)
-        # A release of the lock leaves values alone.
-        await face.fails(zklock.NotHeld, lock.release)
-        await face.elsewhere(hold.release)
-        assert ground.children(path) == []
-        following = await face.make(lock.hold, timeout=SOON)
-        (await face.fails(zklock.NotHeld, hold.release)).says("released before")
-        await face.fails(zklock.NotHeld, face.elsewhere, hold.release)
-        await face.fails(zklock.NotHeld, hold.confirm)
-        # The next hold is not affected.
-        assert following.state is zklock.HoldState.HELD
-        await face.make(following.release)
-        # What another has acquired, and what one has oneself.
-        await face.elsewhere(lock.acquire)
-        assert lock.locked() and lock.current is None
-        await face.make(lock.release)
-        await face.make(lock.acquire)
-        await face.elsewhere(face.of(zk).mutex(path).release)
-        assert not lock.locked()
-        await face.fails(zklock.NotHeld, lock.release)
-
-    face.run(main())
+    hold = await face.make(lock.hold, timeout=SOON)
+    # A release of the lock leaves values alone.
+    await face.fails(zklock.NotHeld, lock.release)
+    await face.elsewhere(hold.release)
+    assert ground.children(path) == []
+    following = await face.make(lock.hold, timeout=SOON)
+    (await face.fails(zklock.NotHeld, hold.release)).says("released before")
+    await face.fails(zklock.NotHeld, face.elsewhere, hold.release)
+    await face.fails(zklock.NotHeld, hold.confirm)
+    # The next hold is not affected.
+    assert following.state is zklock.HoldState.HELD
+    await face.make(following.release)
+    # What another has acquired, and what one has oneself.
+    await face.elsewhere(lock.acquire)
+    assert lock.locked() and lock.current is None
+    await face.make(lock.release)
+    await face.make(lock.acquire)
+    await face.elsewhere(face.of(zk).mutex(path).release)
+    assert not lock.locked()
+    await face.fails(zklock.NotHeld, lock.release)
 
 
-def test_an_inner_section_is_not_entered_when_the_outer_hold_is_lost(
-    zk: zklock.Client, ground: Ground, path: str, face: Face
-) -> None:
-    lock = face.of(zk).mutex(path, reentrant=True)
-
-    async def main() -> None:
-        outer, inner = await face.make(lock.hold, timeout=SOON), await face.make(lock.hold, timeout=SOON)
-        lose(ground, outer)
-        # The same when the nodes have been cleaned up, and only the owner's holds are left.
-        settled(zk)
-        enter = lock.__aenter__ if face.is_async else lock.__enter__
-        for acquire in (lock.acquire, lambda: lock.acquire(blocking=False), lock.hold, enter):
-            (await face.fails(zklock.LockLost, acquire)).says(path)
-        assert inner.state is zklock.HoldState.LOST
-        for hold in (inner, outer):
-            await face.fails(zklock.LockLost, hold.release)
-        # While the lost hold is being cleaned up, it may not be free yet.
-        assert await face.make(lock.acquire, timeout=SOON)
-        await face.make(lock.release)
-
-    face.run(main())
-
-
-def test_forgetting_the_last_hold_releases(zk: zklock.Client, ground: Ground, path: str, face: Face) -> None:
-    lock = face.of(zk).mutex(path, reentrant=True)
-
-    async def main() -> None:
-        outer, inner = await face.make(lock.hold, timeout=SOON), [await face.make(lock.hold, timeout=SOON)]
-        with pytest.warns(ResourceWarning, match=path):
-            del outer
-        assert inner[0].state is zklock.HoldState.HELD
-        assert len(ground.children(path)) == 1
-        # Even if another drops it, who could not release it.
-        with pytest.warns(ResourceWarning, match=path):
-            await face.elsewhere(inner.clear)
-            gc.collect()
-
-    face.run(main())
-    ground.expect_children(path, 0)
-
-
-def test_the_current_hold_is_that_of_its_owner(zk: zklock.Client, path: str, face: Face) -> None:
+async def test_the_current_hold_is_that_of_its_owner(zk: zklock.Client, path: str, face: Face) -> None:
     lock = face.of(zk).mutex(path, reentrant=True)
 
     async def current() -> object:
@@ -238,17 +125,14 @@ def test_the_current_hold_is_that_of_its_owner(zk: zklock.Client, path: str, fac
     def look() -> object:
         return current() if face.is_async else lock.current
 
-    async def main() -> None:
-        assert lock.current is None and not lock.locked()
-        async with face.block(lock) as hold:
-            assert lock.current is not None and lock.current.token == hold.token
-            # Another sees that the lock is held, but has no hold itself.
-            assert await face.elsewhere(look) is None and await face.elsewhere(lambda: lock.locked()) is True
-            value = await face.make(lock.hold)
-            await face.make(hold.release)
-            # A hold that is kept as a value belongs to whoever has it.
-            assert lock.current is None and lock.locked()
-            await face.make(value.release)
-        assert lock.current is None and not lock.locked()
-
-    face.run(main())
+    assert lock.current is None and not lock.locked()
+    async with face.block(lock) as hold:
+        assert lock.current is not None and lock.current.token == hold.token
+        # Another sees that the lock is held, but has no hold itself.
+        assert await face.elsewhere(look) is None and await face.elsewhere(lambda: lock.locked()) is True
+        value = await face.make(lock.hold)
+        await face.make(hold.release)
+        # A hold that is kept as a value belongs to whoever has it.
+        assert lock.current is None and lock.locked()
+        await face.make(value.release)
+    assert lock.current is None and not lock.locked()

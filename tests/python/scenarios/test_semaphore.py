@@ -15,28 +15,6 @@ def at(path: str) -> str:
     return f"{path}-permits"
 
 
-def test_one_may_hold_several_and_gives_back_the_latest(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, at: str
-) -> None:
-    lock = zk.semaphore(at, 3)
-    nodes = []
-    for _ in range(3):
-        assert lock.acquire()
-        assert lock.current is not None
-        nodes.append(lock.current.node)
-    assert len(set(nodes)) == 3 and not other.semaphore(at, 3).acquire(blocking=False)
-    for node in reversed(nodes):
-        assert lock.locked()
-        assert lock.current is not None and lock.current.node == node
-        lock.release()
-        assert ground(f"exists {node}") == "false"
-    raises(zklock.NotHeld, lock.release)
-    with lock as outer, lock as inner:
-        assert outer.node != inner.node
-        assert ground.expect_children(f"{at}/leases", 2)
-    ground.expect_free(at)
-
-
 def test_a_permit_belongs_to_nobody(zk: zklock.Client, ground: Ground, at: str) -> None:
     lock = zk.semaphore(at, 2)
     elsewhere(lock.acquire)
@@ -91,14 +69,6 @@ def test_the_limit_can_change_while_others_wait(
     for wrong in (("limit", 2), (at, -2)):
         raises(zklock.InvalidInput, lambda: face(face.of(zk).set_limit, *wrong))
     ground.expect_free(at)
-
-
-def test_permits_of_three_are_not_those_of_one(zk: zklock.Client, at: str) -> None:
-    with zk.semaphore(at, 4), zk.semaphore(at, 4, permits=3) as three:
-        assert zk.semaphore(at, 4, permits=3).current is not None
-        zk.semaphore(at, 4).release()
-        assert three.state is zklock.HoldState.HELD and not zk.semaphore(at, 4).locked()
-        zk.semaphore(at, 4).acquire()
 
 
 def test_what_cannot_be(zk: zklock.Client, hosts: str, at: str) -> None:

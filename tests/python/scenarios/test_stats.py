@@ -7,7 +7,7 @@ import typing
 
 from ground import Ground
 from prometheus_client.parser import text_string_to_metric_families
-from scenes import SOON, Connect, eventually, lose, raises, settled
+from scenes import SOON, eventually, lose
 
 import zklock
 
@@ -20,23 +20,6 @@ def samples(page: str) -> dict[tuple[str, str], float]:
         for sample in family.samples:
             read[sample.name, "".join(sample.labels.values())] = sample.value
     return read
-
-
-def test_acquires_are_counted_by_how_they_ended(zk: zklock.Client, connect: Connect, path: str) -> None:
-    other, lock = connect().mutex(path), zk.mutex(path)
-    with other:
-        assert not lock.acquire(blocking=False)
-        raises(zklock.Timeout, lambda: lock.hold(timeout=0.3))
-    settled(zk)
-    with lock:
-        pass
-    acquires = {"granted": 1, "busy": 1, "timed_out": 1, "failed": 0, "cancelled": 0}
-    stats = zk.stats()
-    assert stats.acquires == acquires
-    assert (stats.acquire_wait.counted, stats.hold_time.counted) == (1, 1)
-    # The one that found it busy was not alone in the queue, the one that was granted was.
-    assert stats.queue_length.buckets[0] == (0.0, 1) and stats.queue_length.counted >= 2
-    assert stats.queue_length.buckets[-1] == (math.inf, stats.queue_length.counted)
 
 
 def test_prometheus_can_read_it(zk: zklock.Client, ground: Ground, path: str) -> None:

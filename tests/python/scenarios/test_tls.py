@@ -9,7 +9,8 @@ import typing
 
 import pytest
 from ground import Ground
-from scenes import SOON, Attempt, lose, raises
+from guests.test_pickling import refuses
+from scenes import raises
 
 import zklock
 
@@ -44,27 +45,6 @@ def secure() -> typing.Iterator[Ground]:
 @pytest.fixture(scope="module")
 def files(secure: Ground) -> Files:
     return Files(*secure("tls").split())
-
-
-def test_a_lock_is_held_and_lost_over_tls(secure: Ground, files: Files) -> None:
-    path = "/locks/tls"
-    with zklock.Client(files.hosts, tls=files.tls, session_timeout=4) as zk, zklock.Client(
-        # Without TLS, at the other port.
-        secure("servers"),
-        session_timeout=4,
-    ) as other:
-        assert zk.session_id is not None
-        with zk.mutex(path) as hold:
-            assert hold.valid_for() > 0 and hold.confirm() > 0
-            attempt = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
-            secure.expect_children(path, 2)
-            hold.guarded().create(f"{path}-state", b"x" * 100_000).commit()
-        attempt.result().release()
-        hold = zk.mutex(path).hold(timeout=SOON)
-        lose(secure, hold)
-        assert hold.lost.reason is zklock.LossReason.NODE_DELETED
-        raises(zklock.LockLost, hold.release)
-    secure.expect_children(path, 0)
 
 
 def test_files_that_will_not_do_are_named_at_once(files: Files, tmp_path: pathlib.Path) -> None:
@@ -126,6 +106,12 @@ def test_what_is_no_file_name_is_refused(files: Files) -> None:
     for wrong in ("tls", True, files, {"ca": files.authority}):
         with pytest.raises(TypeError, match="Tls"):
             zklock.Client(files.hosts, tls=wrong)  # type: ignore[arg-type]
+
+
+def test_it_is_shown_by_its_files_and_not_copied(files: Files) -> None:
+    assert repr(zklock.Tls(files.authority)) == f"<zklock.Tls trusting {files.authority}>"
+    refuses(files.tls, "send the paths of its files")
+    refuses(zklock.PassPhrase("secret"), "send the path of its file")
 
 
 def encrypted(files: Files, tmp_path: pathlib.Path) -> pathlib.Path:

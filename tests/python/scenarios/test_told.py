@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
-import threading
 import time
 import typing
 
@@ -13,7 +12,7 @@ import pytest
 from conftest import SESSION
 from ground import Ground
 from punctual import not_later
-from scenes import SOON, Attempt, Face, Far, Lateness, eventually, expire, just_after_a_heartbeat, lose, raises
+from scenes import SOON, Attempt, Face, Far, Lateness, awaited, eventually, expire, just_after_a_heartbeat, lose, raises
 
 import zklock
 
@@ -31,10 +30,6 @@ class News:
     def come(self, reason: zklock.LossReason | None) -> None:
         self.at = time.monotonic()
         self.reasons.append(reason)
-
-
-async def awaited(lost: zklock.Loss) -> zklock.LossReason | None:
-    return await lost
 
 
 class Ears:
@@ -123,63 +118,6 @@ def test_a_holder_is_told_within_a_heartbeat_that(far: Far, ground: Ground, path
     face(following.release)
 
 
-def test_a_closed_client_tells_its_holders_and_a_release_is_no_loss(zk: zklock.Client, path: str, face: Face) -> None:
-    lock, news = face.of(zk).mutex(path), News("callback")
-    hold = face(lock.hold, timeout=SOON)
-    hold.on_lost(news.come)
-    attempts = [Attempt(hold.lost.wait), Attempt(lambda: asyncio.run(awaited(hold.lost)))]
-    assert hold.lost.wait(0.02) is False
-    assert not any(attempt.is_over() for attempt in attempts)
-    face(hold.release)
-    assert [attempt.result() for attempt in attempts] == [False, None]
-    assert hold.state is zklock.HoldState.RELEASED and hold.valid_for() == 0
-    # There is nothing left to wait for.
-    assert hold.lost.wait() is False and not hold.lost.is_set() and hold.lost.reason is None
-
-    following = face(lock.hold, timeout=SOON)
-    with Lateness() as late:
-        ears = Ears(following)
-        begun = time.monotonic()
-        zk.close()
-        not_later(time.monotonic() - begun, 1 + late.allowance)
-        ears.all_are_told(begun, zklock.LossReason.CLIENT_CLOSED, late)
-    stays_lost(face, following, zklock.LossReason.CLIENT_CLOSED)
-    # The hold that was released first got no report.
-    assert news.reasons == [] and not hold.lost.is_set()
-
-
-def test_a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost(far: Far, path: str, face: Face) -> None:
-    zk, proxy = far
-    hold = face(face.of(zk).mutex(path).hold, timeout=SOON)
-    just_after_a_heartbeat(proxy)
-    with Lateness() as late:
-        ears = Ears(hold)
-        proxy("freeze", "both")
-        frozen = time.monotonic()
-        states, left, looks = [], hold.valid_for(), [frozen]
-        while left > 0:
-            state, before = hold.state, left
-            left = hold.valid_for()
-            looks.append(time.monotonic())
-            if 0 < left <= before:
-                states.append(state)
-            time.sleep(0.001)
-        lapsed = looks[-1]
-        not_later(lapsed - frozen, SESSION / 2 + late.allowance)
-        # It is at risk for about a heartbeat, which this thread must not sleep through.
-        not_later(max(after - before for before, after in zip(looks, looks[1:])), HEARTBEAT / 2)
-        assert states == sorted(states, key=lambda state: state is zklock.HoldState.AT_RISK)
-        assert set(states) == {zklock.HoldState.HELD, zklock.HoldState.AT_RISK}
-        ears.all_are_told(lapsed, zklock.LossReason.LEASE_LAPSED, late)
-    proxy("thaw")
-    # Heartbeats go on for other holds, and do not bring this one back.
-    following = face(face.of(zk).mutex(path).hold, timeout=SOON)
-    just_after_a_heartbeat(proxy)
-    stays_lost(face, hold, zklock.LossReason.LEASE_LAPSED)
-    assert following.token > hold.token
-    face(following.release)
-
-
 def test_who_asks_after_the_loss_is_told_at_once_also_when_the_hold_is_gone(
     zk: zklock.Client, ground: Ground, path: str
 ) -> None:
@@ -211,40 +149,6 @@ def test_inner_holds_are_told_with_the_outer_one(zk: zklock.Client, ground: Grou
     assert inner.lost.is_set() and not ended.lost.is_set()
     raises(zklock.LockLost, inner.release)
     raises(zklock.LockLost, outer.release)
-
-
-def test_a_callback_may_look_at_everything_and_wait(zk: zklock.Client, ground: Ground, path: str) -> None:
-    hold, done = zk.mutex(path).hold(timeout=SOON), threading.Event()
-
-    def look(reason: zklock.LossReason) -> None:
-        assert reason is zklock.LossReason.NODE_DELETED and hold.lost.reason is reason
-        assert hold.state is zklock.HoldState.LOST and hold.valid_for() == 0 and hold.token > 0
-        assert path in repr(hold) and not zk.mutex(path).locked() and zk.stats().grants == 1
-        # A callback may also make calls that wait.
-        raises(zklock.LockLost, hold.confirm)
-        raises(zklock.LockLost, hold.release)
-        with zk.mutex(path, timeout=SOON) as again:
-            assert again.token > hold.token
-        done.set()
-
-    hold.on_lost(look)
-    ground(f"delete {hold.node}")
-    assert done.wait(SOON)
-
-
-def test_an_event_of_a_loss_outlives_its_hold(zk: zklock.Client, ground: Ground, path: str) -> None:
-    lock = zk.mutex(path)
-    with lock as hold:
-        lost = hold.lost
-        attempt = Attempt(lost.wait)
-        del hold
-        assert not attempt.is_over() and not lost.is_set()
-        node = f"{path}/{ground.children(path)[0]}"
-        ground(f"delete {node}")
-        assert attempt.result() is True
-        assert lost.is_set() and lost.reason is zklock.LossReason.NODE_DELETED
-        raises(zklock.LockLost, lock.release)
-        lock.acquire(timeout=SOON)
 
 
 def test_without_a_heartbeat_a_hold_is_held_though_nothing_proves_it(hosts: str, ground: Ground, path: str) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
 import inspect
 import typing
 
 import pytest
+from face.test_docstrings import has_examples, runs
 
 import zklock
 import zklock.pytest_plugin
@@ -21,7 +21,7 @@ MEMBERS = {
     if not member.startswith("_")
 }
 DOCUMENTED: dict[str, object] = {"zklock.testing": zklock.testing, **CLASSES, **MEMBERS}
-EXAMPLES = {name: doc for name, value in DOCUMENTED.items() if ">>>" in (doc := inspect.getdoc(value) or "")}
+EXAMPLES = has_examples(DOCUMENTED)
 
 
 def test_all_is_seen() -> None:
@@ -38,12 +38,7 @@ def test_is_documented(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_example(name: str, server: Server, zk: zklock.Client) -> None:
-    names = {"zklock": zklock, "server": server, "zk": zk}
-    test = doctest.DocTestParser().get_doctest(EXAMPLES[name], names, name, None, None)
-    said: list[str] = []
-    results = doctest.DocTestRunner().run(test, out=said.append)
-    assert results.attempted > 0
-    assert results.failed == 0, "".join(said)
+    runs(EXAMPLES[name], name, {"zklock": zklock, "server": server, "zk": zk})
 
 
 def known(refusal: str) -> set[str]:

@@ -73,17 +73,6 @@ def test_serves_and_obeys(run: Run) -> None:
     assert program.finish() == (0, "", "")
 
 
-def test_says_what_is_wrong_with_an_order(run: Run) -> None:
-    program = run()
-    assert program("do something") == "error no such order: do something; 'help' tells which there are"
-    assert program("expire 7") == "error there is no such session"
-    assert program("fault freeze everything").startswith("error there is no kind of message")
-    assert program("wait /a 1 0.01") == "error there are 0"
-    # An empty line is not an order.
-    assert program("\nput /a") == "ok"
-    assert program.finish() == (0, "", "")
-
-
 def test_orders_that_are_no_text_are_refused(run: Run) -> None:
     program = run()
     assert program.process.stdin is not None

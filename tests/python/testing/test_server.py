@@ -36,19 +36,6 @@ def test_serves_from_the_first_moment() -> None:
         assert server.children(PATH) == []
 
 
-def test_listens_on_loopback_on_a_port_of_its_own() -> None:
-    with Server() as one, Server() as two:
-        assert one.hosts.startswith("127.0.0.1:") and two.hosts.startswith("127.0.0.1:")
-        assert one.hosts != two.hosts
-
-
-def test_listens_where_it_is_told_to() -> None:
-    with Server() as server:
-        hosts = server.hosts
-    with Server(listen=hosts) as server, zklock.Client(hosts):
-        assert server.hosts == hosts
-
-
 def test_sessions_are_shown(server: Server, zk: zklock.Client) -> None:
     with zk.mutex(PATH) as hold:
         [session] = server.sessions()
@@ -122,19 +109,6 @@ def test_time_goes_on_at_a_word() -> None:
             not_later(time.monotonic() - begun, 15)
             server.thaw()
             assert hold.lost.wait(SOON)
-
-
-def test_no_session_ends_by_itself_while_time_stands_still() -> None:
-    with Server(manual_clock=True, tick=0.01) as server:
-        with zklock.Client(server.hosts, session_timeout=0.1) as zk:
-            assert zk.session_timeout == 0.1
-            server.freeze()
-            server.cut()
-            # Ten times as long as a session lasts.
-            assert not Attempt(lambda: eventually(lambda: server.sessions() == [], within=1)).wait(0.9)
-            server.advance(1)
-            assert server.sessions() == []
-            server.thaw()
 
 
 @pytest.mark.parametrize("fault", ["lose-request", "cut-before-reply", "cut_after_reply", "freeze", "expire"])
@@ -226,13 +200,6 @@ def test_nodes_are_put_and_deleted(server: Server) -> None:
     assert server.children("/") == ["zookeeper"]
 
 
-def test_a_lock_node_that_is_deleted_is_lost(server: Server, zk: zklock.Client) -> None:
-    hold = zk.mutex(PATH).hold()
-    server.delete(hold.node)
-    assert hold.lost.wait(SOON)
-    assert hold.lost.reason is zklock.LossReason.NODE_DELETED
-
-
 def test_sequence_goes_on_where_it_is_set(server: Server, zk: zklock.Client) -> None:
     server.put(PATH)
     assert server.set_sequence(PATH, 41) is True
@@ -250,13 +217,6 @@ def test_a_node_that_was_released_comes_back(server: Server, zk: zklock.Client) 
     assert server.bring_back(PATH + "/never") is False
 
 
-def test_a_deletion_is_confirmed_and_lost(server: Server, zk: zklock.Client) -> None:
-    injected = server.inject("bring-back", "delete", below=PATH)
-    with zk.mutex(PATH):
-        assert injected.strikes == 0
-    assert injected.wait(SOON)
-
-
 def test_waits_for_children(server: Server) -> None:
     assert server.wait_for_children("/a", 0) == []
     waiting = Attempt(lambda: server.wait_for_children("/a", 2, timeout=None))
@@ -264,17 +224,6 @@ def test_waits_for_children(server: Server) -> None:
     assert not waiting.wait(0.1)
     server.put("/a/c")
     assert waiting.result() == ["b", "c"]
-
-
-def test_threads_share_it(server: Server) -> None:
-    def work(number: int) -> None:
-        for round_number in range(50):
-            server.put(f"/{number}/{round_number}", b"x")
-            assert len(server.wait_for_children(f"/{number}", round_number + 1)) == round_number + 1
-
-    workers = [Attempt(lambda number=number: work(number)) for number in range(8)]  # type: ignore[misc]
-    for worker in workers:
-        worker.result(30)
 
 
 def test_other_threads_run_while_it_is_waited_for(server: Server) -> None:
@@ -313,17 +262,6 @@ def test_close_ends_waits(server: Server) -> None:
     server.close()
     for wait in waits:
         assert isinstance(wait.error(), zklock.Closed)
-
-
-def test_close_waits_for_nobody_who_is_stuck() -> None:
-    server = Server()
-    client = zklock.Client(server.hosts)
-    client.connect()
-    server.freeze()
-    begun = time.monotonic()
-    server.close()
-    not_later(time.monotonic() - begun, 2)
-    client.close()
 
 
 def test_one_that_is_forgotten_ends() -> None:
