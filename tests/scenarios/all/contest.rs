@@ -3,7 +3,7 @@
 use crate::support::queue::run_time;
 use crate::support::register::{Faults, Register};
 use crate::support::{SOON, operator, settled, soon};
-use ground::{Dice, or_once_more};
+use ground::Dice;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -140,11 +140,16 @@ async fn sessions_that_end_and_connections_that_break_do_not_break_a_set() {
     faults.end();
     // Grants must go on after the last fault.
     ground.goes_on(48).await;
+    // It is left to chance which sets meet, and when.
+    let were_together = || [4, 7].iter().all(|path| ground.registers[*path].most() > 1);
+    let seen = async {
+        while !were_together() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(SOON * 2, seen).await.expect("readers and permits are together at times");
     ground.end(contenders).await;
     println!("{} sets", ground.grants.load(Ordering::Relaxed));
-    let most: Vec<_> = ground.registers.iter().map(|register| register.most()).collect();
-    // On a busy machine few come at the same time.
-    or_once_more(most[4] > 1 && most[7] > 1, &format!("readers and permits are never together: {most:?}"));
     // Permits are not fenced against each other.
     for path in (0..PATHS).filter(|path| !(7..9).contains(path)) {
         ground.registers[path].assert_growing();
