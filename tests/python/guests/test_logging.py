@@ -122,8 +122,6 @@ def test_a_level_counts_from_when_it_is_set(lines: Lines, ground: Ground, path: 
     try:
         set_level(logging.WARNING)
         with zklock.Client(proxy.hosts, session_timeout=4) as zk:
-            # The session's own line comes just after it is there, and so before any answer in it.
-            zk.mutex(path).contenders()
             # Nothing calls the library between this and the line.
             set_level(logging.INFO)
             proxy("cut")
@@ -134,6 +132,8 @@ def test_a_level_counts_from_when_it_is_set(lines: Lines, ground: Ground, path: 
                 assert hold.lost.wait(timeout=10)
                 with pytest.raises(zklock.LockLost):
                     hold.release()
+            # Its line comes just after the holder is told, and so before any later answer.
+            zk.mutex(path).contenders()
             set_level(logging.WARNING)
             with zk.mutex(path) as hold:
                 assert not zk.mutex(path).acquire(blocking=False)

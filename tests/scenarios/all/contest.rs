@@ -1,4 +1,5 @@
-//! Sets of locks in contest: no deadlock, no partial hold, every lock as it is alone.
+//! Sets of locks in contest: no deadlock, no partial hold, nothing held twice. (What may be held together is in `together`: which
+//! sets meet in a contest is left to chance.)
 
 use crate::support::queue::run_time;
 use crate::support::register::{Faults, Register};
@@ -140,14 +141,6 @@ async fn sessions_that_end_and_connections_that_break_do_not_break_a_set() {
     faults.end();
     // Grants must go on after the last fault.
     ground.goes_on(48).await;
-    // It is left to chance which sets meet, and when.
-    let were_together = || [4, 7].iter().all(|path| ground.registers[*path].most() > 1);
-    let seen = async {
-        while !were_together() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(SOON * 2, seen).await.expect("readers and permits are together at times");
     ground.end(contenders).await;
     println!("{} sets", ground.grants.load(Ordering::Relaxed));
     // Permits are not fenced against each other.
