@@ -36,7 +36,7 @@ run_parts() {
     shift
   done
   if [[ -e $results/failed ]]; then
-    printf '%s\n' "${beside[@]}" "$@" | sed '/^--/d; s/$/ - - - not run/' >>"$results/table"
+    printf '%s\n' "${beside[@]}" "$@" | sed '/^--/d; /^$/d; s/$/ - - - not run/' >>"$results/table"
   else
     run_lanes "${beside[@]}"
     (($# == 0)) || run_lane "${@:2}"
