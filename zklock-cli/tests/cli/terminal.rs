@@ -26,7 +26,7 @@ fn shell() -> OnTerminal {
 
 /// Has the shell run `zklock run` with this command.
 fn zklock(path: &str, command: &str) -> String {
-    format!("{} run --mutex {path} -- {command}; echo code=$?.\n", env!("CARGO_BIN_EXE_zklock"))
+    format!("'{}' run --mutex {path} -- {command}; echo code=$?.\n", env!("CARGO_BIN_EXE_zklock"))
 }
 
 #[test]
