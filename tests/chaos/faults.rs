@@ -9,8 +9,9 @@ use crate::field::{DISK, Field};
 use crate::judge::{SESSION, TICK};
 use crate::servers::Kind;
 
-/// How long the servers may take until they serve again.
-const MENDED: Duration = Duration::from_secs(30);
+/// How long the servers may take until they serve again. A server that was left alone asks for a leader ever more rarely, up to once
+/// in a minute.
+const MENDED: Duration = Duration::from_secs(90);
 
 type Strike = fn(&mut Field, usize) -> io::Result<()>;
 
