@@ -87,6 +87,7 @@ pub(crate) fn short() -> Vec<Case> {
         crowd(Gathering { keeps_all: true, ..of("reentrant, two calls", Mutex, NEVER, &[&calls], CANCEL) }),
         crowd(Gathering {
             is_apart: true,
+            keeps_all: true,
             ..of("reentrant, two calls apart", Mutex, NEVER, &[&calls], CANCEL)
         }),
         crowd(of(
