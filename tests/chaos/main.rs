@@ -223,7 +223,7 @@ fn strike(field: &mut Field, options: &Options, report: &Report) -> io::Result<(
             field.register.note(&format!("{begin} {}", fault.name))?;
             field.servers_are_struck = true;
             field.register.book.judge.cuts_off(None, begin, u64::MAX);
-            fault.strike(field)?;
+            fault.strike(field).map_err(|error| io::Error::other(format!("{}: {error}", fault.name)))?;
             field.register.book.judge.are_mended(now());
             field.servers_are_struck = false;
             field.struck.push(Struck { name: fault.name, whom: Whom::Servers, begin, end: now() });
