@@ -9,9 +9,9 @@
 # With `--` there are several lanes, which run at the same time: half of the time tests wait. The output of a part comes when the
 # part is done, so that nothing is mixed. Parts behind `--then` run one after another when all lanes have ended.
 #
-# A part is a function of the runner. It fails with the first command in it that fails. At the end run_parts prints a table of the
-# parts: how many tests each has run (if its output was kept), its times, and whether it has passed. It fails if one has failed. If the part of --needed
-# fails, nothing runs after it; it must be the first.
+# A part is a function of the runner. It fails with the first command in it that fails. At the end run_parts prints a table of
+# the parts: how many tests each has run (if its output was kept), its times, and whether it has passed. It fails if one has
+# failed. If the part of --needed fails, nothing runs after it; it must be the first.
 #
 # Bash ignores `set -e` in a function that is called in `if` or before `||`: such a function goes on after a failure, and only its
 # last command counts. So parts are not called like that, and run_parts refuses to be.

@@ -76,6 +76,7 @@ async fn faults_let_nobody_in_beside_the_holder() {
         contenders: 12,
         lock: |client, path, _| (mutex(client, path, Watching::Children), 1),
         lasts: Duration::from_millis(2),
+        meet: 1,
     };
     let (register, _) = contest.under_faults(Duration::from_secs(3)).await;
     register.assert_growing();

@@ -53,6 +53,7 @@ async fn faults_let_nobody_in_beside_the_holder() {
         contenders: 6,
         lock: |client, path, _| (client.exclusive(path).unwrap(), 1),
         lasts: Duration::from_millis(2),
+        meet: 1,
     };
     let (register, _) = contest.under_faults(Duration::from_secs(3)).await;
     register.assert_growing();

@@ -29,7 +29,7 @@ impl Scene {
         let clients = [client().await, client().await];
         let rival = acquire(&(kind.rival)(&clients[0], path));
         match kind.places {
-            // Who waits for it has no node.
+            // A waiter for it has no node.
             _ if kind.name == EXCLUSIVE.name => {}
             [queue] => drop(operator().wait_for_children(&format!("{path}{queue}"), count + 1, SOON)),
             places => drop(operator().wait_for_children(&format!("{path}{}", places[0]), 1, SOON)),

@@ -9,8 +9,8 @@ use zklock_core::{ErrorKind, Lock};
 
 const A_WHILE: Duration = Duration::from_millis(300);
 
-/// Waits in vain, or with a timeout of zero tries, until the error has all these parts. The client asks the servers shortly before
-/// the deadline, and on a busy machine the answer may come too late.
+/// Tries to acquire the lock again and again until the error has all these parts. The client asks the servers shortly before the
+/// deadline, and on a busy machine the answer may come too late.
 async fn says_of(timeout: Duration, lock: &Lock, parts: &[&str]) {
     let end = Instant::now() + SOON;
     let always = if timeout.is_zero() { "is held by another" } else { "others are before us in the queue" };

@@ -21,6 +21,7 @@ async fn sessions_that_end_and_connections_that_break_let_nobody_in_beside_the_h
         contenders: 16,
         lock: |client, path, _| (client.mutex(path).unwrap(), 1),
         lasts: Duration::from_millis(2),
+        meet: 1,
     };
     let (register, expired) = contest.under_faults(Duration::from_secs(5)).await;
     assert!(expired > 3, "{expired} sessions ended");

@@ -20,6 +20,7 @@ const fn contest(path: &'static str) -> Contest {
             _ => (client.read(path).unwrap(), 1),
         },
         lasts: Duration::from_millis(2),
+        meet: 2,
     }
 }
 

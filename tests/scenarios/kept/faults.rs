@@ -30,6 +30,7 @@ const CONTEST: Contest = Contest {
         (client.lock(&spec).unwrap(), weight)
     },
     lasts: Duration::from_millis(2),
+    meet: 2,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

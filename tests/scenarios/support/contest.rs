@@ -22,6 +22,8 @@ pub(crate) struct Contest {
     pub(crate) lock: fn(&Client, &str, usize) -> (Lock, u32),
     /// How long a hold lasts.
     pub(crate) lasts: Duration,
+    /// How many holds are there at once, at least once before the end.
+    pub(crate) meet: usize,
 }
 
 impl Contest {
@@ -60,11 +62,11 @@ impl Contest {
         // Grants must go on after the last fault.
         let enough = register.count() + self.contenders;
         let more = async {
-            while register.count() < enough {
+            while register.count() < enough || register.most() < self.meet {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(SOON * 2, more).await.expect("nobody gets in any more");
+        tokio::time::timeout(SOON * 2, more).await.expect("others get in, and as many at once as can be");
         ended.store(true, Ordering::Relaxed);
         tokio::time::timeout(SOON * 2, contenders.join_all()).await.expect("everybody has a turn");
         println!("{} grants, {} holds at once", register.count(), register.most());

@@ -103,7 +103,7 @@ async fn struck(
     (struck, call)
 }
 
-/// Who gives up leaves no node, also if the message is on its way.
+/// A caller that gives up leaves no node, even if the message is on its way.
 pub(crate) async fn given_up(kind: &LockKind) {
     let scene = Scene::new().await;
     for (number, step) in steps(kind).into_iter().enumerate() {
@@ -117,7 +117,7 @@ pub(crate) async fn given_up(kind: &LockKind) {
     assert_eq!(scene.client.stats().sessions, 1, "all in one session");
 }
 
-/// Who loses the message and its connection has exactly its own nodes in the end, and none after the release.
+/// A caller that loses the message and its connection ends up with exactly its own nodes, and has none after the release.
 pub(crate) async fn not_heard_of(kind: &LockKind) {
     let scene = Scene::new().await;
     for (number, step) in steps(kind).into_iter().enumerate() {

@@ -36,7 +36,7 @@ fn settle(proxy: &Proxy) {
     just_after_a_heartbeat(proxy);
 }
 
-/// Asserts that all these holders are told within a heartbeat of the deletion of their nodes.
+/// Asserts that all these holders learn within a heartbeat that their nodes were deleted.
 fn told_in_time(proxy: &Proxy, holds: &[Arc<Hold>], delete: impl FnOnce()) {
     let noise = Noise::measured();
     let observers: Vec<_> = holds.iter().map(|hold| Observer::of(hold.clone())).collect();
