@@ -4,73 +4,59 @@ use super::pulse::{Server, Stops};
 use super::setup::{Faults, Setup};
 use super::suite::{Case, moves, pulses, scene, stalls, walks, wanders};
 
+const NONE: Faults = Faults::NONE;
+const LOSS: Faults = Faults { losses: 1, ..NONE };
+const CANCEL: Faults = Faults { cancels: 1, ..NONE };
+const EXPIRY: Faults = Faults { expiries: 1, ..NONE };
+const DELETION: Faults = Faults { deletions: 1, ..NONE };
+const LOSS_AND_CANCEL: Faults = Faults { losses: 1, ..CANCEL };
+const EXPIRY_AND_LOSS: Faults = Faults { expiries: 1, ..LOSS };
+
+/// The last number that may be used.
+const LAST: i32 = i32::MAX - (1 << 20);
+
 /// The cases of every run. The smallest come first, so that a violation has a short trace.
 pub(crate) fn short() -> Vec<Case> {
-    // The last number that may be used.
-    let last = i32::MAX - (1 << 20);
+    let ticks = Faults { steps: 9, beats: 1, ..EXPIRY };
     let mut cases = vec![
-        scene(Setup::new("3 clients", 3, Faults::NONE)),
-        scene(Setup { parent: Some(last), ..Setup::new("numbers: 2, one is left", 2, Faults::NONE) }),
-        scene(Setup { parent: Some(last - 1), ..Setup::new("numbers: 3, two are left", 3, Faults::NONE) }),
-        scene(Setup {
-            parent: Some(i32::MAX),
-            ..Setup::new("numbers: 2, none is left", 2, Faults { cancels: 1, ..Faults::NONE })
-        }),
-        scene(Setup {
-            parent: Some(last),
-            ..Setup::new("numbers: 2, loss, cancel", 2, Faults { losses: 1, cancels: 1, ..Faults::NONE })
-        }),
-        scene(Setup {
-            parent: Some(last),
-            ..Setup::new("numbers: 2, try once", 2, Faults::NONE).trying_once()
-        }),
-        scene(Setup::new("3, try once", 3, Faults::NONE).trying_once()),
-        scene(Setup { parent: None, ..Setup::new("2, no parent", 2, Faults::NONE) }),
-        scene(Setup::new("2, two losses", 2, Faults { losses: 2, ..Faults::NONE })),
-        scene(Setup::new("2, loss, cancel", 2, Faults { losses: 1, cancels: 1, ..Faults::NONE })),
-        scene(Setup::new(
-            "2, twin, loss, cancel",
-            2,
-            Faults { twins: 1, losses: 1, cancels: 1, ..Faults::NONE },
-        )),
-        scene(Setup::new(
-            "2, refusal, loss",
-            2,
-            Faults { refusals: 1, losses: 1, cancels: 1, ..Faults::NONE },
-        )),
-        scene(Setup::new("2, change, loss", 2, Faults { changes: 1, losses: 1, cancels: 1, ..Faults::NONE })),
-        scene(Setup::new("2, expiry, loss", 2, Faults { expiries: 1, losses: 1, ..Faults::NONE })),
-        scene(
-            Setup::new("2, ticks", 2, Faults { expiries: 1, steps: 9, beats: 1, ..Faults::NONE }).ticking(1),
-        ),
-        scene(Setup::new("2, expiry, cancel", 2, Faults { expiries: 1, cancels: 1, ..Faults::NONE })),
-        scene(Setup::new(
-            "2, deletion, time",
-            2,
-            Faults { deletions: 1, cancels: 1, steps: 2, ..Faults::NONE },
-        )),
-        scene(Setup::new("2, parent deletion", 2, Faults { parent_deletions: 1, steps: 2, ..Faults::NONE })),
-        scene(Setup {
-            attempts: 2,
-            ..Setup::new("2 twice, expiry", 2, Faults { expiries: 1, ..Faults::NONE })
-        }),
-        scene(Setup {
-            tells_origin: false,
-            ..Setup::new("2, old server", 2, Faults { losses: 1, expiries: 1, ..Faults::NONE })
-        }),
-        scene(Setup::new("3, deletion", 3, Faults { deletions: 1, ..Faults::NONE })),
+        scene(Setup::new("3 clients", 3, NONE)),
+        scene(numbered(LAST, Setup::new("numbers: 2, one is left", 2, NONE))),
+        scene(numbered(LAST - 1, Setup::new("numbers: 3, two are left", 3, NONE))),
+        scene(numbered(i32::MAX, Setup::new("numbers: 2, none is left", 2, CANCEL))),
+        scene(numbered(LAST, Setup::new("numbers: 2, loss, cancel", 2, LOSS_AND_CANCEL))),
+        scene(numbered(LAST, Setup::new("numbers: 2, try once", 2, NONE)).trying_once()),
+        scene(Setup::new("3, try once", 3, NONE).trying_once()),
+        scene(Setup { parent: None, ..Setup::new("2, no parent", 2, NONE) }),
+        scene(Setup::new("2, two losses", 2, Faults { losses: 2, ..NONE })),
+        scene(Setup::new("2, loss, cancel", 2, LOSS_AND_CANCEL)),
+        scene(Setup::new("2, twin, loss, cancel", 2, Faults { twins: 1, ..LOSS_AND_CANCEL })),
+        scene(Setup::new("2, refusal, loss", 2, Faults { refusals: 1, ..LOSS_AND_CANCEL })),
+        scene(Setup::new("2, change, loss", 2, Faults { changes: 1, ..LOSS_AND_CANCEL })),
+        scene(Setup::new("2, expiry, loss", 2, EXPIRY_AND_LOSS)),
+        scene(Setup::new("2, ticks", 2, ticks).ticking(1)),
+        scene(Setup::new("2, expiry, cancel", 2, Faults { expiries: 1, ..CANCEL })),
+        scene(Setup::new("2, deletion, time", 2, Faults { deletions: 1, steps: 2, ..CANCEL })),
+        scene(Setup::new("2, parent deletion", 2, Faults { parent_deletions: 1, steps: 2, ..NONE })),
+        scene(Setup { attempts: 2, ..Setup::new("2 twice, expiry", 2, EXPIRY) }),
+        scene(Setup { tells_origin: false, ..Setup::new("2, old server", 2, EXPIRY_AND_LOSS) }),
+        scene(Setup::new("3, deletion", 3, DELETION)),
     ];
     cases.extend([5, 2].into_iter().flat_map(|period| pulses(period, 12)));
     cases.extend(moving(10));
     cases.extend([stalls(5, 0, 2, 40_000), stalls(4, 2, 2, 40_000), stalls(2, 3, 3, 40_000)]);
     cases.extend(wandering());
     cases.extend([
-        walks(Setup::new("4 clients, two cancels", 4, Faults { cancels: 2, ..Faults::NONE }), 4_000),
+        walks(Setup::new("4 clients, two cancels", 4, Faults { cancels: 2, ..NONE }), 4_000),
         walks(wild("4 clients, everything", 4, 2), 4_000),
         walks(Setup { parent: None, tells_origin: false, ..wild("3 clients, old server", 3, 3) }, 2_000),
         walks(ticking("3 clients, ticks", 3), 4_000),
     ]);
     cases
+}
+
+/// The same in a directory whose next sequence number is this.
+fn numbered(next: i32, setup: Setup) -> Setup {
+    Setup { parent: Some(next), ..setup }
 }
 
 /// Sessions that move to another server.
@@ -99,49 +85,23 @@ fn wandering() -> Vec<Case> {
 
 /// The additional cases of long runs.
 pub(crate) fn long() -> Vec<Case> {
+    let (slow, slower) = (Faults { steps: 8, beats: 1, ..EXPIRY }, Faults { steps: 10, beats: 2, ..EXPIRY });
+    let but_loss = Faults { parent_deletions: 1, steps: 1, ..EXPIRY };
     let mut cases = vec![
-        scene(Setup { parent: None, ..Setup::new("3, no parent", 3, Faults::NONE) }),
-        scene(Setup::new(
-            "2, deletion, loss",
-            2,
-            Faults { deletions: 1, losses: 1, steps: 1, ..Faults::NONE },
-        )),
-        scene(Setup::new("3, loss", 3, Faults { losses: 1, ..Faults::NONE })),
-        scene(Setup::new("3, cancel, change", 3, Faults { cancels: 1, changes: 1, ..Faults::NONE })),
-        scene(Setup::new(
-            "2, expiry, loss, time",
-            2,
-            Faults { expiries: 1, losses: 1, steps: 1, ..Faults::NONE },
-        )),
-        scene(Setup {
-            attempts: 2,
-            ..Setup::new("2 twice, expiry, time", 2, Faults { expiries: 1, steps: 1, ..Faults::NONE })
-        }),
-        scene(Setup::new("3, loss, cancel", 3, Faults { losses: 1, cancels: 1, ..Faults::NONE })),
-        scene(Setup::new("2, three losses", 2, Faults { losses: 3, cancels: 1, ..Faults::NONE })),
-        scene(Setup::new(
-            "2, loss, deletion",
-            2,
-            Faults { losses: 1, deletions: 1, steps: 2, ..Faults::NONE },
-        )),
-        scene(Setup::new("3, deletion, time", 3, Faults { deletions: 1, steps: 1, ..Faults::NONE })),
-        scene(Setup::new("3, expiry", 3, Faults { expiries: 1, ..Faults::NONE })),
-        scene(Setup {
-            parent: None,
-            ..Setup::new(
-                "2, all but loss",
-                2,
-                Faults { parent_deletions: 1, expiries: 1, steps: 1, ..Faults::NONE },
-            )
-        }),
-        scene(
-            Setup::new("2, two slow", 2, Faults { expiries: 1, steps: 8, beats: 1, ..Faults::NONE })
-                .ticking(2),
-        ),
-        scene(
-            Setup::new("2, ten ticks", 2, Faults { expiries: 1, steps: 10, beats: 2, ..Faults::NONE })
-                .ticking(1),
-        ),
+        scene(Setup { parent: None, ..Setup::new("3, no parent", 3, NONE) }),
+        scene(Setup::new("2, deletion, loss", 2, Faults { deletions: 1, steps: 1, ..LOSS })),
+        scene(Setup::new("3, loss", 3, LOSS)),
+        scene(Setup::new("3, cancel, change", 3, Faults { changes: 1, ..CANCEL })),
+        scene(Setup::new("2, expiry, loss, time", 2, Faults { steps: 1, ..EXPIRY_AND_LOSS })),
+        scene(Setup { attempts: 2, ..Setup::new("2 twice, expiry, time", 2, Faults { steps: 1, ..EXPIRY }) }),
+        scene(Setup::new("3, loss, cancel", 3, LOSS_AND_CANCEL)),
+        scene(Setup::new("2, three losses", 2, Faults { losses: 3, ..CANCEL })),
+        scene(Setup::new("2, loss, deletion", 2, Faults { deletions: 1, steps: 2, ..LOSS })),
+        scene(Setup::new("3, deletion, time", 3, Faults { steps: 1, ..DELETION })),
+        scene(Setup::new("3, expiry", 3, EXPIRY)),
+        scene(Setup { parent: None, ..Setup::new("2, all but loss", 2, but_loss) }),
+        scene(Setup::new("2, two slow", 2, slow).ticking(2)),
+        scene(Setup::new("2, ten ticks", 2, slower).ticking(1)),
         walks(wild("5 clients, everything", 5, 3), 100_000),
         walks(ticking("4 clients, ticks", 4), 100_000),
     ];
