@@ -49,9 +49,13 @@ pub(crate) fn options(hosts: &str) -> ClientOptions {
     options.tls(Tls::new(&authority).unwrap().identity(&certificate, &key).unwrap())
 }
 
-/// A client of the shared server.
+/// A client of the shared server. Its tries wait for an answer, however busy the machine is.
 pub(crate) async fn client() -> Client {
-    client_of(&shared().connect_string()).await
+    Client::connect(on_the_shared_server()).await.unwrap()
+}
+
+pub(crate) fn on_the_shared_server() -> ClientOptions {
+    options(&shared().connect_string()).try_timeout(SOON).unwrap()
 }
 
 pub(crate) async fn client_of(hosts: &str) -> Client {
@@ -60,7 +64,7 @@ pub(crate) async fn client_of(hosts: &str) -> Client {
 
 /// A client of the shared server with this identity.
 pub(crate) async fn named(identity: &str) -> Client {
-    Client::connect(options(&shared().connect_string()).identity(identity).unwrap()).await.unwrap()
+    Client::connect(on_the_shared_server().identity(identity).unwrap()).await.unwrap()
 }
 
 /// A client of the shared server, behind its own proxy.

@@ -1,15 +1,15 @@
 //! Threads that block, and calls that go on by themselves.
 
-use crate::support::{SOON, options};
+use crate::support::{SOON, on_the_shared_server};
 use ground::wire::Admin;
 use ground::{shared, until};
 use std::sync::mpsc::{Receiver, channel};
 use zklock_core::Error;
 use zklock_core::blocking::{Call, Client, Started};
 
-/// A client of the shared server.
+/// A client of the shared server, as [`crate::support::client`].
 pub(crate) fn client() -> Client {
-    Client::connect(options(&shared().connect_string())).unwrap()
+    Client::connect(on_the_shared_server()).unwrap()
 }
 
 /// A function for a call to say that it is ready, and where that is heard.
