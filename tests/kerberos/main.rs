@@ -13,10 +13,10 @@ use ground::kerberos::{Kdc, REALM};
 use ground::{Ensemble, until};
 use std::path::Path;
 use std::time::Duration;
-use zklock_core::{Access, Client, ClientOptions, Credentials};
+use zklock_core::{Access, Client, ClientOptions, Credentials, ErrorKind};
 use zookeeper_client::SaslOptions;
 
-/// The host in the servers' principal, which cannot contain an address.
+/// The host in the servers' principal, which cannot contain an address. Clients that connect to an address have to state it.
 const HOST: &str = "localhost";
 const SERVICE: &str = "ZKLOCK_CHILD_SERVICE";
 /// How long the clients of this module try to connect.
@@ -68,7 +68,9 @@ enum Shows<'a> {
 }
 
 fn login(options: ClientOptions) -> ClientOptions {
-    let kerberos = Credentials::kerberos(&std::env::var(SERVICE).unwrap(), Some(HOST)).unwrap();
+    let is_connected_to = std::env::var("ZKLOCK_CHILD_HOSTS").unwrap().starts_with(HOST);
+    let stated = (!is_connected_to).then_some(HOST);
+    let kerberos = Credentials::kerberos(&std::env::var(SERVICE).unwrap(), stated).unwrap();
     options.credentials(kerberos).access(Access::CreatorAll).connect_timeout(PATIENCE)
 }
 
@@ -98,6 +100,15 @@ async fn holds_until_it_is_lost_and_again() {
     say(format_args!("holds again in session {}", client.stats().sessions));
     hold.release().await.unwrap();
     std::future::pending::<()>().await;
+}
+
+#[test]
+fn what_is_no_service_and_no_host_is_refused() {
+    for (service, host) in [("", None), ("zookeeper/zk1", None), ("zookeeper", Some("")), ("a", Some("b@C"))]
+    {
+        let Err(error) = Credentials::kerberos(service, host) else { panic!("{service} {host:?}") };
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    }
 }
 
 #[test]
@@ -154,7 +165,8 @@ fn each_text_is_that_of_the_documentation() {
 fn who_is_logged_in_is_the_creator_and_logs_in_again() {
     let realm = Realm::new();
     let (keytab, cache) = (realm.kdc.keytab("ann"), realm.kdc.path("again.cache"));
-    let hosts = realm.servers.connect_string();
+    // Nobody states a host here: it is that of the connection.
+    let hosts = realm.servers.connect_string().replace("127.0.0.1", HOST);
     let shows = Shows::Keytab(&keytab, &cache);
     let client = realm.client("holds_until_it_is_lost_and_again", &hosts, "zookeeper", shows);
     let list = client.line();

@@ -167,23 +167,3 @@ fn no_kdc(target: &str, words: &str) -> String {
         "Kerberos issued no ticket for {target} ({words}): see that a KDC runs, and that krb5.conf names it"
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_no_service_and_no_host_is_refused() {
-        for (service, host) in
-            [("", None), ("zookeeper/zk1", None), ("zookeeper", Some("")), ("a", Some("b@C"))]
-        {
-            let Err(error) = Kerberos::new(service, host) else { panic!("{service} {host:?}") };
-            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
-        }
-        let stated = Kerberos::new("zookeeper", Some("zk1.example.com")).unwrap();
-        assert_eq!(
-            (stated.host("zk2"), Kerberos::new("a", None).unwrap().host("zk2")),
-            ("zk1.example.com", "zk2")
-        );
-    }
-}
