@@ -55,7 +55,6 @@ _PYTHON = [sys.executable, "-X", "faulthandler"]
 PROGRAMS: dict[str, list[str]] = {
     # zklock's faces.
     "python": [*_PYTHON, str(HERE / "peers/zklock_peer.py")],
-    "c": [str(BUILT / "peer-c")],
     "cpp": [str(BUILT / "peer-cpp")],
     "rust": [str(BUILT / "peer-rust")],
     # The others.
@@ -65,12 +64,11 @@ PROGRAMS: dict[str, list[str]] = {
         f"curator-{version}": _java_with(f"{BUILT}/curators/{version}/classes", f"{BUILT}/curators/{version}/jars/*")
         for version in CURATORS
     },
-    "c-recipe": [str(BUILT / "peer-c-recipe")],
     "writelock": _java("/usr/share/java/{}.jar"),
     "kazoo": [*_PYTHON, str(HERE / "peers/kazoo_peer.py")],
     "go": [str(BUILT / "peer-go")],
 }
-FACES = ("python", "c", "cpp", "rust")
+FACES = ("python", "cpp", "rust")
 
 
 def curators_program(name: str, *words: str) -> subprocess.Popen[str]:

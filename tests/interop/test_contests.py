@@ -46,9 +46,6 @@ CONTESTS = [
         "kazoo", "--foreign=go-ahead", kind="mutex", their_options=["--extra-lock-patterns=-lock-"], name="kazoo-that-was-told"
     ),
     beside("writelock", "--dialect=writelock", kind="mutex", name="writelock-in-its-dialect"),
-    # It takes everything after the last `-` of a name for its number.
-    beside("c-recipe", kind="mutex", marks=only_with_long()),
-    beside("c-recipe", "--dialect=writelock", kind="mutex", name="c-recipe-in-writelocks-dialect", marks=only_with_long()),
     # In the layout of LeaderLatch.
     beside("curator", kind="election"),
     beside("curator", kind="rw"),

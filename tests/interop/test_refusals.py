@@ -12,13 +12,6 @@ from register import Register, Rules
 
 import zklock
 
-# ZooKeeper's lock recipe in C takes everything after the last `-` of a name for its number, and would not find one in these.
-UNSEEN: dict[str, typing.Callable[[zklock.Client, str], zklock.Lock]] = {
-    "read": lambda client, path: client.read(path),
-    "write": lambda client, path: client.write(path),
-    "kazoo": lambda client, path: client.mutex(path, dialect="kazoo"),
-}
-
 
 @contextlib.contextmanager
 def held_by(ground: Ground, path: str, library: str) -> typing.Iterator[tuple[Contest, str]]:
@@ -66,10 +59,3 @@ def test_dialect_is_refused_beside_who_cannot_read_it(ground: Ground, path: str,
             client.mutex(path, dialect=dialect).hold(timeout=10)
         for face in ("python", "rust"):
             refuses(contest, node, face, f"--dialect={dialect}")
-
-
-@pytest.mark.parametrize("ours", UNSEEN)
-def test_what_the_recipe_in_c_cannot_see_is_refused_beside_it(ground: Ground, path: str, ours: str) -> None:
-    with held_by(ground, path, "c-recipe") as (_, node), zklock.Client(ground("servers")) as client:
-        with pytest.raises(zklock.ForeignContender, match=node):
-            UNSEEN[ours](client, path).hold(timeout=10)
