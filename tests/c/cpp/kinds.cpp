@@ -36,9 +36,9 @@ TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
     const lock_options kazoo = lock_options().dialect(zklock::dialect::kazoo);
     {
         lock_options copy = kazoo;
-        const auto lock = client.mutex(path, copy.reentrant());
+        const auto lock = client.mutex(path, copy.reentrant()), same = client.mutex(path, copy);
         auto hold = lock.acquire();
-        CHECK(hold.node().find("__lock__") != std::string::npos && lock.acquire().token() == hold.token());
+        CHECK(hold.node().find("__lock__") != std::string::npos && same.acquire().token() == hold.token());
         soon(in_background([&] { THROWS(hold.release(), misuse_error, ZKLOCK_NOT_OWNER); }));
         THROWS(other.mutex(path).acquire_for(SOON), zklock::error, ZKLOCK_FOREIGN_CONTENDER);
         CHECK(!other.mutex(path, lock_options().allow_foreign()).try_acquire());

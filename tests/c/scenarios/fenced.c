@@ -80,31 +80,6 @@ TEST(a_guarded_write_is_done_whole_or_not_at_all) {
     let_go(&guard);
 }
 
-TEST(a_guarded_write_is_refused_once_the_hold_is_lost) {
-    guard guard;
-    for (int is_expired = 0; is_expired < 2; is_expired++) {
-        hold(&guard);
-        zklock_write stale = sets(guard.state, "stale", ZKLOCK_ANY_VERSION);
-        ground("create %s before", guard.state);
-        if (is_expired) {
-            expire_session(guard.all.proxy);
-            zklock_reason reason;
-            OK(zklock_hold_wait_lost(guard.hold, SOON_MS, &reason));
-        } else {
-            ground("delete %s", node_of(guard.hold));
-        }
-        for (int again = 0; again < 2; again++) {
-            IS(zklock_hold_commit(guard.hold, &stale, 1, NULL), ZKLOCK_LOST);
-            SAYS(guard.all.path);
-            CHECK(valid_for(guard.hold) == 0);
-        }
-        CHECK(state_of(guard.hold) == ZKLOCK_STATE_LOST);
-        /* It can read all the same. */
-        reads(&guard, 0);
-        let_go(&guard);
-    }
-}
-
 TEST(a_guarded_write_whose_reply_is_lost_is_uncertain) {
     static const char *const lose[] = {"drop-reply", "drop-request"};
     guard guard;

@@ -9,43 +9,6 @@ static zklock_status result_of(thread thread) { return (zklock_status)(intptr_t)
 
 static zklock_status released_elsewhere(zklock_hold *hold) { return result_of(start_thread(releases, hold)); }
 
-TEST(an_inner_acquire_asks_nobody_and_only_the_last_release_frees) {
-    enum { INNER = 9 };
-    const int64_t timeouts[] = {ZKLOCK_FOREVER, 1, 0};
-    rivals all = new_rivals();
-    zklock_lock *lock = new_mutex(all.client, all.path, ZKLOCK_REENTRANT), *again = new_mutex(all.client, all.path, ZKLOCK_REENTRANT);
-    zklock_hold *outer = acquire(lock, SOON_MS), *inner[INNER], *next;
-    ground("record %d", all.proxy);
-    for (int at = 0; at < INNER; at++) {
-        /* Another handle of the same lock works as well. */
-        inner[at] = acquire(at % 2 ? lock : again, timeouts[at % 3]);
-        CHECK(inner[at] != outer && token_of(inner[at]) == token_of(outer) && !strcmp(node_of(inner[at]), node_of(outer)));
-        becomes_valid(inner[at]);
-    }
-    /* Any order is allowed, here the outer hold first. */
-    OK(zklock_release(outer));
-    CHECK(state_of(outer) == ZKLOCK_STATE_RELEASED && valid_for(outer) == 0);
-    IS(zklock_release(outer), ZKLOCK_NOT_HELD);
-    SAYS("has been released before");
-    for (int at = 0; at < INNER - 1; at++) {
-        /* Freeing works as well as releasing. */
-        if (at % 2) OK(zklock_release(inner[at]));
-        zklock_hold_free(inner[at]);
-        becomes_valid(inner[INNER - 1]);
-    }
-    CHECK(asked(all.proxy) == 0 && contenders_at(all.path) == 1);
-    OK(zklock_release(inner[INNER - 1]));
-    if (asked(all.proxy) != 1) failed(__FILE__, __LINE__, "it asked for %s", ground("messages %d", all.proxy));
-    CHECK(contenders_at(all.path) == 0);
-    next = acquire(lock, SOON_MS);
-    CHECK(token_of(next) > token_of(outer));
-    give_back(next);
-    zklock_hold_free(inner[INNER - 1]);
-    zklock_lock_free(again);
-    free_all(outer, lock, NULL);
-    free_rivals(&all);
-}
-
 TEST(another_thread_waits_for_a_reentrant_lock_like_anybody_and_does_not_release_it) {
     rivals all = new_rivals();
     zklock_lock *lock = new_mutex(all.client, all.path, ZKLOCK_REENTRANT);
@@ -59,12 +22,7 @@ TEST(another_thread_waits_for_a_reentrant_lock_like_anybody_and_does_not_release
     OK(zklock_release(outer));
     next = granted(other);
     CHECK(token_of(next) > token_of(outer));
-    /* The owner's thread has ended. A new thread does not become the owner, even if the system gives it the same number. */
-    for (int round = 0; round < 20; round++) {
-        CHECK(released_elsewhere(next) == ZKLOCK_NOT_OWNER);
-        CHECK(refused(start_acquire(lock, 0), NULL, 0) == ZKLOCK_TIMEOUT);
-    }
-    /* Any thread may free the hold, which releases it. */
+    /* Its owner's thread has ended, but any thread may free the hold, which releases it. */
     zklock_hold_free(next);
     wait_for_contenders(all.path, 0);
     free_all(outer, lock, NULL);

@@ -115,10 +115,7 @@ static void stays_lost(zklock_hold *hold, zklock_reason reason) {
     IS(zklock_release(hold), ZKLOCK_NOT_HELD);
 }
 
-typedef enum { EXPIRY, NODE_DELETED } blow;
-
-static void told_of(blow blow) {
-    zklock_reason reason = blow == EXPIRY ? ZKLOCK_REASON_SESSION_EXPIRED : ZKLOCK_REASON_NODE_DELETED;
+TEST(a_holder_is_told_within_a_heartbeat_that_its_session_has_expired) {
     rivals all = new_rivals();
     zklock_hold *next, *hold = acquire(all.lock, SOON_MS);
     ears ears;
@@ -127,26 +124,16 @@ static void told_of(blow blow) {
     /* This is the worst moment for a loss. */
     just_after_a_heartbeat(all.proxy);
     for (int way = 0; way < WAYS; way++) CHECK(!has_come(&ears.news[way]));
-    int64_t struck = now_ms();
-    if (blow == EXPIRY) {
-        struck = expire_session(all.proxy);
-    } else {
-        ground("delete %s", node_of(hold));
-    }
-    all_are_told(&ears, struck, reason);
-    stays_lost(hold, reason);
+    all_are_told(&ears, expire_session(all.proxy), ZKLOCK_REASON_SESSION_EXPIRED);
+    stays_lost(hold, ZKLOCK_REASON_SESSION_EXPIRED);
     EVENTUALLY(stats_of(all.client).losses == 1);
     next = acquire(all.lock, SOON_MS);
     CHECK(token_of(next) > token_of(hold));
-    CHECK(stats_of(all.client).sessions == (blow == EXPIRY ? 2 : 1));
+    CHECK(stats_of(all.client).sessions == 2);
     give_back(next);
     zklock_hold_free(hold);
     free_rivals(&all);
 }
-
-TEST(a_holder_is_told_within_a_heartbeat_that_its_session_has_expired) { told_of(EXPIRY); }
-
-TEST(a_holder_is_told_within_a_heartbeat_that_its_node_was_deleted) { told_of(NODE_DELETED); }
 
 TEST(a_closed_client_tells_its_holders_and_a_release_is_no_loss) {
     rivals all = new_rivals();
