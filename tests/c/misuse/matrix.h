@@ -28,23 +28,24 @@ typedef enum kind {
 typedef enum {
     NULL_POINTER,
     NUMBER,
-    WILD, /* a pointer that is not a handle */
     TEXT, /* one of `texts` */
     HOSTS,
     PATH,
     NODE, /* in the queue of the lock in the state NAMED */
-    PEM, /* the file with a certificate, and that with its key */
-    PEM_KEY,
-    CREDENTIALS, /* a file with some, and a variable */
-    VARIABLE,
     ACCESS_LIST,
     WRITES, /* one of `arrays` */
     LOCKS, /* two, and NULL; with what is wrong with them */
-    NOT_ALIGNED,
     CALLBACK,
     CONTEXT,
     OUTPUT,
     ROOM, /* for what comes in any number */
+    /* Not for threads that call at random. */
+    WILD, /* a pointer that is not a handle */
+    NOT_ALIGNED,
+    PEM, /* the file with a certificate, and that with its key */
+    PEM_KEY,
+    CREDENTIALS, /* a file with some, and a variable */
+    VARIABLE,
     /* Handles. */
     BYSTANDER, /* a living one, in no way concerned */
     LIVE,      /* made for this cell */

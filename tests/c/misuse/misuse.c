@@ -295,32 +295,29 @@ static const int64_t for_ever[] = {ZKLOCK_FOREVER, INT64_MAX / 2, INT64_MAX, INT
 #define WAITS (sizeof for_ever / sizeof *for_ever)
 
 typedef struct {
+    zklock_status (*wait)(void *handle, int64_t timeout);
     void *handle;
     int64_t timeout;
     zklock_status status;
     atomic_int *begun;
 } long_wait;
 
-static void *acquire_for_ever(void *given) {
-    long_wait *wait = given;
+static zklock_status acquires(void *lock, int64_t timeout) {
     zklock_hold *hold;
-    ++*wait->begun;
-    wait->status = zklock_acquire(wait->handle, wait->timeout, &hold);
-    return NULL;
+    return zklock_acquire(lock, timeout, &hold);
 }
 
-static void *wait_lost_for_ever(void *given) {
-    long_wait *wait = given;
+static zklock_status waits_lost(void *hold, int64_t timeout) {
     zklock_reason reason;
-    ++*wait->begun;
-    wait->status = zklock_hold_wait_lost(wait->handle, wait->timeout, &reason);
-    return NULL;
+    return zklock_hold_wait_lost(hold, timeout, &reason);
 }
 
-static void *wait_wanted_for_ever(void *given) {
+static zklock_status waits_wanted(void *hold, int64_t timeout) { return zklock_hold_wait_wanted(hold, timeout); }
+
+static void *waits_for_ever(void *given) {
     long_wait *wait = given;
     ++*wait->begun;
-    wait->status = zklock_hold_wait_wanted(wait->handle, wait->timeout);
+    wait->status = wait->wait(wait->handle, wait->timeout);
     return NULL;
 }
 
@@ -331,14 +328,14 @@ TEST(the_longest_waits_end_when_the_client_is_closed) {
     zklock_lock *quiet_lock = new_mutex(client, fresh_path(), 0);
     zklock_hold *hold = acquire(lock, SOON_MS), *unwanted = acquire(quiet_lock, SOON_MS), *never;
     void *const handles[] = {other_lock, hold, unwanted};
-    void *(*const runs[])(void *) = {acquire_for_ever, wait_lost_for_ever, wait_wanted_for_ever};
+    zklock_status (*const calls[])(void *, int64_t) = {acquires, waits_lost, waits_wanted};
     thread threads[3 * WAITS];
     zklock_call *started[WAITS];
     atomic_int begun = 0;
     long_wait waits[3 * WAITS];
     for (size_t at = 0; at < 3 * WAITS; at++) {
-        waits[at] = (long_wait){handles[at / WAITS], for_ever[at % WAITS], ZKLOCK_INTERNAL, &begun};
-        threads[at] = start_thread(runs[at / WAITS], &waits[at]);
+        waits[at] = (long_wait){calls[at / WAITS], handles[at / WAITS], for_ever[at % WAITS], ZKLOCK_INTERNAL, &begun};
+        threads[at] = start_thread(waits_for_ever, &waits[at]);
         if (at < WAITS) OK(zklock_acquire_start(other_lock, for_ever[at], &started[at]));
     }
     EVENTUALLY(begun == 3 * WAITS);

@@ -72,9 +72,7 @@ static void *any_handle(caller *caller, kind kind) {
     return pick(caller, below(caller, 20) ? kind : (enum kind)below(caller, KINDS));
 }
 
-static int is_handle(argument argument) {
-    return argument.from >= BYSTANDER;
-}
+static int is_handle(argument argument) { return argument.from >= BYSTANDER; }
 
 /* Whether threads can use a cell. Objects that are made for one cell at a time are not for threads. A call that ends a
  * client would end everything that others try with it. And each guardian would start a process. */
@@ -85,23 +83,8 @@ static int is_usable(const cell *cell) {
         if (!strncmp(cell->function->name, left_out[at], strlen(left_out[at]))) return 0;
     }
     for (size_t at = 0; at < cell->arguments_count; at++) {
-        switch (cell->arguments[at].from) {
-        case NULL_POINTER:
-        case NUMBER:
-        case TEXT:
-        case HOSTS:
-        case PATH:
-        case NODE:
-        case WRITES:
-        case LOCKS:
-        case CALLBACK:
-        case CONTEXT:
-        case OUTPUT:
-        case ROOM:
-        case ACCESS_LIST: break;
-        default:
-            if (!is_handle(cell->arguments[at])) return 0;
-        }
+        source from = cell->arguments[at].from;
+        if (from >= WILD && from < BYSTANDER) return 0;
     }
     return 1;
 }

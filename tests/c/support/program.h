@@ -89,8 +89,8 @@ static inline void go_ahead(const char *word) {
     CHECK(read(STDIN_FILENO, &byte, 1) == 1);
 }
 
-/* Waits until the program ends, which must happen in time and without output on stderr. Returns its wait status. */
-static inline int ended(program *of, int64_t bound) {
+/* Waits until the program ends, which must happen in time, with this wait status, and without output on stderr. */
+static inline void expect_end(program *of, int64_t bound, int wanted) {
     int64_t until = now_ms() + bound;
     int status;
     while (!waitpid(of->id, &status, WNOHANG)) {
@@ -109,12 +109,6 @@ static inline int ended(program *of, int64_t bound) {
     if (*of->complained) {
         failed(__FILE__, __LINE__, "it ended with %#x, and said: %s", (unsigned)status, of->complained);
     }
-    return status;
-}
-
-/* The same, but checks the wait status. */
-static inline void expect_end(program *of, int64_t bound, int wanted) {
-    int status = ended(of, bound);
     if (status != wanted) {
         failed(__FILE__, __LINE__, "it ended with %#x, not %#x, and said: %s", (unsigned)status, (unsigned)wanted,
                of->said);

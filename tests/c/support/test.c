@@ -109,6 +109,11 @@ void while_stopped(int64_t milliseconds, const char *format, ...) {
 
 const char *servers(void) { return connect_string; }
 
+/* The worst delay of the measuring thread since the last `on_time`. */
+static int64_t worst_us;
+
+static int64_t late_ms(void) { return __atomic_load_n(&worst_us, __ATOMIC_RELAXED) / 1000 + 1; }
+
 enum { LATE_TRIES = 10 };
 static int was_late; /* the line */
 static const char *was_late_in;
@@ -376,16 +381,6 @@ void await_hook(int hook) {
     }
 }
 
-int asked(int proxy) {
-    const char *at = ground("messages %d", proxy);
-    int count = 0;
-    for (; (at = strstr(at, "request:")); at++) {
-        count += strncmp(at, "request:multi:", 14) && strncmp(at, "request:ping:", 13) &&
-                 strncmp(at, "request:getchildren:", 20);
-    }
-    return count;
-}
-
 void just_after_a_heartbeat(int proxy) { await_hook(new_hook("see-reply", proxy, "multi", 1, "")); }
 
 int contenders_at(const char *path) {
@@ -413,12 +408,6 @@ void await_call(zklock_call *call) {
     int descriptor;
     OK(zklock_call_fd(call, &descriptor));
     CHECK(readable(descriptor, SOON_MS));
-}
-
-void ends_with(zklock_call *call, zklock_status wanted) {
-    await_call(call);
-    IS(zklock_call_finish(call, NULL), wanted);
-    zklock_call_free(call);
 }
 
 void not_acquired(zklock_call *call, zklock_status wanted) {
@@ -486,36 +475,29 @@ attempt *start_acquire(zklock_lock *lock, int64_t timeout) {
 
 int is_over(attempt *attempt) { return __atomic_load_n(&attempt->over, __ATOMIC_ACQUIRE); }
 
-zklock_hold *granted(attempt *attempt) {
-    zklock_hold *hold;
+/* Waits for the end of the attempt, and frees it. */
+static struct attempt ended(attempt *attempt) {
     join_thread(attempt->thread);
-    if (attempt->status) failed(__FILE__, __LINE__, "not granted: %s", attempt->sentence);
-    if (attempt->valid_for <= 0) failed(__FILE__, __LINE__, "a dead hold was delivered");
-    hold = attempt->hold;
+    struct attempt over = *attempt;
     free(attempt);
-    return hold;
+    return over;
+}
+
+zklock_hold *granted(attempt *attempt) {
+    struct attempt over = ended(attempt);
+    if (over.status) failed(__FILE__, __LINE__, "not granted: %s", over.sentence);
+    if (over.valid_for <= 0) failed(__FILE__, __LINE__, "a dead hold was delivered");
+    return over.hold;
 }
 
 zklock_status refused(attempt *attempt, char *sentence, size_t size) {
-    zklock_status status;
-    join_thread(attempt->thread);
-    status = attempt->status;
-    if (status == ZKLOCK_OK || attempt->hold) failed(__FILE__, __LINE__, "granted, or a hold with %d", (int)status);
-    if (sentence) snprintf(sentence, size, "%s", attempt->sentence);
-    free(attempt);
-    return status;
+    struct attempt over = ended(attempt);
+    if (over.status == ZKLOCK_OK || over.hold) {
+        failed(__FILE__, __LINE__, "granted, or a hold with %d", (int)over.status);
+    }
+    if (sentence) snprintf(sentence, size, "%s", over.sentence);
+    return over.status;
 }
-
-zklock_status outcome(attempt *attempt, zklock_hold **hold) {
-    zklock_status status;
-    join_thread(attempt->thread);
-    status = attempt->status;
-    *hold = attempt->hold;
-    free(attempt);
-    return status;
-}
-
-static int64_t worst_us;
 
 static void *measures(void *nothing) {
     for (;;) {
@@ -535,8 +517,6 @@ void on_time(void) {
     if (!measuring) measuring = start_thread(measures, NULL);
     __atomic_store_n(&worst_us, 0, __ATOMIC_RELAXED);
 }
-
-int64_t late_ms(void) { return __atomic_load_n(&worst_us, __ATOMIC_RELAXED) / 1000 + 1; }
 
 int64_t grace_ms(void) {
     /* If threads have to wait for their turn, several of them have to, one after the other. */

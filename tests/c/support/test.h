@@ -157,10 +157,6 @@ int hook_fired(int hook);
 /* Waits until the hook has fired. */
 void await_hook(int hook);
 
-/* How many requests went through the proxy since its record began, except those that keep the session and its lease, and the
- * listing that a holder sends after a heartbeat. */
-int asked(int proxy);
-
 /* Waits until a heartbeat of the client behind the proxy has just been answered. */
 void just_after_a_heartbeat(int proxy);
 
@@ -173,8 +169,7 @@ void settled(const zklock_client *client);
 
 /* Waits until the call has ended. */
 void await_call(zklock_call *call);
-/* Waits until the call has ended with this status, and frees it; for a started acquire that failed, the same. */
-void ends_with(zklock_call *call, zklock_status wanted);
+/* Waits until a started acquire has failed with this status, and frees the call. */
 void not_acquired(zklock_call *call, zklock_status wanted);
 /* The hold of a started acquire that must be granted soon. Frees the call. */
 zklock_hold *hold_of(zklock_call *call);
@@ -193,13 +188,10 @@ int is_over(attempt *attempt);
 zklock_hold *granted(attempt *attempt);
 /* Waits until an acquire fails. Returns its status, and its message if wanted. */
 zklock_status refused(attempt *attempt, char *sentence, size_t size);
-/* Waits until an acquire ends in any way. The hold is NULL if it was not granted. */
-zklock_status outcome(attempt *attempt, zklock_hold **hold);
 
-/* How late the machine is: measured from the first call on. `late_ms` is the worst since the last `on_time`. */
+/* Begins to measure how late the machine is. */
 void on_time(void);
-int64_t late_ms(void);
-/* The delay that promise 4 allows, plus the delay of the machine. */
+/* The delay that promise 4 allows, plus the worst delay of the machine since `on_time`. */
 int64_t grace_ms(void);
 /* An addition to a time limit for something that goes through several threads and the servers. */
 int64_t allowance_ms(void);
