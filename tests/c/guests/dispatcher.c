@@ -92,7 +92,7 @@ TEST(a_thread_that_waits_for_itself_is_told_of_and_comes_back_in_time) {
     lock = new_mutex(client, told.path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS), *none;
     /* There is no warning about another waiter, or a client that only tries. */
-    CHECK(join_thread(start_thread(waits, NULL)) == (void *)ZKLOCK_TIMEOUT);
+    IS(join_status(start_thread(waits, NULL)), ZKLOCK_TIMEOUT);
     IS(zklock_acquire(lock, 0, &none), ZKLOCK_TIMEOUT);
     IS(zklock_acquire(lock, 100, &none), ZKLOCK_TIMEOUT);
     SAYS("this thread or task holds it itself");

@@ -80,7 +80,6 @@ static void a_free_that_panics_frees_nothing(void) {
 }
 
 int main(void) {
-    size_t count = 0;
     printed = tmpfile();
     out = dup(STDOUT_FILENO);
     err = dup(STDERR_FILENO);
@@ -95,8 +94,7 @@ int main(void) {
     fclose(printed);
     for (size_t at = 0; at < functions_count; at++) {
         if (!panicked[at]) failed(__FILE__, __LINE__, "%s did not panic", functions[at].name);
-        count++;
     }
-    printf("panics: %zu of %zu functions\n", count, functions_count);
+    printf("panics: %zu functions\n", functions_count);
     return 0;
 }

@@ -193,7 +193,7 @@ TEST(what_races_with_a_free_is_done_or_told_of_the_release_or_of_the_handle) {
         join_thread(waiter);
         CHECK(loss.status == ZKLOCK_NOT_HELD || loss.status == ZKLOCK_INVALID_HANDLE);
         for (int at = 0; at < 2; at++) {
-            zklock_status status = (zklock_status)(intptr_t)join_thread(askers[at]);
+            zklock_status status = join_status(askers[at]);
             CHECK(status == ZKLOCK_NOT_HELD || status == ZKLOCK_INVALID_HANDLE);
         }
     }

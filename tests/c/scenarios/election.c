@@ -95,35 +95,21 @@ TEST(who_asks_without_waiting_is_told_in_the_end) {
     free_all(NULL, lock, client);
 }
 
-typedef struct {
-    zklock_observer *observer;
-    zklock_status status;
-} wait;
-
-static void *waits(void *given) {
-    wait *wait = given;
+static void *waits(void *observer) {
     const zklock_contender *leader;
-    wait->status = zklock_observer_next(wait->observer, ZKLOCK_FOREVER, &leader);
-    return NULL;
+    return (void *)(intptr_t)zklock_observer_next(observer, ZKLOCK_FOREVER, &leader);
 }
 
 TEST(several_may_wait_with_one_observer_and_all_end_with_the_client) {
     zklock_client *client = new_client();
     zklock_lock *lock = stands(client, fresh_path());
     zklock_observer *observer = observes(lock);
-    wait all[3];
     thread threads[3];
     tells(observer, NULL, SOON_MS);
-    for (int at = 0; at < 3; at++) {
-        all[at] = (wait){observer, ZKLOCK_INTERNAL};
-        threads[at] = start_thread(waits, &all[at]);
-    }
+    for (int at = 0; at < 3; at++) threads[at] = start_thread(waits, observer);
     tells_nothing(observer, 30);
     OK(zklock_client_close(client));
-    for (int at = 0; at < 3; at++) {
-        join_thread(threads[at]);
-        IS(all[at].status, ZKLOCK_CLOSED);
-    }
+    for (int at = 0; at < 3; at++) IS(join_status(threads[at]), ZKLOCK_CLOSED);
     zklock_observer_free(observer);
     free_all(NULL, lock, client);
 }

@@ -507,7 +507,7 @@ TEST(a_holder_is_told_in_every_way_that_others_wait) {
     IS(zklock_hold_wait_wanted(hold, 20), ZKLOCK_TIMEOUT);
     is_quiet(all.client, 0);
     attempt *attempt = start_acquire(all.others, SOON_MS);
-    CHECK((zklock_status)(intptr_t)join_thread(waiter) == ZKLOCK_OK);
+    OK(join_status(waiter));
     zklock_event event = expect(all.client, ZKLOCK_EVENT_WANTED);
     CHECK(event.hold == hold && event.context == &context);
     /* From now on both calls report it at once. */
@@ -525,7 +525,7 @@ TEST(a_holder_is_told_in_every_way_that_others_wait) {
     CHECK(!is_wanted(lost));
     waiter = start_thread(waits, lost);
     ground("delete %s", node_of(lost));
-    CHECK((zklock_status)(intptr_t)join_thread(waiter) == ZKLOCK_LOST);
+    IS(join_status(waiter), ZKLOCK_LOST);
     expect(all.client, ZKLOCK_EVENT_LOST);
     IS(zklock_hold_wait_wanted(lost, SOON_MS), ZKLOCK_LOST);
     SAYS("deleted");

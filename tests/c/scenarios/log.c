@@ -2,16 +2,16 @@
 
 #include "test.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
-/* The arguments of a callback. */
+/* What a callback was given. */
 typedef struct {
-    pthread_mutex_t mutex;
     int lines[ZKLOCK_LOG_TRACE + 1], losses, grants, inside;
 } book;
 
-#define EMPTY {.mutex = PTHREAD_MUTEX_INITIALIZER}
+static void add(int *number) { __atomic_add_fetch(number, 1, __ATOMIC_RELEASE); }
+
+static int number_of(const int *number) { return __atomic_load_n(number, __ATOMIC_ACQUIRE); }
 
 static void writes(int32_t level, const char *message, void *context) {
     book *book = context;
@@ -19,33 +19,24 @@ static void writes(int32_t level, const char *message, void *context) {
     CHECK(__atomic_fetch_add(&book->inside, 1, __ATOMIC_ACQ_REL) == 0);
     CHECK(level >= ZKLOCK_LOG_ERROR && level <= ZKLOCK_LOG_TRACE);
     CHECK(message && message[0]);
-    pthread_mutex_lock(&book->mutex);
-    book->lines[level]++;
+    add(&book->lines[level]);
     /* Sessions of earlier tests, which end in the background, may log as well. */
     if (strstr(message, "hold lost") && strstr(message, "/c/")) {
         CHECK(level == ZKLOCK_LOG_WARN);
-        book->losses++;
+        add(&book->losses);
     }
     if (strstr(message, "lock granted") && strstr(message, "/c/") && strstr(message, "token=")) {
         CHECK(level == ZKLOCK_LOG_DEBUG);
-        book->grants++;
+        add(&book->grants);
     }
-    pthread_mutex_unlock(&book->mutex);
     __atomic_fetch_sub(&book->inside, 1, __ATOMIC_ACQ_REL);
 }
 
-static int read_by(book *book, const int *number) {
-    pthread_mutex_lock(&book->mutex);
-    int value = *number;
-    pthread_mutex_unlock(&book->mutex);
-    return value;
-}
+static int losses(const book *book) { return number_of(&book->losses); }
 
-static int losses(book *book) { return read_by(book, &book->losses); }
-
-static int lines(book *book, int from, int to) {
+static int lines(const book *book, int from, int to) {
     int count = 0;
-    for (int level = from; level <= to; level++) count += read_by(book, &book->lines[level]);
+    for (int level = from; level <= to; level++) count += number_of(&book->lines[level]);
     return count;
 }
 
@@ -53,7 +44,7 @@ static int lines(book *book, int from, int to) {
 static void passed(zklock_hold *hold, zklock_reason reason, void *context) {
     (void)hold;
     (void)reason;
-    __atomic_store_n((int *)context, 1, __ATOMIC_RELEASE);
+    add(context);
 }
 
 /* Opens a session, holds a lock, loses it, releases it, and closes the session. */
@@ -64,7 +55,7 @@ static void makes_news(void) {
     int told = 0;
     OK(zklock_hold_on_lost(hold, passed, &told));
     ground("delete %s", node_of(hold));
-    EVENTUALLY(__atomic_load_n(&told, __ATOMIC_ACQUIRE));
+    EVENTUALLY(number_of(&told));
     IS(zklock_release(hold), ZKLOCK_LOST);
     OK(zklock_client_close(client));
     free_all(hold, lock, client);
@@ -75,14 +66,14 @@ TEST(each_level_includes_those_before_it_and_nothing_is_printed) {
     int streams[2] = {dup(1), dup(2)};
     CHECK(file && streams[0] >= 0 && streams[1] >= 0 && !fflush(stdout));
     for (int level = ZKLOCK_LOG_OFF; level <= ZKLOCK_LOG_TRACE; level++) {
-        book book = EMPTY;
+        book book = {0};
         CHECK(dup2(fileno(file), 1) == 1 && dup2(fileno(file), 2) == 2);
         OK(zklock_set_log(level, writes, &book));
         makes_news();
         int64_t until = now_ms() + SOON_MS;
         while (now_ms() < until && ((level >= ZKLOCK_LOG_WARN && losses(&book) < 1) ||
                                     (level >= ZKLOCK_LOG_INFO && lines(&book, ZKLOCK_LOG_INFO, ZKLOCK_LOG_INFO) < 2) ||
-                                    (level >= ZKLOCK_LOG_DEBUG && read_by(&book, &book.grants) < 1))) {
+                                    (level >= ZKLOCK_LOG_DEBUG && number_of(&book.grants) < 1))) {
             sleep_ms(1);
         }
         OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
@@ -99,7 +90,7 @@ TEST(each_level_includes_those_before_it_and_nothing_is_printed) {
 
 /* Even if it wants less or more than the one before. */
 TEST(the_latest_counts) {
-    book first = EMPTY, second = EMPTY;
+    book first = {0}, second = {0};
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, writes, &first));
     OK(zklock_set_log(ZKLOCK_LOG_WARN, writes, &second));
     makes_news();
@@ -123,7 +114,7 @@ TEST(the_latest_counts) {
 static void is_slow(int32_t level, const char *message, void *context) {
     (void)level;
     (void)message;
-    __atomic_add_fetch((int *)context, 1, __ATOMIC_RELEASE);
+    add(context);
     sleep_ms(5);
 }
 
@@ -138,7 +129,7 @@ TEST(a_replacement_does_not_wait_for_the_lines_that_wait) {
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, is_slow, &called));
     is_busy(lock);
-    EVENTUALLY(__atomic_load_n(&called, __ATOMIC_ACQUIRE) > 10);
+    EVENTUALLY(number_of(&called) > 10);
     on_time();
     int64_t begun = now_ms();
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
@@ -153,7 +144,7 @@ static void *replaces(void *book) {
 
 TEST(threads_may_replace_it_at_any_time) {
     enum { THREADS = 4 };
-    static book books[THREADS] = {EMPTY, EMPTY, EMPTY, EMPTY};
+    static book books[THREADS];
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
     thread threads[THREADS];

@@ -5,9 +5,7 @@
 /* The result of a release on another thread. */
 static void *releases(void *hold) { return (void *)(intptr_t)zklock_release(hold); }
 
-static zklock_status result_of(thread thread) { return (zklock_status)(intptr_t)join_thread(thread); }
-
-static zklock_status released_elsewhere(zklock_hold *hold) { return result_of(start_thread(releases, hold)); }
+static zklock_status released_elsewhere(zklock_hold *hold) { return join_status(start_thread(releases, hold)); }
 
 TEST(another_thread_waits_for_a_reentrant_lock_like_anybody_and_does_not_release_it) {
     rivals all = new_rivals();
@@ -59,7 +57,7 @@ TEST(of_many_threads_that_release_one_hold_one_succeeds) {
         int succeeded = 0;
         for (int at = 0; at < THREADS; at++) threads[at] = start_thread(releases, hold);
         for (int at = 0; at < THREADS; at++) {
-            zklock_status status = result_of(threads[at]);
+            zklock_status status = join_status(threads[at]);
             CHECK(status == ZKLOCK_OK || status == ZKLOCK_NOT_HELD);
             succeeded += status == ZKLOCK_OK;
         }

@@ -445,6 +445,8 @@ void *join_thread(thread thread) {
     return result;
 }
 
+zklock_status join_status(thread thread) { return (zklock_status)(intptr_t)join_thread(thread); }
+
 struct attempt {
     zklock_lock *lock;
     int64_t timeout, valid_for;

@@ -179,6 +179,8 @@ typedef pthread_t thread;
 thread start_thread(void *(*run)(void *argument), void *argument);
 /* Waits until the thread ends, for SOON_MS at most, and returns its result. */
 void *join_thread(thread thread);
+/* The same, for a thread whose result is a status. */
+zklock_status join_status(thread thread);
 
 /* An acquire in a separate thread. */
 typedef struct attempt attempt;
