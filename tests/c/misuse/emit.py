@@ -6,8 +6,7 @@ ORDER = ("kind", "version", "path", "data", "length", "reserved")
 def emit(matrix, values):
     """The text of the C file."""
     parts = ["/* Written by generate.py from zklock.h. */", '#include "matrix.h"', "#include <limits.h>"]
-    known = [f'{{{name}, "{name}"}}' for name in matrix.header.enums["zklock_status"]]
-    parts += [table("named", "statuses", known), frees(matrix.header)]
+    parts.append(frees(matrix.header))
     parts += [stub(name, parameters) for name, parameters in matrix.header.callbacks.items()]
     parts += [caller(matrix, function) for function in matrix.header.functions]
     parts += [f'_Static_assert(sizeof({name}) < BLOCK_BYTES, "no room for it");' for name in matrix.header.structs]

@@ -129,19 +129,12 @@ typedef struct {
     const char *text; /* NULL if any will do */
 } cell;
 
-typedef struct {
-    int64_t number;
-    const char *name;
-} named;
-
 extern const function functions[];
 extern const size_t functions_count;
 extern const cell cells[];
 extern const size_t cells_count;
 extern const char *const texts[];
 extern const zklock_write *const arrays[];
-extern const named statuses[];
-extern const size_t statuses_count;
 
 /* Room for every result, as the matrix checks. */
 #define BLOCK_BYTES 512

@@ -227,18 +227,6 @@ static size_t in_child(void) {
     return count;
 }
 
-TEST(every_name_is_that_of_the_header) {
-    for (int32_t number = -1000; number <= 1000; number++) {
-        const char *name = "unknown";
-        for (size_t at = 0; at < statuses_count; at++) {
-            if (statuses[at].number == number) name = statuses[at].name;
-        }
-        if (strcmp(zklock_status_name(number), name)) {
-            failed(__FILE__, __LINE__, "%d is %s, not %s", number, zklock_status_name(number), name);
-        }
-    }
-}
-
 TEST(every_cell_has_its_status) {
     static run run;
     unsigned char stack[WILD_BYTES];
