@@ -42,7 +42,8 @@ const MODULES: [(&str, &[&str]); 15] = [
 /// Builds and runs all of them.
 pub(crate) fn hunt() -> io::Result<Vec<Catch>> {
     in_folder(|folder| {
-        let seeds: Vec<&Seed> = all().collect();
+        let seeds: Vec<Seed> = all().collect();
+        let seeds: Vec<&Seed> = seeds.iter().collect();
         build_model(folder)?;
         write_sources(folder, &seeds)?;
         run(&build(folder)?, &seeds)
@@ -65,7 +66,7 @@ pub(crate) fn write_sources(folder: &Path, seeds: &[&Seed]) -> io::Result<()> {
         plant(seed, number, &folder.join(format!("seed_{number}")))?;
         let _ = writeln!(main, "mod seed_{number} {{\n    use crate::{{explorer, subject}};");
         main.push_str("    pub mod adapter;\n    mod machine;\n}\n");
-        let _ = writeln!(list, "    (&seed_{number}::adapter::MACHINE, {:?}),", seed.kind());
+        let _ = writeln!(list, "    (&seed_{number}::adapter::MACHINE, {:?}),", seed.kind);
     }
     let _ = write!(main, "const SEEDS: &[(&subject::Machine, &str)] = &[\n{list}];\n{MAIN}");
     fs::write(folder.join("main.rs"), main)
@@ -140,11 +141,11 @@ fn plant(seed: &Seed, number: usize, folder: &Path) -> io::Result<()> {
 fn edited(seed: &Seed, from: &Path) -> io::Result<String> {
     let mut source = fs::read_to_string(from)?;
     for edit in seed.edits.iter().filter(|edit| from.ends_with(edit.file)) {
-        if source.matches(edit.text).count() != 1 {
+        if source.matches(&edit.text).count() != 1 {
             let message = format!("seed \"{}\": its text is not once in {}", seed.name, edit.file);
             return Err(io::Error::other(message));
         }
-        source = source.replace(edit.text, edit.replacement);
+        source = source.replace(&edit.text, &edit.replacement);
     }
     Ok(source)
 }

@@ -32,7 +32,8 @@ fn read(line: &'static str) -> io::Result<Seed> {
     let [name, kind, file, text, replacement] = line.split('\x1f').collect::<Vec<_>>()[..] else {
         return Err(io::Error::other(format!("not five fields: {line:?}")));
     };
-    Ok(Seed { name, kind: Some(kind), edits: Box::leak(Box::new([Edit { file, text, replacement }])) })
+    let edit = Edit { file, text: text.to_owned(), replacement: replacement.to_owned() };
+    Ok(Seed { name, kind, edits: vec![edit] })
 }
 
 fn hunt_some(folder: &Path, mutants: &[Seed]) -> io::Result<()> {
