@@ -1,4 +1,4 @@
-//! The model check of the machine as it ships: `cargo run -p zklock-model`, `-- --long` for more.
+//! The model check of the machine as it ships: `cargo run --profile model -p zklock-model`, `-- --long` for more.
 //!
 //! Scenario tests against real servers only meet the orders of events that happen to come up. This
 //! goes through all orders in small worlds, with lost replies, lagging followers, expired sessions,

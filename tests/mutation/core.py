@@ -39,7 +39,7 @@ QUICK = {
     "CARGO_PROFILE_SIMULATION_CODEGEN_UNITS": "16",
     "CARGO_PROFILE_SIMULATION_INCREMENTAL": "true",
 }
-TESTS = ("cargo", "--config", "profile.dev.package.zklock-core.opt-level=0", "test", "--quiet", "--locked", "--package", "zklock-core", "--lib")
+TESTS = ("cargo", "test", "--quiet", "--locked", "--package", "zklock-core", "--lib")
 
 
 def listed() -> list[Mutant]:

@@ -119,7 +119,7 @@ def found_by_the_model(mutants: list[Mutant]) -> typing.Iterator[tuple[str, Muta
     with tempfile.NamedTemporaryFile("w", suffix=".mutants") as file:
         file.writelines(for_the_model(mutant) for mutant in mutants)
         file.flush()
-        command = ["cargo", "run", "--quiet", "--locked", "--package", "zklock-model"]
+        command = ["cargo", "run", "--quiet", "--locked", "--profile", "model", "--package", "zklock-model"]
         environment = {**os.environ, "ZKLOCK_MUTANTS": file.name}
         with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as model:
             assert model.stdout
