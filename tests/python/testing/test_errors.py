@@ -25,6 +25,7 @@ BAD_ARGUMENTS: dict[str, tuple[Call, str]] = {
     "tick without end": (lambda _: Server(tick=math.inf), "tick of inf s"),
     "shortest is longest": (lambda _: Server(session_timeouts=(2, 1)), "the shortest comes first"),
     "shortest of nothing": (lambda _: Server(session_timeouts=(0, 1)), "session_timeouts of 0 s"),
+    "like what it cannot be": (lambda server: type(server)(like="2.0"), "2.0.*3.8, 3.4, keeper-25"),
     "listen nowhere": (lambda _: Server(listen="nowhere"), "cannot listen on nowhere: .*Port 0 takes any that is free"),
     "listen at no port": (lambda _: Server(listen="127.0.0.1:http:80"), "cannot listen on"),
     "advance backwards": (lambda server: server.advance(-1), "seconds of -1 s"),
