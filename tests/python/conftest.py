@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import pathlib
 import signal
+import sys
 import threading
 import typing
 
@@ -73,6 +74,16 @@ def connected(path: str, hosts: str) -> typing.Iterator[zklock.Client]:
 
 # Two of them, with sessions of their own.
 zk, other = pytest.fixture(name="zk")(connected), pytest.fixture(name="other")(connected)
+
+
+@pytest.fixture
+def unraisable(monkeypatch: pytest.MonkeyPatch) -> typing.Iterator[list[typing.Any]]:
+    """The reports of exceptions that were raised where nothing can catch them."""
+    reports: list[typing.Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", reports.append)
+    yield reports
+    # They keep objects alive.
+    reports.clear()
 
 
 @pytest.fixture

@@ -121,14 +121,6 @@ class Start(typing.Protocol):
     def __call__(self, text: str, *arguments: str, options: tuple[str, ...] = STRICT) -> Program: ...
 
 
-def until(is_so: typing.Callable[[], bool], within: float = 30.0) -> None:
-    """Waits until a condition is true that can only be polled."""
-    end = time.monotonic() + within
-    while not is_so():
-        assert time.monotonic() < end, f"not within {within} s"
-        time.sleep(0.005)
-
-
 class Calls(logging.Handler):
     """A handler of the log that calls a function with each line."""
 

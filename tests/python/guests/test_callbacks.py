@@ -7,9 +7,9 @@ import threading
 import time
 import typing
 
-import pytest
 from ground import Ground
-from guests.programs import Calls, logged, until
+from guests.programs import Calls, logged
+from scenes import eventually
 
 import zklock
 
@@ -57,7 +57,7 @@ def test_those_of_one_hold_follow_each_other(zk: zklock.Client, ground: Ground, 
     assert hold.lost.wait(timeout=30)
     # The hold is lost already.
     hold.on_lost(lambda _: tell(30))
-    until(lambda: len(told) == 31, within=30)
+    eventually(lambda: len(told) == 31)
     assert told == list(range(31))
 
 
@@ -117,19 +117,17 @@ def test_beyond_the_bound_they_wait_and_none_is_forgotten(zk: zklock.Client, gro
     for hold in holds:
         hold.on_lost(slow)
     lose(ground, holds)
-    until(lambda: running == AT_ONCE, within=30)
+    eventually(lambda: running == AT_ONCE)
     may_end.set()
-    until(lambda: told == len(holds), within=30)
+    eventually(lambda: told == len(holds))
     assert most == AT_ONCE
     # The threads that called them end.
-    until(lambda: not any(thread.name == "zklock-callbacks" for thread in threading.enumerate()), within=30)
+    eventually(lambda: not any(thread.name == "zklock-callbacks" for thread in threading.enumerate()))
 
 
 def test_one_that_raises_ends_nothing(
-    zk: zklock.Client, ground: Ground, path: str, monkeypatch: pytest.MonkeyPatch
+    zk: zklock.Client, ground: Ground, path: str, unraisable: list[typing.Any]
 ) -> None:
-    raised: list[typing.Any] = []
-    monkeypatch.setattr("sys.unraisablehook", raised.append)
     hold, told = zk.mutex(path).hold(), threading.Event()
 
     def fail(_: zklock.LossReason) -> None:
@@ -139,5 +137,4 @@ def test_one_that_raises_ends_nothing(
     hold.on_lost(lambda _: told.set())
     lose(ground, [hold])
     assert told.wait(30)
-    assert [type(one.exc_value) for one in raised] == [KeyError] and raised[0].object is fail
-    raised.clear()
+    assert [type(one.exc_value) for one in unraisable] == [KeyError] and unraisable[0].object is fail

@@ -13,21 +13,12 @@ import weakref
 
 import pytest
 from ground import Ground
-from guests.programs import until
-from scenes import elsewhere
+from scenes import elsewhere, eventually, lose
 
 import zklock
 from zklock import ConnectionState, LossReason
 
 CONNECTED, DISCONNECTED, CLOSED = ConnectionState.CONNECTED, ConnectionState.DISCONNECTED, ConnectionState.CLOSED
-
-
-@pytest.fixture
-def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The exceptions that callbacks have raised."""
-    reports: list[str] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda report: reports.append(f"{report.object}: {report.exc_value!r}"))
-    return reports
 
 
 def is_collected(known: weakref.ref[typing.Any]) -> bool:
@@ -51,8 +42,8 @@ class Witness:
         assert sys.getrefcount(self._tell) > self._references
 
     def waits_for_the_end(self) -> None:
-        until(lambda: sys.getrefcount(self._tell) == self._references)
-        until(have_run)
+        eventually(lambda: sys.getrefcount(self._tell) == self._references)
+        eventually(have_run)
 
 
 class Told:
@@ -83,15 +74,14 @@ def test_a_callback_is_forgotten_with_the_hold(zk: zklock.Client, ground: Ground
     if end == "release":
         hold.release()
     else:
-        ground(f"delete {hold.node}")
-        assert hold.lost.wait(timeout=10)
-    until(lambda: known() is None)
+        lose(ground, hold)
+    eventually(lambda: known() is None)
 
 
 @pytest.mark.parametrize("is_connected", [True, False])
 @pytest.mark.parametrize("face", ["threads", "asyncio"])
 def test_a_client_that_is_collected_tells_nothing(
-    hosts: str, face: str, is_connected: bool, unraisable: list[str]
+    hosts: str, face: str, is_connected: bool, unraisable: list[typing.Any]
 ) -> None:
     told = Told(zklock.Client(hosts))
     # The face's own object goes at once.
@@ -101,12 +91,12 @@ def test_a_client_that_is_collected_tells_nothing(
     if is_connected:
         told.client.connect()
         heard.append(told.states.get(timeout=10))
-        until(lambda: witness.states == heard)
+        eventually(lambda: witness.states == heard)
     known, states = weakref.ref(told), told.states
     gc.collect()
     assert known() is not None
     del told
-    until(lambda: is_collected(known))
+    eventually(lambda: is_collected(known))
     witness.waits_for_the_end()
     assert unraisable == []
     assert witness.states == heard and states.empty()
@@ -190,7 +180,7 @@ class Closes(Told):
 @pytest.mark.parametrize("is_connected", [True, False])
 @pytest.mark.parametrize("closer", CLOSERS)
 def test_a_client_that_is_closed_tells_it_once_though_it_is_collected_before(
-    hosts: str, closer: str, is_connected: bool, request: pytest.FixtureRequest, unraisable: list[str]
+    hosts: str, closer: str, is_connected: bool, request: pytest.FixtureRequest, unraisable: list[typing.Any]
 ) -> None:
     told = (Closes if closer == "finalizer" else Told)(zklock.Client(hosts))
     told.client.on_connection(told.tell)
@@ -213,7 +203,7 @@ def test_a_client_that_is_closed_tells_it_once_though_it_is_collected_before(
     assert witness.states[-1] is CLOSED and witness.states.count(CLOSED) == 1
     assert states.empty() and unraisable == []
     # Reports do not keep the client alive any longer.
-    until(lambda: is_collected(known))
+    eventually(lambda: is_collected(known))
 
 
 def never_awaited(client: zklock.Client, path: str) -> object:
@@ -281,7 +271,7 @@ def test_a_callback_of_a_client_stays_as_long_as_something_keeps_the_client(
     proxy("reset")
     assert states.get(timeout=10) is DISCONNECTED
     kept.clear()
-    until(lambda: is_collected(known))
+    eventually(lambda: is_collected(known))
     zk.barrier(path).remove()
 
 
@@ -292,7 +282,7 @@ def all_is_decided(client: zklock.Client, ground: Ground, path: str) -> None:
     hold.on_lost(lambda _: told.set())
     ground(f"delete {hold.node}")
     assert told.wait(30)
-    until(have_run)
+    eventually(have_run)
 
 
 Acquire = typing.Callable[[], typing.Tuple[typing.Union[zklock.Hold, zklock.AsyncHold], object]]
@@ -322,7 +312,7 @@ def test_a_hold_that_is_lost_while_it_is_collected_tells_nothing(
     ground: Ground,
     path: str,
     way: str,
-    unraisable: list[str],
+    unraisable: list[typing.Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def acquire() -> tuple[zklock.Hold, zklock.Client]:
@@ -341,8 +331,8 @@ def test_a_hold_that_is_lost_while_it_is_collected_tells_nothing(
     has_begun, reasons = stops.has_begun, stops.reasons
     lost: list[bool] = []
 
-    def lose(*_: object, **__: object) -> None:
-        """Called in the middle of the collection."""
+    def in_the_middle(*_: object, **__: object) -> None:
+        """Called in the middle of the collection, which it makes a loss."""
         if not lost:
             ground(f"delete {node}")
             lost.append(loss.wait(timeout=10))
@@ -350,7 +340,7 @@ def test_a_hold_that_is_lost_while_it_is_collected_tells_nothing(
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", ResourceWarning)
-        monkeypatch.setattr(warnings, "showwarning", lose)
+        monkeypatch.setattr(warnings, "showwarning", in_the_middle)
         # The collector must only run here.
         gc.disable()
         try:
@@ -370,8 +360,7 @@ def test_a_hold_that_is_forgotten_after_its_loss_has_told_it(
     reasons: queue.Queue[LossReason] = queue.Queue()
     hold = zk.mutex(f"{path}-lost").hold()
     hold.on_lost(reasons.put)
-    ground(f"delete {hold.node}")
-    assert hold.lost.wait(timeout=10)
+    lose(ground, hold)
     # By the time of the servers' answer, everything that the loss has woken has run.
     zk.barrier(path).is_set()
     del hold
@@ -422,7 +411,7 @@ def test_a_callback_of_a_hold_stays_as_long_as_something_keeps_the_hold(
     assert reasons.get(timeout=10) is LossReason.NODE_DELETED
     # The callback is called once, and then dropped.
     del kept
-    until(lambda: is_collected(known))
+    eventually(lambda: is_collected(known))
     assert reasons.empty()
 
 
@@ -440,5 +429,5 @@ def test_what_acquire_got_does_not_keep_a_client_that_its_callback_has(ground: G
             pass
 
     known = weakref.ref(Keeper())
-    until(lambda: is_collected(known))
+    eventually(lambda: is_collected(known))
     ground.expect_children(path, 0)

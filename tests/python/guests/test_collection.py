@@ -12,8 +12,7 @@ import warnings
 
 import pytest
 from ground import Ground
-from guests.programs import until
-from scenes import hook
+from scenes import eventually, hook, lose
 
 import zklock
 
@@ -26,19 +25,6 @@ def warned(act: typing.Callable[[], object]) -> list[str]:
         gc.collect()
     assert {warning.category for warning in caught} <= {ResourceWarning}
     return [str(warning.message) for warning in caught]
-
-
-def test_a_forgotten_hold_is_released_with_a_warning(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
-) -> None:
-    holds = [zk.mutex(path).hold()]
-    token = holds[0].token
-    said = warned(holds.clear)
-    assert len(said) == 1
-    assert path in said[0] and str(token) in said[0]
-    with other.mutex(path, timeout=30):
-        pass
-    assert not zk.mutex(path).locked()
 
 
 class Keeper:
@@ -84,16 +70,13 @@ def test_a_hold_is_released_with_a_warning(zk: zklock.Client, ground: Ground, pa
 
 
 def test_where_warnings_are_errors_it_is_released_all_the_same(
-    zk: zklock.Client, ground: Ground, path: str, monkeypatch: pytest.MonkeyPatch
+    zk: zklock.Client, ground: Ground, path: str, unraisable: list[typing.Any]
 ) -> None:
-    raised: list[typing.Any] = []
-    monkeypatch.setattr(sys, "unraisablehook", raised.append)
     holds = [zk.mutex(path).hold()]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         holds.clear()
-    assert [type(one.exc_value) for one in raised] == [ResourceWarning]
-    raised.clear()
+    assert [type(one.exc_value) for one in unraisable] == [ResourceWarning]
     ground.expect_children(path, 0)
 
 
@@ -107,8 +90,7 @@ def test_nobody_is_warned_of_what_is_over(zk: zklock.Client, ground: Ground, pat
         with lock as hold:
             del hold
         lost = lock.hold()
-        ground(f"delete {lost.node}")
-        assert lost.lost.wait(timeout=10)
+        lose(ground, lost)
         del lost
         # These objects do not own the hold, and so do not release it.
         assert lock.acquire()
@@ -125,9 +107,11 @@ def test_nobody_is_warned_of_what_is_over(zk: zklock.Client, ground: Ground, pat
 
 def test_what_came_of_a_hold_does_not_keep_it(zk: zklock.Client, ground: Ground, path: str) -> None:
     holds = [zk.mutex(path).hold()]
-    loss = holds[0].lost
-    assert len(warned(holds.clear)) == 1
+    token, loss = holds[0].token, holds[0].lost
+    [said] = warned(holds.clear)
+    assert path in said and str(token) in said
     ground.expect_children(path, 0)
+    assert not zk.mutex(path).locked()
     assert not loss.wait(timeout=10)
     assert not loss.is_set()
 
@@ -155,7 +139,7 @@ def test_a_forgotten_client_gives_back_all_that_it_holds(ground: Ground, path: s
     closed.wait()
     ground.expect_children(path, 0)
     ground.expect_children(f"{path}-again", 0)
-    until(lambda: proxy("connections") == "0")
+    eventually(lambda: proxy("connections") == "0")
 
 
 def test_a_hold_keeps_its_client(ground: Ground, hosts: str, path: str) -> None:

@@ -10,8 +10,9 @@ import typing
 import pytest
 from ground import Ground
 from guests.endings import BEGIN, WELL
-from guests.programs import SOON, Start, until
+from guests.programs import SOON, Start
 from punctual import not_later
+from scenes import eventually
 
 import zklock
 
@@ -190,7 +191,7 @@ def test_a_wait_at_a_barrier(start: Start, zk: zklock.Client, ground: Ground, ho
     other = zk.double_barrier(at, 1).enter() if stays else None
 
     def is_free() -> None:
-        until(lambda: len(set(ground.children(at)) - {"ready"}) == stays)
+        eventually(lambda: len(set(ground.children(at)) - {"ready"}) == stays)
 
     with interrupted(start, case, hosts, path, after=is_free):
         if other is not None:

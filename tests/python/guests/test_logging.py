@@ -8,7 +8,6 @@ import logging.config
 import pathlib
 import queue
 import re
-import sys
 import time
 import typing
 
@@ -16,7 +15,7 @@ import pytest
 from ground import Ground
 from guests.programs import Calls, Start, logged
 from punctual import not_later
-from scenes import Attempt
+from scenes import Attempt, lose
 
 import zklock
 
@@ -128,8 +127,7 @@ def test_a_level_counts_from_when_it_is_set(lines: Lines, ground: Ground, path: 
             lost = lines.wait_for(f"connection lost.*{zk.session_id:#x}")
             set_level(logging.CRITICAL)
             with zk.mutex(f"{path}-2") as hold:
-                ground(f"delete {hold.node}")
-                assert hold.lost.wait(timeout=10)
+                lose(ground, hold)
                 with pytest.raises(zklock.LockLost):
                     hold.release()
             # Its line comes just after the holder is told, and so before any later answer.
@@ -238,14 +236,12 @@ def test_false_is_explained(lines: Lines, zk: zklock.Client, other: zklock.Clien
 
 
 def test_a_handler_that_raises_does_no_harm(
-    lines: Lines, ground: Ground, hosts: str, path: str, monkeypatch: pytest.MonkeyPatch
+    lines: Lines, ground: Ground, hosts: str, path: str, unraisable: list[typing.Any]
 ) -> None:
     class Raises(logging.Handler):
         def handle(self, record: logging.LogRecord) -> bool:
             raise KeyError("a mistake of the handler")
 
-    raised: list[typing.Any] = []
-    monkeypatch.setattr(sys, "unraisablehook", raised.append)
     with logged(Raises()), zklock.Client(hosts, session_timeout=4) as zk:
         lines.wait_for("session opened")
         with zk.mutex(path) as hold:
@@ -257,8 +253,7 @@ def test_a_handler_that_raises_does_no_harm(
                 hold.release()
         with zk.mutex(path) as hold:
             assert hold.valid_for() > 0
-    assert {type(one.exc_value) for one in raised} == {KeyError}
-    raised.clear()
+    assert {type(one.exc_value) for one in unraisable} == {KeyError}
 
 
 def test_a_slow_handler_does_no_harm(lines: Lines, ground: Ground, hosts: str, path: str) -> None:
@@ -268,8 +263,7 @@ def test_a_slow_handler_does_no_harm(lines: Lines, ground: Ground, hosts: str, p
 
     with logged(Calls(dawdle)), zklock.Client(hosts, session_timeout=4) as zk:
         lost = zk.mutex(path).hold()
-        ground(f"delete {lost.node}")
-        assert lost.lost.wait(timeout=10)
+        lose(ground, lost)
         # The line is being logged now, on a thread that nobody waits for.
         begun = time.monotonic()
         for _ in range(20):

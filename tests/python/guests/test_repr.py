@@ -7,7 +7,7 @@ import re
 
 import pytest
 from ground import Ground
-from guests.programs import until
+from scenes import eventually, lose
 
 import zklock
 
@@ -30,9 +30,8 @@ def test_of_a_client(ground: Ground, path: str) -> None:
     says(client, f"<zklock.Client {name} session {session:#x} of 4s, 0 held, 0 owed, 0 granted, 0 lost>")
     with client.mutex(path) as hold:
         says(client, f"<zklock.Client {name} session .*, 1 held, 0 owed, 1 granted, 0 lost>")
-        ground(f"delete {hold.node}")
-        assert hold.lost.wait(timeout=10)
-        until(lambda: client.stats()[2:4] == (1, 0))
+        lose(ground, hold)
+        eventually(lambda: client.stats()[2:4] == (1, 0))
         says(client.aio, f"<zklock.AsyncClient {name} session .*, 0 held, 0 owed, 1 granted, 1 lost>")
         with pytest.raises(zklock.LockLost):
             hold.release()
@@ -41,7 +40,7 @@ def test_of_a_client(ground: Ground, path: str) -> None:
     # The client learns that its session is over, but gets no answer about the next.
     proxy("hold-reply", "connect", "2")
     proxy("refuse", "off")
-    until(lambda: "without a session" in repr(client), within=15)
+    eventually(lambda: "without a session" in repr(client))
     client.close()
     says(client, f"<zklock.Client {name} closed>")
 
@@ -93,8 +92,7 @@ def test_of_a_hold_and_its_loss(zk: zklock.Client, ground: Ground, path: str) ->
     says(hold, f'<zklock.Hold of "{path}" released, {rest}')
     says(hold.lost, "<zklock.Loss not set>")
     hold = zk.mutex(path).hold()
-    ground(f"delete {hold.node}")
-    assert hold.lost.wait(timeout=10)
+    lose(ground, hold)
     says(hold, f'<zklock.Hold of "{path}" lost: its node was deleted, token .*>')
     says(hold.lost, "<zklock.Loss set: its node was deleted>")
 
@@ -105,10 +103,10 @@ def test_of_a_hold_at_risk(ground: Ground, path: str) -> None:
         hold = client.mutex(path).hold()
         proxy("refuse", "on")
         proxy("cut")
-        until(lambda: hold.state is zklock.HoldState.AT_RISK)
+        eventually(lambda: hold.state is zklock.HoldState.AT_RISK)
         says(hold, f'<zklock.Hold of "{path}" at risk, held for {SECONDS}, token .*>')
         proxy("refuse", "off")
-        until(lambda: hold.state is zklock.HoldState.HELD)
+        eventually(lambda: hold.state is zklock.HoldState.HELD)
         hold.release()
 
 

@@ -8,8 +8,9 @@ import threading
 import time
 
 from ground import Ground
-from guests.programs import Start, until
+from guests.programs import Start
 from punctual import not_later
+from scenes import eventually
 
 import zklock
 
@@ -115,7 +116,7 @@ def test_descriptors_and_threads_come_back(hosts: str, path: str) -> None:
     descriptors, threads = count()
     for _ in range(20):
         use()
-    until(lambda: count()[0] <= descriptors and count()[1] <= threads)
+    eventually(lambda: count()[0] <= descriptors and count()[1] <= threads)
 
 
 def test_a_small_stack_is_enough(zk: zklock.Client, path: str) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import queue
-import sys
 import threading
+import typing
 
-import pytest
 from conftest import SESSION
 from ground import Ground
 from scenes import SOON, Far, eventually, expire, raises
@@ -57,11 +56,10 @@ def test_a_client_that_connects_later_tells_of_that(ground: Ground) -> None:
 
 
 def test_a_callback_that_raises_is_reported_and_called_again_and_harms_no_other(
-    far: Far, monkeypatch: pytest.MonkeyPatch
+    far: Far, unraisable: list[typing.Any]
 ) -> None:
     zk, proxy = far
-    failure, reported = ValueError("in the callback"), []
-    monkeypatch.setattr(sys, "unraisablehook", lambda report: reported.append((report.exc_value, report.object)))
+    failure = ValueError("in the callback")
 
     def fail(state: ConnectionState) -> None:
         raise failure
@@ -74,7 +72,7 @@ def test_a_callback_that_raises_is_reported_and_called_again_and_harms_no_other(
     assert listener.next() is CONNECTED
     zk.close()
     assert listener.next() is CLOSED
-    eventually(lambda: reported == [(failure, fail)] * 4)
+    eventually(lambda: [(report.exc_value, report.object) for report in unraisable] == [(failure, fail)] * 4)
 
 
 def test_callbacks_are_called_one_after_the_other_and_may_wait(zk: zklock.Client, path: str) -> None:
