@@ -224,12 +224,6 @@ def heard(proxy: Proxy, message: str) -> int:
     return sum(said.startswith(message) for said in proxy("messages").split())
 
 
-def asked(proxy: Proxy) -> list[str]:
-    """The recorded requests, except those that only keep the session and its lease."""
-    requests = [said for said in proxy("messages").split() if said.startswith("request:")]
-    return [said for said in requests if not said.startswith(("request:multi:", "request:ping:"))]
-
-
 class Lateness:
     """Measures how late the machine is at worst. Anything may be as late."""
 

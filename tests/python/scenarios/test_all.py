@@ -1,7 +1,10 @@
-"""The set of locks: all of them, or none."""
+"""Several locks at once: all of them, or any one. For what they do see test_kinds.py."""
 
 from __future__ import annotations
 
+import typing
+
+import pytest
 from scenes import raises
 
 import zklock
@@ -23,6 +26,8 @@ def test_a_set_may_be_of_sets_and_of_locks_of_both_faces(zk: zklock.Client, path
         assert client.all([pair, zk.semaphore(f"{path}-3", 2).aio], timeout=5).path == f"{path}, {path}-2, {path}-3"
     with pair as hold:
         assert hold.path == f"{path}, {path}-2"
+    with zk.any([zk.mutex(path), zk.aio.read(f"{path}-2")]) as hold:
+        assert hold.path == path
 
 
 def test_what_cannot_be_a_set(zk: zklock.Client, other: zklock.Client, hosts: str, path: str) -> None:
@@ -35,12 +40,18 @@ def test_what_cannot_be_a_set(zk: zklock.Client, other: zklock.Client, hosts: st
         licence = client.semaphore(path, 2)
         raises(zklock.InvalidInput, lambda: client.all([licence, licence])).says("one path", "all the permits")
         raises(zklock.InvalidInput, lambda: client.all([lock, client.exclusive(f"{path}-2")])).says("no queue")
-        for wrong in (lock, [path], None, path):
-            try:
-                client.all(wrong)  # type: ignore[arg-type]
-            except TypeError:
-                continue
-            raise AssertionError(f"a set of {wrong!r}")
+        calls: list[typing.Any] = [client.all, client.any]
+        for call in calls:
+            for wrong in (lock, [path], None, path):
+                with pytest.raises(TypeError):
+                    call(wrong)
     # A set of one lock behaves like that lock.
     with zk.all([zk.exclusive(path)]) as hold:
         assert hold.node == f"{path}/lock"
+
+
+def test_what_cannot_be_a_choice(zk: zklock.Client, other: zklock.Client, path: str) -> None:
+    mutex = zk.mutex(path)
+    for client in (zk, zk.aio):
+        for wrong in ([], [mutex, mutex], [mutex, other.mutex(f"{path}-2")], [zk.exclusive(path)], [zk.any([mutex])]):
+            raises(zklock.InvalidInput, lambda: client.any(wrong))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-
 import pytest
-from scenes import SOON, Attempt, Connect, Face, eventually, raises, times_out
+from scenes import SOON, Attempt, Connect, Face, raises, settled, times_out
 
 import zklock
 
@@ -47,4 +46,4 @@ def test_the_end_of_an_observer(zk: zklock.Client, connect: Connect, path: str, 
     raises(zklock.Closed, lambda: face(observer.__anext__ if face.is_async else observer.__next__))
     # An observer need not be read to its end.
     face(face.of(zk).election(path).observe().next)
-    eventually(lambda: zk.stats().owed == 0)
+    settled(zk)

@@ -50,7 +50,7 @@ async def test_the_end_of_a_block_releases_and_has_waited_for_it(
 KINDS = [Failure, KeyboardInterrupt, SystemExit, asyncio.CancelledError, zklock.Timeout]
 
 
-@pytest.mark.parametrize("is_lost", [False, True])
+@pytest.mark.parametrize("loss", ["none", "known", "unknown"])
 @pytest.mark.parametrize("kind", KINDS)
 async def test_what_a_block_raises_comes_out_as_it_is_with_a_note_of_a_loss(
     zk: zklock.Client,
@@ -58,7 +58,7 @@ async def test_what_a_block_raises_comes_out_as_it_is_with_a_note_of_a_loss(
     path: str,
     face: Face,
     kind: type[BaseException],
-    is_lost: bool,
+    loss: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async for manager in blocks(face, zk, path):
@@ -66,15 +66,18 @@ async def test_what_a_block_raises_comes_out_as_it_is_with_a_note_of_a_loss(
         raised = kind("in the block")
         try:
             async with face.block(manager) as hold:
-                if is_lost:
+                if loss == "known":
                     lose(ground, hold)
+                elif loss == "unknown":
+                    # The release finds no node.
+                    ground(f"delete {hold.node}")
                 raise raised
         except BaseException as caught:
             assert caught is raised and raised.__context__ is None and raised.__cause__ is None
         assert ground.children(path) == []
         # The note warns that the work of the block may have been unprotected.
-        assert [path in note and "lost: its node was deleted" in note for note in notes(raised)] == [True] * is_lost
-        if is_lost:
+        assert [path in note and "lost: its node was deleted" in note for note in notes(raised)] == [True] * (loss != "none")
+        if loss == "known":
             eventually(lambda: logging.WARNING in levels(caplog, path))
 
 
@@ -93,24 +96,18 @@ async def test_a_loss_is_raised_at_the_end_of_a_block(
         assert caught.value.reason is zklock.LossReason.NODE_DELETED
 
 
-async def test_a_loss_that_only_the_release_finds_is_noted(
+async def test_each_block_that_has_lost_its_hold_adds_a_note(
     zk: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
     raised = Failure()
-    async for manager in blocks(face, zk, path):
-        raised = Failure()
-        with pytest.raises(Failure):
-            async with face.block(manager) as hold:
-                ground(f"delete {hold.node}")
-                raise raised
-        assert len(notes(raised)) == 1
-    # The next block adds its own note. A block that has not lost its hold adds none.
+    locks = [face.of(zk).mutex(f"{path}-{number}") for number in range(3)]
     with pytest.raises(Failure):
-        async with face.block(face.of(zk).mutex(path)), face.block(face.of(zk).mutex(f"{path}/inner")) as inner:
+        async with face.block(locks[0]) as outer, face.block(locks[1]), face.block(locks[2]) as inner:
+            lose(ground, outer)
             lose(ground, inner)
             raise raised
-    assert len(notes(raised)) == 2 and f"{path}/inner" in notes(raised)[1]
-    ground(f"delete-tree {path}/inner")
+    assert [locks[0].path in note for note in notes(raised)] == [False, True]
+    assert [locks[2].path in note for note in notes(raised)] == [True, False]
 
 
 def test_an_exception_that_takes_no_note_is_raised_all_the_same(

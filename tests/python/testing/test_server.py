@@ -53,6 +53,12 @@ def test_locks_work_on_each_server_that_is_copied(like: typing.Literal["3.8", "3
         assert hold.token > 0
 
 
+def test_a_stated_version_that_is_too_new_is_named_in_the_error() -> None:
+    with Server(like="3.4") as server, zklock.Client(server.hosts, server_version=(3, 5)) as zk:
+        with pytest.raises(zklock.Refused, match="state 3.4"):
+            zk.mutex(PATH).hold(timeout=SOON)
+
+
 def test_words_are_answered_that_are_allowed() -> None:
     with Server(words="srvr") as server:
         for word, answer in ((b"srvr", "Mode: standalone"), (b"ruok", "not in the whitelist")):
