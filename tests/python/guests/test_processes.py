@@ -190,47 +190,6 @@ def test_a_child_is_refused_by_every_call_and_its_parent_is_untouched(
     ends_well(start, FORKED + PARENT.format(end=end, status=status), hosts, path)
 
 
-def test_a_fork_in_the_middle_of_everything_does_not_hang(start: Start, hosts: str, path: str) -> None:
-    text = """
-logging.getLogger("zklock").setLevel(logging.DEBUG)
-is_over = threading.Event()
-
-
-def work(number):
-    mine = zk.mutex(f"{path}-{number % 2}")
-    while not is_over.is_set():
-        with mine as hold:
-            hold.on_lost(lambda reason: None)
-            hold.confirm()
-
-
-threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-for thread in threads:
-    thread.start()
-zk.connect()
-try:
-    for number in range(40):
-        time.sleep(0.001 * (number % 7))
-        pid = os.fork()
-        if not pid:
-            for name, call in (("acquire", lock.acquire), ("connect", zk.connect)):
-                refused(name, call)
-            repr(zk), repr(lock), lock.locked(), zk.stats()
-            gc.collect()
-            # Not by sys.exit: threading would wait for threads that are not here (in old versions of Python).
-            os._exit(0)
-        assert ends(pid) == 0
-finally:
-    # Or the threads would keep what is wrong from being told.
-    is_over.set()
-for thread in threads:
-    thread.join()
-assert zk.stats()[2:4] == (0, 0), zk.stats()
-print("well")
-"""
-    ends_well(start, FORKED + text, hosts, path)
-
-
 def test_a_thread_may_fork_while_another_waits_for_the_lock(
     start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str
 ) -> None:
@@ -263,22 +222,6 @@ print("well")
         program.expect("forked")
         assert sorted(ground.children(path)) == sorted(queue)
     assert program.finish()[:3] == (0, "well", "")
-
-
-def test_a_client_that_has_not_connected_works_on_both_sides(start: Start, hosts: str, path: str) -> None:
-    text = """
-pid = os.fork()
-with lock as hold:
-    assert hold.confirm() > 0
-    assert len(lock.contenders()) >= 1
-with again, again:
-    pass
-zk.close()
-if pid:
-    assert ends(pid) == 0
-    print("well")
-"""
-    ends_well(start, FORKED + text, hosts, path)
 
 
 def test_a_block_that_forks_ends_in_the_child_without_a_word(
@@ -360,29 +303,6 @@ if __name__ == "__main__":
         print("well")
 """
     ends_well(start, WORKER + text, hosts, path, method)
-
-
-def test_multiprocessing_after_the_parent_has_connected(start: Start, hosts: str, path: str) -> None:
-    text = """
-if __name__ == "__main__":
-    with lock as hold:
-        context = multiprocessing.get_context("fork")
-        queue = context.SimpleQueue()
-        process = context.Process(target=deliver, args=(queue,))
-        process.start()
-        assert "fork" in queue.get()
-        process.join(10)
-        assert process.exitcode == 0
-        with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
-            assert "fork" in pool.submit(is_refused).result()
-        assert hold.confirm() > 0
-    # A process that is started without a fork is not affected.
-    file.write_text("0")
-    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        assert pool.submit(add).result() > hold.token
-    print("well")
-"""
-    ends_well(start, WORKER + text, hosts, path)
 
 
 def test_other_programs_may_be_started_while_holding(start: Start, hosts: str, path: str) -> None:
