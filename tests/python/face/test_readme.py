@@ -110,10 +110,3 @@ def test_work(text: str, case: tuple[str, str, int, str, str], start: Start, hos
     done = start(changed(text, work, begin).replace(ADDRESS, hosts)).finish()
     assert (done.status, done.out) == (status, out), done.err
     assert done.err.splitlines()[-1].startswith(err) if err else not done.err, done.err
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page: str) -> None:
-    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / page).read_text()):
-        if not link.startswith("https://"):
-            assert (ROOT / page).parent.joinpath(link).exists(), link

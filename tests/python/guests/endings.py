@@ -24,13 +24,6 @@ def until(is_so):
     while not is_so():
         assert time.monotonic() < end, "never"
         time.sleep(0.005)
-
-
-def run_all(threads):
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 """
 
 # Makes the interpreter end slowly: a thread that comes back into it meanwhile finds it closed.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
 import pytest
@@ -10,6 +9,7 @@ from ground import Ground
 from guests.endings import BEGIN, SLOWLY, WELL, ends
 from guests.programs import Start
 from punctual import not_later
+from scenes import Attempt
 
 import zklock
 
@@ -63,23 +63,20 @@ sys.stdin.readline()
 """
     program = start(BEGIN + text, hosts, path)
     program.line()
-    granted: list[float] = []
 
-    def wait() -> None:
+    def wait() -> float:
         with other.mutex(path, timeout=30):
-            granted.append(time.monotonic())
+            return time.monotonic()
 
-    waiter = threading.Thread(target=wait)
-    waiter.start()
+    waiting = Attempt(wait)
     ground.expect_children(path, 2)
     program.tell()
     ended = program.finish()
     over = time.monotonic()
-    waiter.join()
     assert ended[:3] == WELL
     not_later(ended.seconds, 1.5)
     # The last sign of life was at most a third of the session before the end.
-    assert granted[0] - over > SESSION / 2
+    assert waiting.result() - over > SESSION / 2
 
 
 @pytest.mark.parametrize("what", ["zk.connect()", "zk.mutex(path).acquire()", "zk.mutex(path).acquire(timeout=30)"])

@@ -231,7 +231,11 @@ def wait():
     waited.append((time.monotonic() - begun, time.process_time() - used))
 
 def wait_there():
-    wait() if more == ["main thread"] else run_all([threading.Thread(target=wait)])
+    if more == ["main thread"]:
+        return wait()
+    thread = threading.Thread(target=wait)
+    thread.start()
+    thread.join()
 
 wait_there()
 # Another one counts meanwhile, in steps that give nobody a reason to let the interpreter go.

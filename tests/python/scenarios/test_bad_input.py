@@ -15,6 +15,7 @@ import threading
 import typing
 
 import pytest
+from face.side_by_side import outcome
 from ground import Ground
 from scenes import SOON, Attempt, Far, heard, raises
 
@@ -197,18 +198,10 @@ def test_a_timeout_that_is_negative_is_named_with_what_is_allowed(zk: zklock.Cli
         assert "None" not in is_negative(lambda: client("zk1", **{name: seconds}), seconds)
 
 
-def objection(call: Call) -> type[Exception] | None:
-    try:
-        call()
-    except Exception as error:
-        return type(error)
-    return None
-
-
 def test_no_blocking_is_not_taken_for_blocking(zk: zklock.Client, other: zklock.Client, path: str) -> None:
     """In ``threading`` ``None`` is an error before Python 3.12, and false since then, but never true."""
     acquire: typing.Any = other.mutex(path).acquire
-    assert objection(lambda: acquire(None, 1)) in (TypeError, ValueError)
+    assert outcome(acquire, None, 1).raised in (TypeError, ValueError)
     with zk.mutex(path):
         attempt = Attempt(lambda: acquire(None))
         # A call that waited would wait for the end of this block.

@@ -8,6 +8,7 @@ import typing
 
 import pytest
 from ground import Ground
+from scenarios.test_bad_input import BAD_PATHS
 from scenes import SOON, Face, Far, Stat, hook, lose, raises
 
 import zklock
@@ -154,17 +155,8 @@ def test_a_hold_reads_nodes_whatever_became_of_it(far: Far, ground: Ground, path
 def test_guarded_writes_that_cannot_be_are_named_and_nothing_is_written(
     zk: zklock.Client, ground: Ground, path: str, state: str
 ) -> None:
-    bad = {
-        "": "is empty",
-        "relative": "is relative: a path begins with /",
-        "/bad//write": "contains //: leave one out",
-        "/bad/": "ends with /: leave that out",
-        "/bad/../up": "no relative paths",
-        "/bad\0write": "ZooKeeper forbids",
-        "/bad" + "x" * 3000: "shorten it",
-    }
     with zk.mutex(path) as hold:
-        for wrong, says in bad.items():
+        for wrong, says in BAD_PATHS.items():
             for write in (
                 hold.guarded().create(state).create(wrong),
                 hold.guarded().create(state).set_data(wrong, b""),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.metadata
 import os
 import pathlib
@@ -13,7 +12,7 @@ import typing
 import pytest
 from ground import Ground
 from guests.programs import FORKS, Start
-from scenes import awaited
+from scenes import Face, raises
 
 import zklock
 
@@ -22,36 +21,20 @@ LONG = 100.0
 SOON = 30.0
 
 HOLDER = """
-import asyncio, os, signal, sys
+import os, signal, sys
 import zklock
 
-hosts, path, face = sys.argv[1:]
+hosts, path = sys.argv[1:]
 zk = zklock.Client(hosts, session_timeout=100)
-
-
-def obey(hold):
+zk.guard()
+with zk.mutex(path):
     print("holds", flush=True)
-    for order in sys.stdin:
-        if order == "fork\\n":
-            child = os.fork()
-            if not child:
-                # It has all that its parent has, and lives on.
-                signal.pause()
-            print(child, flush=True)
-
-
-async def asynchronous():
-    await zk.aio.guard()
-    async with zk.aio.mutex(path) as hold:
-        await asyncio.to_thread(obey, hold)
-
-
-if face == "aio":
-    asyncio.run(asynchronous())
-else:
-    zk.guard()
-    with zk.mutex(path) as hold:
-        obey(hold)
+    sys.stdin.readline()
+    child = os.fork()
+    if child:
+        print(child, flush=True)
+    # A child has all that its parent has, and lives on.
+    signal.pause()
 """
 
 
@@ -83,9 +66,9 @@ def is_free_at_once(hosts: str, path: str) -> None:
 
 
 # A forked child does not hide the death of its parent.
-@pytest.mark.parametrize(("face", "forks"), [("threads", False), ("threads", True), ("aio", False)])
-def test_a_killed_process_frees_its_lock_at_once(start: Start, hosts: str, path: str, face: str, forks: bool) -> None:
-    holder = start(HOLDER, hosts, path, face, options=FORKS)
+@pytest.mark.parametrize("forks", [False, True])
+def test_a_killed_process_frees_its_lock_at_once(start: Start, hosts: str, path: str, forks: bool) -> None:
+    holder = start(HOLDER, hosts, path, options=FORKS)
     holder.expect("holds")
     if forks:
         holder.tell("fork")
@@ -96,67 +79,49 @@ def test_a_killed_process_frees_its_lock_at_once(start: Start, hosts: str, path:
         os.kill(child, signal.SIGKILL)
 
 
-def guard(zk: zklock.Client, face: str, *command: str) -> None:
-    asyncio.run(awaited(zk.aio.guard(*command))) if face == "aio" else zk.guard(*command)
-
-
-@pytest.mark.parametrize("face", ["threads", "aio"])
-def test_the_guardian_ends_with_its_client(hosts: str, face: str) -> None:
-    before = len(children(os.getpid()))
-    with zklock.Client(hosts, session_timeout=LONG) as zk:
-        guard(zk, face)
-        assert len(children(os.getpid())) == before + 1
-    assert len(children(os.getpid())) == before
-
-
-def test_a_client_has_one_guardian_and_a_closed_one_none(hosts: str) -> None:
+def test_a_client_has_one_guardian_and_a_closed_one_none(hosts: str, face: Face) -> None:
     zk = zklock.Client(hosts, session_timeout=LONG)
     # The client has not connected before.
-    zk.guard("zklock")
+    face(face.of(zk).guard, "zklock")
     assert zk.session_id is not None
-    with pytest.raises(zklock.InvalidInput, match="has a guardian already"):
-        zk.guard()
+    raises(zklock.InvalidInput, lambda: face(face.of(zk).guard)).says("has a guardian already")
     zk.close()
-    with pytest.raises(zklock.Closed):
-        zk.guard()
-    with pytest.raises(zklock.Closed):
-        guard(zk, "aio")
+    raises(zklock.Closed, lambda: face(face.of(zk).guard))
 
 
 def test_servers_that_cannot_be_reached_are_told() -> None:
-    with pytest.raises(zklock.Unreachable):
-        zklock.Client("127.0.0.1:1", connect_timeout=0.3).guard()
+    raises(zklock.Unreachable, zklock.Client("127.0.0.1:1", connect_timeout=0.3).guard)
 
 
-@pytest.mark.parametrize("face", ["threads", "aio"])
-def test_the_command_of_the_package_is_found_without_the_path(
-    hosts: str, monkeypatch: pytest.MonkeyPatch, face: str
+def test_the_command_of_the_package_is_found_without_the_path_and_ends_with_its_client(
+    hosts: str, monkeypatch: pytest.MonkeyPatch, face: Face
 ) -> None:
     """The same in an environment that was not activated."""
     monkeypatch.setenv("PATH", "/nowhere")
-    before = children(os.getpid())
+    before = set(children(os.getpid()))
     with zklock.Client(hosts, session_timeout=LONG) as zk:
-        guard(zk, face)
-        (guardian,) = set(children(os.getpid())) - set(before)
+        face(face.of(zk).guard)
+        (guardian,) = set(children(os.getpid())) - before
         program = pathlib.Path(f"/proc/{guardian}/exe").readlink()
         assert program.parent.samefile(sysconfig.get_path("scripts"))
+    assert set(children(os.getpid())) == before
 
 
 def test_a_command_that_is_none_is_refused_with_what_to_do(
-    hosts: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    hosts: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, face: Face
 ) -> None:
     plain = tmp_path / "zklock"
     plain.touch()
     with zklock.Client(hosts, session_timeout=LONG) as zk:
-        with pytest.raises(zklock.InvalidInput, match='no program "/nowhere/zklock": install the command zklock'):
-            zk.guard("/nowhere/zklock")
-        with pytest.raises(zklock.InvalidInput, match="may not execute"):
-            zk.guard(plain)
-        with pytest.raises(zklock.InvalidInput, match="it ended at once"):
-            guard(zk, "aio", "true")
+        for command, says in (
+            ("/nowhere/zklock", 'no program "/nowhere/zklock": install the command zklock'),
+            (plain, "may not execute"),
+            ("true", "it ended at once"),
+        ):
+            raises(zklock.InvalidInput, lambda: face(face.of(zk).guard, command)).says(says)
         with pytest.raises(TypeError):
-            zk.guard(7)  # type: ignore[arg-type]
+            face(face.of(zk).guard, 7)
         monkeypatch.setenv("PATH", "/nowhere")
         monkeypatch.setattr(importlib.metadata, "files", lambda package: [])
-        with pytest.raises(zklock.InvalidInput, match=r'no "zklock" in the directories of PATH \("/nowhere"\)'):
-            zk.guard()
+        missing = raises(zklock.InvalidInput, lambda: face(face.of(zk).guard))
+        missing.says('no "zklock" in the directories of PATH ("/nowhere")')
