@@ -6,7 +6,6 @@ import concurrent.futures
 import os
 import threading
 
-from ground import Ground
 from guests.programs import Start
 from scenes import eventually
 
