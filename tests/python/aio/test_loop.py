@@ -10,7 +10,7 @@ import typing
 import weakref
 
 import pytest
-from aio.support import SOON, Loop, free, queue, settled, soon, steps, true
+from aio.support import SOON, Loop, free, queue, run_in, settled, soon, steps, true
 from ground import Ground
 from punctual import not_later
 from scenes import Attempt
@@ -156,6 +156,11 @@ async def everything(zk: zklock.Client, path: str, ground: Ground) -> None:
         await lock.release()
     await settled(zk)
     assert ground.children(path) == []
+
+
+def test_uvloop_serves_as_well(zk: zklock.Client, path: str, ground: Ground) -> None:
+    uvloop: typing.Any = pytest.importorskip("uvloop")
+    run_in(uvloop.new_event_loop(), everything(zk, path, ground))
 
 
 def test_debug_mode_has_nothing_to_say(

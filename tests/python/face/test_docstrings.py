@@ -16,11 +16,11 @@ NATIVE = (types.MethodDescriptorType, types.GetSetDescriptorType)
 OWN = (types.FunctionType, property, classmethod, staticmethod)
 
 
-def documented() -> typing.Iterator[tuple[str, object]]:
+def documented(module: types.ModuleType) -> typing.Iterator[tuple[str, object]]:
     """The module, its classes, and the members that they define, each with its name."""
-    yield "zklock", zklock
-    for name in zklock.__all__:
-        value = getattr(zklock, name)
+    yield module.__name__, module
+    for name in module.__all__:
+        value = getattr(module, name)
         if not inspect.isclass(value):
             continue
         yield name, value
@@ -48,7 +48,7 @@ def runs(text: str, name: str, names: dict[str, typing.Any]) -> None:
 
 
 KINDS = ("mutex", "read", "write", "semaphore", "election", "exclusive", "all", "any")
-DOCUMENTED = dict(documented())
+DOCUMENTED = dict(documented(zklock))
 EXAMPLES = has_examples(DOCUMENTED)
 
 

@@ -8,13 +8,11 @@ import logging.config
 import pathlib
 import queue
 import re
-import time
 import typing
 
 import pytest
 from ground import Ground
 from guests.programs import Calls, Start, logged
-from punctual import not_later
 from scenes import Attempt, lose
 
 import zklock
@@ -254,23 +252,6 @@ def test_a_handler_that_raises_does_no_harm(
         with zk.mutex(path) as hold:
             assert hold.valid_for() > 0
     assert {type(one.exc_value) for one in unraisable} == {KeyError}
-
-
-def test_a_slow_handler_does_no_harm(lines: Lines, ground: Ground, hosts: str, path: str) -> None:
-    def dawdle(line: str) -> None:
-        if "hold lost" in line:
-            time.sleep(1)
-
-    with logged(Calls(dawdle)), zklock.Client(hosts, session_timeout=4) as zk:
-        lost = zk.mutex(path).hold()
-        lose(ground, lost)
-        # The line is being logged now, on a thread that nobody waits for.
-        begun = time.monotonic()
-        for _ in range(20):
-            with zk.mutex(path) as hold:
-                assert hold.confirm() > 0
-        not_later(time.monotonic() - begun, 0.9)
-        lines.wait_for("hold lost")
 
 
 def test_a_handler_may_use_the_library(zk: zklock.Client, ground: Ground, path: str) -> None:

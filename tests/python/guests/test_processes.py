@@ -87,12 +87,8 @@ def check(hold, guarded, loss, of_asyncio):
         **{f"aio {name}": awaited(getattr(of_asyncio, name)) for name in ("release", "confirm")},
         "aio read": awaited(lambda: of_asyncio.read("/")),
         "aio commit": awaited(lambda: of_asyncio.guarded().commit()),
+        "await loss": awaited(lambda: loss),
     }
-
-    async def wait_for(loss):
-        return await loss
-
-    calls["await loss"] = lambda: asyncio.run(wait_for(loss))
     for name, call in calls.items():
         refused(name, call)
     # A refused call starts nothing: the child may close all descriptors, without which our thread could not work.
@@ -125,13 +121,7 @@ def ends_well(start: Start, text: str, hosts: str, path: str, *more: str) -> Non
 PARENT = """
 hold = lock.hold()
 assert again.acquire()
-
-
-async def hold_there():
-    return await zk.aio.mutex(path + "-aio").hold()
-
-
-of_asyncio = asyncio.run(hold_there())
+of_asyncio = awaited(zk.aio.mutex(path + "-aio").hold)()
 told = []
 hold.on_lost(told.append)
 barrier, gathering = zk.barrier(path + "-barrier"), zk.double_barrier(path + "-all", 1)
@@ -168,13 +158,7 @@ hold.release()
 again.release()
 with lock, lingering as taken_again:
     assert taken_again.token == lingers.token
-
-
-async def release_there():
-    await of_asyncio.release()
-
-
-asyncio.run(release_there())
+awaited(of_asyncio.release)()
 print("well")
 """
 

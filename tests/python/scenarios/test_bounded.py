@@ -72,17 +72,9 @@ def test_a_timeout_beyond_the_end_of_time_waits_for_ever(
 ) -> None:
     others = face.of(other)
     lock = others.mutex(path, timeout=0)
-    waits = [
-        functools.partial(lock.hold, timeout=None),
-        functools.partial(lock.hold, timeout=math.inf),
-        functools.partial(lock.hold, timeout=1e300),
-        others.mutex(path, timeout=math.inf).hold,
-        others.mutex(path).hold,
-        functools.partial(lock.acquire, timeout=-1),
-        functools.partial(lock.acquire, timeout=None),
-        functools.partial(lock.acquire, timeout=threading.TIMEOUT_MAX),
-        others.mutex(path).acquire,
-    ]
+    waits = [others.mutex(path, timeout=math.inf).hold, others.mutex(path).hold, others.mutex(path).acquire]
+    waits += [functools.partial(lock.hold, timeout=timeout) for timeout in (None, math.inf, 1e300)]
+    waits += [functools.partial(lock.acquire, timeout=timeout) for timeout in (-1, None, threading.TIMEOUT_MAX)]
     for wait in waits:
         with zk.mutex(path):
             attempt = Attempt(lambda wait=wait: face(wait))  # type: ignore[misc]

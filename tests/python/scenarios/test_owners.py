@@ -49,7 +49,8 @@ async def test_another_waits_for_a_reentrant_lock_like_anybody_and_may_not_relea
     await face.fails(zklock.Timeout, face.elsewhere, lambda: lock.hold(timeout=0))
     settled(zk)
     for release in (lock.release, value.release, face.of(zk).mutex(path, reentrant=True).release):
-        (await face.fails(zklock.NotOwner, face.elsewhere, release)).says(path, "release it there")
+        refused = await face.fails(zklock.NotOwner, face.elsewhere, release)
+        refused.says(path, "reentrant", "that acquired it: release it there")
     assert value.state is zklock.HoldState.HELD and len(ground.children(path)) == 1
     await face.make(value.release)
     await face.make(lock.release)

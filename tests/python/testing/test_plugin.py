@@ -52,14 +52,10 @@ def test_fixtures_are_found(inner: pytest.Pytester) -> None:
     inner.runpytest_subprocess().assert_outcomes(passed=1)
 
 
-def test_each_test_has_its_own(inner: pytest.Pytester) -> None:
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_each_test_has_its_own(inner: pytest.Pytester, processes: str) -> None:
     inner.makepyfile(HAS_ITS_OWN)
-    inner.runpytest_inprocess().assert_outcomes(passed=8)
-
-
-def test_with_processes(inner: pytest.Pytester) -> None:
-    inner.makepyfile(HAS_ITS_OWN)
-    inner.runpytest_subprocess("--numprocesses", "2").assert_outcomes(passed=8)
+    inner.runpytest_subprocess("--numprocesses", processes).assert_outcomes(passed=8)
 
 
 def test_is_documented(inner: pytest.Pytester) -> None:

@@ -89,18 +89,6 @@ def test_time_goes_on_at_a_word() -> None:
         eventually(lambda: zk.stats().sessions == 2)
 
 
-@pytest.mark.parametrize("fault", ["lose-request", "cut-before-reply", "cut_after_reply", "freeze", "expire"])
-def test_faults_strike_and_the_lock_is_had_all_the_same(server: Server, zk: zklock.Client, fault: str) -> None:
-    injected = server.inject(fault, "create", below=PATH)  # type: ignore[call-overload]
-    assert injected.strikes == 0
-    attempt = Attempt(lambda: zk.mutex(PATH).hold(timeout=20))
-    assert injected.wait(SOON)
-    server.thaw()
-    with attempt.result(20) as hold:
-        assert injected.strikes == 1
-        assert server.children(PATH) == [hold.node.rpartition("/")[2]]
-
-
 def test_a_reply_is_late_by_the_servers_clock(server: Server, zk: zklock.Client) -> None:
     injected = server.inject("delay-reply", "create", delay=3, below=PATH)
     attempt = Attempt(zk.mutex(PATH).hold)
@@ -114,7 +102,7 @@ def test_faults_are_aimed(server: Server, zk: zklock.Client) -> None:
     with zklock.Client(server.hosts) as other:
         other_number = number_of(other)
         third = server.inject("cut-after-reply", "create", nth=3, below="/a")
-        twice = server.inject("cut-after-reply", "delete", times=2)
+        twice = server.inject("cut_after_reply", "delete", times=2)
         others = server.inject("cut-after-reply", "create", session=other_number)
         for _ in range(2):
             with zk.mutex("/b/lock"):
