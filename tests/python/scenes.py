@@ -115,10 +115,6 @@ def elsewhere(call: typing.Callable[[], Result]) -> Result:
     return Attempt(call).result()
 
 
-async def awaited(awaitable: typing.Awaitable[Result]) -> Result:
-    return await awaitable
-
-
 class Face(typing.NamedTuple):
     """One of the two faces, whose methods have the same names. ``face(lock.hold, timeout=5)`` makes a call and waits for it."""
 
@@ -178,6 +174,9 @@ class Face(typing.NamedTuple):
         else:
             with manager as entered:
                 yield entered
+
+
+in_asyncio = Face(is_async=True)
 
 
 class Hook(typing.NamedTuple):

@@ -13,7 +13,7 @@ import weakref
 
 import pytest
 from ground import Ground
-from scenes import elsewhere, eventually, lose
+from scenes import elsewhere, eventually, in_asyncio, lose
 
 import zklock
 from zklock import ConnectionState, LossReason
@@ -206,10 +206,6 @@ def test_a_client_that_is_closed_tells_it_once_though_it_is_collected_before(
     eventually(lambda: is_collected(known))
 
 
-def never_awaited(client: zklock.Client, path: str) -> object:
-    return client.aio.mutex(path).hold()
-
-
 def waiting(client: zklock.Client, path: str) -> object:
     """A coroutine that has begun, but belongs to no task."""
 
@@ -225,12 +221,7 @@ def waiting(client: zklock.Client, path: str) -> object:
 def leaving(client: zklock.Client, path: str) -> object:
     """A call that begins before it is awaited."""
     client.double_barrier(path, 1).enter().leave()
-    member = asyncio.run(enter(client, path))
-    return member.leave()
-
-
-async def enter(client: zklock.Client, path: str) -> zklock.AsyncMember:
-    return await client.aio.double_barrier(path, 1).enter()
+    return in_asyncio(client.aio.double_barrier(path, 1).enter).leave()
 
 
 KEEPERS: dict[str, typing.Callable[[zklock.Client, str], object]] = {
@@ -246,8 +237,8 @@ KEEPERS: dict[str, typing.Callable[[zklock.Client, str], object]] = {
     "double barrier": lambda client, path: client.double_barrier(path, 2),
     "double barrier of asyncio": lambda client, path: client.double_barrier(path, 2).aio,
     "member": lambda client, path: client.double_barrier(path, 1).enter(),
-    "member of asyncio": lambda client, path: asyncio.run(enter(client, path)),
-    "coroutine": never_awaited,
+    "member of asyncio": lambda client, path: in_asyncio(client.aio.double_barrier(path, 1).enter),
+    "coroutine": lambda client, path: client.aio.mutex(path).hold(),
     "coroutine that waits": waiting,
     "coroutine that was begun": leaving,
 }
@@ -375,21 +366,14 @@ def acquired(lock: zklock.Lock) -> zklock.Hold:
     return lock.current
 
 
-def in_asyncio(lock: zklock.Lock) -> zklock.AsyncHold:
-    async def hold() -> zklock.AsyncHold:
-        return await lock.aio.hold()
-
-    return asyncio.run(hold())
-
-
 # How it is acquired, and what keeps it.
 HOLD_KEEPERS: dict[str, tuple[typing.Callable[[zklock.Lock], typing.Any], typing.Callable[[typing.Any], object]]] = {
     "block": (lambda lock: lock.__enter__(), lambda hold: None),
     "acquired": (acquired, lambda hold: None),
     "guarded": (lambda lock: lock.hold(), lambda hold: hold.guarded()),
-    "guarded of asyncio": (in_asyncio, lambda hold: hold.guarded()),
-    "confirm": (in_asyncio, lambda hold: hold.confirm()),
-    "commit": (in_asyncio, lambda hold: hold.guarded().set_data("/", b"").commit()),
+    "guarded of asyncio": (lambda lock: in_asyncio(lock.aio.hold), lambda hold: hold.guarded()),
+    "confirm": (lambda lock: in_asyncio(lock.aio.hold), lambda hold: hold.confirm()),
+    "commit": (lambda lock: in_asyncio(lock.aio.hold), lambda hold: hold.guarded().set_data("/", b"").commit()),
 }
 
 

@@ -108,18 +108,14 @@ sys.stdin.readline()
 )
 
 
-def nothing() -> None:
-    pass
-
-
 @contextlib.contextmanager
 def interrupted(
     start: Start,
     case: str,
     hosts: str,
     path: str,
-    before: typing.Callable[[], object] = nothing,
-    after: typing.Callable[[], object] = nothing,
+    before: typing.Callable[[], object] = lambda: None,
+    after: typing.Callable[[], object] = lambda: None,
 ) -> typing.Iterator[None]:
     """Interrupts each of the program's waits, after which it must go on at once. Its client lives as long as the block."""
     program, took = start(WAITS, hosts, path, case, str(ROUNDS)), []

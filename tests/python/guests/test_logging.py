@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import logging.config
 import pathlib
@@ -13,7 +12,7 @@ import typing
 import pytest
 from ground import Ground
 from guests.programs import Calls, Start, logged
-from scenes import Attempt, lose
+from scenes import Attempt, in_asyncio, lose
 
 import zklock
 
@@ -209,9 +208,6 @@ assert left.state is zklock.HoldState.LOST
 def test_false_is_explained(lines: Lines, zk: zklock.Client, other: zklock.Client, path: str) -> None:
     lock = other.mutex(path)
 
-    async def acquire() -> bool:
-        return await lock.aio.acquire(timeout=0.05)
-
     def reason(call: typing.Callable[[], bool]) -> logging.LogRecord:
         # On a busy machine a call may be so late that it cannot say why, but not every time.
         for _ in range(20):
@@ -224,8 +220,11 @@ def test_false_is_explained(lines: Lines, zk: zklock.Client, other: zklock.Clien
 
     with zk.mutex(path):
         other.connect()
-        calls = (lambda: lock.acquire(timeout=0.05), lambda: lock.acquire(blocking=False), lambda: asyncio.run(acquire()))
-        reasons = [reason(call) for call in calls]
+        reasons = [
+            reason(lambda: lock.acquire(timeout=0.05)),
+            reason(lambda: lock.acquire(blocking=False)),
+            reason(lambda: in_asyncio(lock.aio.acquire, timeout=0.05)),
+        ]
     assert {(record.name, record.levelno) for record in reasons} == {("zklock", logging.INFO)}
     late, refused, late_there = [record.getMessage() for record in reasons]
     assert "not acquired within" in late and "before us in the queue" in late

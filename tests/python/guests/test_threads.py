@@ -27,19 +27,19 @@ def threads():
     found.pop(os.getpid())
     return sorted(found.values())
 
+def until(is_so):
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end, (threads(), threading.enumerate())
+        time.sleep(0.01)
+
 def expect(*names):
     # Threads that resolve names come and go.
-    until = time.monotonic() + 30
-    while threads() != sorted(names):
-        assert time.monotonic() < until, threads()
-        time.sleep(0.01)
+    until(lambda: threads() == sorted(names))
 
 def log():
     # A thread that has reported a loss ends when it is done.
-    until = time.monotonic() + 30
-    while [thread.name for thread in threading.enumerate()] != ["MainThread", "zklock-log"]:
-        assert time.monotonic() < until, threading.enumerate()
-        time.sleep(0.01)
+    until(lambda: [thread.name for thread in threading.enumerate()] == ["MainThread", "zklock-log"])
     # Python names its threads for the system from 3.14 on.
     with open("/proc/self/comm") as file:
         return "zklock-log" if sys.version_info >= (3, 14) else file.read().strip()

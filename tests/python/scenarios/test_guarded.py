@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import typing
 
 import pytest
 from ground import Ground
 from scenarios.test_bad_input import BAD_PATHS
-from scenes import SOON, Face, Far, Stat, hook, lose, raises
+from scenes import SOON, Face, Far, Stat, hook, in_asyncio, lose, raises
 
 import zklock
 
@@ -62,14 +61,11 @@ def test_writes_that_are_not_committed_are_not_done(zk: zklock.Client, ground: G
         # Writes are executed in their order, and each may rely on those before it.
         guarded.commit()
         assert data(ground, state) == "y"
-
-    async def main() -> None:
-        async with zk.aio.mutex(path) as hold:
-            with pytest.warns(RuntimeWarning, match="never committed"):
-                hold.guarded().delete(state)
-                gc.collect()
-
-    asyncio.run(main())
+    there = in_asyncio(zk.aio.mutex(path).hold)
+    with pytest.warns(RuntimeWarning, match="never committed"):
+        there.guarded().delete(state)
+        gc.collect()
+    in_asyncio(there.release)
     assert data(ground, state) == "y"
 
 

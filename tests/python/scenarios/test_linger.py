@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import queue
 import typing
 
 import pytest
 from ground import Ground
-from scenes import SOON, Attempt, Face, awaited, raises
+from scenes import SOON, Attempt, Face, in_asyncio, raises
 
 import zklock
 
@@ -27,14 +26,11 @@ def test_a_lock_that_lingers_is_taken_again(zk: zklock.Client, ground: Ground, p
     # Another object for the same lock is not another contender, nor is the other face.
     with zk.mutex(path, linger=SOON).hold(timeout=0) as hold:
         assert hold.token == first.token
-
-    async def main() -> None:
-        async with lock.aio as hold:
-            assert hold.token == first.token
-        assert await lock.aio.acquire(blocking=False)
-        await lock.aio.release()
-
-    asyncio.run(main())
+    there = in_asyncio(lock.aio.hold)
+    assert there.token == first.token
+    in_asyncio(there.release)
+    assert in_asyncio(lock.aio.acquire, blocking=False)
+    in_asyncio(lock.aio.release)
     assert len(ground.children(path)) == 1
     for side in (zk.read, zk.write):
         holds = [side(f"{path}-sides", linger=SOON).hold(timeout=SOON)]
@@ -74,7 +70,7 @@ def test_a_holder_learns_that_others_wait_however_it_listens(
     hold.on_wanted(lambda: told.put("second"))
     hold.on_lost(lambda reason: told.put("lost"))
     assert not wanted and not wanted.is_set() and not hold.wanted.wait(0.05) and not wanted.wait(-1)
-    waits = [Attempt(wanted.wait), Attempt(lambda: asyncio.run(awaited(wanted)))]
+    waits = [Attempt(wanted.wait), Attempt(lambda: in_asyncio(lambda: wanted))]
     theirs = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
     assert [wait.result() for wait in waits] == [True, True]
     assert wanted and hold.wanted.is_set() and hold.wanted.wait(0) and hold.wanted.wait()
@@ -95,7 +91,7 @@ def test_a_wait_for_others_ends_with_the_hold(zk: zklock.Client, ground: Ground,
     told = queue.Queue[str]()
     hold = face(face.of(zk).mutex(path, linger=SOON).hold, timeout=SOON)
     hold.on_wanted(lambda: told.put("wanted"))
-    waits = [Attempt(hold.wanted.wait), Attempt(lambda: asyncio.run(awaited(hold.wanted)))]
+    waits = [Attempt(hold.wanted.wait), Attempt(lambda: in_asyncio(lambda: hold.wanted))]
     assert not waits[0].wait(0.05) and not waits[1].is_over()
     if end == "release":
         # Its node lingers, and may be given to the next.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import gc
 import time
@@ -12,7 +11,7 @@ import pytest
 from conftest import SESSION
 from ground import Ground
 from punctual import not_later
-from scenes import SOON, Attempt, Face, Far, Lateness, awaited, eventually, expire, just_after_a_heartbeat, lose, raises
+from scenes import SOON, Attempt, Face, Far, Lateness, eventually, expire, in_asyncio, just_after_a_heartbeat, lose, raises
 
 import zklock
 
@@ -57,7 +56,7 @@ class Ears:
 
         self.attempts = [
             Attempt(waits),
-            Attempt(lambda: awaits.come(asyncio.run(awaited(hold.lost)))),
+            Attempt(lambda: awaits.come(in_asyncio(lambda: hold.lost))),
             Attempt(functools.partial(polls, is_set, hold.lost.is_set)),
             Attempt(functools.partial(polls, state, lambda: hold.state is zklock.HoldState.LOST)),
             Attempt(functools.partial(polls, valid_for, lambda: hold.valid_for() == 0)),
@@ -130,7 +129,7 @@ def test_who_asks_after_the_loss_is_told_at_once_also_when_the_hold_is_gone(
     del hold
     gc.collect()
     begun = time.monotonic()
-    assert lost.wait() and lost.wait(SOON) and asyncio.run(awaited(lost)) is lost.reason
+    assert lost.wait() and lost.wait(SOON) and in_asyncio(lambda: lost) is lost.reason
     not_later(time.monotonic() - begun, SOON / 2)
     assert lost.is_set() and lost.reason is zklock.LossReason.NODE_DELETED
 
