@@ -115,7 +115,8 @@ def ends(pid):
 
 
 def ends_well(start: Start, text: str, hosts: str, path: str, *more: str) -> None:
-    assert start(text, hosts, path, *more, options=FORKS).finish(within=55)[:3] == (0, "well", "")
+    ended = start(text, hosts, path, *more, options=FORKS).finish(within=55)
+    assert ended[:3] == (0, "well", ""), ended.err
 
 
 PARENT = """
