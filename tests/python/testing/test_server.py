@@ -102,7 +102,7 @@ def test_faults_are_aimed(server: Server, zk: zklock.Client) -> None:
     with zklock.Client(server.hosts) as other:
         other_number = number_of(other)
         third = server.inject("cut-after-reply", "create", nth=3, below="/a")
-        twice = server.inject("cut_after_reply", "delete", times=2)
+        twice = server.inject("cut_after_reply", "delete", times=2)  # type: ignore[call-overload]
         others = server.inject("cut-after-reply", "create", session=other_number)
         for _ in range(2):
             with zk.mutex("/b/lock"):
