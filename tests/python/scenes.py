@@ -124,6 +124,14 @@ class Face(typing.NamedTuple):
         """The client of this face."""
         return client.aio if self.is_async else client
 
+    def enter(self, manager: typing.Any) -> typing.Any:
+        """The call that begins a block."""
+        return manager.__aenter__ if self.is_async else manager.__enter__
+
+    def exit(self, manager: typing.Any) -> typing.Any:
+        """The call that ends a block."""
+        return manager.__aexit__ if self.is_async else manager.__exit__
+
     def __call__(self, call: typing.Callable[..., typing.Any], *arguments: object, **named: object) -> typing.Any:
         """In asyncio in a task and a loop of its own. So it may be made on any thread."""
 

@@ -36,16 +36,14 @@ def test_who_comes_waits_until_it_is_removed(zk: zklock.Client, other: zklock.Cl
 
 def test_who_is_alone_is_late_and_leaves_nothing(zk: zklock.Client, ground: Ground, at: str, face: Face) -> None:
     meeting = face.of(zk).double_barrier(at, 2, timeout=0.1)
-    enter = meeting.__aenter__ if face.is_async else meeting.__enter__
     in_time(lambda: times_out(lambda: face(meeting.enter)), 0.1).says(at)
-    for call in (lambda: face(enter), lambda: face(meeting.enter, timeout=0)):
+    for call in (lambda: face(face.enter(meeting)), lambda: face(meeting.enter, timeout=0)):
         # The member counts until its node is gone.
         settled(zk)
         gone(ground, at)
         raises(zklock.Timeout, call)
     gone(ground, at)
-    leave = meeting.__aexit__ if face.is_async else meeting.__exit__
-    raises(zklock.NotHeld, lambda: face(leave, None, None, None))
+    raises(zklock.NotHeld, lambda: face(face.exit(meeting), None, None, None))
 
 
 def test_who_leaves_waits_for_the_others(

@@ -29,7 +29,7 @@ def is_late(face: Face, lock: typing.Any, timeout: float) -> Raised:
     for call in (
         functools.partial(lock.acquire, timeout=timeout),
         functools.partial(lock.hold, timeout=timeout),
-        lock.__aenter__ if face.is_async else lock.__enter__,
+        face.enter(lock),
     ):
         raised = in_time(functools.partial(check, call), timeout)
         assert not lock.locked()
@@ -112,7 +112,6 @@ def test_connecting_is_part_of_the_deadline_of_the_first_acquire(path: str, face
         client.close()
         # The shorter of the two timeouts counts.
         hasty = face.of(zklock.Client(hosts, connect_timeout=A_WHILE))
-        enter = hasty.__aenter__ if face.is_async else hasty.__enter__
         calls: list[typing.Callable[[], object]] = [
             lambda: hasty.mutex(path).hold(timeout=SOON),
             lambda: hasty.mutex(path).acquire(),
@@ -120,7 +119,7 @@ def test_connecting_is_part_of_the_deadline_of_the_first_acquire(path: str, face
             lambda: hasty.barrier(path).wait(),
             lambda: hasty.double_barrier(path, 1).enter(),
             hasty.connect,
-            enter,
+            face.enter(hasty),
         ]
         for call in calls:
             raised = in_time(lambda: raises(zklock.Unreachable, lambda: face(call)), A_WHILE)

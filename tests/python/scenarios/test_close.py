@@ -65,12 +65,12 @@ def test_a_closed_client_says_so_and_does_nothing(far: Far, ground: Ground, path
             lambda: closed.acquire(timeout=SOON),
             closed.hold,
             lambda: closed.hold(timeout=0),
-            closed.__aenter__ if face.is_async else closed.__enter__,
+            face.enter(closed),
             closed.contenders,
             zks.connect,
             lambda: zks.connect(timeout=0),
             zks.guard,
-            zks.__aenter__ if face.is_async else zks.__enter__,
+            face.enter(zks),
         ):
             raises(zklock.Closed, lambda: face(call)).says(SAYS)
         assert not closed.locked() and closed.current is None

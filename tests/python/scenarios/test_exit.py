@@ -225,13 +225,12 @@ def test_a_block_that_was_not_entered_has_no_end(
     zk: zklock.Client, other: zklock.Client, path: str, face: Face
 ) -> None:
     lock = face.of(zk).mutex(path, timeout=0.05)
-    exit = lock.__aexit__ if face.is_async else lock.__exit__
 
     async def main() -> None:
         with pytest.raises(zklock.Timeout):
             async with face.block(lock):
                 raise AssertionError("entered")
-        (await face.fails(zklock.NotHeld, exit, None, None, None)).says(path)
+        (await face.fails(zklock.NotHeld, face.exit(lock), None, None, None)).says(path)
 
     with other.mutex(path) as hold:
         face.run(main())

@@ -55,9 +55,8 @@ async def test_another_waits_for_a_reentrant_lock_like_anybody_and_may_not_relea
     await face.make(value.release)
     await face.make(lock.release)
     assert ground.children(path) == []
-    exit = lock.__aexit__ if face.is_async else lock.__exit__
     async with face.block(lock):
-        await face.fails(zklock.NotOwner, face.elsewhere, lambda: exit(None, None, None))
+        await face.fails(zklock.NotOwner, face.elsewhere, lambda: face.exit(lock)(None, None, None))
     # An owner that has ended is nobody. Another does not become the owner, even at its address or with its number.
     hold = await face.elsewhere(lock.hold)
     for _ in range(50):
@@ -73,8 +72,7 @@ async def test_another_waits_for_a_reentrant_lock_like_anybody_and_may_not_relea
 async def test_what_only_oneself_can_release_is_not_waited_for(zk: zklock.Client, path: str, face: Face) -> None:
     async with face.block(face.of(zk).mutex(path, reentrant=True)) as hold:
         other = face.of(zk).mutex(path)
-        enter = other.__aenter__ if face.is_async else other.__enter__
-        for acquire in (other.acquire, lambda: other.acquire(timeout=SOON), other.hold, enter):
+        for acquire in (other.acquire, lambda: other.acquire(timeout=SOON), other.hold, face.enter(other)):
             (await face.fails(zklock.Deadlock, acquire)).says(path, "by a reentrant lock", "release that first")
         assert await face.make(other.acquire, blocking=False) is False
         assert hold.state is zklock.HoldState.HELD
