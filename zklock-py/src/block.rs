@@ -9,10 +9,9 @@
 //! Only addresses are kept, because the objects would keep alive everything that their variables refer to. If an
 //! address is used again, the block with that address was never left.
 
+use crate::guest::sync::{Found, intern};
 use pyo3::exceptions::PyGeneratorExit;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyFrozenSet, PyType};
 
 /// The methods with which context managers enter and leave other context managers.
@@ -43,9 +42,9 @@ impl Block {
     }
 
     fn look(py: Python<'_>) -> PyResult<Self> {
-        static FRAME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static FRAME: Found<Py<PyAny>> = Found::new();
         let find = || py.import("sys")?.getattr("_getframe").map(Bound::unbind);
-        let frame = FRAME.get_or_try_init(py, find)?.bind(py).call0()?;
+        let frame = FRAME.or_find(find)?.bind(py).call0()?;
         let code = frame.getattr(intern!(py, "f_code"))?;
         let name = code.getattr(intern!(py, "co_name"))?;
         let is_between = Self::go_betweens(py)?.contains(name)?;
@@ -57,8 +56,8 @@ impl Block {
 
     /// Returns the names as a Python set: that is one lookup, where a comparison would create a string for each.
     fn go_betweens(py: Python<'_>) -> PyResult<&Bound<'_, PyFrozenSet>> {
-        static NAMES: PyOnceLock<Py<PyFrozenSet>> = PyOnceLock::new();
-        let names = NAMES.get_or_try_init(py, || PyFrozenSet::new(py, GO_BETWEENS).map(Bound::unbind))?;
+        static NAMES: Found<Py<PyFrozenSet>> = Found::new();
+        let names = NAMES.or_find(|| PyFrozenSet::new(py, GO_BETWEENS).map(Bound::unbind))?;
         Ok(names.bind(py))
     }
 

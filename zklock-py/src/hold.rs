@@ -10,6 +10,7 @@ use crate::guest::dispatch::CALLBACKS;
 use crate::guest::error::{raised, unpicklable};
 use crate::guest::exit::is_over;
 use crate::guest::log;
+use crate::guest::sync::{Found, intern};
 use crate::guest::value::{self, boolean};
 use crate::held::Held;
 use crate::loss::Loss;
@@ -17,8 +18,7 @@ use crate::verb::{Convert, Verb, nothing, or_raise};
 use crate::wanted::Wanted;
 use pyo3::exceptions::{PyResourceWarning, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit, intern};
+use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
 use zklock_core::blocking::Call;
@@ -427,9 +427,9 @@ impl Failed {
     /// other exception is still found, but nobody sees that.
     fn find(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let Some(address) = self.0 else { return Ok(py.None().into_bound(py)) };
-        static HANDLED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static HANDLED: Found<Py<PyAny>> = Found::new();
         let find = || py.import("sys")?.getattr("exc_info").map(Bound::unbind);
-        let handled = HANDLED.get_or_try_init(py, find)?.bind(py).call0()?.get_item(1)?;
+        let handled = HANDLED.or_find(find)?.bind(py).call0()?.get_item(1)?;
         if handled.as_ptr() as usize == address {
             return Ok(handled);
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 from ground import Ground
 from guests.endings import BEGIN
@@ -207,6 +206,41 @@ print("well")
         program.expect("forked")
         assert sorted(ground.children(path)) == sorted(queue)
     assert program.finish()[:3] == (0, "well", "")
+
+
+def test_a_child_looks_up_what_another_thread_of_its_parent_was_looking_up(start: Start, hosts: str, path: str) -> None:
+    text = """
+import builtins
+
+find, looks, forked = builtins.__import__, threading.Event(), threading.Event()
+
+
+def find_slowly(name, *more):
+    if threading.current_thread() is thread:
+        looks.set()
+        forked.wait(50)
+    return find(name, *more)
+
+
+def hold():
+    with lock:
+        pass
+
+
+thread = threading.Thread(target=hold)
+builtins.__import__ = find_slowly
+thread.start()
+assert looks.wait(50)
+pid = os.fork()
+if not pid:
+    hold()
+    os._exit(0)
+assert ends(pid) == 0
+forked.set()
+thread.join()
+print("well")
+"""
+    ends_well(start, FORKED + text, hosts, path)
 
 
 def test_a_block_that_forks_ends_in_the_child_without_a_word(

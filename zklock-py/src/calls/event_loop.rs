@@ -1,17 +1,15 @@
 //! The asyncio event loop that runs in this thread.
 
 use crate::guest::patched::modules;
+use crate::guest::sync::{Found, intern};
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use zklock_core::{Error, ErrorKind};
 
 /// Returns the loop that runs here.
 pub(crate) fn running(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    static GET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let get =
-        GET.get_or_try_init(py, || py.import("asyncio")?.getattr("get_running_loop").map(Bound::unbind))?;
+    static GET: Found<Py<PyAny>> = Found::new();
+    let get = GET.or_find(|| py.import("asyncio")?.getattr("get_running_loop").map(Bound::unbind))?;
     get.bind(py).call0().map_err(|error| {
         let message = "zklock's coroutines run in an asyncio event loop; under trio or without a loop, make the \
                        blocking call in a thread";
@@ -23,14 +21,14 @@ pub(crate) fn running(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 
 /// Whether a loop runs here. This neither imports asyncio nor runs code that is written in Python.
 pub(crate) fn is_running(py: Python<'_>) -> PyResult<bool> {
-    static GET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    if GET.get(py).is_none() {
+    static GET: Found<Py<PyAny>> = Found::new();
+    if GET.get().is_none() {
         // Not from `asyncio` itself: while another thread imports that, it has a function that knows no loops.
         let Some(module) = modules(py)?.get_item(intern!(py, "_asyncio"))? else { return Ok(false) };
         let Some(get) = module.getattr_opt(intern!(py, "_get_running_loop"))? else { return Ok(false) };
-        GET.get_or_init(py, || get.unbind());
+        GET.or_keep(get.unbind());
     }
-    GET.get(py).map_or(Ok(false), |get| Ok(!get.bind(py).call0()?.is_none()))
+    GET.get().map_or(Ok(false), |get| Ok(!get.bind(py).call0()?.is_none()))
 }
 
 /// Returns the error for a call that would stop the loop. Whatever the loop's tasks would do to end the wait would never

@@ -1,11 +1,9 @@
 //! The owner of what a call acquires: a thread, an asyncio task, or a greenlet.
 
 use crate::guest::patched::modules;
-use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::sync::{Found, intern, lock_ignoring_poison};
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -67,8 +65,8 @@ pub(crate) fn of_task_or_unique(py: Python<'_>) -> PyResult<Owner> {
 
 /// Returns the running task as an owner, if there is one.
 pub(crate) fn of_task(py: Python<'_>) -> PyResult<Option<Owner>> {
-    static ASKING: PyOnceLock<Asking> = PyOnceLock::new();
-    match ASKING.get_or_try_init(py, || Asking::prepare(py))?.ask(py) {
+    static ASKING: Found<Asking> = Found::new();
+    match ASKING.or_find(|| Asking::prepare(py))?.ask(py) {
         Ok(task) if task.is_none() => Ok(None),
         Ok(task) => of_object(&task).map(Some),
         // There is no loop in this thread.
@@ -79,14 +77,14 @@ pub(crate) fn of_task(py: Python<'_>) -> PyResult<Option<Owner>> {
 
 /// Returns the current greenlet; `None` if greenlets are not in use.
 pub(crate) fn current_greenlet(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
-    static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    if CURRENT.get(py).is_none() {
+    static CURRENT: Found<Py<PyAny>> = Found::new();
+    if CURRENT.get().is_none() {
         let Some(module) = modules(py)?.get_item(intern!(py, "greenlet"))? else { return Ok(None) };
         // Another thread may be importing it right now.
         let Some(current) = module.getattr_opt(intern!(py, "getcurrent"))? else { return Ok(None) };
-        CURRENT.get_or_init(py, || current.unbind());
+        CURRENT.or_keep(current.unbind());
     }
-    CURRENT.get(py).map(|current| current.bind(py).call0()).transpose()
+    CURRENT.get().map(|current| current.bind(py).call0()).transpose()
 }
 
 /// Whether this is the greenlet with which its thread began.

@@ -2,9 +2,8 @@
 
 use crate::guest::error::raised;
 use crate::guest::exit::later;
-use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::sync::{intern, lock_ignoring_poison};
 use crate::guest::wait::Doorbell;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
 use pyo3::wrap_pyfunction;

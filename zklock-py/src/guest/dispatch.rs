@@ -11,9 +11,8 @@
 use crate::guest::error::refused;
 use crate::guest::exit::{is_over, later};
 use crate::guest::patched;
-use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::sync::{intern, lock_ignoring_poison};
 use crate::guest::wait::Doorbell;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rustix::event::Timespec;

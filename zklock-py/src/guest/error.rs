@@ -2,9 +2,9 @@
 
 use crate::guest::exit::{is_over, stay_if_over};
 use crate::guest::mirror::table;
+use crate::guest::sync::Found;
 use crate::guest::value;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 use std::cell::RefCell;
 use zklock_core::{Error, ErrorKind};
@@ -107,8 +107,8 @@ where
 
 /// Returns the module of the classes.
 fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
-    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    Ok(MODULE.get_or_try_init(py, || py.import("zklock._errors").map(Bound::unbind))?.bind(py))
+    static MODULE: Found<Py<PyModule>> = Found::new();
+    Ok(MODULE.or_find(|| py.import("zklock._errors").map(Bound::unbind))?.bind(py))
 }
 
 /// Loads the classes, all of which must exist.

@@ -5,10 +5,9 @@
 //! After this, nothing of ours enters the interpreter.
 
 use crate::guest::entrance::come_in;
-use crate::guest::sync::lock_ignoring_poison;
+use crate::guest::sync::{Found, lock_ignoring_poison};
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::wrap_pyfunction;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -42,9 +41,9 @@ pub(crate) fn prepare(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Refuses a subinterpreter: the statics here, and the classes that they keep, belong to one interpreter.
 pub(crate) fn refuse_subinterpreter(py: Python<'_>) -> PyResult<()> {
-    static SYSTEM: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    static SYSTEM: Found<Py<PyModule>> = Found::new();
     let here = py.import("sys")?;
-    if SYSTEM.get_or_init(py, || here.clone().unbind()).bind(py).is(&here) {
+    if SYSTEM.or_keep(here.clone().unbind()).bind(py).is(&here) {
         return Ok(());
     }
     Err(PyImportError::new_err("zklock cannot be used in a subinterpreter: use processes or threads"))

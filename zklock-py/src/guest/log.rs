@@ -6,9 +6,8 @@
 
 use crate::guest::dispatch::{Call, LOG, call, call_later};
 use crate::guest::exit::is_over;
-use pyo3::intern;
+use crate::guest::sync::{Found, intern};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::wrap_pyfunction;
 use std::panic::Location;
 use std::sync::Once;
@@ -43,8 +42,8 @@ struct Origin {
 /// Makes sure that lines are recorded and can be delivered, when a client is made and when it connects.
 pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
     static SUBSCRIBED: Once = Once::new();
-    static HEARS: PyOnceLock<()> = PyOnceLock::new();
-    HEARS.get_or_try_init(py, || {
+    static HEARS: Found<()> = Found::new();
+    HEARS.or_find(|| {
         let told = wrap_pyfunction!(levels_changed, py)?;
         py.import("zklock._dispatch")?.getattr("hear_of_levels")?.call1((logger(py)?, told)).map(drop)
     })?;
@@ -89,10 +88,9 @@ fn say(py: Python<'_>, level: Level, message: &str) {
 
 /// Returns the Python function that delivers a line.
 fn line(py: Python<'_>, level: Level, message: &str, origin: &Origin) -> PyResult<Call> {
-    static SAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let say = SAY.get_or_try_init(py, || {
-        py.import("zklock._dispatch")?.getattr(intern!(py, "say")).map(Bound::unbind)
-    })?;
+    static SAY: Found<Py<PyAny>> = Found::new();
+    let say =
+        SAY.or_find(|| py.import("zklock._dispatch")?.getattr(intern!(py, "say")).map(Bound::unbind))?;
     let number = LEVELS.iter().find(|(_, known, _)| *known == level).map_or(20, |(number, ..)| *number);
     let Origin { file, line, module } = *origin;
     let arguments = (logger(py)?, number, message, within_crate(file), line, module);
@@ -100,9 +98,9 @@ fn line(py: Python<'_>, level: Level, message: &str, origin: &Origin) -> PyResul
 }
 
 fn logger(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    static LOGGER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static LOGGER: Found<Py<PyAny>> = Found::new();
     let load = || py.import("logging")?.call_method1("getLogger", ("zklock",)).map(Bound::unbind);
-    Ok(LOGGER.get_or_try_init(py, load)?.bind(py))
+    Ok(LOGGER.or_find(load)?.bind(py))
 }
 
 /// Returns the level of the first logger on the way to the root that has one, but at least the level that is disabled

@@ -1,8 +1,7 @@
 //! Whether gevent or eventlet has patched Python, and where their loops run.
 
-use pyo3::intern;
+use crate::guest::sync::{Found, intern};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 /// Whether greenlets should make the calls of user functions.
@@ -41,7 +40,7 @@ pub(crate) fn has_loop(py: Python<'_>) -> PyResult<bool> {
 
 /// `sys.modules`.
 pub(crate) fn modules(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
-    static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    static MODULES: Found<Py<PyDict>> = Found::new();
     let load = || Ok::<_, PyErr>(py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?.unbind());
-    Ok(MODULES.get_or_try_init(py, load)?.bind(py))
+    Ok(MODULES.or_find(load)?.bind(py))
 }

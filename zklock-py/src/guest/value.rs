@@ -1,8 +1,8 @@
 //! Plain values, whose classes are written in Python.
 
 use crate::guest::mirror::{Members, Mirrored, Named, mirrored, named_tuple};
+use crate::guest::sync::Found;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyTuple};
 use std::time::UNIX_EPOCH;
 use zklock_core::{
@@ -65,8 +65,8 @@ impl Classes {
     }
 
     fn of(py: Python<'_>) -> PyResult<&Self> {
-        static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
-        CLASSES.get_or_try_init(py, || Self::load(py))
+        static CLASSES: Found<Classes> = Found::new();
+        CLASSES.or_find(|| Self::load(py))
     }
 }
 
