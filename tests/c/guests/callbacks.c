@@ -137,6 +137,22 @@ TEST(a_callback_may_set_the_log) {
     free_all(hold, lock, client);
 }
 
+static void calls_within(const zklock_contender *contender, void *context) {
+    CHECK(contender->token > 0);
+    make_every_call(servers(), fresh_path());
+    has_been_called(context);
+}
+
+TEST(a_visitor_may_make_every_call) {
+    told of = {0};
+    zklock_client *client = new_client();
+    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    OK(zklock_contenders(lock, calls_within, &of));
+    CHECK(called(&of) == 1);
+    free_all(hold, lock, client);
+}
+
 /* ---- Coming no more. ---- */
 
 static void waits_to_go(zklock_hold *hold, zklock_reason reason, void *context) {

@@ -122,4 +122,21 @@ TEST(what_a_child_frees_is_gone) {
     free_lazy(made);
 }
 
+TEST(what_the_parent_used_stays_with_it) {
+    lazy made = new_lazy(servers(), fresh_path());
+    zklock_hold *hold = acquire(made.lock, SOON_MS);
+    pid_t child = new_child();
+    if (!child) {
+        zklock_hold *another;
+        IS(zklock_acquire(made.lock, SOON_MS, &another), ZKLOCK_FORKED);
+        SAYS("fork");
+        free_lazy(made);
+        _exit(0);
+    }
+    CHECK(reaped(child, ENDS_MS) == 0);
+    becomes_valid(hold);
+    give_back(hold);
+    free_lazy(made);
+}
+
 TEST_MAIN("standalone")

@@ -1,15 +1,36 @@
-"""The library's own threads, and what threads of the program need."""
+"""Many threads share one client and one lock, and the library's own threads."""
 
 from __future__ import annotations
 
 import concurrent.futures
 import os
 import threading
+import time
 
+from ground import Ground
 from guests.programs import Start
+from punctual import not_later
 from scenes import eventually
 
 import zklock
+
+
+def test_threads_that_have_to_wait_cost_two_nodes(zk: zklock.Client, ground: Ground, path: str) -> None:
+    lock = zk.mutex(path)
+    results: list[bool] = []
+    threads = [threading.Thread(target=lambda: results.append(lock.acquire(timeout=1))) for _ in range(20)]
+    with lock:
+        begun = time.monotonic()
+        for thread in threads:
+            thread.start()
+        ground.expect_children(path, 2)
+        while any(thread.is_alive() for thread in threads):
+            assert len(ground.children(path)) <= 2
+        # They wait at the same time, so none keeps the others from waiting.
+        took = time.monotonic() - begun
+        assert 1.0 <= took
+        not_later(took, 2.0)
+    assert results == [False] * 20
 
 
 def test_two_threads_and_one_for_the_log(start: Start, hosts: str, path: str) -> None:

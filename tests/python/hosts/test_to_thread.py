@@ -1,4 +1,4 @@
-"""asyncio with the blocking calls on threads of its pool. For reentrant locks see scenarios/test_owners.py."""
+"""asyncio with the blocking calls on threads of its pool, and the errors of a reentrant lock there."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import typing
 
+import pytest
 from ground import Ground
 from hosts.inside import PATIENCE, WORKERS, Inside, acquired
 
@@ -54,4 +55,28 @@ async def test_a_thread_does_not_read_beside_what_it_has_acquired_for_another_jo
     assert reading.token > writing.token
     await asyncio.to_thread(reading.release)
     one.shutdown()
+    ground.expect_children(path, 0)
+
+
+async def test_a_reentrant_lock_names_its_rule(zk: zklock.Client, ground: Ground, path: str) -> None:
+    """The lock belongs to the thread of the pool that acquired it, and no other can release it."""
+    lock = zk.mutex(path, reentrant=True)
+    loop = asyncio.get_running_loop()
+    with concurrent.futures.ThreadPoolExecutor(1) as one, concurrent.futures.ThreadPoolExecutor(1) as other:
+
+        async def on(pool: concurrent.futures.Executor, call: typing.Callable[[], object]) -> object:
+            return await loop.run_in_executor(pool, call)
+
+        assert await on(one, lock.acquire)
+        rule = "reentrant.*belongs to the thread.* that acquired it: release it there"
+        with pytest.raises(zklock.NotOwner, match=rule):
+            await on(other, lock.release)
+        hold = await loop.run_in_executor(one, lock.hold)
+        with pytest.raises(zklock.NotOwner, match=rule):
+            await on(other, hold.release)
+        assert await on(other, lambda: lock.acquire(timeout=0.1)) is False
+        with pytest.raises(zklock.Deadlock, match="reentrant.*release that first"):
+            await on(one, zk.mutex(path).acquire)
+        await on(one, hold.release)
+        await on(one, lock.release)
     ground.expect_children(path, 0)
