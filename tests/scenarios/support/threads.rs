@@ -2,7 +2,7 @@
 
 use crate::support::{SOON, on_the_shared_server};
 use ground::wire::Admin;
-use ground::{shared, until};
+use ground::until;
 use std::sync::mpsc::{Receiver, channel};
 use zklock_core::Error;
 use zklock_core::blocking::{Call, Client, Started};
