@@ -2,7 +2,7 @@
 
 use crate::support::threads::{bell, done, result};
 use crate::support::{SOON, operator, options, says};
-use ground::{Proxy, not_later, shared, until};
+use ground::{Direction, Proxy, not_later, shared, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -234,12 +234,16 @@ fn calls_of_a_hold_go_on_by_themselves() {
 
 #[test]
 fn a_release_that_nobody_waits_for_is_done_all_the_same() {
-    let client = lazy(&shared().connect_string(), SOON);
+    let proxy = Proxy::before(shared().server(0));
+    let client = lazy(&proxy.connect_string(), SOON);
     let path = "/lazy/unawaited";
     let hold = client.mutex(path).unwrap().acquire().unwrap();
     let rang = Arc::new(AtomicBool::new(false));
     let bell = rang.clone();
+    // It cannot be done before its caller has gone.
+    proxy.freeze(Direction::ToClient);
     drop(hold.release_call(Owner::unique()).detach(move || bell.store(true, Ordering::Release)).unwrap());
+    proxy.thaw();
     operator().wait_for_children(path, 0, SOON);
     assert!(until(SOON, || client.stats().owed == 0));
     assert!(!rang.load(Ordering::Acquire), "nobody was to be called");
