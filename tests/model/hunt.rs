@@ -1,9 +1,11 @@
 //! Builds the seeded machines, all in one program, and checks that each bug is found.
 //!
-//! It is a separate program because the machine is not generic over its mistakes: each seed is a
-//! module tree with the changed machine, and with the same model that checks the shipped machine.
+//! It is a separate program because the machine is not generic over its mistakes. It has a machine in which a number chooses the
+//! seed, and one more for each seed that cannot be chosen, with the same model that checks the shipped machine.
 
 use super::seeds::{Seed, all};
+use super::switched::Source;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +20,7 @@ pub(crate) struct Catch {
 }
 
 /// The modules of the model that the seeds do not share.
-const APART: [&str; 5] = ["adapter", "hunt", "main", "mutants", "seeds"];
+const APART: [&str; 6] = ["adapter", "hunt", "main", "mutants", "seeds", "switched"];
 
 /// The machine's modules that can have a seed, and the modules that must be compiled with each.
 const MODULES: [(&str, &[&str]); 15] = [
@@ -45,7 +47,7 @@ pub(crate) fn hunt() -> io::Result<Vec<Catch>> {
         let seeds: Vec<Seed> = all().collect();
         let seeds: Vec<&Seed> = seeds.iter().collect();
         build_model(folder)?;
-        write_sources(folder, &seeds)?;
+        write_sources(folder, &seeds, true)?;
         run(&build(folder)?, &seeds)
     })
 }
@@ -58,23 +60,38 @@ pub(crate) fn in_folder<T>(work: impl FnOnce(&Path) -> io::Result<T>) -> io::Res
     result
 }
 
-/// Writes the program with these seeds. Without an argument it looks for all; with a number for that one, less deeply.
-pub(crate) fn write_sources(folder: &Path, seeds: &[&Seed]) -> io::Result<()> {
+/// Writes the program with these seeds. Without an argument it looks for all; with a number for that one, less deeply. With
+/// `together` all that can be chosen are in one machine; what does not compile there is no seed's alone.
+pub(crate) fn write_sources(folder: &Path, seeds: &[&Seed], together: bool) -> io::Result<()> {
     let mut main = "#![allow(warnings)]\nuse model::{explorer, machine, subject, suite};\n".to_owned();
     let mut list = String::new();
+    let switched = if together { plant_together(seeds, &folder.join("switched"))? } else { Vec::new() };
+    if together {
+        main.push_str(&module("switched"));
+    }
     for (number, seed) in seeds.iter().enumerate() {
-        plant(seed, number, &folder.join(format!("seed_{number}")))?;
-        let _ = writeln!(main, "mod seed_{number} {{\n    use crate::{{explorer, subject}};");
-        main.push_str("    pub mod adapter;\n    mod machine;\n}\n");
-        let _ = writeln!(list, "    (&seed_{number}::adapter::MACHINE, {:?}),", seed.kind);
+        let mut name = "switched".to_owned();
+        if !switched.contains(&number) {
+            name = format!("seed_{number}");
+            plant(seed, &name, &folder.join(&name))?;
+            main.push_str(&module(&name));
+        }
+        let _ = writeln!(list, "    (&{name}::adapter::MACHINE, {:?}),", seed.kind);
     }
     let _ = write!(main, "const SEEDS: &[(&subject::Machine, &str)] = &[\n{list}];\n{MAIN}");
     fs::write(folder.join("main.rs"), main)
 }
 
+/// Declares a machine of the program.
+fn module(name: &str) -> String {
+    format!(
+        "mod {name} {{\n    use crate::{{explorer, subject}};\n    pub mod adapter;\n    mod machine;\n}}\n"
+    )
+}
+
 /// Writes the model and the shipped machine, as a library in which everything is public.
 fn write_model(folder: &Path) -> io::Result<()> {
-    let mut library = "#![allow(warnings)]\npub mod machine;\n".to_owned();
+    let mut library = format!("#![allow(warnings)]\n{CHOICE}pub mod machine;\n");
     fs::create_dir_all(folder)?;
     for module in modules_in(&model())?.iter().filter(|module| !APART.contains(&module.as_str())) {
         let file = format!("{module}.rs");
@@ -111,12 +128,50 @@ fn publish(from: &Path, to: &Path, root: &str) -> io::Result<()> {
 }
 
 /// Writes one seed's own machine: the modules that it changes, and those that depend on them.
-fn plant(seed: &Seed, number: usize, folder: &Path) -> io::Result<()> {
+fn plant(seed: &Seed, name: &str, folder: &Path) -> io::Result<()> {
+    let is_own =
+        |module: &str| MODULES.iter().any(|(changed, with)| with.contains(&module) && seed.changes(changed));
+    write_machine(name, folder, is_own, |file| edited(seed, file))
+}
+
+/// Writes the machine in which those of these seeds can be chosen whose numbers it returns.
+fn plant_together(seeds: &[&Seed], folder: &Path) -> io::Result<Vec<usize>> {
+    let mut sources: BTreeMap<PathBuf, Source> = BTreeMap::new();
+    let mut planted = Vec::new();
+    for (number, seed) in seeds.iter().enumerate() {
+        for edit in &seed.edits {
+            let file = file_of(edit.file);
+            edited(seed, &file)?;
+            let text = fs::read_to_string(&file)?;
+            sources.entry(file).or_insert_with(|| Source::new(text));
+        }
+        if seed.edits.iter().all(|edit| sources[&file_of(edit.file)].has_room_for(edit)) {
+            planted.push(number);
+            for edit in &seed.edits {
+                sources.entry(file_of(edit.file)).and_modify(|source| source.plant(number, edit));
+            }
+        }
+    }
+    let written = |file: &Path| match sources.get(file) {
+        Some(source) => Ok(source.written("model::planted()")),
+        None => fs::read_to_string(file),
+    };
+    write_machine("switched", folder, |_| true, written)?;
+    Ok(planted)
+}
+
+/// Writes a machine with these modules of its own. The others are those of the shipped machine.
+fn write_machine(
+    name: &str,
+    folder: &Path,
+    is_own: impl Fn(&str) -> bool,
+    source: impl Fn(&Path) -> io::Result<String>,
+) -> io::Result<()> {
     fs::create_dir_all(folder.join("machine"))?;
-    let own = format!("crate::seed_{number}::machine::");
+    let own = format!("crate::{name}::machine::");
     let mut modules = "pub use crate::machine::{Moment, lasting, protocol, status};\n".to_owned();
     for (module, _) in MODULES {
-        if !MODULES.iter().any(|(changed, with)| with.contains(&module) && seed.changes(changed)) {
+        if !is_own(module) {
             let _ = writeln!(modules, "pub use crate::machine::{module};");
             continue;
         }
@@ -129,13 +184,18 @@ fn plant(seed: &Seed, number: usize, folder: &Path) -> io::Result<()> {
         }
         for file in files {
             let file = file.with_extension("rs");
-            let source = edited(seed, &machine().join(&file))?.replace("crate::", &own);
+            let source = source(&machine().join(&file))?.replace("crate::", &own);
             let source = source.replace(&format!("{own}listed!"), "model::listed!");
             fs::write(folder.join("machine").join(&file), source)?;
         }
     }
-    fs::write(folder.join("adapter.rs"), edited(seed, &model().join("adapter.rs"))?)?;
+    fs::write(folder.join("adapter.rs"), source(&model().join("adapter.rs"))?)?;
     fs::write(folder.join("machine/mod.rs"), modules)
+}
+
+/// The file that an edit is for.
+fn file_of(name: &str) -> PathBuf {
+    if name == "adapter.rs" { model().join(name) } else { machine().join(name) }
 }
 
 fn edited(seed: &Seed, from: &Path) -> io::Result<String> {
@@ -158,14 +218,29 @@ fn machine() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../zklock-core/machine/src")
 }
 
+/// What chooses a seed in the machine that has many.
+const CHOICE: &str = r#"
+static PLANTED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(usize::MAX);
+
+pub fn planted() -> usize {
+    PLANTED.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+pub fn choose(number: usize) {
+    PLANTED.store(number, std::sync::atomic::Ordering::Relaxed);
+}
+"#;
+
 /// The main function of the seeded program, which prints one line for each seed.
 const MAIN: &str = r#"
 fn main() {
     if let Some(number) = std::env::args().nth(1).and_then(|number| number.parse().ok()) {
         let (machine, kind) = SEEDS[number];
+        model::choose(number);
         return tell(number, suite::find_quickly(machine, kind));
     }
     for (number, (machine, kind)) in SEEDS.iter().enumerate() {
+        model::choose(number);
         tell(number, suite::find(machine, kind));
     }
 }
@@ -186,8 +261,7 @@ pub(crate) fn build_model(folder: &Path) -> io::Result<()> {
     compile(&folder.join("model/lib.rs"), &folder.join("libmodel.rlib"), &options)
 }
 
-/// Builds the program that [`write_sources`] has written, without optimising: for so many machines that would take longer
-/// than it saves.
+/// Builds the program that [`write_sources`] has written. It is not optimised: that would take longer than it saves.
 pub(crate) fn build(folder: &Path) -> io::Result<PathBuf> {
     let program = folder.join("seeds");
     let model = format!("model={}", folder.join("libmodel.rlib").display());

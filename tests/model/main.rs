@@ -17,7 +17,7 @@
 //! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`], [`cases_of_turns`], [`cases_of_tries`], [`cases_of_barrier`],
 //!   [`cases_of_holds`], [`cases_of_callers`]: the cases that are explored
 //! * [`subject`], [`adapter`]: the machine behind a door, so that others can take its place
-//! * [`seeds`], [`hunt`]: the bugs, and the program with them
+//! * [`seeds`], [`switched`], [`hunt`]: the bugs, a machine in which each can be chosen, and the program with them
 //! * [`mutants`]: the same with bugs that a program has made
 
 mod action;
@@ -49,6 +49,7 @@ mod server;
 mod setup;
 mod subject;
 mod suite;
+mod switched;
 mod tries;
 mod trouble;
 mod watch;

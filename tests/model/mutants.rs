@@ -39,7 +39,7 @@ fn read(line: &'static str) -> io::Result<Seed> {
 fn hunt_some(folder: &Path, mutants: &[Seed]) -> io::Result<()> {
     let mut left: Vec<&Seed> = mutants.iter().collect();
     let program = loop {
-        hunt::write_sources(folder, &left)?;
+        hunt::write_sources(folder, &left, false)?;
         let error = match hunt::build(folder) {
             Ok(program) => break program,
             Err(error) => error.to_string(),
