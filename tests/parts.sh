@@ -1,7 +1,7 @@
 # Sourced by scripts that run tests. It runs parts one after another: all of them, even after one has failed.
 #
 #   run_parts [--needed PART] PART...
-#   run_parts [--needed PART] PART... -- PART... [-- PART...] [--then PART...]
+#   run_parts [--needed PART] PART... -- PART... [--then PART... [-- PART...]]
 #
 # After each part it prints its time, and the processor time of all processes that it has started and waited for. Unlike
 # the first, the second does not depend on other load.
@@ -39,7 +39,7 @@ run_parts() {
     printf '%s\n' "${beside[@]}" "$@" | sed '/^--/d; /^$/d; s/$/ - - - not run/' >>"$results/table"
   else
     run_lanes "${beside[@]}"
-    (($# == 0)) || run_lane "${@:2}"
+    (($# == 0)) || run_lanes "${@:2}"
   fi
   trap - INT
   print_table "$name" "$results/table"

@@ -60,9 +60,6 @@ pub(crate) mod virtual_clock {
     /// Runs a test on this clock. Everything that the test spawns runs in the same thread, and sees the same time.
     pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
-        // loom runs a test again and again, and each run has to choose as the one before did.
-        #[cfg(zklock_loom)]
-        runtime.rng_seed(tokio::runtime::RngSeed::from_bytes(b"zklock"));
         let runtime = runtime.enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
             BEGINNING.set(Some(Instant::now()));

@@ -70,11 +70,10 @@ impl Debt {
     }
 }
 
-#[cfg(all(test, zklock_loom))]
+#[cfg(all(test, feature = "loom"))]
 mod interleavings {
     use super::*;
-    use crate::base::sync::{in_every_order, wait};
-    use loom::thread::spawn;
+    use crate::base::sync::{in_every_order, spawn, wait};
     use std::future::poll_fn;
 
     /// The caller goes away while the task cleans up.

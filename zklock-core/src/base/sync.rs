@@ -1,10 +1,10 @@
 //! Locking without panicking. `tests/run threads` replaces these types with loom's: see the modules
 //! named `interleavings`.
 
-#[cfg(all(test, zklock_loom))]
+#[cfg(all(test, feature = "loom"))]
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard, atomic};
 use std::sync::PoisonError;
-#[cfg(not(all(test, zklock_loom)))]
+#[cfg(not(all(test, feature = "loom")))]
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic};
 
 /// Locks a mutex even if it is poisoned. No code of ours panics while it holds a lock, and if it did,
@@ -15,16 +15,29 @@ pub(crate) fn lock_ignoring_poison<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_
 
 /// Runs `meet` once for each order of its threads in which at most `interruptions` changes interrupt a thread that could go on;
 /// `None` is no bound. loom fails if all threads wait for one another.
-#[cfg(all(test, zklock_loom))]
+#[cfg(all(test, feature = "loom"))]
 pub(crate) fn in_every_order(interruptions: Option<usize>, meet: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = interruptions;
     model.max_branches = 100_000;
-    model.check(meet);
+    let meet = std::sync::Arc::new(meet);
+    model.check(move || {
+        let meet = meet.clone();
+        spawn(move || meet()).join().expect("they have met");
+    });
+}
+
+/// Starts a thread of loom's. By default those have too little stack for code that is not optimised.
+#[cfg(all(test, feature = "loom"))]
+pub(crate) fn spawn<T: Send + 'static>(
+    run: impl FnOnce() -> T + Send + 'static,
+) -> loom::thread::JoinHandle<T> {
+    const WORDS: usize = 0x10000;
+    loom::thread::Builder::new().stack_size(WORDS).spawn(run).expect("there is room for a thread")
 }
 
 /// Sleeps until the future is ready. A wake-up that is lost leaves it asleep.
-#[cfg(all(test, zklock_loom))]
+#[cfg(all(test, feature = "loom"))]
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     use std::sync::Arc;
     use std::task::{Context, Poll, Wake};

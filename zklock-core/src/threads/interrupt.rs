@@ -160,11 +160,10 @@ mod tests {
     }
 }
 
-#[cfg(all(test, zklock_loom))]
+#[cfg(all(test, feature = "loom"))]
 mod interleavings {
     use super::*;
-    use crate::base::sync::in_every_order;
-    use loom::thread::spawn;
+    use crate::base::sync::{in_every_order, spawn};
 
     /// A wait is registered before the first check, and checks the interrupt after each wake. A reset hides nothing from a wait.
     #[test]

@@ -104,12 +104,11 @@ impl Park for Bell {
     }
 }
 
-#[cfg(all(test, zklock_loom))]
+#[cfg(all(test, feature = "loom"))]
 mod interleavings {
     use super::*;
     use crate::base::sync::atomic::{AtomicBool, Ordering};
-    use crate::base::sync::in_every_order;
-    use loom::thread::spawn;
+    use crate::base::sync::{in_every_order, spawn};
     use std::task::Waker;
 
     /// As in `wait.rs`: after the future becomes ready, the thread is woken.

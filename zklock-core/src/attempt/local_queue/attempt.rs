@@ -164,6 +164,7 @@ impl Attempt {
         if self.tries {
             // Otherwise it would find the lock busy because of a node that we are deleting.
             tokio::select! {
+                biased;
                 () = given_up(&queue, place, &changed) => return Err(NotGranted::GivenUp),
                 () = queue.released() => {}
             }
@@ -310,6 +311,7 @@ impl Attempt {
                 _ => {}
             }
             tokio::select! {
+                biased;
                 _ = state.changed() => {}
                 never = &mut beside => match never {},
                 name = &mut stranger => {
@@ -335,6 +337,7 @@ impl Attempt {
         let mut state = holding.watch();
         let mut link = session.link();
         tokio::select! {
+            biased;
             () = session.keep_promises() => {}
             // They cannot fail: the senders are the hold's and the session's.
             () = state.wait_for(|state| state.is_let_go).map(drop) => {}
@@ -437,6 +440,7 @@ async fn run_due_work(
             }
         };
         tokio::select! {
+            biased;
             () = sleep => queue.handle_timeout(),
             () = changed.notified() => {
                 if queue.is_to_be_proven(place) {

@@ -1,4 +1,4 @@
-#[cfg(zklock_loom)]
+#[cfg(feature = "loom")]
 mod interleavings;
 mod kept;
 

@@ -2,8 +2,8 @@
 
 use super::kept::{LINGERS, rival};
 use super::*;
-use crate::base::sync::{in_every_order, wait};
-use loom::thread::{spawn, yield_now};
+use crate::base::sync::{in_every_order, spawn, wait};
+use loom::thread::yield_now;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
