@@ -86,7 +86,7 @@ fn a_wait_for_a_lock_connects_in_its_own_time() {
 #[test]
 fn an_interrupt_ends_the_wait_for_a_connection() {
     let proxy = Proxy::before(shared().server(0));
-    proxy.freeze(ground::Direction::Both);
+    proxy.freeze(Direction::Both);
     let lock = lazy(&proxy.connect_string(), SOON).mutex("/lazy/interrupted").unwrap();
     let interrupt = zklock_core::blocking::Interrupt::new();
     std::thread::scope(|scope| {
@@ -183,7 +183,7 @@ fn one_that_is_closed_does_not_connect_whenever_that_was() {
 fn a_close_and_the_last_drop_end_the_connecting() {
     for is_closed in [true, false] {
         let proxy = Proxy::before(shared().server(0));
-        proxy.freeze(ground::Direction::Both);
+        proxy.freeze(Direction::Both);
         let client = lazy(&proxy.connect_string(), SOON * 4);
         let (ring, _ready) = bell();
         let call = client.connect_call(None).detach(ring).unwrap();

@@ -23,9 +23,10 @@ fn lingering(client: &Client, path: &str) -> Lock {
     client.lock(&LockSpec::mutex(path).unwrap().linger(LONG)).unwrap()
 }
 
-/// Reports that the first holder of a lock watches its node and its queue.
+/// Reports that the first holder of a lock watches its node and its queue. Of its listings the first finds no directory, the
+/// second is for its turn, and the third watches.
 fn watches(proxy: &Proxy, path: &str) -> [Hook; 2] {
-    let replies = [Trigger::reply(Kind::GetData), Trigger::reply(Kind::GetChildren).nth(2)];
+    let replies = [Trigger::reply(Kind::GetData), Trigger::reply(Kind::GetChildren).nth(3)];
     replies.map(|reply| proxy.on(reply.path(path)))
 }
 
