@@ -1,8 +1,8 @@
 //! Threads that block, and calls that go on by themselves.
 
 use crate::support::{SOON, on_the_shared_server};
-use ground::wire::Admin;
 use ground::until;
+use ground::wire::Admin;
 use std::sync::mpsc::{Receiver, channel};
 use zklock_core::Error;
 use zklock_core::blocking::{Call, Client, Started};
