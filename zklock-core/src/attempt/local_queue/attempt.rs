@@ -311,6 +311,7 @@ impl Attempt {
                 _ => {}
             }
             tokio::select! {
+                // First what may end the hold.
                 biased;
                 _ = state.changed() => {}
                 never = &mut beside => match never {},
@@ -441,7 +442,6 @@ async fn run_due_work(
         };
         tokio::select! {
             biased;
-            () = sleep => queue.handle_timeout(),
             () = changed.notified() => {
                 if queue.is_to_be_proven(place) {
                     holding.session.clone().prove(&holding).await;
@@ -453,6 +453,8 @@ async fn run_due_work(
                 is_deserted = true;
                 queue.handle_deserted();
             }
+            // Last, because what has happened may have changed when the next thing is due.
+            () = sleep => queue.handle_timeout(),
         }
     }
 }
