@@ -66,9 +66,12 @@ pub(crate) fn write_sources(folder: &Path, seeds: &[&Seed], together: bool) -> i
     let mut main = "#![allow(warnings)]\nuse model::{explorer, machine, subject, suite};\n".to_owned();
     let mut list = String::new();
     let switched = if together { plant_together(seeds, &folder.join("switched"))? } else { Vec::new() };
+    let mut unchosen = "None";
     if together {
         main.push_str(&module("switched"));
+        unchosen = "Some(&switched::adapter::MACHINE)";
     }
+    let _ = writeln!(main, "const UNCHOSEN: Option<&subject::Machine> = {unchosen};");
     for (number, seed) in seeds.iter().enumerate() {
         let mut name = "switched".to_owned();
         if !switched.contains(&number) {
@@ -238,6 +241,10 @@ fn main() {
         let (machine, kind) = SEEDS[number];
         model::choose(number);
         return tell(number, suite::find_quickly(machine, kind));
+    }
+    // What is found must come from the seed.
+    if let Some((case, report)) = UNCHOSEN.and_then(suite::find_in_a_little) {
+        panic!("without a seed, in {case}: {:?}", report.failure);
     }
     for (number, (machine, kind)) in SEEDS.iter().enumerate() {
         model::choose(number);

@@ -4,7 +4,7 @@
 //! replacements in the sources, in the files of the folder `seeds`:
 //!
 //! ```text
-//! bug: turns: given up whoever has it
+//! bug: turns: given up while somebody has it
 //! cases: lingers
 //! in turns.rs
 //! - self.end_if(self.holders == 0)
