@@ -1,14 +1,8 @@
 //! The cases of the double barrier.
 
-use super::setup::{Faults, Setup};
+use super::setup::{CANCEL, DELETION, EXPIRY, Faults, LOSS, NONE, Setup};
 use super::subject::{Sort, Want};
 use super::suite::{Case, scene, walks};
-
-const NONE: Faults = Faults::NONE;
-const LOSS: Faults = Faults { losses: 1, ..NONE };
-const CANCEL: Faults = Faults { cancels: 1, ..NONE };
-const EXPIRY: Faults = Faults { expiries: 1, ..NONE };
-const DELETION: Faults = Faults { deletions: 1, ..NONE };
 
 /// This number of clients at a barrier that opens for this number of members.
 fn at(name: &'static str, clients: usize, members: u32, faults: Faults) -> Setup {

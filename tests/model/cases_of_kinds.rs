@@ -1,6 +1,6 @@
 //! The cases of the other kinds of lock.
 
-use super::setup::{Faults, Setup};
+use super::setup::{CANCEL, DELETION, EXPIRY, Faults, LOSS, NONE, PARENT_DELETION, Setup};
 use super::subject::{Sort, Want};
 use super::suite::{Case, scene, walks};
 
@@ -43,13 +43,7 @@ pub(crate) fn short() -> Vec<Case> {
     cases
 }
 
-const NONE: Faults = Faults::NONE;
-const LOSS: Faults = Faults { losses: 1, ..NONE };
-const CANCEL: Faults = Faults { cancels: 1, ..NONE };
-const EXPIRY: Faults = Faults { expiries: 1, ..NONE };
-const DELETION: Faults = Faults { deletions: 1, ..NONE };
 const GHOST: Faults = Faults { ghosts: 1, ..LOSS };
-const PARENT_DELETION: Faults = Faults { parent_deletions: 1, ..NONE };
 const TWIN: Faults = Faults { twins: 1, cancels: 1, ..NONE };
 
 fn read_write() -> Vec<Case> {

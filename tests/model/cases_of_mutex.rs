@@ -1,14 +1,9 @@
 //! The cases of the mutex and of the lease.
 
 use super::pulse::{Server, Stops};
-use super::setup::{Faults, Setup};
+use super::setup::{CANCEL, DELETION, EXPIRY, Faults, LOSS, NONE, Setup};
 use super::suite::{Case, moves, pulses, scene, stalls, walks, wanders};
 
-const NONE: Faults = Faults::NONE;
-const LOSS: Faults = Faults { losses: 1, ..NONE };
-const CANCEL: Faults = Faults { cancels: 1, ..NONE };
-const EXPIRY: Faults = Faults { expiries: 1, ..NONE };
-const DELETION: Faults = Faults { deletions: 1, ..NONE };
 const LOSS_AND_CANCEL: Faults = Faults { losses: 1, ..CANCEL };
 const EXPIRY_AND_LOSS: Faults = Faults { expiries: 1, ..LOSS };
 

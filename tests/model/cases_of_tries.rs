@@ -1,14 +1,12 @@
 //! The cases of tries that are answered from memory.
 
-use super::setup::{Faults, Setup};
+use super::setup::{DELETION, EXPIRY, Faults, LOSS, NONE, PARENT_DELETION, Setup};
 use super::subject::{Sort, Want};
 use super::suite::{Case, scene, walks};
 
 const MUTEX: Want = Want::new("/a", Sort::Mutex);
 const READ: Want = Want::new("/a", Sort::Read);
 const WRITE: Want = Want::new("/a", Sort::Write);
-
-const NONE: Faults = Faults::NONE;
 
 /// Clients that want one thing each. The first of them wait, and the others try this many times.
 fn each(name: &'static str, wants: &[Want], waits: usize, attempts: u8, faults: Faults) -> Setup {
@@ -19,15 +17,14 @@ fn each(name: &'static str, wants: &[Want], waits: usize, attempts: u8, faults: 
 /// The cases of every run.
 pub(crate) fn short() -> Vec<Case> {
     let two = [MUTEX; 2];
-    let lossy = Faults { losses: 1, ..NONE };
     let timely = Faults { steps: 1, ..NONE };
     vec![
         scene(each("tries: 2", &two, 1, 2, NONE)),
         scene(each("tries: 2, time", &two, 1, 2, timely)),
-        scene(each("tries: 2, loss", &two, 1, 2, lossy)),
-        scene(each("tries: 2, deletion", &two, 1, 2, Faults { deletions: 1, ..NONE })),
-        scene(each("tries: 2, expiry", &two, 1, 2, Faults { expiries: 1, ..NONE })),
-        scene(each("tries: 2, parent deletion", &two, 1, 2, Faults { parent_deletions: 1, ..NONE })),
+        scene(each("tries: 2, loss", &two, 1, 2, LOSS)),
+        scene(each("tries: 2, deletion", &two, 1, 2, DELETION)),
+        scene(each("tries: 2, expiry", &two, 1, 2, EXPIRY)),
+        scene(each("tries: 2, parent deletion", &two, 1, 2, PARENT_DELETION)),
         scene(each("tries: 2, refusal, cancel", &two, 1, 2, Faults { refusals: 1, cancels: 1, ..NONE })),
         scene(each("tries: w r", &[WRITE, READ], 1, 2, timely)),
         scene(each("tries: r w", &[READ, WRITE], 1, 2, NONE)),

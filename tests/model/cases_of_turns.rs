@@ -1,6 +1,6 @@
 //! The cases of nodes that are passed on within a process.
 
-use super::setup::{Faults, Setup};
+use super::setup::{DELETION, Faults, LOSS, NONE, Setup};
 use super::subject::{Passes, Sort, Want};
 use super::suite::{Case, scene, walks};
 
@@ -18,7 +18,6 @@ const BOTH: Passes = Passes { lingers: true, turns: 2 };
 /// A holder that asks who waits, but always releases.
 const ASKS: Passes = Passes { lingers: false, turns: 1 };
 
-const NONE: Faults = Faults::NONE;
 /// Somebody asks in the node, and an operator writes to it.
 const ASKED: Faults = Faults { revokes: 1, changes: 1, losses: 1, ..NONE };
 const TAKE: Faults = Faults { takes: 1, ..NONE };
@@ -33,11 +32,10 @@ fn each(name: &'static str, wants: &[Want], passing: usize, passes: Passes, faul
 pub(crate) fn short() -> Vec<Case> {
     let (two, sides, readers) = ([MUTEX; 2], [READ, WRITE], [READ, READ]);
     let ticks = Faults { losses: 1, expiries: 2, steps: 40, beats: 20, takes: 4, ..NONE };
-    let lossy = Faults { losses: 1, ..NONE };
     vec![
         scene(each("lingers: 2, one does", &two, 1, LINGERS, TAKE)),
         scene(each("lingers: 2, both do", &two, 2, LINGERS, TAKE)),
-        scene(each("lingers: 2, both do, loss", &two, 2, LINGERS, lossy)),
+        scene(each("lingers: 2, both do, loss", &two, 2, LINGERS, LOSS)),
         scene(each("lingers: 2, one does, cancel", &two, 1, LINGERS, Faults { cancels: 1, ..TAKE })),
         scene(each("lingers: 2, one does, refusal", &two, 1, LINGERS, Faults { refusals: 1, ..NONE })),
         scene(each("lingers: 2, one does, expiry", &two, 1, LINGERS, Faults { expiries: 1, ..TAKE })),
@@ -56,9 +54,9 @@ pub(crate) fn short() -> Vec<Case> {
         scene(each("lingers: r r", &readers, 2, LINGERS, TAKE)),
         scene(each("lingers: 2, one who does not come", &two, 1, BOTH, Faults { cancels: 1, ..TAKE })),
         scene(each("told: 2", &two, 2, ASKS, NONE)),
-        scene(each("told: 2, loss", &two, 1, ASKS, lossy)),
+        scene(each("told: 2, loss", &two, 1, ASKS, LOSS)),
         scene(each("told: semaphore, 1 1 of 1", &[PERMIT; 2], 2, ASKS, NONE)),
-        scene(each("told: 2, deletion", &two, 1, ASKS, Faults { deletions: 1, ..lossy })),
+        scene(each("told: 2, deletion", &two, 1, ASKS, Faults { deletions: 1, ..LOSS })),
         scene(each(
             "told: single, deletion",
             &[Want::new("/a", Sort::Single)],
@@ -66,7 +64,7 @@ pub(crate) fn short() -> Vec<Case> {
             ASKS,
             Faults { deletions: 1, parent_deletions: 1, ..NONE },
         )),
-        scene(each("told: semaphore, deletion", &[PERMIT], 1, ASKS, Faults { deletions: 1, ..NONE })),
+        scene(each("told: semaphore, deletion", &[PERMIT], 1, ASKS, DELETION)),
         scene(each("told: 1, asked", &[MUTEX], 1, ASKS, ASKED)),
         scene(each("told: semaphore, asked", &[PERMIT], 1, ASKS, ASKED)),
         scene(each("told: single, asked", &[Want::new("/a", Sort::Single)], 1, ASKS, ASKED)),

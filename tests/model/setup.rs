@@ -80,6 +80,14 @@ impl Faults {
     };
 }
 
+/// Nothing can go wrong, or one thing once.
+pub(crate) const NONE: Faults = Faults::NONE;
+pub(crate) const LOSS: Faults = Faults { losses: 1, ..NONE };
+pub(crate) const CANCEL: Faults = Faults { cancels: 1, ..NONE };
+pub(crate) const EXPIRY: Faults = Faults { expiries: 1, ..NONE };
+pub(crate) const DELETION: Faults = Faults { deletions: 1, ..NONE };
+pub(crate) const PARENT_DELETION: Faults = Faults { parent_deletions: 1, ..NONE };
+
 /// The plan of one client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Plan {
