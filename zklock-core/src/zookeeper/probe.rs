@@ -39,19 +39,40 @@ const HELLO: [u8; 56] = {
 };
 
 /// Whether this port is certain to refuse every client with TLS (if `is_tls`), or every client without. A port that
-/// accepts both is right for both.
+/// accepts both is right for both, and so may be one that is slow to answer.
 pub(crate) async fn is_for_others(is_tls: bool, host: &str, port: u16) -> bool {
-    let speaks_tls = answers(host, port, &HELLO, is_tls_record).await;
-    // If this is already certain, do not ask in plain text: a port that expects TLS could take its time to answer.
-    if speaks_tls == is_tls {
-        return false;
+    let speaks_tls = || answers(host, port, &HELLO, is_tls_record);
+    let speaks_plainly = || answers(host, port, b"srvr", is_plain);
+    if is_tls {
+        return is_plain_alone(speaks_tls(), speaks_plainly()).await;
     }
-    let speaks_plainly = answers(host, port, b"srvr", is_plain).await;
-    speaks_plainly == is_tls
+    is_tls_alone([(speaks_tls(), speaks_plainly()), (speaks_tls(), speaks_plainly())]).await
 }
 
-/// Whether the answer is certainly of that kind.
-async fn answers(host: &str, port: u16, question: &[u8], is_so: fn(&[u8]) -> Option<bool>) -> bool {
+async fn is_plain_alone(
+    speaks_tls: impl Future<Output = Option<bool>>,
+    speaks_plainly: impl Future<Output = Option<bool>>,
+) -> bool {
+    speaks_tls.await == Some(false) && speaks_plainly.await == Some(true)
+}
+
+/// A port with TLS waits for more than the four bytes of a question in plain text. Its silence must be told from that of
+/// a server that pauses, so a second silence is needed, and answers before and between.
+async fn is_tls_alone<T, P>(rounds: [(T, P); 2]) -> bool
+where
+    T: Future<Output = Option<bool>>,
+    P: Future<Output = Option<bool>>,
+{
+    for (speaks_tls, speaks_plainly) in rounds {
+        if speaks_tls.await != Some(true) || speaks_plainly.await == Some(true) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether the answer is of that kind. `None` means that there was none, which says nothing about a server that is busy.
+async fn answers(host: &str, port: u16, question: &[u8], is_so: fn(&[u8]) -> Option<bool>) -> Option<bool> {
     let answer = async {
         let stream = sockets::connect((host, port)).await?;
         stream.writable().await?;
@@ -72,7 +93,8 @@ async fn answers(host: &str, port: u16, question: &[u8], is_so: fn(&[u8]) -> Opt
             }
         }
     };
-    matches!(timeout(ANSWER, answer).await, Ok(Ok::<_, io::Error>(true)))
+    // A server that cannot read the question breaks the connection off, and does not always close it first.
+    timeout(ANSWER, answer).await.ok().map(|answer: io::Result<bool>| answer.unwrap_or(false))
 }
 
 /// `None` means that more must be read.
@@ -91,6 +113,8 @@ fn is_plain(answer: &[u8]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::future::ready;
+    use tokio::net::TcpListener;
 
     #[test]
     fn an_answer_is_told_by_its_first_bytes() {
@@ -109,5 +133,38 @@ mod tests {
         assert_eq!(usize::from(HELLO[8]), HELLO.len() - 9);
         assert_eq!(HELLO[44..46], [0, 8]);
         assert_eq!(HELLO[54..], [1, 0]);
+    }
+
+    #[tokio::test]
+    async fn a_port_is_for_plain_text_alone_only_if_it_refuses_tls() {
+        let judge = |speaks_tls, speaks_plainly| is_plain_alone(ready(speaks_tls), ready(speaks_plainly));
+        assert!(judge(Some(false), Some(true)).await);
+        // The server may be busy.
+        assert!(!judge(None, Some(true)).await);
+        assert!(!judge(Some(true), Some(true)).await);
+        assert!(!judge(Some(false), Some(false)).await);
+        assert!(!judge(Some(false), None).await);
+    }
+
+    #[tokio::test]
+    async fn a_port_is_for_tls_alone_only_if_it_answers_between_two_silences() {
+        let judge = |rounds: [(Option<bool>, Option<bool>); 2]| {
+            is_tls_alone(
+                rounds.map(|(speaks_tls, speaks_plainly)| (ready(speaks_tls), ready(speaks_plainly))),
+            )
+        };
+        assert!(judge([(Some(true), None), (Some(true), None)]).await);
+        assert!(judge([(Some(true), Some(false)), (Some(true), Some(false))]).await);
+        // Its pause is over after the first question.
+        assert!(!judge([(Some(true), None), (Some(true), Some(true))]).await);
+        assert!(!judge([(Some(true), None), (None, None)]).await);
+        assert!(!judge([(Some(false), None), (Some(true), None)]).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_port_that_accepts_a_question_and_is_silent_has_not_answered_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(answers("127.0.0.1", port, b"srvr", is_plain).await, None);
     }
 }
