@@ -10,8 +10,8 @@
 # part is done, so that nothing is mixed. Parts behind `--then` run one after another when all lanes have ended.
 #
 # A part is a function of the runner. It fails with the first command in it that fails. At the end run_parts prints a table of
-# the parts: how many tests each has run (if its output was kept), its times, and whether it has passed. It fails if one has
-# failed. If the part of --needed fails, nothing runs after it; it must be the first.
+# the parts: how many tests each has run (if its output was kept), its times, and whether it has passed; and below it what has failed. It
+# fails if one has failed. If the part of --needed fails, nothing runs after it; it must be the first.
 #
 # Bash ignores `set -e` in a function that is called in `if` or before `||`: such a function goes on after a failure, and only its
 # last command counts. So parts are not called like that, and run_parts refuses to be.
@@ -43,6 +43,7 @@ run_parts() {
   fi
   trap - INT
   print_table "$name" "$results/table"
+  [[ ! -e $results/failures ]] || cat "$results/failures"
   failed=$(cat "$results/failed" 2>/dev/null) || true
   rm -rf "$results"
   [[ ! $failed ]] || { echo "== $name: FAILED: ${failed//$'\n'/, }" && exit 1; }
@@ -92,6 +93,7 @@ run_part() {
     flock 9
     [[ ! ${is_beside:-} ]] || { cat "$output" && counted=$(count_tests <"$output"); }
     ((status == 0)) || { result=FAILED && echo "$part" >>"$results/failed"; }
+    [[ $result == passed || ! -e $output ]] || list_failures <"$output" >>"$results/failures"
     echo "== $name $part: $result"
     echo "$part $counted $begun $worked $result" >>"$results/table"
   } 9>>"$results/lock"
@@ -103,6 +105,17 @@ count_tests() { # in the output of a part: of libtest, of pytest, and of what we
     /^ok [a-z0-9_]+ \([0-9]+ ms\)$/ { count++ }
     /^(valgrind|address|thread): [^ ]+ [0-9]+ tests$/ { count += $3 }
     END { print count ? count : "-" }'
+}
+
+list_failures() { # in the output of a part: a line for each failed test: what its name promises, and what it saw
+  awk '/^---- .* stdout ----$/ { test = $2 }
+    test && / panicked at .*:$/ {
+      seen = test " (" $NF
+      for (count = 0; count < 3 && (getline line) > 0 && line !~ /^(stack backtrace:|note: .*|)$/; count++) seen = seen " " line
+      print seen ")"
+      test = ""
+    }
+    /^(FAILED|ERROR) / { print substr($0, index($0, " ") + 1) }'
 }
 
 print_table() { # the name of the runner, a file with a line for each part

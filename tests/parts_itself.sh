@@ -35,6 +35,13 @@ counted() {
   echo 'ok a_loss_is_told (350 ms)'
   echo '1 passed, 7 warnings in 0.1s'
 }
+told() {
+  printf '%s\n' '---- told::a_loss_is_told stdout ----' '' "thread 'told::a_loss_is_told' (7) panicked at tests/told.rs:3:5:" \
+    'assertion `left == right` failed: the state' '  left: Held' ' right: Lost' 'stack backtrace:' '   0: core::panicking'
+  echo 'FAILED scenarios/test_told.py::test_a_loss - AssertionError: held'
+  echo 'FAILED a_loss_is_told (told.c:7): held'
+  false
+}
 piped() { false | cat; echo after piped; }
 # Each waits for the other, so they end only if they run at the same time.
 meet() { touch "$MET/$1" && timeout 60 sh -c "until [ -e '$MET/$2' ]; do sleep 0.05; done" && echo "$1 met $2"; }
@@ -60,6 +67,10 @@ says '  busy +- +[0-9]+ +[1-9][0-9]*  passed$'
 runner 0 counted -- good
 says '  counted +16 +[0-9]+ +[0-9]+  passed$'
 says '  good +- +[0-9]+ +[0-9]+  passed$'
+runner 1 told -- good
+says '^told::a_loss_is_told \(tests/told.rs:3:5: assertion `left == right` failed: the state +left: Held +right: Lost\)$'
+says '^scenarios/test_told.py::test_a_loss - AssertionError: held$'
+says '^a_loss_is_told \(told.c:7\): held$'
 for part in bad undefined piped; do
   runner 1 "$part" good
   says_not '^after'
