@@ -20,41 +20,44 @@ class Control(typing.NamedTuple):
     replacement: str
 
 
-LEASE_TOO_LONG = Control(
-    "a lease for as long as the server said that the session lives",
-    f"{MACHINE}/lease.rs",
-    "let claimed = proven.min(sent + self.timeout / 2);",
-    "let claimed = proven.max(sent + self.timeout + self.timeout / 2);",
-)
-NO_LEASE = Control(
-    "no lease",
-    f"{MACHINE}/lease.rs",
-    "self.until(lease).map_or(Duration::ZERO, |until| until.since(now))",
-    "{ let _ = now; lease.timeout }",
-)
-ANSWER_TAKEN_BACK = Control(
-    "an answer is taken back when a server is asked for the session",
-    f"{MACHINE}/lease.rs",
-    "self.is_asked = true;",
-    "self.is_asked = true;\n        self.claimed = self.claimed.before(self.timeout / 10 * 3);",
-)
-OTHERS_AHEAD = Control(
-    "a deletion trusted while others are ahead",
-    f"{MACHINE}/contender/turn.rs",
-    "let our_turn_in = alone.then_some(claim);",
-    "let our_turn_in = Some(claim);",
-)
-WRITERS_OVERLOOKED = Control(
-    "a reader that overlooks writers",
-    f"{MACHINE}/name.rs",
-    "(Self::Read, Self::Read))",
-    "(Self::Read, _))",
-)
-ONE_PERMIT_MORE = Control(
-    "one permit more",
-    f"{MACHINE}/contender/turn.rs",
-    "u32::try_from(taken)",
-    "u32::try_from(taken.max(1) - 1)",
+# Each harness has to find these, and some of its own.
+EVERYWHERE = (
+    Control(
+        "a lease for as long as the server said that the session lives",
+        f"{MACHINE}/lease.rs",
+        "let claimed = proven.min(sent + self.timeout / 2);",
+        "let claimed = proven.max(sent + self.timeout + self.timeout / 2);",
+    ),
+    Control(
+        "no lease",
+        f"{MACHINE}/lease.rs",
+        "self.until(lease).map_or(Duration::ZERO, |until| until.since(now))",
+        "{ let _ = now; lease.timeout }",
+    ),
+    Control(
+        "an answer is taken back when a server is asked for the session",
+        f"{MACHINE}/lease.rs",
+        "self.is_asked = true;",
+        "self.is_asked = true;\n        self.claimed = self.claimed.before(self.timeout / 10 * 3);",
+    ),
+    Control(
+        "a deletion trusted while others are ahead",
+        f"{MACHINE}/contender/turn.rs",
+        "let our_turn_in = alone.then_some(claim);",
+        "let our_turn_in = Some(claim);",
+    ),
+    Control(
+        "a reader that overlooks writers",
+        f"{MACHINE}/name.rs",
+        "(Self::Read, Self::Read))",
+        "(Self::Read, _))",
+    ),
+    Control(
+        "one permit more",
+        f"{MACHINE}/contender/turn.rs",
+        "u32::try_from(taken)",
+        "u32::try_from(taken.max(1) - 1)",
+    ),
 )
 
 

@@ -17,12 +17,7 @@ import planted
 from planted import ROOT, Control
 
 CONTROLS = (
-    planted.LEASE_TOO_LONG,
-    planted.NO_LEASE,
-    planted.ANSWER_TAKEN_BACK,
-    planted.OTHERS_AHEAD,
-    planted.WRITERS_OVERLOOKED,
-    planted.ONE_PERMIT_MORE,
+    *planted.EVERYWHERE,
     Control(
         "a lease taken from reads, which a server answers by itself, as it does pings",
         "zklock-core/src/zookeeper/zookeeper.rs",

@@ -18,12 +18,7 @@ import planted
 from planted import MACHINE, ROOT, Control
 
 CONTROLS = (
-    planted.LEASE_TOO_LONG,
-    planted.NO_LEASE,
-    planted.ANSWER_TAKEN_BACK,
-    planted.OTHERS_AHEAD,
-    planted.WRITERS_OVERLOOKED,
-    planted.ONE_PERMIT_MORE,
+    *planted.EVERYWHERE,
     Control(
         "the end of a session believed for the end of its nodes, at a release",
         "zklock-core/src/hold/hold.rs",
