@@ -6,16 +6,13 @@ import pathlib
 import typing
 
 import pytest
-from ground import Ground
+from ground import Ground, started
 from host import Hosts
 
 
 @pytest.fixture(scope="session")
 def ground() -> typing.Iterator[Ground]:
-    ground = Ground()
-    ground("start standalone tick=500")
-    yield ground
-    ground.close()
+    yield from started("standalone tick=500")
 
 
 @pytest.fixture

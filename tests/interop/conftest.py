@@ -5,17 +5,14 @@ from __future__ import annotations
 import typing
 
 import pytest
-from ground import Ground, fresh_path
+from ground import Ground, fresh_path, started
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
 
 @pytest.fixture(scope="session")
 def ground() -> typing.Iterator[Ground]:
-    ground = Ground()
     # Sessions of one second, which end at most a quarter of a second late.
-    ground("start standalone tick=250 real")
-    yield ground
-    ground.close()
+    yield from started("standalone tick=250 real")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import typing
 
@@ -14,6 +15,7 @@ sys.path.append(str(HERE / "peers"))
 from line import Line  # noqa: E402  It is a peer's.
 
 Opened = typing.Callable[..., Register]
+Come = typing.Callable[..., typing.List[Line]]
 
 
 @pytest.fixture
@@ -30,21 +32,21 @@ def opened() -> typing.Iterator[Opened]:
         register.close()
 
 
-def come(register: Register, *names: str) -> list[Line]:
-    lines = [Line(register.address, name) for name in names]
-    for line in lines:
-        assert line.hello()
-    return lines
+@pytest.fixture
+def come() -> typing.Iterator[Come]:
+    """Connects peers to a register."""
+    with contextlib.ExitStack() as lines:
+
+        def come(register: Register, *names: str) -> list[Line]:
+            peers = [lines.enter_context(contextlib.closing(Line(register.address, name))) for name in names]
+            assert all(peer.hello() for peer in peers)
+            return peers
+
+        yield come
 
 
 def node(number: int) -> str:
     return f"_c_0-lock-{number:010}"
-
-
-def gone(lines: typing.Sequence[Line], register: Register) -> None:
-    for line in lines:
-        register.doom(line.name)
-        line.close()
 
 
 def expect(register: Register, text: str) -> None:
@@ -52,42 +54,39 @@ def expect(register: Register, text: str) -> None:
     assert any(text in violation for violation in register.violations), register.violations
 
 
-def test_turns_are_counted_until_it_is_over(opened: Opened) -> None:
+def test_turns_are_counted_until_it_is_over(opened: Opened, come: Come) -> None:
     register = opened(grants=3)
-    one, other = lines = come(register, "one", "other")
+    one, other = come(register, "one", "other")
     assert one.enter("x", node(1)) and one.leave()
     assert other.enter("x", node(2), 5) and other.leave()
     assert one.enter("x", node(3)) and not one.leave()
     assert register.over.is_set() and not register.violations and register.grants == {"one": 2, "other": 1}
-    gone(lines, register)
 
 
-def test_two_inside_at_once_are_noticed(opened: Opened) -> None:
+def test_two_inside_at_once_are_noticed(opened: Opened, come: Come) -> None:
     for modes in ("xx", "rx", "xr"):
         register = opened()
-        one, other = lines = come(register, "one", "other")
+        one, other = come(register, "one", "other")
         one.enter(modes[0], node(1))
         other.enter(modes[1], node(2))
         expect(register, "other (" + modes[1])
-        gone(lines, register)
 
 
-def test_readers_may_be_inside_together_also_one_that_was_a_writer(opened: Opened) -> None:
+def test_readers_may_be_inside_together_also_one_that_was_a_writer(opened: Opened, come: Come) -> None:
     register = opened()
-    one, other, late = lines = come(register, "one", "other", "late")
+    one, other, late = come(register, "one", "other", "late")
     one.enter("x", node(1))
     one.down(node(1))
     other.enter("r", node(2))
     assert register.peak == 2 and not register.violations
     late.enter("x", node(3))
     expect(register, "late (x")
-    gone(lines, register)
 
 
-def test_one_may_come_in_again_with_its_node_until_another_was_in(opened: Opened) -> None:
+def test_one_may_come_in_again_with_its_node_until_another_was_in(opened: Opened, come: Come) -> None:
     for rules, other_comes, text in ((Rules(), False, "came in after"), (Rules(lingers=True), True, "came in after")):
         register = opened(rules)
-        one, other = lines = come(register, "one", "other")
+        one, other = come(register, "one", "other")
         for _ in range(1 + rules.lingers):
             assert one.enter("x", node(1), 5) and one.leave()
         if other_comes:
@@ -95,7 +94,6 @@ def test_one_may_come_in_again_with_its_node_until_another_was_in(opened: Opened
             assert other.enter("x", node(2), 6) and other.leave()
         one.enter("x", node(1), 5)
         expect(register, text)
-        gone(lines, register)
     # A node of another peer and a smaller token are violations.
     for name, token, text in (("other", 5, "came in after"), ("one", 4, "has token 4, after 5")):
         register = opened(Rules(lingers=True))
@@ -103,58 +101,53 @@ def test_one_may_come_in_again_with_its_node_until_another_was_in(opened: Opened
         assert lines[0].enter("x", node(1), 5) and lines[0].leave()
         next(line for line in lines if line.name == name).enter("x", node(1), token)
         expect(register, text)
-        gone(lines, register)
 
 
-def test_a_semaphore_has_its_limit(opened: Opened) -> None:
+def test_a_semaphore_has_its_limit(opened: Opened, come: Come) -> None:
     register = opened(Rules(limit=3, ordered=False))
-    one, other, late = lines = come(register, "one", "other", "late")
+    one, other, late = come(register, "one", "other", "late")
     one.enter("s:2", node(2))
     other.enter("s:1", node(1))
     assert register.peak == 3 and not register.violations
     late.enter("s:1", node(3))
     expect(register, "late (s")
-    gone(lines, register)
 
 
-def test_who_overtakes_is_noticed(opened: Opened) -> None:
+def test_who_overtakes_is_noticed(opened: Opened, come: Come) -> None:
     for modes in ("xx", "rx", "xr"):
         register = opened()
-        one, other = lines = come(register, "one", "other")
+        one, other = come(register, "one", "other")
         one.enter(modes[0], node(5))
         one.leave()
         other.enter(modes[1], node(4))
         expect(register, "after number 5")
-        gone(lines, register)
 
 
-def test_a_token_that_does_not_grow_is_noticed(opened: Opened) -> None:
+def test_a_token_that_does_not_grow_is_noticed(opened: Opened, come: Come) -> None:
     register = opened()
     lines = come(register, "one")
     lines[0].enter("x", node(1), 7)
     lines[0].leave()
     lines[0].enter("x", node(2), 7)
     expect(register, "has token 7, after 7")
-    gone(lines, register)
 
 
-def test_who_waits_too_long_is_noticed(opened: Opened) -> None:
+def test_who_waits_too_long_is_noticed(opened: Opened, come: Come) -> None:
     register = opened(patience=0.1)
     lines = come(register, "one")
     expect(register, "one waits for more than")
-    gone(lines, register)
 
 
-def test_who_ends_by_itself_is_noticed(opened: Opened) -> None:
+def test_who_ends_by_itself_is_noticed(opened: Opened, come: Come) -> None:
     register = opened()
     (line,) = come(register, "one")
     line.close()
     expect(register, "one has ended by itself")
 
 
-def test_a_lost_session_is_excused_where_nobody_could_know_better(opened: Opened) -> None:
+def test_a_lost_session_is_excused_where_nobody_could_know_better(opened: Opened, come: Come) -> None:
     register = opened(exists=lambda node: not node.endswith("1"))
-    foreign, other, zklock = lines = come(register, "foreign", "other", "zklock")
+    foreign, other, zklock = come(register, "foreign", "other", "zklock")
     foreign.enter("x", node(1))
     other.enter("x", node(2))
     assert foreign.leave() and other.leave()
@@ -167,7 +160,6 @@ def test_a_lost_session_is_excused_where_nobody_could_know_better(opened: Opened
     other.enter("x", node(22))
     zklock.leave()
     expect(register, "held on to the end")
-    gone(lines, register)
 
 
 def test_libraries_that_do_not_see_each_other_are_caught(ground: Ground, path: str) -> None:

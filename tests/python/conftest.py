@@ -11,7 +11,7 @@ import threading
 import typing
 
 import pytest
-from ground import Ground, fresh_path
+from ground import Ground, fresh_path, started
 from guests.programs import STRICT, Program, Start
 from punctual import pytest_runtest_protocol as pytest_runtest_protocol
 from scenes import Face
@@ -42,10 +42,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 @pytest.fixture(scope="session")
 def shared_ground() -> typing.Iterator[Ground]:
     """One standalone server, for all tests that do not change it."""
-    ground = Ground()
-    ground("start standalone tick=500")
-    yield ground
-    ground.close()
+    yield from started("standalone tick=500")
 
 
 @pytest.fixture

@@ -87,6 +87,13 @@ class Ground:
         self._process.wait(timeout=30)
 
 
+def started(words: str) -> typing.Iterator[Ground]:
+    """A ground with such servers, as a fixture."""
+    with contextlib.closing(Ground()) as ground:
+        ground(f"start {words}")
+        yield ground
+
+
 class Proxy(typing.NamedTuple):
     """A proxy in front of a server, which fails on demand: ``proxy("freeze", "both")``."""
 

@@ -60,12 +60,16 @@ def test_everything_public_is_seen() -> None:
     assert main <= set(EXAMPLES)
 
 
-@pytest.mark.parametrize("name", sorted(DOCUMENTED))
-def test_is_documented(name: str) -> None:
-    doc = inspect.getdoc(DOCUMENTED[name])
+def assert_documented(item: object) -> None:
+    doc = inspect.getdoc(item)
     assert doc and doc[0].isupper(), doc
     # The first paragraph is a sentence, or a sentence that ends where the example begins.
     assert doc.split("\n\n")[0][-1] in ".:", doc
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTED))
+def test_is_documented(name: str) -> None:
+    assert_documented(DOCUMENTED[name])
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))

@@ -10,7 +10,7 @@ import sysconfig
 import typing
 
 import pytest
-from ground import Ground
+from ground import Ground, started
 from guests.programs import FORKS, Start
 from scenes import Face, raises
 
@@ -39,17 +39,9 @@ with zk.mutex(path):
 
 
 @pytest.fixture(scope="module")
-def patient_ground() -> typing.Iterator[Ground]:
+def ground() -> typing.Iterator[Ground]:
     """A server that grants long sessions."""
-    ground = Ground()
-    ground("start standalone tick=500 max-session=100000")
-    yield ground
-    ground.close()
-
-
-@pytest.fixture
-def ground(patient_ground: Ground) -> Ground:
-    return patient_ground
+    yield from started("standalone tick=500 max-session=100000")
 
 
 def children(process: int) -> list[int]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import typing
 
 import pytest
-from face.test_docstrings import documented, has_examples, runs
+from face.test_docstrings import assert_documented, documented, has_examples, runs
 
 import zklock
 import zklock.pytest_plugin
@@ -24,9 +23,7 @@ def test_all_is_seen() -> None:
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTED))
 def test_is_documented(name: str) -> None:
-    doc = inspect.getdoc(DOCUMENTED[name])
-    assert doc and doc[0].isupper(), doc
-    assert doc.split("\n\n")[0][-1] in ".:", doc
+    assert_documented(DOCUMENTED[name])
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
