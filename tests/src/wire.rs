@@ -176,7 +176,7 @@ impl Connection {
     /// Creates a node and returns its path.
     pub fn create(&mut self, path: &[u8], data: &[u8], mode: Mode) -> Result<String, Failure> {
         let operation = if mode == Mode::Container { opcode::CREATE_CONTAINER } else { opcode::CREATE };
-        let answer = self.call(operation, &creation(path, data, mode))?;
+        let answer = self.call(operation, &creation(path, data, mode as i32))?;
         read(&answer, Reader::text)
     }
 
@@ -185,7 +185,7 @@ impl Connection {
         let first = self.last_xid + 1;
         for path in paths {
             self.last_xid += 1;
-            self.send(self.last_xid, opcode::CREATE, &creation(path.as_bytes(), b"", mode).0)?;
+            self.send(self.last_xid, opcode::CREATE, &creation(path.as_bytes(), b"", mode as i32).0)?;
         }
         (first..=self.last_xid).map(|xid| read(&self.answer_to(xid)?, Reader::text)).collect()
     }
@@ -303,31 +303,39 @@ impl Connection {
         }
     }
 
-    /// The next whole frame, or `None` if `until` comes first. What was read of it so far is kept.
     fn frame(&mut self, until: Instant) -> io::Result<Option<Vec<u8>>> {
-        loop {
-            let mut reader = Reader(&self.incoming);
-            if let Some(length) = reader.int() {
-                let length = usize::try_from(length).map_err(|_| io::ErrorKind::InvalidData)?;
-                if let Some(frame) = reader.take(length) {
-                    let frame = frame.to_vec();
-                    self.incoming.drain(..4 + length);
-                    return Ok(Some(frame));
-                }
+        read_frame(&mut self.stream, &mut self.incoming, until)
+    }
+}
+
+/// The next whole frame, or `None` if `until` comes first. What was read of it so far is kept in `incoming`.
+pub fn read_frame(
+    stream: &mut TcpStream,
+    incoming: &mut Vec<u8>,
+    until: Instant,
+) -> io::Result<Option<Vec<u8>>> {
+    loop {
+        let mut reader = Reader(incoming);
+        if let Some(length) = reader.int() {
+            let length = usize::try_from(length).map_err(|_| io::ErrorKind::InvalidData)?;
+            if let Some(frame) = reader.take(length) {
+                let frame = frame.to_vec();
+                incoming.drain(..4 + length);
+                return Ok(Some(frame));
             }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(None);
-            }
-            self.stream.set_read_timeout(Some(left))?;
-            let mut chunk = [0; 4096];
-            match self.stream.read(&mut chunk) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => self.incoming.extend(&chunk[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        stream.set_read_timeout(Some(left))?;
+        let mut chunk = [0; 16384];
+        match stream.read(&mut chunk) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => incoming.extend(&chunk[..count]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }
@@ -344,12 +352,13 @@ pub fn try_expire(address: SocketAddr, session: i64, password: &[u8]) -> Result<
 }
 
 /// The fields after the header of a request to create a node.
-fn creation(path: &[u8], data: &[u8], mode: Mode) -> Writer {
+/// The fields after the header of a request to create a node that anybody may use.
+pub fn creation(path: &[u8], data: &[u8], flags: i32) -> Writer {
     // One access list entry: every right (31) for world:anyone.
     let access = Writer::default().int(1).int(31).buffer(b"world").buffer(b"anyone").0;
     let mut body = Writer::default().buffer(path).buffer(data);
     body.0.extend(access);
-    body.int(mode as i32)
+    body.int(flags)
 }
 
 fn read<'a, T>(answer: &'a [u8], parse: impl FnOnce(&mut Reader<'a>) -> Option<T>) -> Result<T, Failure> {

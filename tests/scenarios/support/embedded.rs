@@ -1,10 +1,13 @@
 //! A bare connection, and helpers for most tests of the embedded server.
 
-use std::io::{self, Read, Write};
+use ground::wire::codec::{Reader, Writer};
+use ground::wire;
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 pub(crate) use crate::support::{SOON, settled, soon};
+pub(crate) use ground::wire::codec::opcode as operation;
 use zklock_core::{Client, ClientOptions};
 use zklock_testkit::Server;
 
@@ -33,29 +36,15 @@ pub(crate) fn queue_of(server: &Server, path: &str, count: usize) -> Vec<String>
     nodes.unwrap_or_else(|| panic!("no {count} nodes in {path}:\n{}", server.dump("/")))
 }
 
-/// Numbers of the operations on the wire.
-pub(crate) mod operation {
-    pub(crate) const CREATE: i32 = 1;
-    pub(crate) const DELETE: i32 = 2;
-    pub(crate) const EXISTS: i32 = 3;
-    pub(crate) const GET_DATA: i32 = 4;
-    pub(crate) const PING: i32 = 11;
-    pub(crate) const MULTI: i32 = 14;
-    pub(crate) const CREATE_CONTAINER: i32 = 19;
-    pub(crate) const CLOSE: i32 = -11;
-}
-
 /// The transaction id of a notification.
 pub(crate) const EVENT: i32 = -1;
 
 pub(crate) fn text(text: &str) -> Vec<u8> {
-    [&(text.len() as i32).to_be_bytes(), text.as_bytes()].concat()
+    Writer::default().buffer(text.as_bytes()).0
 }
 
-/// The fields after the header of a request to create a node that anybody may use.
 pub(crate) fn creation(path: &str, flags: i32) -> Vec<u8> {
-    let rights = [1_i32.to_be_bytes(), 31_i32.to_be_bytes()].concat();
-    [text(path), text("data"), rights, text("world"), text("anyone"), flags.to_be_bytes().to_vec()].concat()
+    wire::creation(path.as_bytes(), b"data", flags).0
 }
 
 /// The fields after the header of a request to read something, perhaps with a watch.
@@ -74,8 +63,7 @@ pub(crate) struct Answer {
 impl Answer {
     /// The first text in it.
     pub(crate) fn text(&self) -> String {
-        let length = i32::from_be_bytes(self.body[..4].try_into().unwrap()) as usize;
-        String::from_utf8(self.body[4..4 + length].to_vec()).unwrap()
+        Reader(&self.body).text().unwrap()
     }
 }
 
@@ -125,13 +113,8 @@ impl Raw {
     }
 
     pub(crate) fn greet(&mut self, timeout: Duration, session: i64, password: &[u8]) {
-        let mut hello = [0_i32.to_be_bytes().as_slice(), &0_i64.to_be_bytes()].concat();
-        hello.extend((timeout.as_millis() as i32).to_be_bytes());
-        hello.extend(session.to_be_bytes());
-        hello.extend((password.len() as i32).to_be_bytes());
-        hello.extend(password);
-        hello.push(0);
-        self.frame_out(&hello);
+        let hello = Writer::default().int(0).long(0).int(timeout.as_millis() as i32).long(session);
+        self.frame_out(&hello.buffer(password).boolean(false).0);
     }
 
     /// Reads the answer to the greeting.
@@ -150,7 +133,7 @@ impl Raw {
 
     /// Sends a frame. If the server has closed the connection, the frame is lost, and the next read shows that.
     pub(crate) fn frame_out(&mut self, frame: &[u8]) {
-        let _ = self.stream.write_all(&[(frame.len() as i32).to_be_bytes().as_slice(), frame].concat());
+        let _ = self.stream.write_all(&Writer::default().buffer(frame).0);
     }
 
     /// The next answer, or notification.
@@ -186,28 +169,6 @@ impl Raw {
     }
 
     fn frame_in(&mut self, bound: Duration) -> io::Result<Option<Vec<u8>>> {
-        let end = Instant::now() + bound;
-        loop {
-            if let Some(head) = self.incoming.first_chunk::<4>() {
-                let length = 4 + u32::from_be_bytes(*head) as usize;
-                if self.incoming.len() >= length {
-                    let rest = self.incoming.split_off(length);
-                    return Ok(Some(std::mem::replace(&mut self.incoming, rest).split_off(4)));
-                }
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(None);
-            }
-            self.stream.set_read_timeout(Some(left))?;
-            let mut chunk = [0; 16384];
-            match self.stream.read(&mut chunk) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => self.incoming.extend(&chunk[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        wire::read_frame(&mut self.stream, &mut self.incoming, Instant::now() + bound)
     }
 }

@@ -1,5 +1,6 @@
 //! A server that opens sessions, and then gives any answer that a test wants, however wrong.
 
+use ground::wire::codec::Reader;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -41,11 +42,9 @@ pub(crate) struct Request {
 
 impl Request {
     fn read(request: &[u8]) -> Self {
-        let int = |at: usize| {
-            request.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| i32::from_be_bytes(*bytes))
-        };
-        let path = usize::try_from(int(8)).ok().and_then(|length| request.get(12..)?.get(..length));
-        Self { number: int(0), operation: int(4), path: path.unwrap_or_default().to_vec() }
+        let mut reader = Reader(request);
+        let (number, operation) = (reader.int().unwrap_or(0), reader.int().unwrap_or(0));
+        Self { number, operation, path: reader.buffer().unwrap_or_default().to_vec() }
     }
 }
 

@@ -153,7 +153,7 @@ fn requests() -> Vec<(Kind, i32, Vec<u8>)> {
         (Kind::Watches, 101, [vec![0; 8], none.clone(), none.clone(), none].concat()),
         (Kind::Delete, 2, [text("/node"), vec![255; 4]].concat()),
         (Kind::Other, 107, vec![]),
-        (Kind::Close, operation::CLOSE, vec![]),
+        (Kind::Close, operation::CLOSE_SESSION, vec![]),
     ]
 }
 

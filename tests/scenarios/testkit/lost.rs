@@ -93,7 +93,7 @@ fn no_node_comes_back_without_its_session_or_its_parent() {
     let server = manual();
     let mut raw = with_nodes(&server);
     let injected = server.inject(Fault::bring_back(Kind::Close));
-    assert_eq!(raw.ask(4, operation::CLOSE, &[]).error, 0);
+    assert_eq!(raw.ask(4, operation::CLOSE_SESSION, &[]).error, 0);
     assert_eq!((injected.strikes(), server.children("/mine")), (1, None));
     assert!(!server.bring_back("/mine"), "its session has ended");
 
