@@ -2,7 +2,7 @@
 
 use crate::support::queue::held;
 use crate::support::strangers::{in_dialect, put};
-use crate::support::{client, operator, proxied_client, says, settled, soon};
+use crate::support::{client, confirmed, operator, proxied_client, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Kind, Side};
 use zklock_core::{Dialect, ErrorKind, Foreign, Lock, LockSpec, LossReason, Role};
@@ -129,7 +129,7 @@ async fn one_look_shows_that_what_stays_is_none() {
         }
     })
     .await;
-    assert!(soon(hold.confirm()).await.is_ok());
+    confirmed(&hold).await;
     soon(hold.release()).await.unwrap();
     orders.iter().for_each(|node| operator.delete(node));
     let contender = order(Mode::EphemeralSequential);

@@ -1,6 +1,6 @@
 //! Invalid arguments for a semaphore are reported at once.
 
-use crate::support::{client, says, soon};
+use crate::support::{client, confirmed, says, soon};
 use zklock_core::{ErrorKind, LockSpec};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -25,7 +25,7 @@ async fn as_many_as_can_be_asked_for_are_got() {
     let hold = soon(all.acquire()).await.unwrap();
     assert_eq!(hold.nodes().count(), 256);
     assert!(soon(client.semaphore(path, 256).unwrap().try_acquire()).await.unwrap().is_none());
-    assert!(soon(hold.confirm()).await.is_ok());
+    confirmed(&hold).await;
     soon(hold.release()).await.unwrap();
     let one = soon(client.semaphore(path, 256).unwrap().acquire()).await.unwrap();
     soon(one.release()).await.unwrap();

@@ -3,7 +3,7 @@
 use crate::support::deadline::{DIRECTIONS, frozen_from_the_start, frozen_in_the_queue, times_out};
 use crate::support::kinds::{READER, WRITER};
 use crate::support::queue::reentrant_write;
-use crate::support::{operator, proxied_client, settled, soon};
+use crate::support::{confirmed, operator, proxied_client, settled, soon};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_network_delays_neither_side() {
@@ -28,7 +28,7 @@ async fn a_downgrade_in_a_frozen_network_ends_in_time_and_the_writer_stays_what_
         times_out(&read).await;
         proxy.thaw();
         settled(&client).await;
-        assert!(soon(write.confirm()).await.is_ok());
+        confirmed(&write).await;
         assert_eq!(operator().children(&path).len(), 1);
         soon(write.release()).await.unwrap();
     }

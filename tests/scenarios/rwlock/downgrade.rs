@@ -2,7 +2,7 @@
 //! that nobody else can release its holds.
 
 use crate::support::queue::reentrant_write;
-use crate::support::{SOON, client, expire_session, operator, proxied_client, says, settled, soon};
+use crate::support::{SOON, client, confirmed, expire_session, operator, proxied_client, says, settled, soon};
 use ground::{Action, Gate, Kind, Message, Side, Trigger};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -159,13 +159,13 @@ async fn the_reader_outlives_a_write_hold_that_is_lost_and_the_other_way_round()
     let (write, read) = (writes(&client, path).await, reads(&client, path).await);
     operator.delete(write.node());
     assert_eq!(soon(write.lost()).await, Some(LossReason::NodeDeleted));
-    assert!(soon(read.confirm()).await.is_ok());
+    confirmed(&read).await;
     soon(read.release()).await.unwrap();
 
     let (write, read) = (writes(&client, path).await, reads(&client, path).await);
     operator.delete(read.node());
     assert_eq!(soon(read.lost()).await, Some(LossReason::NodeDeleted));
-    assert!(soon(write.confirm()).await.is_ok());
+    confirmed(&write).await;
     soon(write.release()).await.unwrap();
 }
 

@@ -23,7 +23,7 @@ pub(crate) mod users;
 use ground::wire::{Admin, try_expire};
 use ground::{Proxy, secured, shared};
 use std::time::{Duration, Instant};
-use zklock_core::{Access, Client, ClientOptions, Credentials, Error, ErrorKind, Tls};
+use zklock_core::{Access, Client, ClientOptions, Credentials, Error, ErrorKind, Hold, Tls};
 
 /// The longest session of the shared server: its lease is long enough for a busy machine, its heartbeat short enough
 /// for a test.
@@ -71,6 +71,19 @@ pub(crate) async fn named(identity: &str) -> Client {
 pub(crate) async fn proxied_client() -> (Client, Proxy) {
     let proxy = Proxy::before(shared().server(0));
     (client_of(&proxy.connect_string()).await, proxy)
+}
+
+/// How long the hold is certain to last, as soon as the quorum confirms it: on a busy machine one answer may come too late.
+pub(crate) async fn confirmed(hold: &Hold) -> Duration {
+    soon(async {
+        loop {
+            match hold.confirm().await {
+                Ok(left) => return left,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}"),
+            }
+        }
+    })
+    .await
 }
 
 /// The operator of the shared server.

@@ -3,7 +3,7 @@
 use crate::support::kinds::{READER, WRITER};
 use crate::support::loss::{Blow, told_of, told_within};
 use crate::support::queue::reentrant_write;
-use crate::support::{SOON, client, operator, soon};
+use crate::support::{SOON, client, confirmed, operator, soon};
 use zklock_core::{HoldState, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -39,7 +39,7 @@ async fn of_readers_together_only_the_one_whose_node_was_deleted_is_told() {
     operator.delete(holds[1].node());
     assert_eq!(soon(holds[1].lost()).await, Some(LossReason::NodeDeleted));
     for hold in [&holds[0], &holds[2], &other] {
-        assert!(soon(hold.confirm()).await.is_ok());
+        confirmed(hold).await;
         assert_eq!(hold.state(), HoldState::Held);
     }
     assert_eq!(one.stats().losses, 1);
