@@ -45,18 +45,6 @@ static inline const char *below(const handles *on, const char *rest) {
     return path;
 }
 
-static inline zklock_status makes_options(void) {
-    zklock_options *options;
-    zklock_status status = zklock_options_new(&options);
-    if (!status) zklock_options_free(options);
-    return status;
-}
-static inline zklock_status makes_lock_options(void) {
-    zklock_lock_options *options;
-    zklock_status status = zklock_lock_options_new(&options);
-    if (!status) zklock_lock_options_free(options);
-    return status;
-}
 static inline zklock_status makes_client(handles *on) {
     zklock_client *client;
     zklock_status status = zklock_client_new(on->hosts, NULL, &client);
@@ -83,12 +71,6 @@ static inline zklock_status starts(handles *on) {
     if (status) return status;
     zklock_call_free(on->waiting);
     on->waiting = waiting;
-    return status;
-}
-static inline zklock_status takes_hold(handles *on) {
-    zklock_hold *hold;
-    zklock_status status = zklock_call_hold(on->waiting, &hold);
-    if (!status) zklock_hold_free(hold);
     return status;
 }
 static inline zklock_status commits(handles *on) {
@@ -119,7 +101,7 @@ static inline zklock_status or_wrong(zklock_status status) {
 #define MAKES(name, kind, ...)                                   \
     static inline zklock_status call_##name(handles *on) {       \
         zklock_##kind *made;                                     \
-        zklock_status status = zklock_##name(__VA_ARGS__, &made); \
+        zklock_status status = zklock_##name(__VA_ARGS__); \
         if (!status) zklock_##kind##_free(made);                 \
         return status;                                           \
     }

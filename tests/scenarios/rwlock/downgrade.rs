@@ -2,7 +2,9 @@
 //! that nobody else can release its holds.
 
 use crate::support::queue::reentrant_write;
-use crate::support::{SOON, client, confirmed, expire_session, operator, proxied_client, says, settled, soon};
+use crate::support::{
+    SOON, client, confirmed, expire_session, operator, proxied_client, says, settled, soon,
+};
 use ground::{Action, Gate, Kind, Message, Side, Trigger};
 use std::sync::Arc;
 use tokio::sync::oneshot;

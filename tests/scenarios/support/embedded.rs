@@ -1,7 +1,7 @@
 //! A bare connection, and helpers for most tests of the embedded server.
 
-use ground::wire::codec::{Reader, Writer};
 use ground::wire;
+use ground::wire::codec::{Reader, Writer};
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
