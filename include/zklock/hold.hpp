@@ -14,6 +14,9 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#if __cplusplus >= 202002L && __has_include(<stop_token>)
+#include <stop_token>
+#endif
 
 #include "async_call.hpp"
 
@@ -120,6 +123,14 @@ public:
     std::chrono::milliseconds valid_for() const {
         return std::chrono::milliseconds(ask<std::int64_t>(zklock_hold_valid_for));
     }
+    /**
+     * Checks that the lock is certain to be held for that time and a margin, so that nothing begins that cannot end in time.
+     * Throws an at_risk_error if not, or a lost_error after a loss. It sends no request: see zklock_hold_ensure.
+     *
+     *     hold.ensure(2s);
+     *     send_the_request(2s);
+     */
+    void ensure(detail::span needs) const { detail::check(zklock_hold_ensure(get(), detail::ms(needs))); }
     /** The state of the hold. */
     zklock::state state() const { return stands().first; }
     /** Why it was lost; reason::none if it is not. */
@@ -158,6 +169,23 @@ public:
         std::function<void()> told(std::move(callback));
         on_lost(told ? [told = std::move(told)](reason) { told(); } : callback_type());
     }
+
+#ifdef __cpp_lib_jthread
+    /**
+     * A token whose stop is requested when the hold is lost, for std::condition_variable_any, std::stop_callback, and
+     * threads that look at it. It never is if the hold is released first. C++20 has it. Ask once and copy it: each call
+     * registers a callback, and needs what on_lost() needs.
+     *
+     *     std::jthread worker([token = hold.stop_token()] {
+     *         while (!token.stop_requested()) work_on_a_piece();
+     *     });
+     */
+    std::stop_token stop_token() {
+        std::stop_source source;
+        on_lost([source](reason) mutable { source.request_stop(); });
+        return source.get_token();
+    }
+#endif
 
     /** Waits until the hold is lost, and returns why; nothing if it is still held at the end. Throws a misuse_error if it is
         released. */
@@ -234,6 +262,11 @@ private:
         }
     }
 };
+
+/** A statement with which a database refuses the write of a holder that is late: see zklock_fence_sql. */
+inline const char *fence_sql(database of, fence_statement which) {
+    return detail::ask<const char *>(zklock_fence_sql, static_cast<std::int32_t>(of), static_cast<std::int32_t>(which));
+}
 
 /** Not for use outside these files. */
 namespace detail {
