@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::bench::Bench;
 use crate::commands::doctor::Doctor;
+use crate::commands::fence::Fence;
 use crate::commands::intervene::{Break, Evict, Revoke};
 use crate::commands::ls::Ls;
 use crate::commands::paper::{Completions, Man};
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Revoke(Revoke),
     Doctor(Doctor),
     Bench(Bench),
+    Fence(Fence),
     Quickstart(Quickstart),
     Testing(Testing),
     Completions(Completions),

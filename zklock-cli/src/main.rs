@@ -8,7 +8,8 @@
 // commands   run                                    a command that runs while a lock is held
 //            ls tree intervene                      who holds and who waits; takes locks from others
 //            contenders                             the contenders of a lock, as those three show them
-//            doctor bench quickstart testing paper  the other commands
+//            doctor bench fence quickstart          the other commands
+//            testing paper
 // processes  warden                                 ends the command in time: another process, of this program
 //            launch                                 becomes the command: likewise
 //            guardian                               ends the session of a process that is dead: for the warden, and a process of its own
@@ -90,7 +91,7 @@ fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
     let mut matches = Arguments::command().try_get_matches_from(words())?;
     let mut configuration = Configuration::default();
     // Commands that need no servers work with any configuration.
-    if !matches!(matches.subcommand_name(), Some("testing" | "completions" | "man")) {
+    if !matches!(matches.subcommand_name(), Some("fence" | "testing" | "completions" | "man")) {
         configuration = Configuration::read(Connection::configuration_file(&matches))?;
         matches = configuration.beneath(Arguments::command()).try_get_matches_from(words())?;
     }
@@ -122,6 +123,7 @@ fn execute(arguments: &Arguments, words: &[OsString], worker: Option<&OsStr>) ->
             Command::Revoke(revoke) => revoke.execute(connection).await?,
             Command::Doctor(doctor) => return Ok(doctor.execute(connection).await?.into()),
             Command::Bench(bench) => bench.execute(connection).await?,
+            Command::Fence(fence) => fence.execute()?,
             Command::Quickstart(_) => {}
             Command::Testing(testing) => testing.execute()?,
             Command::Completions(completions) => completions.execute(Arguments::command())?,

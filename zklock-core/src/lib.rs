@@ -64,6 +64,7 @@
 //
 // ```text
 // .          face                                       what the C and Python layers need
+//            fence                                      statements for databases that refuse late writes
 // blocking   client                                     the public API for threads
 //            lock observer barrier double_barrier member
 //            hold loss wanted lazy
@@ -87,7 +88,7 @@
 //            guarded wanted
 //            grant
 //            loss released token
-// session    guardian connection                        ends the session of a dead process; how a client is connected
+// session    guardian connection ensemble_id            ends the session of a dead process; how a client is connected; to what
 //            ask                                        questions to the servers, repeated until they answer
 //            pool                                       sessions that follow one another
 //            session_keeper attachment heartbeat diagnose
@@ -123,6 +124,7 @@ mod client;
 mod connect;
 #[doc(hidden)]
 pub mod face;
+pub mod fence;
 mod hold;
 mod operator;
 mod session;

@@ -8,7 +8,7 @@
 // .  layout                        what C and the library must see alike
 //    kinds barrier double_barrier  one C noun a file: what is exported
 //    event
-//    contenders observer stats
+//    contenders observer stats fence
 //    client lock credentials tls
 //    options lock_options guarded hold_wanted
 //    hold
@@ -43,6 +43,7 @@ pub mod event;
 pub mod events;
 mod export;
 mod failure;
+pub mod fence;
 pub mod guarded;
 mod handle;
 pub mod hold;

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod contenders;
 pub(crate) mod doctor;
+pub(crate) mod fence;
 pub(crate) mod intervene;
 pub(crate) mod ls;
 pub(crate) mod paper;

@@ -2,6 +2,7 @@
 
 use ground::Ensemble;
 use rustix::process::Signal;
+use zklock_core::fence::Database;
 
 use crate::support::transcript::plain;
 use crate::support::{Process, output, path, zklock, zklock_at, zklock_there};
@@ -69,6 +70,26 @@ fn doctor_names_a_right_that_is_missing() {
     let ended = output(zklock_at(&hosts).args(["doctor", "/cli/closed"]));
     assert_eq!(ended.code, Some(1), "{}", ended.out);
     assert!(ended.out.contains("docs/securing.md"), "{}", ended.out);
+}
+
+#[test]
+fn fence_prints_the_statements_of_each_database() {
+    for (name, database) in [
+        ("postgresql", Database::PostgreSql),
+        ("mariadb", Database::MariaDb),
+        ("mysql", Database::MariaDb),
+        ("sqlite", Database::Sqlite),
+    ] {
+        let ended = output(zklock().args(["fence", "sql", name]));
+        assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
+        let statements = [database.create_table(), database.raise(), database.look()];
+        assert!(statements.iter().all(|statement| ended.out.contains(statement)), "{}", ended.out);
+        // All that a shell of the database would execute is the table.
+        let executed: Vec<_> =
+            ended.out.lines().filter(|line| !line.is_empty() && !line.starts_with("--")).collect();
+        assert_eq!(executed, [format!("{};", database.create_table())]);
+    }
+    assert_eq!(output(zklock().args(["fence", "sql", "oracle"])).code, Some(64));
 }
 
 #[test]

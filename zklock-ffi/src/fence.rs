@@ -1,0 +1,81 @@
+//! Statements for databases that refuse the write of a holder that is late.
+
+use crate::c_enum::c_enum;
+use crate::convert::c_string;
+use crate::export::export;
+use crate::failure::Failure;
+use crate::raw::out;
+use crate::status::zklock_status;
+use std::ffi::{CString, c_char};
+use std::sync::OnceLock;
+use zklock_core::fence::Database;
+
+c_enum! {
+    /// The databases for which zklock_fence_sql has statements.
+    pub enum zklock_database {
+        /// PostgreSQL 9.5 or later.
+        ZKLOCK_DATABASE_POSTGRESQL = 1,
+        /// MariaDB or MySQL, with InnoDB.
+        ZKLOCK_DATABASE_MARIADB = 2,
+        /// SQLite 3.24 or later.
+        ZKLOCK_DATABASE_SQLITE = 3,
+    }
+}
+
+c_enum! {
+    /// The statements of zklock_fence_sql.
+    pub enum zklock_fence_statement {
+        /// Creates the table of fences. It is done once.
+        ZKLOCK_FENCE_CREATE_TABLE = 1,
+        /// Begins a guarded transaction. Its parameters are the lock's path (zklock_hold_path), the
+        /// ensemble's identity (zklock_client_ensemble_id) and the token (zklock_hold_token). It raises
+        /// the lock's row to the token. If a later holder has written, or the row is of another ensemble,
+        /// it is refused: it changes no row in PostgreSQL and SQLite, and fails with error 1242 in
+        /// MariaDB and MySQL. Then roll back and stop.
+        ZKLOCK_FENCE_RAISE = 2,
+        /// Reads the ensemble and the token of a row. Its parameter is the path.
+        ZKLOCK_FENCE_LOOK = 3,
+    }
+}
+
+export! {
+    /// Gets a statement with which a database refuses the write of a holder that is late: of a process
+    /// that was paused between its last look at the hold and its write. The database keeps the greatest
+    /// token of each lock in a table. The first statement of each guarded transaction raises the lock's
+    /// row, or is refused. docs/fencing.md has the whole.
+    ///
+    ///     const char *raise;
+    ///
+    ///     if (zklock_fence_sql(ZKLOCK_DATABASE_POSTGRESQL, ZKLOCK_FENCE_RAISE, &raise) != ZKLOCK_OK) return fail(zklock_last_error());
+    ///
+    /// @param database one of zklock_database.
+    /// @param statement one of zklock_fence_statement.
+    /// @param[out] text the statement, in the database's dialect. It is valid for the life of the process.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_fence_sql(database: i32, statement: i32, text: *mut *const c_char) -> zklock_status {
+        let text = out("text", text)?;
+        text.set(statement_of(database, statement)?.as_ptr());
+    }
+}
+
+fn statement_of(database: i32, statement: i32) -> Result<&'static CString, Failure> {
+    use zklock_database::{ZKLOCK_DATABASE_MARIADB, ZKLOCK_DATABASE_POSTGRESQL, ZKLOCK_DATABASE_SQLITE};
+    use zklock_fence_statement::{ZKLOCK_FENCE_CREATE_TABLE, ZKLOCK_FENCE_LOOK, ZKLOCK_FENCE_RAISE};
+    static TEXTS: [[OnceLock<CString>; 3]; 3] = [const { [const { OnceLock::new() }; 3] }; 3];
+    let unknown = |what: &'static str, number| {
+        move || Failure::argument(format!("there is no {what} with the number {number}"))
+    };
+    let known = zklock_database::find(database).ok_or_else(unknown("database", database))?;
+    let dialect = match known {
+        ZKLOCK_DATABASE_POSTGRESQL => Database::PostgreSql,
+        ZKLOCK_DATABASE_MARIADB => Database::MariaDb,
+        ZKLOCK_DATABASE_SQLITE => Database::Sqlite,
+    };
+    let wanted = zklock_fence_statement::find(statement).ok_or_else(unknown("statement", statement))?;
+    let text = match wanted {
+        ZKLOCK_FENCE_CREATE_TABLE => dialect.create_table(),
+        ZKLOCK_FENCE_RAISE => dialect.raise(),
+        ZKLOCK_FENCE_LOOK => dialect.look(),
+    };
+    Ok(TEXTS[known as usize - 1][wanted as usize - 1].get_or_init(|| c_string(text)))
+}
