@@ -64,9 +64,9 @@
  *
  * - To wait for a lock or try once, see zklock_acquire.
  * - To acquire in the background, see zklock_acquire_start, zklock_call_hold.
- * - To check that the lock is still held, see zklock_hold_valid_for, zklock_hold_confirm,
- *   zklock_hold_confirm_start.
- * - To fence another resource, see zklock_hold_token.
+ * - To check that the lock is still held, see zklock_hold_valid_for, zklock_hold_ensure,
+ *   zklock_hold_confirm, zklock_hold_confirm_start.
+ * - To fence another resource, see zklock_hold_token, zklock_client_ensemble_id, zklock_fence_sql.
  * - To write to ZooKeeper while the lock is held, see zklock_hold_commit, zklock_hold_commit_start,
  *   zklock_call_versions, zklock_last_conflict, zklock_hold_read.
  * - To see what a hold belongs to, see zklock_hold_path, zklock_hold_node.
@@ -508,6 +508,10 @@ typedef enum zklock_status ZKLOCK_INT32 {
      * A bug in zklock, caught before it could do harm: please report it.
      */
     ZKLOCK_INTERNAL = 17,
+    /**
+     * The lock is held, but not certain to be held for long enough: begin nothing, and ask again.
+     */
+    ZKLOCK_AT_RISK = 18,
 } zklock_status;
 
 /**
@@ -653,6 +657,24 @@ typedef enum zklock_access ZKLOCK_INT32 {
 } zklock_access;
 
 /**
+ * The databases for which zklock_fence_sql has statements.
+ */
+typedef enum zklock_database ZKLOCK_INT32 {
+    /**
+     * PostgreSQL 9.5 or later.
+     */
+    ZKLOCK_DATABASE_POSTGRESQL = 1,
+    /**
+     * MariaDB or MySQL, with InnoDB.
+     */
+    ZKLOCK_DATABASE_MARIADB = 2,
+    /**
+     * SQLite 3.24 or later.
+     */
+    ZKLOCK_DATABASE_SQLITE = 3,
+} zklock_database;
+
+/**
  * How the nodes of a lock are named, which decides the libraries that it can share a queue
  * with.
  */
@@ -671,6 +693,28 @@ typedef enum zklock_dialect ZKLOCK_INT32 {
      */
     ZKLOCK_DIALECT_WRITELOCK = 3,
 } zklock_dialect;
+
+/**
+ * The statements of zklock_fence_sql.
+ */
+typedef enum zklock_fence_statement ZKLOCK_INT32 {
+    /**
+     * Creates the table of fences. It is done once.
+     */
+    ZKLOCK_FENCE_CREATE_TABLE = 1,
+    /**
+     * Begins a guarded transaction. Its parameters are the lock's path (zklock_hold_path), the
+     * ensemble's identity (zklock_client_ensemble_id) and the token (zklock_hold_token). It raises
+     * the lock's row to the token. If a later holder has written, or the row is of another ensemble,
+     * it is refused: it changes no row in PostgreSQL and SQLite, and fails with error 1242 in
+     * MariaDB and MySQL. Then roll back and stop.
+     */
+    ZKLOCK_FENCE_RAISE = 2,
+    /**
+     * Reads the ensemble and the token of a row. Its parameter is the path.
+     */
+    ZKLOCK_FENCE_LOOK = 3,
+} zklock_fence_statement;
 
 /**
  * Boolean properties of a lock: see zklock_lock_options_set_flags.
@@ -1976,6 +2020,27 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_valid_for(const zklock_hold *hold, int64_t *milliseconds);
 
 /**
+ * Checks that the lock is certain to be held for that time and a hundredth of the session timeout,
+ * even if the client hears nothing more from the servers. Call it before anything that takes that
+ * long, so that nothing begins that cannot end in time. It sends no request and does not wait.
+ *
+ * A lease is never longer than half of the session timeout, and in normal operation seldom shorter
+ * than four tenths of it. If the process is paused after the call, what it does may still be late:
+ * have the resource compare tokens (zklock_hold_token).
+ *
+ *     if (zklock_hold_ensure(hold, 2000) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     send_the_request(2000);
+ *
+ * @param hold the hold.
+ * @param needs the time in milliseconds.
+ * @return ZKLOCK_OK; ZKLOCK_AT_RISK if the lease is shorter: ask again later, or zklock_hold_confirm
+ *         it; ZKLOCK_LOST if the hold is lost; ZKLOCK_NOT_HELD if it was released;
+ *         ZKLOCK_INVALID_ARGUMENT if no lease of this session can be that long.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_ensure(const zklock_hold *hold, int64_t needs);
+
+/**
  * Asks the servers whether the lock is still held, and waits for their answer.
  *
  * @param hold the hold.
@@ -2019,6 +2084,50 @@ zklock_status zklock_hold_confirm_start(zklock_hold *hold, zklock_call **call);
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_token(const zklock_hold *hold, uint64_t *token);
+
+/**
+ * Gets the identity of the ensemble, which a fence keeps beside the token (zklock_hold_token): tokens
+ * of two ensembles cannot be compared. It is the data of the node "/zklock-ensemble", which the
+ * first client that asks creates below its chroot, with its access list. A client asks the servers
+ * once, and waits for their answer.
+ *
+ * An ensemble that was restored from a backup keeps its identity, although its tokens have gone
+ * back. Delete the node then, once its clients have ended.
+ *
+ * @param client the client.
+ * @param buffer receives the identity, without a NUL at its end: printable ASCII. What does not fit
+ *         is cut off. It may be NULL if size is 0.
+ * @param size the size of the buffer in bytes. 64 are enough.
+ * @param[out] length the length of the identity in bytes, even if it does not fit.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+ *         ZKLOCK_REFUSED if the access list does not allow reading or creating the node, or if its
+ *         data is none of zklock's; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_ensemble_id(zklock_client *client,
+                                        void *buffer,
+                                        size_t size,
+                                        size_t *length);
+
+/**
+ * Gets a statement with which a database refuses the write of a holder that is late: of a process
+ * that was paused between its last look at the hold and its write. The database keeps the greatest
+ * token of each lock in a table. The first statement of each guarded transaction raises the lock's
+ * row, or is refused. docs/fencing.md has the whole.
+ *
+ *     const char *raise;
+ *
+ *     if (zklock_fence_sql(ZKLOCK_DATABASE_POSTGRESQL, ZKLOCK_FENCE_RAISE, &raise) != ZKLOCK_OK) return fail(zklock_last_error());
+ *
+ * @param database one of zklock_database.
+ * @param statement one of zklock_fence_statement.
+ * @param[out] text the statement, in the database's dialect. It is valid for the life of the process.
+ * @return ZKLOCK_OK.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_fence_sql(int32_t database,
+                               int32_t statement,
+                               const char **text);
 
 /**
  * Writes to ZooKeeper itself: either all of the writes or none, and only if the lock is still held

@@ -156,6 +156,14 @@ public:
     void set_limit(const std::string &path, std::uint32_t limit) const {
         detail::check(zklock_set_limit(get(), detail::text(path), limit));
     }
+    /** The identity of the ensemble, which a fence keeps beside the token: see zklock_client_ensemble_id. */
+    std::string ensemble_id() const {
+        std::string id(64, '\0');
+        std::size_t length = 0;
+        detail::check(zklock_client_ensemble_id(get(), id.data(), id.size(), &length));
+        id.resize(length);
+        return id;
+    }
     /** What this client has done so far. It sends no request. */
     zklock::stats stats() const {
         const auto all = ask<zklock_stats>(zklock_client_stats);

@@ -33,6 +33,7 @@ enum class status : std::int32_t {
     forked = ZKLOCK_FORKED,
     pending = ZKLOCK_PENDING,
     internal = ZKLOCK_INTERNAL,
+    at_risk = ZKLOCK_AT_RISK,
 };
 
 /** The state of a hold: see zklock_state. */
@@ -86,6 +87,20 @@ enum class access : std::int32_t {
     open = ZKLOCK_ACCESS_OPEN,
     creator_all = ZKLOCK_ACCESS_CREATOR_ALL,
     read_open = ZKLOCK_ACCESS_READ_OPEN,
+};
+
+/** The databases that fence_sql() has statements for: see zklock_database. */
+enum class database : std::int32_t {
+    postgresql = ZKLOCK_DATABASE_POSTGRESQL,
+    mariadb = ZKLOCK_DATABASE_MARIADB,
+    sqlite = ZKLOCK_DATABASE_SQLITE,
+};
+
+/** The statements of fence_sql(): see zklock_fence_statement. */
+enum class fence_statement : std::int32_t {
+    create_table = ZKLOCK_FENCE_CREATE_TABLE,
+    raise = ZKLOCK_FENCE_RAISE,
+    look = ZKLOCK_FENCE_LOOK,
 };
 
 /** What client::histogram() can show: see zklock_histogram. */

@@ -14,6 +14,7 @@ mod exclusive {
 
 /// Promise 2: tokens of one path grow with every grant, and a write guarded by a lost hold is refused.
 mod fenced {
+    mod ensembles;
     mod mutex;
     mod rwlock;
 }

@@ -2,7 +2,7 @@
 
 use crate::c_enum::c_enum;
 use crate::callback::{CallbackGate, teller};
-use crate::convert::{c_string, patience, whole};
+use crate::convert::{c_string, patience, time, whole};
 use crate::events::{Events, Notice, zklock_event_kind};
 use crate::export::export;
 use crate::failure::Failure;
@@ -268,6 +268,26 @@ export! {
     /// @return ZKLOCK_OK.
     pub fn zklock_hold_valid_for(hold: *const zklock_hold, milliseconds: *mut i64) -> zklock_status {
         out("milliseconds", milliseconds)?.set(whole(Held::table().find(hold)?.inner.valid_for()));
+    }
+
+    /// Checks that the lock is certain to be held for that time and a hundredth of the session timeout,
+    /// even if the client hears nothing more from the servers. Call it before anything that takes that
+    /// long, so that nothing begins that cannot end in time. It sends no request and does not wait.
+    ///
+    /// A lease is never longer than half of the session timeout, and in normal operation seldom shorter
+    /// than four tenths of it. If the process is paused after the call, what it does may still be late:
+    /// have the resource compare tokens (zklock_hold_token).
+    ///
+    ///     if (zklock_hold_ensure(hold, 2000) != ZKLOCK_OK) return fail(zklock_last_error());
+    ///     send_the_request(2000);
+    ///
+    /// @param hold the hold.
+    /// @param needs the time in milliseconds.
+    /// @return ZKLOCK_OK; ZKLOCK_AT_RISK if the lease is shorter: ask again later, or zklock_hold_confirm
+    ///         it; ZKLOCK_LOST if the hold is lost; ZKLOCK_NOT_HELD if it was released;
+    ///         ZKLOCK_INVALID_ARGUMENT if no lease of this session can be that long.
+    pub fn zklock_hold_ensure(hold: *const zklock_hold, needs: i64) -> zklock_status {
+        Held::table().find(hold)?.inner.ensure(time("need", needs)?)?;
     }
 
     /// Gets the state of a hold. It sends no request.

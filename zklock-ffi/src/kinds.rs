@@ -6,9 +6,9 @@ use crate::failure::Failure;
 use crate::handle::Object;
 use crate::lock::{Lock, zklock_lock};
 use crate::lock_options::{LockOptions, zklock_lock_options};
-use crate::raw::{array, out, text};
+use crate::raw::{array, out, outs, text};
 use crate::status::zklock_status;
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use zklock_core::{Error, LockSpec, blocking};
 
 export! {
@@ -162,6 +162,35 @@ export! {
     pub fn zklock_set_limit(client: *mut zklock_client, path: *const c_char, limit: u32) -> zklock_status {
         let path = text("path", path)?;
         Client::table().find(client)?.inner().set_limit(path, limit)?;
+    }
+
+    /// Gets the identity of the ensemble, which a fence keeps beside the token (zklock_hold_token): tokens
+    /// of two ensembles cannot be compared. It is the data of the node "/zklock-ensemble", which the
+    /// first client that asks creates below its chroot, with its access list. A client asks the servers
+    /// once, and waits for their answer.
+    ///
+    /// An ensemble that was restored from a backup keeps its identity, although its tokens have gone
+    /// back. Delete the node then, once its clients have ended.
+    ///
+    /// @param client the client.
+    /// @param buffer receives the identity, without a NUL at its end: printable ASCII. What does not fit
+    ///         is cut off. It may be NULL if size is 0.
+    /// @param size the size of the buffer in bytes. 64 are enough.
+    /// @param[out] length the length of the identity in bytes, even if it does not fit.
+    /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+    ///         ZKLOCK_REFUSED if the access list does not allow reading or creating the node, or if its
+    ///         data is none of zklock's; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_client_ensemble_id(
+        client: *mut zklock_client,
+        buffer: *mut c_void,
+        size: usize,
+        length: *mut usize,
+    ) -> zklock_status {
+        let length = out("length", length)?;
+        let room = outs("buffer", buffer.cast::<u8>(), size)?;
+        let id = Client::table().find(client)?.inner().ensemble_id()?;
+        room.set(id.as_bytes());
+        length.set(id.len());
     }
 
     /// Creates a set of several locks that are acquired and released together: all of them, or none.

@@ -63,6 +63,9 @@ c_enum! {
         ZKLOCK_PENDING = 16,
         /// A bug in zklock, caught before it could do harm: please report it.
         ZKLOCK_INTERNAL = 17,
+        /// The lock is held, but not certain to be held for long enough: begin nothing, and ask again.
+        #[from(AtRisk)]
+        ZKLOCK_AT_RISK = 18,
     }
 }
 

@@ -14,7 +14,8 @@ use crate::settings::guardian;
 use crate::settings::hosts::Hosts;
 use crate::settings::options::{Timeouts, options};
 use crate::settings::tls::Tls;
-use crate::verb::{Convert, Verb, nothing};
+use crate::verb::{Convert, Verb, nothing, or_raise};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -106,6 +107,11 @@ impl BaseClient {
     ) -> PyResult<Verb<blocking::Call<()>, impl Convert<()> + use<>>> {
         let set = self.inner.core.set_limit_call(path, number::count(py, "limit", limit)?);
         Ok(Verb::new(set, nothing).of_client(&self.inner))
+    }
+
+    fn identifying(&self) -> Verb<blocking::Call<Arc<str>>, impl Convert<Arc<str>> + use<>> {
+        let id = or_raise(|py, id: Arc<str>| id.into_py_any(py));
+        Verb::new(self.inner.core.ensemble_id_call(), id).of_client(&self.inner)
     }
 
     fn closing<F>(&self, py: Python<'_>, convert: F) -> Verb<blocking::Call<()>, F> {
@@ -202,6 +208,22 @@ impl Client {
         slf.as_super().get().setting_limit(slf.py(), path, limit)?.run(slf.py())
     }
 
+    /// The identity of the ensemble, which a fence (``zklock.fence``) keeps beside the token: tokens of two ensembles cannot be
+    /// compared. It is the data of the node ``/zklock-ensemble``, which the first client that asks creates below its chroot, with
+    /// its access list. A client asks the servers once.
+    ///
+    /// >>> len(zk.ensemble_id())
+    /// 36
+    ///
+    /// An ensemble that was restored from a backup keeps its identity, although its tokens have gone back. Delete the node
+    /// then, once its clients have ended.
+    ///
+    /// Raises ``Unreachable`` if no server answers within the connect timeout, ``Refused`` if the access list does not allow
+    /// reading or creating the node, or if its data is none of zklock's, and ``Closed`` if the client is closed.
+    fn ensemble_id(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        slf.as_super().get().identifying().run(slf.py())
+    }
+
     fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         Self::connect(&slf, None)?;
         Ok(slf)
@@ -274,6 +296,11 @@ impl AsyncClient {
     /// Writes the number of permits of semaphores with ``limit_at``. See ``Client.set_limit``.
     fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Coroutine> {
         Ok(slf.as_super().get().setting_limit(slf.py(), path, limit)?.coroutine("AsyncClient.set_limit"))
+    }
+
+    /// The identity of the ensemble. See ``Client.ensemble_id``.
+    fn ensemble_id(slf: &Bound<'_, Self>) -> Coroutine {
+        slf.as_super().get().identifying().coroutine("AsyncClient.ensemble_id")
     }
 
     fn __aenter__(slf: Py<Self>, py: Python<'_>) -> Coroutine {

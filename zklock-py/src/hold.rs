@@ -10,6 +10,7 @@ use crate::guest::dispatch::CALLBACKS;
 use crate::guest::error::{raised, unpicklable};
 use crate::guest::exit::is_over;
 use crate::guest::log;
+use crate::guest::number;
 use crate::guest::sync::{Found, intern};
 use crate::guest::value::{self, boolean};
 use crate::held::Held;
@@ -92,6 +93,11 @@ impl Held {
         let confirm = self.hold.core().call(|hold| async move { hold.confirm().await });
         let seconds = or_raise(|py, left: Duration| left.as_secs_f64().into_py_any(py));
         Verb::new(confirm, seconds).of_anchored(self.anchored())
+    }
+
+    fn ensemble_id(&self) -> Verb<Call<Arc<str>>, impl Convert<Arc<str>> + use<>> {
+        let ask = self.hold.core().call(|hold| async move { hold.ensemble_id().await });
+        Verb::new(ask, or_raise(|py, id: Arc<str>| id.into_py_any(py))).of_anchored(self.anchored())
     }
 
     fn read(&self, path: String) -> Verb<Call<Option<NodeData>>, impl Convert<Option<NodeData>> + use<>> {
@@ -206,6 +212,24 @@ impl BaseHold {
         self.held.hold.valid_for().as_secs_f64()
     }
 
+    /// Checks that the lock is certain to be held for that many seconds and a hundredth of the session timeout, even if the
+    /// client hears nothing more from the servers. Call it before anything that takes that long, so that nothing begins that
+    /// cannot end in time. It sends no request and does not wait.
+    ///
+    /// >>> with zk.mutex("/locks/doc") as hold:
+    /// ...     hold.ensure(0.5)
+    ///
+    /// A lease is never longer than half of the session timeout, and in normal operation seldom shorter than four tenths of
+    /// it. If the process is paused after the call, what it does may still be late: a fence (``zklock.fence``) refuses that.
+    ///
+    /// Raises ``AtRisk`` if the lease is shorter: ask again later, or ``confirm`` it; ``LockLost`` if the hold is lost;
+    /// ``NotHeld`` if it was released; ``InvalidInput`` if no lease of this session can be that long; ``ForkedError`` if this process
+    /// was forked from the one that holds the lock.
+    fn ensure(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+        let needs = number::seconds(py, "seconds", seconds)?;
+        self.held.hold.ensure(needs).map_err(|error| raised(py, &error))
+    }
+
     /// Calls ``callback(reason)`` once, with a ``LossReason``, when the hold is lost. If it is already lost, the call comes
     /// at once. If it is released first, the call never comes.
     ///
@@ -303,6 +327,15 @@ impl Hold {
         slf.as_super().get().held.confirm().run(slf.py())
     }
 
+    /// The identity of the ensemble, which a fence (``zklock.fence``) keeps beside the token. See ``Client.ensemble_id``.
+    ///
+    /// >>> with zk.mutex("/locks/doc") as hold:
+    /// ...     hold.ensemble_id() == zk.ensemble_id()
+    /// True
+    fn ensemble_id(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        slf.as_super().get().held.ensemble_id().run(slf.py())
+    }
+
     /// Reads a node: a ``NodeData`` with its ``data`` and ``version``, or ``None`` if the node does not exist.
     ///
     /// >>> with zk.mutex("/locks/doc") as hold:
@@ -378,6 +411,11 @@ impl AsyncHold {
     /// Asks the servers whether the lock is still held. See ``Hold.confirm``.
     fn confirm(slf: &Bound<'_, Self>) -> Coroutine {
         slf.as_super().get().held.confirm().coroutine("AsyncHold.confirm")
+    }
+
+    /// The identity of the ensemble. See ``Client.ensemble_id``.
+    fn ensemble_id(slf: &Bound<'_, Self>) -> Coroutine {
+        slf.as_super().get().held.ensemble_id().coroutine("AsyncHold.ensemble_id")
     }
 
     /// Reads a node. See ``Hold.read``.

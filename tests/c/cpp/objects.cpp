@@ -71,6 +71,7 @@ TEST(options_reach_the_client) {
     const auto unproven = heartless.mutex(fresh_path()).acquire_for(SOON);
     EVENTUALLY(unproven.valid_for() == 0ms);
     CHECK(unproven.state() == zklock::state::held);
+    THROWS(unproven.ensure(0s), zklock::at_risk_error, ZKLOCK_AT_RISK);
 }
 
 TEST(a_hold_says_how_it_stands) {
@@ -85,6 +86,12 @@ TEST(a_hold_says_how_it_stands) {
     CHECK(hold.valid_for() <= SESSION && hold.lost_reason() == zklock::reason::none);
     CHECK(hold.confirm() > 0ms && hold.confirm() <= SESSION);
     CHECK(!hold.wait_lost_for(0s) && !hold.wait_lost_for(1ms) && !readable(hold.fd(), 0));
+    becomes_valid(hold.get());
+    hold.ensure(0s);
+    THROWS(hold.ensure(SESSION), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    CHECK(client.ensemble_id().size() == 36 && client.ensemble_id() == other.ensemble_id());
+    const std::string raise = fence_sql(zklock::database::mariadb, zklock::fence_statement::raise);
+    CHECK(raise.find("ON DUPLICATE KEY UPDATE token") != std::string::npos);
     const auto waiting = others.start();
     EVENTUALLY(lock.contenders().size() == 2);
     const auto queue = lock.contenders();
@@ -94,6 +101,7 @@ TEST(a_hold_says_how_it_stands) {
     CHECK(age > -1min && age < 1min && queue[0].dialect == "curator");
     hold.release();
     CHECK(hold.state() == zklock::state::released && hold.valid_for() == 0ms);
+    THROWS(hold.ensure(0s), zklock::misuse_error, ZKLOCK_NOT_HELD);
     THROWS(hold.release(), zklock::misuse_error, ZKLOCK_NOT_HELD);
     THROWS(hold.wait_lost_for(1h), zklock::misuse_error, ZKLOCK_NOT_HELD);
     THROWS(hold.wait_wanted_for(1h), zklock::misuse_error, ZKLOCK_NOT_HELD);

@@ -158,7 +158,7 @@ class Matrix:
                 return "number", None
             if base == "int" and parameter.name in ("creates", "beats"):
                 return "truth", None
-            if base == "int64_t" and parameter.name in ("timeout", "milliseconds"):
+            if base == "int64_t" and parameter.name in ("timeout", "milliseconds", "needs"):
                 return parameter.name, None
             if base == "size_t" and parameter.name in ("count", "size"):
                 return parameter.name, None
@@ -183,7 +183,7 @@ class Matrix:
         if what == "enum":
             return "NUMBER", next(iter(self.header.enums[detail].values()))
         simple = {
-            "out": ("OUTPUT", 0), "callback": ("CALLBACK", 0), "context": ("CONTEXT", 0), "timeout": ("NUMBER", 1000),
+            "out": ("OUTPUT", 0), "callback": ("CALLBACK", 0), "context": ("CONTEXT", 0), "timeout": ("NUMBER", 1000), "needs": ("NUMBER", 0),
             "flags": ("NUMBER", 0), "truth": ("NUMBER", 1), "locks": ("LOCKS", "GOOD_LOCKS"), "room": ("ROOM", 0), "size": ("NUMBER", 64),
         }
         return simple[what]
@@ -315,6 +315,10 @@ class Matrix:
         bad = [LEAST, "-1", str(int(least) - 1)] + ([] if most == MOST else [str(int(most) + 1), MOST])
         yield from ((number, ("NUMBER", number), "ZKLOCK_OK") for number in good)
         yield from ((number, ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT") for number in dict.fromkeys(bad))
+
+    def of_needs(self, _function, _parameter, _):
+        yield "0", ("NUMBER", "0"), "ZKLOCK_OK"
+        yield from ((number, ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT") for number in (LEAST, "-1", MOST))
 
     def of_number(self, _function, parameter, _):
         least, most = (int(number) for number in span(parameter))

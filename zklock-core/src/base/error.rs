@@ -50,6 +50,8 @@ zklock_machine::listed! {
         /// This process was forked from one that had used the library: use it in a process that was started
         /// anew, or fork before the first use.
         Forked,
+        /// The lock is held, but not certain to be held for long enough: begin nothing, and ask again.
+        AtRisk,
     }
 }
 

@@ -579,6 +579,32 @@ impl Client {
         self.call(move |client| async move { client.set_limit(&path, limit).await })
     }
 
+    /// Returns the identity of the ensemble, which a fence keeps beside the token. See
+    /// [`Client::ensemble_id`](crate::Client::ensemble_id).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Client::ensemble_id`](crate::Client::ensemble_id) does, and as [this module](crate::blocking#errors) says. A client
+    /// that has not connected yet also fails like [`connect`](Self::connect) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// println!("tokens of the ensemble {}", client.ensemble_id()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn ensemble_id(&self) -> Result<Arc<str>, Error> {
+        self.ensemble_id_call().wait(None)
+    }
+
+    /// Makes the call of [`ensemble_id`](Self::ensemble_id).
+    #[doc(hidden)]
+    pub fn ensemble_id_call(&self) -> Call<Arc<str>> {
+        self.call(|client| async move { client.ensemble_id().await })
+    }
+
     fn call<R, F>(&self, call: impl FnOnce(Arc<crate::Client>) -> F + Send + 'static) -> Call<R>
     where
         R: Send + 'static,

@@ -127,6 +127,31 @@ impl Hold {
         self.core.look(|| Duration::ZERO, crate::Hold::valid_for)
     }
 
+    /// Checks that the lock is certain to be held for that time and a hundredth of the session timeout. It costs no request,
+    /// and does not wait. See [`Hold::ensure`](crate::Hold::ensure).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Hold::ensure`](crate::Hold::ensure) does, and with [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the hold
+    /// belongs to the parent process.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+    /// // The request is given up after two seconds.
+    /// hold.ensure(Duration::from_secs(2))?;
+    /// send_the_request(hold.token(), Duration::from_secs(2));
+    /// # Ok(())
+    /// # }
+    /// # fn send_the_request(_: zklock_core::Token, _: Duration) {}
+    /// ```
+    pub fn ensure(&self, needs: Duration) -> Result<(), Error> {
+        self.core.get()?.ensure(needs)
+    }
+
     /// Returns the process that it belongs to. It is hidden, because only the Python layer asks for it.
     #[doc(hidden)]
     pub fn process(&self) -> Process {
@@ -327,6 +352,25 @@ impl Hold {
     pub fn read(&self, path: &str) -> Result<Option<NodeData>, Error> {
         let path = path.to_owned();
         self.core.call(|hold| async move { hold.read(&path).await }).wait(None)
+    }
+
+    /// Returns the identity of the ensemble, which a fence keeps beside the token. See
+    /// [`Client::ensemble_id`](crate::Client::ensemble_id).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Hold::ensemble_id`](crate::Hold::ensemble_id) does, and as [the module](super#errors) says.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+    /// let (ensemble, token) = (hold.ensemble_id()?, hold.token());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn ensemble_id(&self) -> Result<Arc<str>, Error> {
+        self.core.call(|hold| async move { hold.ensemble_id().await }).wait(None)
     }
 
     /// Does the writes that `fill` adds, all or none, and only if the lock is still held. Returns when they are

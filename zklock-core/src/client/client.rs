@@ -19,6 +19,7 @@ use crate::machine::protocol::{Operation, Outcome};
 use crate::machine::turns::Passing;
 use crate::session::ask::{ask, catch_up, request};
 use crate::session::connection::{self, Connection, ConnectionState};
+use crate::session::ensemble_id;
 use crate::session::guardian::Guardian;
 use crate::session::pool::Pool;
 use crate::session::session_key::SessionKey;
@@ -507,6 +508,36 @@ impl Client {
         let problem = || format!("the limit at {path} was not written");
         ask(self.pool(), problem, |session| async move { semaphore::write_limit(&session, path, data).await })
             .await
+    }
+
+    /// Returns the identity of the ensemble, which a [fence](crate::fence) keeps beside the token: tokens of two ensembles
+    /// cannot be compared. It is the data of the node `/zklock-ensemble`, which the first client that asks creates below its
+    /// chroot, with its access list. A client asks once.
+    ///
+    /// An ensemble that was restored from a backup keeps its identity, although its tokens have gone back. Delete the node then,
+    /// once its clients have ended.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout;
+    /// * [`ErrorKind::Refused`] if the access list does not allow to read or create the node, or its data is none of
+    ///   zklock's;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the node may or may not be created.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// println!("tokens of the ensemble {}", client.ensemble_id().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn ensemble_id(&self) -> Result<Arc<str>, Error> {
+        ensemble_id::ask(self.pool().slot(), self.pool().options().connect_timeout).await
     }
 
     /// Makes the lock whose holder leads the election at `path`.

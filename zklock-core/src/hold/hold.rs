@@ -14,6 +14,7 @@ use crate::hold::wanted::Wanted;
 use crate::machine::callers::ReleaseOutcome;
 use crate::machine::status::Status;
 use crate::session::ask::MOMENT;
+use crate::session::ensemble_id;
 use crate::zookeeper::ensemble::NodeData;
 use std::fmt;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use zklock_machine::listed;
 
+/// The part of the session timeout by which the lease must outlast what is about to begin: it takes time to begin.
+const MARGIN: u32 = 100;
 /// The least time that a read is given, however short the session timeout.
 const READ_AT_LEAST: Duration = Duration::from_secs(2);
 
@@ -195,6 +198,86 @@ impl Hold {
         let valid_for = self.grant.session().valid_for(self.grant.holding());
         // Checked last: the node may have been passed on, and the lease would then be the next holder's.
         if self.is_released() { Duration::ZERO } else { valid_for }
+    }
+
+    /// Checks that the lock is certain to be held for that time and a hundredth of the session timeout, even if the
+    /// ensemble is not heard from again. Call it before anything that takes that long, so that nothing begins that
+    /// cannot end in time. The call costs no request and does not wait.
+    ///
+    /// A lease is never longer than half of the session timeout, and in normal operation seldom shorter than four tenths of
+    /// it. If the process is paused after the call, what it does may still be late: a [fence](crate::fence) refuses
+    /// that.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::AtRisk`] if the lease is shorter. Ask again later, or [`confirm`](Self::confirm) it;
+    /// * [`ErrorKind::Lost`] if the hold is lost, [`ErrorKind::NotHeld`] if it was released;
+    /// * [`ErrorKind::InvalidInput`] if no lease of this session can be that long.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// // The request is given up after two seconds.
+    /// hold.ensure(Duration::from_secs(2))?;
+    /// send_the_request(hold.token(), Duration::from_secs(2)).await;
+    /// # Ok(())
+    /// # }
+    /// # async fn send_the_request(_: zklock_core::Token, _: Duration) {}
+    /// ```
+    pub fn ensure(&self, needs: Duration) -> Result<(), Error> {
+        let (valid_for, timeout) = (self.valid_for(), self.grant.session().timeout());
+        let needs = needs.saturating_add(timeout / MARGIN);
+        if valid_for >= needs {
+            return Ok(());
+        }
+        // Looked at last: the hold may have been released or lost at any moment before.
+        self.refuse_released()?;
+        self.grant.check_not_lost()?;
+        let (path, longest) = (self.path(), timeout / 2);
+        if needs > longest {
+            let message = format!(
+                "no hold of {path} is ever certain for {needs:?}: with a session timeout of {timeout:?} a lease is {longest:?} at \
+                 most; do it in smaller parts, or ask for a longer session timeout"
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        let message = format!(
+            "the hold of {path} is certain for {valid_for:?}, and {needs:?} are needed: begin nothing, and ask again"
+        );
+        Err(Error::new(ErrorKind::AtRisk, message))
+    }
+
+    /// Does this work while the lock is held, and returns what it gives. If the hold is lost, the work's future is dropped where
+    /// it waits, and the reason returned. If the hold is released, the work goes on.
+    ///
+    /// Only what awaits can be stopped: a future that blocks its thread goes on until it awaits again.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the work.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// let hold = lock.acquire().await?;
+    /// match hold.run(write_the_report()).await {
+    ///     Ok(pages) => println!("{pages} pages"),
+    ///     Err(reason) => println!("stopped, others may write it: {reason}"),
+    /// }
+    /// hold.release().await
+    /// # }
+    /// # async fn write_the_report() -> u32 { 0 }
+    /// ```
+    pub async fn run<F: Future>(&self, work: F) -> Result<F::Output, LossReason> {
+        tokio::select! {
+            biased;
+            Some(reason) = self.lost() => Err(reason),
+            output = work => Ok(output),
+        }
     }
 
     /// Waits until the hold is lost, and returns the reason; `None` if the hold is released instead. The holds of a
@@ -417,6 +500,30 @@ impl Hold {
             let message = failed_read("no server answers: check hosts and network");
             Err(Error::new(ErrorKind::Unreachable, message))
         })
+    }
+
+    /// Returns the identity of the ensemble, which a fence keeps beside the token. See
+    /// [`Client::ensemble_id`](crate::Client::ensemble_id).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Client::ensemble_id`](crate::Client::ensemble_id) does, but gives up after a session timeout, or after two
+    /// seconds if that is longer.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing that a later call would not do.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// let (ensemble, token) = (hold.ensemble_id().await?, hold.token());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn ensemble_id(&self) -> Result<Arc<str>, Error> {
+        ensemble_id::ask(&self.grant.slot, self.grant.session().timeout().max(READ_AT_LEAST)).await
     }
 
     /// Reads until there is an answer.

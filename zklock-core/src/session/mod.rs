@@ -4,6 +4,7 @@ mod attempt_marks;
 pub(crate) mod connection;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 pub(crate) mod diagnose;
+pub(crate) mod ensemble_id;
 #[cfg(test)]
 #[path = "../../tests/support/fake.rs"]
 pub(crate) mod fake;

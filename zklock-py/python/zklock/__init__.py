@@ -21,6 +21,7 @@ import logging
 # The native module imports it, which PyInstaller and Nuitka cannot see.
 from . import _dispatch as _dispatch
 from ._errors import (
+    AtRisk,
     Closed,
     Conflict,
     Deadlock,
@@ -75,6 +76,7 @@ __all__ = [
     "AsyncLock",
     "AsyncMember",
     "AsyncObserver",
+    "AtRisk",
     "Barrier",
     "BaseGuarded",
     "BaseHold",

@@ -73,6 +73,12 @@ class LockLost(Error):
         return str(self.args[0]) if self.args else ""
 
 
+class AtRisk(Error):
+    """The lock is held, but not certain to be held for long enough: begin nothing, and ask again. See ``Hold.ensure``."""
+
+    __module__ = "zklock"
+
+
 class ForeignContender(Error):
     """A contender that cannot see ours is in the queue: make both sides use the same naming scheme (``dialect``)."""
 

@@ -445,6 +445,20 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
         The node is created if it does not exist. It is compatible with Curator's ``SharedCount``. Permits that are held
         stay held, even if the new limit is lower.
         """
+    def ensemble_id(self) -> str:
+        """The identity of the ensemble, which a fence (``zklock.fence``) keeps beside the token: tokens of two ensembles cannot be
+        compared. It is the data of the node ``/zklock-ensemble``, which the first client that asks creates below its chroot, with
+        its access list. A client asks the servers once.
+
+        >>> len(zk.ensemble_id())
+        36
+
+        An ensemble that was restored from a backup keeps its identity, although its tokens have gone back. Delete the node
+        then, once its clients have ended.
+
+        Raises ``Unreachable`` if no server answers within the connect timeout, ``Refused`` if the access list does not allow
+        reading or creating the node, or if its data is none of zklock's, and ``Closed`` if the client is closed.
+        """
     def __enter__(self) -> Self: ...
     def __exit__(
         self,
@@ -482,6 +496,8 @@ class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier]):
         """Starts a guardian: if this process is killed, its locks are free at once. See ``Client.guard``."""
     async def set_limit(self, path: str, limit: int) -> None:
         """Writes the number of permits of semaphores with ``limit_at``. See ``Client.set_limit``."""
+    async def ensemble_id(self) -> str:
+        """The identity of the ensemble. See ``Client.ensemble_id``."""
     async def __aenter__(self) -> Self: ...
     async def __aexit__(
         self,
@@ -744,6 +760,21 @@ class BaseHold:
         hold is released or an operator ends it. But if the process is paused before it does what the lock guards, that end may
         have passed by then. The ``token`` and ``guarded`` writes protect against that.
         """
+    def ensure(self, seconds: float) -> None:
+        """Checks that the lock is certain to be held for that many seconds and a hundredth of the session timeout, even if the
+        client hears nothing more from the servers. Call it before anything that takes that long, so that nothing begins that
+        cannot end in time. It sends no request and does not wait.
+
+        >>> with zk.mutex("/locks/doc") as hold:
+        ...     hold.ensure(0.5)
+
+        A lease is never longer than half of the session timeout, and in normal operation seldom shorter than four tenths of
+        it. If the process is paused after the call, what it does may still be late: a fence (``zklock.fence``) refuses that.
+
+        Raises ``AtRisk`` if the lease is shorter: ask again later, or ``confirm`` it; ``LockLost`` if the hold is lost;
+        ``NotHeld`` if it was released; ``InvalidInput`` if no lease of this session can be that long; ``ForkedError`` if this process
+        was forked from the one that holds the lock.
+        """
     def on_lost(self, callback: Callable[[LossReason], object]) -> None:
         """Calls ``callback(reason)`` once, with a ``LossReason``, when the hold is lost. If it is already lost, the call comes
         at once. If it is released first, the call never comes.
@@ -805,6 +836,13 @@ class Hold(BaseHold):
 
         Raises ``LockLost`` if the lock is no longer held, ``NotHeld`` if the hold was released, and ``Unreachable`` if the
         servers do not answer while the lease lasts, or within a second if less than that is left.
+        """
+    def ensemble_id(self) -> str:
+        """The identity of the ensemble, which a fence (``zklock.fence``) keeps beside the token. See ``Client.ensemble_id``.
+
+        >>> with zk.mutex("/locks/doc") as hold:
+        ...     hold.ensemble_id() == zk.ensemble_id()
+        True
         """
     def read(self, path: str) -> NodeData | None:
         """Reads a node: a ``NodeData`` with its ``data`` and ``version``, or ``None`` if the node does not exist.
@@ -870,6 +908,8 @@ class AsyncHold(BaseHold):
     """
     async def confirm(self) -> float:
         """Asks the servers whether the lock is still held. See ``Hold.confirm``."""
+    async def ensemble_id(self) -> str:
+        """The identity of the ensemble. See ``Client.ensemble_id``."""
     async def read(self, path: str) -> NodeData | None:
         """Reads a node. See ``Hold.read``."""
     def guarded(self) -> AsyncGuarded:

@@ -42,6 +42,7 @@ table! {
         Uncertain => "Uncertain",
         Conflict => "Conflict",
         Forked => "ForkedError",
+        AtRisk => "AtRisk",
     }
 }
 

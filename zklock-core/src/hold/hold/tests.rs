@@ -11,6 +11,7 @@ use crate::session::session::Notice;
 use crate::session::session::Session;
 use crate::session::slot::{Slot, SlotState};
 use futures_util::FutureExt;
+use std::cell::Cell;
 use std::future::ready;
 use std::sync::Weak;
 
@@ -31,6 +32,73 @@ fn a_hold_is_lost_a_heartbeat_after_its_lease_has_lapsed() {
         // Timers count milliseconds.
         let late = clock::now().since(start) - (lease + TIMEOUT / 10);
         assert!(late <= Duration::from_millis(1), "{late:?}");
+    });
+}
+
+#[test]
+fn a_hold_is_ensured_for_as_long_as_its_lease_and_a_margin() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        let refusal = |needs| hold.ensure(needs).unwrap_err();
+        ensemble.fall_silent();
+        clock::sleep(Duration::from_secs(2)).await;
+        let covered = hold.valid_for() - TIMEOUT / 100;
+        assert_eq!(hold.ensure(covered), Ok(()));
+        let short = refusal(covered + Duration::from_millis(1));
+        assert_eq!(short.kind(), ErrorKind::AtRisk, "{short}");
+        for never in [TIMEOUT / 2, Duration::MAX] {
+            assert_eq!(refusal(never).kind(), ErrorKind::InvalidInput);
+        }
+        clock::sleep(covered).await;
+        assert_eq!(hold.ensure(Duration::ZERO), Ok(()));
+        clock::sleep(Duration::from_millis(1)).await;
+        assert_eq!(refusal(Duration::ZERO).kind(), ErrorKind::AtRisk);
+        session.lose(hold.grant.holding(), LossReason::LeaseLapsed);
+        assert_eq!(refusal(Duration::ZERO).kind(), ErrorKind::Lost(LossReason::LeaseLapsed));
+        hold.let_go();
+        assert_eq!(refusal(Duration::ZERO).kind(), ErrorKind::NotHeld);
+    });
+}
+
+/// Notes that it was dropped.
+struct Dropped<'a>(&'a Cell<bool>);
+
+impl Drop for Dropped<'_> {
+    fn drop(&mut self) {
+        self.0.set(true);
+    }
+}
+
+#[test]
+fn work_ends_with_the_hold_that_it_is_run_by() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        assert_eq!(hold.run(ready(7)).await, Ok(7));
+        let is_dropped = Cell::new(false);
+        let endless = async {
+            let _dropped = Dropped(&is_dropped);
+            std::future::pending::<()>().await;
+        };
+        let lose = async {
+            clock::sleep(Duration::from_secs(1)).await;
+            assert!(!is_dropped.get());
+            session.lose(hold.grant.holding(), LossReason::NodeDeleted);
+        };
+        assert_eq!(tokio::join!(hold.run(endless), lose).0, Err(LossReason::NodeDeleted));
+        assert!(is_dropped.get());
+        // What has not begun does not begin.
+        assert_eq!(hold.run(async { unreachable!() }).await, Err::<(), _>(LossReason::NodeDeleted));
+
+        let released = ensemble.hold(&session, "/b", Owner::unique());
+        let work = async {
+            released.let_go();
+            clock::sleep(Duration::from_secs(1)).await;
+        };
+        assert_eq!(released.run(work).await, Ok(()));
     });
 }
 

@@ -1,0 +1,77 @@
+//! Promise 2 ends with the ensemble: a fence tells ensembles apart by their identity.
+
+use crate::support::users::{ANN, world};
+use crate::support::{client_of, operator, options, says, soon};
+use ground::{Direction, Proxy, shared};
+use std::time::Duration;
+use zklock_core::{Client, ErrorKind};
+use zookeeper_client::Permission;
+
+const NODE: &str = "/zklock-ensemble";
+
+/// The address of the shared server, with a new chroot. Each is an ensemble of its own to its clients.
+fn ensemble(name: &str) -> (String, String) {
+    let chroot = format!("/ensemble-{name}");
+    operator().create(&chroot, "");
+    (shared().connect_string() + &chroot, chroot)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_clients_of_an_ensemble_find_one_identity_and_another_ensemble_has_another() {
+    let (hosts, chroot) = ensemble("one");
+    let clients = [client_of(&hosts).await, client_of(&hosts).await, client_of(&hosts).await];
+    let hold = soon(clients[0].mutex("/a").unwrap().acquire()).await.unwrap();
+    let ids = soon(async {
+        tokio::join!(
+            clients[0].ensemble_id(),
+            clients[1].ensemble_id(),
+            clients[2].ensemble_id(),
+            hold.ensemble_id()
+        )
+    });
+    let (first, second, third, of_hold) = ids.await;
+    let id = first.unwrap();
+    assert_eq!([second.unwrap(), third.unwrap(), of_hold.unwrap()], [id.clone(), id.clone(), id.clone()]);
+    assert_eq!(operator().data(&format!("{chroot}{NODE}")), id.as_bytes());
+
+    let other = client_of(&ensemble("other").0).await;
+    assert_ne!(soon(other.ensemble_id()).await.unwrap(), id);
+
+    // A client asks once. The next client finds what is there then.
+    operator().delete(&format!("{chroot}{NODE}"));
+    assert_eq!(soon(clients[1].ensemble_id()).await.unwrap(), id);
+    assert_ne!(soon(client_of(&hosts).await.ensemble_id()).await.unwrap(), id);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_identity_that_cannot_be_had_is_named_and_never_made_up() {
+    let (hosts, chroot) = ensemble("strange");
+    let node = format!("{chroot}{NODE}");
+    for strange in ["", "two words", "\u{e9}", &"x".repeat(65)] {
+        operator().create(&node, strange);
+        let error = soon(client_of(&hosts).await.ensemble_id()).await.unwrap_err();
+        says(&error, ErrorKind::Refused, &[NODE, "delete the node"]);
+        operator().delete(&node);
+    }
+
+    let closed = format!("{chroot}/closed");
+    ANN.operator().await.create(&closed, &[ANN.may_all(), world(Permission::READ)]).await;
+    let closed = client_of(&(shared().connect_string() + &closed)).await;
+    let error = soon(closed.ensemble_id()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &[NODE]);
+
+    let proxy = Proxy::before(shared().server(0));
+    let patience = Duration::from_millis(500);
+    let client = options(&(proxy.connect_string() + &chroot)).connect_timeout(patience);
+    let client = soon(Client::connect(client)).await.unwrap();
+    let hold = soon(client.mutex("/a").unwrap().acquire()).await.unwrap();
+    proxy.freeze(Direction::Both);
+    says(
+        &soon(client.ensemble_id()).await.unwrap_err(),
+        ErrorKind::Unreachable,
+        &["identity", "check hosts"],
+    );
+    says(&soon(hold.ensemble_id()).await.unwrap_err(), ErrorKind::Unreachable, &["identity", "check hosts"]);
+    proxy.thaw();
+    soon(hold.ensemble_id()).await.unwrap();
+}

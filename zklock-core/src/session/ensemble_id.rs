@@ -1,0 +1,57 @@
+//! The identity of an ensemble: tokens of two ensembles cannot be compared, and a fence can only tell them apart by it.
+
+use crate::base::clock;
+use crate::base::error::{Error, ErrorKind};
+use crate::base::failure::Failure;
+use crate::base::platform;
+use crate::session::ask::{ask_for_ever, while_refused};
+use crate::session::session::Session;
+use crate::session::slot::Slot;
+use crate::zookeeper::ensemble::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The node that has it, below the client's chroot.
+const NODE: &str = "/zklock-ensemble";
+const LONGEST: usize = 64;
+/// How many times the node is created if others create or delete it meanwhile.
+const ROUNDS_AT_MOST: u32 = 3;
+
+/// Asks for it, once for each client, for no longer than `patience`.
+pub(crate) async fn ask(slot: &Slot, patience: Duration) -> Result<Arc<str>, Error> {
+    if let Some(id) = slot.ensemble_id.get() {
+        return Ok(id.clone());
+    }
+    let problem = || format!("the ensemble has no identity in {NODE}");
+    let asked = ask_for_ever(slot, &problem, |session| async move { read_or_create(&session).await });
+    let id = clock::timeout(patience, asked).await.unwrap_or_else(|_| {
+        let message =
+            format!("the identity of the ensemble was not read within {patience:?}: check hosts and network");
+        Err(Error::new(ErrorKind::Unreachable, message))
+    })?;
+    Ok(slot.ensemble_id.get_or_init(|| id).clone())
+}
+
+async fn read_or_create(session: &Arc<Session>) -> Result<Arc<str>, Failure> {
+    while_refused(ROUNDS_AT_MOST, || async {
+        if let Some(node) = session.read(NODE.into()).await? {
+            let id = String::from_utf8(node.data).ok().filter(|id| is_valid(id));
+            let refusal =
+                || Failure::Refused("what is there is none of zklock's: delete the node".to_owned());
+            return id.map(|id| Ok(id.into())).ok_or_else(refusal);
+        }
+        let id = platform::uuid().to_string();
+        let create = Write::Create { path: NODE.to_owned(), data: id.clone().into_bytes() };
+        match session.commit(Vec::new(), vec![create]).await {
+            Ok(_) => Ok(Ok(id.into())),
+            // Most likely, another client has created it.
+            Err(Failure::Conflict { problem, .. }) => Ok(Err(problem)),
+            Err(failure) => Err(failure),
+        }
+    })
+    .await
+}
+
+fn is_valid(id: &str) -> bool {
+    (1..=LONGEST).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
+}
