@@ -51,6 +51,11 @@ static inline zklock_status makes_client(handles *on) {
     if (!status) zklock_client_free(client);
     return status;
 }
+/* How long the lease is, and whether it is lost, does not matter here. */
+static inline zklock_status ensures(handles *on) {
+    zklock_status status = zklock_hold_ensure(on->hold, 0);
+    return status == ZKLOCK_AT_RISK || status == ZKLOCK_LOST ? ZKLOCK_OK : status;
+}
 /* It is chance whether an event has come by then. */
 static inline zklock_status any_event(handles *on) {
     zklock_event event;
@@ -100,6 +105,7 @@ static inline zklock_status or_wrong(zklock_status status) {
     }
 #define MAKES(name, kind, ...)                                   \
     static inline zklock_status call_##name(handles *on) {       \
+        (void)on;                                                \
         zklock_##kind *made;                                     \
         zklock_status status = zklock_##name(__VA_ARGS__); \
         if (!status) zklock_##kind##_free(made);                 \

@@ -19,7 +19,8 @@ extern char **environ;
 /* Whether a call uses none of the parent's objects, or only plain values. */
 static int is_for_children(const call *made) {
     return !strncmp(made->name, "zklock_options_", 15) || !strncmp(made->name, "zklock_lock_options_", 20) ||
-           !strncmp(made->name, "zklock_client_new", 17) || !strcmp(made->name, "zklock_set_log");
+           !strncmp(made->name, "zklock_client_new", 17) || !strcmp(made->name, "zklock_set_log") ||
+           !strcmp(made->name, "zklock_fence_sql");
 }
 
 /* In a child: checks that every call on the parent's objects is refused at once. Each is made three times, and more often until the
