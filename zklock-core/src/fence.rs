@@ -43,26 +43,26 @@ pub enum Database {
 }
 
 impl Database {
-    /// Returns the statement that creates the table of fences. It is done once, by whoever owns the schema.
+    /// Returns the statement that creates the table of fences, if it is not there. A path of more than 255 characters needs a
+    /// shorter name of your own.
     ///
     /// # Examples
     ///
     /// ```
     /// use zklock_core::fence::Database;
     ///
-    /// assert!(Database::Sqlite.create_table().starts_with("CREATE TABLE zklock_fences"));
+    /// assert!(Database::Sqlite.create_table().starts_with("CREATE TABLE IF NOT EXISTS zklock_fences"));
     /// ```
     pub const fn create_table(self) -> &'static str {
         match self {
-            Self::PostgreSql => {
-                "CREATE TABLE zklock_fences (name TEXT PRIMARY KEY, ensemble TEXT NOT NULL, token BIGINT NOT NULL)"
-            }
+            // By default these compare without regard to case, and their other engines cannot roll back.
             Self::MariaDb => {
-                "CREATE TABLE zklock_fences (name VARCHAR(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY, \
-                 ensemble VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, token BIGINT NOT NULL) ENGINE = InnoDB"
+                "CREATE TABLE IF NOT EXISTS zklock_fences (name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY, \
+                 ensemble VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, token BIGINT NOT NULL) ENGINE=InnoDB"
             }
-            Self::Sqlite => {
-                "CREATE TABLE zklock_fences (name TEXT PRIMARY KEY, ensemble TEXT NOT NULL, token INTEGER NOT NULL)"
+            Self::PostgreSql | Self::Sqlite => {
+                "CREATE TABLE IF NOT EXISTS zklock_fences (name VARCHAR(255) PRIMARY KEY, ensemble VARCHAR(64) NOT NULL, \
+                 token BIGINT NOT NULL)"
             }
         }
     }
@@ -92,7 +92,7 @@ impl Database {
             }
             Self::Sqlite => {
                 "INSERT INTO zklock_fences (name, ensemble, token) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET \
-                 token = excluded.token WHERE ensemble = excluded.ensemble AND token <= excluded.token"
+                 token = excluded.token WHERE zklock_fences.ensemble = excluded.ensemble AND zklock_fences.token <= excluded.token"
             }
         }
     }

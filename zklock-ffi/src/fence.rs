@@ -25,7 +25,7 @@ c_enum! {
 c_enum! {
     /// The statements of zklock_fence_sql.
     pub enum zklock_fence_statement {
-        /// Creates the table of fences. It is done once.
+        /// Creates the table of fences, if it is not there.
         ZKLOCK_FENCE_CREATE_TABLE = 1,
         /// Begins a guarded transaction. Its parameters are the lock's path (zklock_hold_path), the
         /// ensemble's identity (zklock_client_ensemble_id) and the token (zklock_hold_token). It raises

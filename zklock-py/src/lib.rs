@@ -24,7 +24,7 @@
 //           waker
 //           connection hold_callbacks  functions of the user's that are called
 //           anchor callback
-// .         testing                    the embedded server
+// .         testing fence              the embedded server; the statements of fences
 // guest     log dispatch               being a guest of the interpreter
 //           wait number
 //           error
@@ -39,6 +39,7 @@ mod calls;
 mod client;
 mod client_inner;
 mod double_barrier;
+mod fence;
 mod guarded;
 mod guest;
 mod held;
@@ -63,6 +64,7 @@ mod _zklock {
         barrier::{AsyncBarrier, Barrier},
         client::{AsyncClient, Client},
         double_barrier::{AsyncDoubleBarrier, AsyncMember, DoubleBarrier, Member},
+        fence::fence_sql,
         guarded::{AsyncGuarded, BaseGuarded, Guarded},
         hold::{AsyncHold, BaseHold, Hold},
         lock::{AsyncLock, Lock},

@@ -1581,3 +1581,5 @@ class Injected:
         """Waits until the fault has struck. Returns ``True`` then, and ``False`` if it has not within ``timeout`` seconds;
         ``None`` waits for ever. Raises ``Closed`` if the server is closed before.
         """
+
+def fence_sql(dialect: str) -> tuple[str, str, str] | None: ...
