@@ -127,6 +127,66 @@ class Conflict(Error):
         return str(self.args[0]) if self.args else ""
 
 
+class StaleToken(Error):
+    """A fence refused a write, because a later holder has written: stop the work. See ``zklock.fence``.
+
+    >>> zklock.StaleToken("as in a test", "/locks/doc", 5, 9).written
+    9
+    """
+
+    __module__ = "zklock"
+
+    # Its arguments are the message, the name, our token and the greatest one. A program that makes one itself may leave out the last
+    # three.
+
+    @property
+    def name(self) -> str | None:
+        """The name of what the fence protects: by default the path of the lock."""
+        return typing.cast("str", self.args[1]) if len(self.args) > 1 else None
+
+    @property
+    def token(self) -> int | None:
+        """The token that was refused."""
+        return typing.cast("int", self.args[2]) if len(self.args) > 2 else None
+
+    @property
+    def written(self) -> int | None:
+        """The greatest token that has written."""
+        return typing.cast("int", self.args[3]) if len(self.args) > 3 else None
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class OtherEnsemble(Error):
+    """A fence refused a write, because it keeps the token of another ensemble, with which ours cannot be compared. If no holder
+    of that ensemble can still write, reset the fence, as the message says.
+    """
+
+    __module__ = "zklock"
+
+    # Its arguments are the message, the name, our ensemble and that of the fence. A program that makes one itself may leave out the
+    # last three.
+
+    @property
+    def name(self) -> str | None:
+        """The name of what the fence protects: by default the path of the lock."""
+        return typing.cast("str", self.args[1]) if len(self.args) > 1 else None
+
+    @property
+    def ensemble(self) -> str | None:
+        """The identity of the ensemble whose token was refused."""
+        return typing.cast("str", self.args[2]) if len(self.args) > 2 else None
+
+    @property
+    def kept(self) -> str | None:
+        """The identity of the ensemble whose token the fence keeps."""
+        return typing.cast("str", self.args[3]) if len(self.args) > 3 else None
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
 class ForkedError(Error, RuntimeError):
     """The client was connected in the process from which this one was forked. Its locks stay with that process.
 

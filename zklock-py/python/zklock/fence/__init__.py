@@ -1,0 +1,40 @@
+"""Fences: what a lock guards refuses the writes of a holder whose lock was given to another.
+
+>>> import sqlite3, zklock.fence
+>>> database = sqlite3.connect(":memory:")
+>>> _ = database.executescript(zklock.fence.create_table("sqlite"))
+>>> lock = zk.mutex("/locks/doc")
+>>> with lock as slow:
+...     pass
+>>> with lock as quick, zklock.fence.transaction(database, quick):
+...     pass
+>>> try:
+...     with zklock.fence.transaction(database, slow):
+...         pass
+... except zklock.StaleToken as refusal:
+...     refusal.written == quick.token
+True
+
+A fence keeps the greatest token that it has seen for each name, and refuses smaller ones. To compare, to keep and to write is one
+step. An equal token is accepted. So a write that may have been done already can be done once more.
+
+Each fence takes a hold, or a ``Stamp``, which can be made elsewhere. Where ``name`` is not given, it is the path of the lock.
+"""
+
+from ._check import Broken, Fence, Guarded, Report, check
+from ._sql import AsyncTransaction, Transaction, create_table, transaction
+from ._stamp import Stamp, stamp
+
+__all__ = [
+    "AsyncTransaction",
+    "Broken",
+    "Fence",
+    "Guarded",
+    "Report",
+    "Stamp",
+    "Transaction",
+    "check",
+    "create_table",
+    "stamp",
+    "transaction",
+]

@@ -1,0 +1,114 @@
+"""Database libraries in which a transaction is a block. They refuse a commit within it."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+
+from .._errors import InvalidInput
+from ._drivers import AioSqlite, Driver, MySqlDb, Psycopg2, Sqlite
+from ._settle import settled
+
+# Marks for values, by what PEP 249 and SQLAlchemy call them.
+_MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric_dollar": "$"}
+
+
+class Block(Driver):
+    block: typing.Any
+    dialect = "postgresql"
+
+    def made(self) -> typing.Any:
+        """A block, which has not begun."""
+        return self.connection.transaction()
+
+    async def begin(self) -> None:
+        self.block = self.made()
+        await settled(self.block.__aenter__() if self.is_async else self.block.__enter__())
+
+    async def end(self, error: BaseException | None) -> None:
+        about = (None, None, None) if error is None else (type(error), error, error.__traceback__)
+        await settled(self.block.__aexit__(*about) if self.is_async else self.block.__exit__(*about))
+
+
+class Psycopg(Block):
+    def __init__(self, connection: typing.Any) -> None:
+        super().__init__(connection)
+        self.is_async = inspect.iscoroutinefunction(connection.commit)
+
+    async def is_open(self) -> bool:
+        return bool(self.connection.info.transaction_status)
+
+    async def execute(self, statement: str, *values: object) -> typing.Any:
+        cursor = self.connection.cursor()
+        # Whatever the user makes of rows.
+        cursor.row_factory = lambda _: tuple
+        await settled(cursor.execute(self.marked(statement), values))
+        return cursor
+
+
+class Asyncpg(Block):
+    mark = "$"
+    is_async = True
+
+    async def is_open(self) -> bool:
+        return bool(self.connection.is_in_transaction())
+
+    async def change(self, statement: str, *values: object) -> int:
+        # It answers "INSERT 0 1".
+        return int((await self.connection.execute(self.marked(statement), *values)).rpartition(" ")[2])
+
+    async def row(self, statement: str, *values: object) -> typing.Any:
+        return await self.connection.fetchrow(self.marked(statement), *values)
+
+
+class SqlAlchemy(Block):
+    """A connection or a session."""
+
+    def __init__(self, connection: typing.Any) -> None:
+        super().__init__(connection)
+        self.is_async = inspect.iscoroutinefunction(connection.commit)
+        dialect = (connection if hasattr(connection, "dialect") else connection.get_bind()).dialect
+        self.dialect = {"mariadb": "mysql"}.get(dialect.name, dialect.name)
+        self.mark = _MARKS.get(dialect.paramstyle, "?")
+
+    def made(self) -> typing.Any:
+        return self.connection.begin()
+
+    async def is_taken(self) -> bool:
+        return bool(self.connection.in_transaction())
+
+    async def is_open(self) -> bool:
+        # It believes to be in one even if the database commits each statement.
+        core = await self.core()
+        fairy = getattr(core, "sync_connection", core).connection
+        return await driver(fairy.driver_connection).is_open()
+
+    async def core(self) -> typing.Any:
+        """The connection of a session."""
+        is_session = not hasattr(self.connection, "exec_driver_sql")
+        return await settled(self.connection.connection()) if is_session else self.connection
+
+    async def execute(self, statement: str, *values: object) -> typing.Any:
+        return await settled((await self.core()).exec_driver_sql(self.marked(statement), values))
+
+
+_DRIVERS: dict[str, type[Driver]] = {
+    "sqlite3": Sqlite,
+    "aiosqlite": AioSqlite,
+    "psycopg": Psycopg,
+    "psycopg2": Psycopg2,
+    "pymysql": Driver,
+    "MySQLdb": MySqlDb,
+    "asyncpg": Asyncpg,
+    "sqlalchemy": SqlAlchemy,
+}
+
+
+def driver(connection: typing.Any) -> Driver:
+    """What a fenced transaction needs of this connection."""
+    for cls in type(connection).__mro__:
+        if found := _DRIVERS.get(cls.__module__.partition(".")[0]):
+            return found(connection)
+    raise InvalidInput(
+        f"there is no fence for a connection of {type(connection).__module__}, only for those of {', '.join(_DRIVERS)}"
+    )

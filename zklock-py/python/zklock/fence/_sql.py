@@ -1,0 +1,140 @@
+"""Fenced transactions in databases that speak SQL."""
+
+from __future__ import annotations
+
+import contextlib
+import types
+import typing
+
+from .._errors import InvalidInput
+from ._blocks import driver
+from ._settle import now
+from ._stamp import AnyStamped, Held, Stamp, Stamped, refusal, stamp_later, stamp_now
+from ._statements import REFUSED, STATEMENTS
+
+
+class _Blocking(typing.Protocol):
+    def commit(self) -> None: ...
+
+
+class _Asynchronous(typing.Protocol):
+    def commit(self) -> typing.Awaitable[None]: ...
+
+
+class _Asyncpg(typing.Protocol):
+    def is_in_transaction(self) -> bool: ...
+
+
+Blocking = typing.TypeVar("Blocking", bound=_Blocking)
+Asynchronous = typing.TypeVar("Asynchronous", bound=typing.Union[_Asynchronous, _Asyncpg])
+Connection = typing.TypeVar("Connection")
+
+
+class _Fenced(typing.Generic[Connection]):
+    def __init__(self, connection: Connection, hold: AnyStamped, name: str | None) -> None:
+        self._connection = connection
+        self._hold = hold
+        self._name = name
+        self._driver = driver(connection)
+
+    async def _begin(self, stamp: Stamp) -> Connection:
+        if self._driver.dialect not in STATEMENTS:
+            raise InvalidInput(f"there is no fence for {self._driver.dialect}, only for {', '.join(STATEMENTS)}")
+        if await self._driver.is_taken():
+            raise InvalidInput("the connection is in a transaction: what was done in it is not fenced, so end it before")
+        await self._driver.begin()
+        try:
+            await self._raise_token(stamp)
+            if not await self._driver.is_open():
+                raise InvalidInput("the connection commits each statement by itself: give one that has transactions")
+        except BaseException as error:
+            await self._end(error)
+            raise
+        return self._connection
+
+    async def _raise_token(self, stamp: Stamp) -> None:
+        statements = STATEMENTS[self._driver.dialect]
+        values = stamp.name, stamp.ensemble, stamp.token
+        try:
+            changed = await self._driver.change(statements.raise_token, *values)
+        except Exception as error:
+            # SQLAlchemy wraps it.
+            if getattr(error, "orig", error).args[:1] != (REFUSED,):
+                raise
+        else:
+            if changed or self._driver.dialect == "mysql":
+                return
+        kept, written = await self._driver.row(statements.look, stamp.name)
+        ensemble = kept.decode() if isinstance(kept, bytes) else kept
+        raise refusal(stamp, ensemble, written, "delete the row of that name from zklock_fences")
+
+    async def _end(self, error: BaseException | None) -> None:
+        # A connection that cannot roll back is broken, and its database does it. The error to raise is the first.
+        with contextlib.suppress(Exception) if error is not None else contextlib.nullcontext():
+            await self._driver.end(error)
+
+
+class Transaction(_Fenced[Connection]):
+    """A transaction under a fence, for ``with``. See ``transaction``."""
+
+    def __enter__(self) -> Connection:
+        return now(self._begin(stamp_now(typing.cast("Stamped", self._hold), self._name)))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: types.TracebackType | None
+    ) -> None:
+        now(self._end(error))
+
+
+class AsyncTransaction(_Fenced[Connection]):
+    """A transaction under a fence, for ``async with``. See ``transaction``."""
+
+    async def __aenter__(self) -> Connection:
+        return await self._begin(await stamp_later(self._hold, self._name))
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: types.TracebackType | None
+    ) -> None:
+        await self._end(error)
+
+
+@typing.overload
+def transaction(connection: Blocking, hold: Stamped, name: str | None = None) -> Transaction[Blocking]: ...
+@typing.overload
+def transaction(connection: Asynchronous, hold: AnyStamped, name: str | None = None) -> AsyncTransaction[Asynchronous]: ...
+def transaction(connection: typing.Any, hold: AnyStamped, name: str | None = None) -> typing.Any:
+    """A transaction that only commits if no later holder has written before it began.
+
+    >>> import sqlite3
+    >>> database = sqlite3.connect(":memory:")
+    >>> _ = database.execute(zklock.fence.create_table("sqlite"))
+    >>> _ = database.execute("CREATE TABLE account (amount INTEGER)")
+    >>> with zk.mutex("/locks/doc") as hold:
+    ...     with zklock.fence.transaction(database, hold):
+    ...         _ = database.execute("INSERT INTO account VALUES (100)")
+
+    The block begins the transaction, raises the token in the table ``zklock_fences``, and commits at its end. Any exception rolls
+    it back, and the token too. The row of the name is locked until the end of the block: a later holder waits for it, and an
+    earlier one waits and is refused then. Do not commit inside of the block, also not by a statement that commits by itself, such
+    as ``CREATE TABLE`` in MySQL.
+
+    ``connection`` is one of psycopg, psycopg2, PyMySQL, mysqlclient or sqlite3, or a ``Connection`` or ``Session`` of SQLAlchemy 2.
+    Use ``async with`` for one of asyncpg, aiosqlite, psycopg's ``AsyncConnection``, and SQLAlchemy's ``AsyncConnection`` and
+    ``AsyncSession``. The block gives the connection. ``hold`` is a hold or a ``Stamp``.
+
+    Raises ``StaleToken`` if a later holder has written, and ``OtherEnsemble`` if the row is of another ensemble; ``InvalidInput``
+    if the connection is in a transaction already, commits each statement, or is of another library. Errors of the database,
+    such as a serialization failure or a deadlock, come out as they are: begin the block again.
+    """
+    fenced = AsyncTransaction if driver(connection).is_async else Transaction
+    return fenced(connection, hold, name)
+
+
+def create_table(dialect: str) -> str:
+    """The statement that makes the table of fences, if it is not there. ``dialect`` is postgresql, mysql (also for MariaDB) or sqlite.
+
+    Raises ``InvalidInput`` for another dialect.
+    """
+    if dialect not in STATEMENTS:
+        raise InvalidInput(f"there is no fence for {dialect}, only for {', '.join(STATEMENTS)}")
+    return STATEMENTS[dialect].create_table
