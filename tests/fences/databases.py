@@ -1,0 +1,250 @@
+"""Database libraries, and what a fence protects in them: a row of the table ``things`` for each name."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import sqlite3
+import sys
+import typing
+
+import aiosqlite
+import asyncpg
+import MySQLdb
+import psycopg
+import psycopg2
+import psycopg2.extras
+import pymysql
+import pymysql.cursors
+import sqlalchemy
+import sqlalchemy.ext.asyncio
+import sqlalchemy.orm
+import sqlalchemy.pool
+
+from zklock import fence
+from zklock.fence._settle import now, settled
+
+THINGS = "CREATE TABLE IF NOT EXISTS things (name VARCHAR(255) PRIMARY KEY, value VARCHAR(255)){}"
+
+
+class Address(typing.NamedTuple):
+    """Where a database is."""
+
+    dialect: str
+    port: int = 0
+    file: str = ""
+
+    @property
+    def postgresql(self) -> dict[str, typing.Any]:
+        return {"host": "127.0.0.1", "port": self.port, "user": "test", "dbname": "postgres"}
+
+    @property
+    def mysql(self) -> dict[str, typing.Any]:
+        return {"host": "127.0.0.1", "port": self.port, "user": "root", "database": "test"}
+
+    def url(self, driver: str) -> str:
+        if self.dialect == "sqlite":
+            return f"sqlite+{driver}:///{self.file}"
+        user, database = ("test", "postgres") if self.dialect == "postgresql" else ("root", "test")
+        return f"{self.dialect}+{driver}://{user}@127.0.0.1:{self.port}/{database}"
+
+
+Connect = typing.Callable[[Address], typing.Any]
+
+
+class Library(typing.NamedTuple):
+    """A way to a database."""
+
+    name: str
+    dialect: str
+    mark: str
+    connect: Connect
+    """A context manager, of asyncio or not, which gives a connection."""
+
+    @property
+    def is_async(self) -> bool:
+        return "async" in self.name or "aio" in self.name
+
+
+async def execute(library: Library, connection: typing.Any, statement: str, *values: object) -> list[tuple[typing.Any, ...]]:
+    """Runs a statement with marks ``?``, and returns its rows."""
+    numbers = itertools.count(1)
+    statement = re.sub(r"\?", lambda _: library.mark.replace("N", str(next(numbers))), statement)
+    if library.name.startswith("asyncpg"):
+        return [tuple(row) for row in await connection.fetch(statement, *values)]
+    if library.name.startswith("sqlalchemy"):
+        core = connection if hasattr(connection, "exec_driver_sql") else await settled(connection.connection())
+        cursor = await settled(core.exec_driver_sql(statement, values))
+        return [tuple(row) for row in cursor.fetchall()] if cursor.returns_rows else []
+    cursor = await settled(connection.cursor())
+    await settled(cursor.execute(statement, values))
+    rows = await settled(cursor.fetchall()) if cursor.description else []
+    return [tuple(row.values()) if isinstance(row, dict) else tuple(row) for row in rows]
+
+
+class Things:
+    """The row of one name, in a transaction."""
+
+    def __init__(self, library: Library, connection: typing.Any, name: str, is_async: bool) -> None:
+        self._library, self._connection, self._name, self._is_async = library, connection, name, is_async
+
+    def read(self) -> typing.Any:
+        return self._made(self._read())
+
+    def write(self, value: str) -> typing.Any:
+        return self._made(self._write(value))
+
+    def _made(self, coroutine: typing.Any) -> typing.Any:
+        return coroutine if self._is_async else now(coroutine)
+
+    async def _execute(self, statement: str, *values: object) -> list[tuple[typing.Any, ...]]:
+        return await execute(self._library, self._connection, statement, *values)
+
+    async def _read(self) -> str | None:
+        rows = await self._execute("SELECT value FROM things WHERE name = ?", self._name)
+        return rows[0][0] if rows else None
+
+    async def _write(self, value: str) -> None:
+        await self._execute("DELETE FROM things WHERE name = ?", self._name)
+        await self._execute("INSERT INTO things VALUES (?, ?)", self._name, value)
+
+
+class Database:
+    """A fence in a database, for ``fence.check`` and other tests. Each transaction has a connection of its own."""
+
+    def __init__(self, library: Library, address: Address) -> None:
+        self.library, self.address = library, address
+        with self.plain() as execute_now:
+            execute_now(fence.create_table(library.dialect))
+            execute_now(THINGS.format(" ENGINE=InnoDB" if library.dialect == "mysql" else ""))
+            for table in ("zklock_fences", "things"):
+                execute_now(f"DELETE FROM {table}")
+
+    @contextlib.contextmanager
+    def plain(self) -> typing.Iterator[typing.Callable[..., list[tuple[typing.Any, ...]]]]:
+        """Statements that no fence sees, each of which is committed."""
+        library = PLAIN[self.library.dialect]
+        with library.connect(self.address) as connection:
+            yield lambda statement, *values: now(execute(library, connection, statement, *values))
+
+    def rows(self, table: str) -> list[tuple[typing.Any, ...]]:
+        with self.plain() as execute_now:
+            return execute_now(f"SELECT * FROM {table} ORDER BY name")
+
+    def transaction(self, stamp: typing.Any) -> typing.Any:
+        connection = self.library.connect(self.address)
+        return self._later(connection, stamp) if self.library.is_async else self._now(connection, stamp)
+
+    @contextlib.contextmanager
+    def _now(self, connecting: typing.Any, stamp: typing.Any) -> typing.Iterator[Things]:
+        with connecting as connection, fence.transaction(connection, stamp) as given:
+            assert given is connection
+            yield Things(self.library, connection, fence.stamp(stamp).name, is_async=False)
+
+    @contextlib.asynccontextmanager
+    async def _later(self, connecting: typing.Any, stamp: typing.Any) -> typing.AsyncIterator[Things]:
+        async with connecting as connection, fence.transaction(connection, stamp) as given:
+            assert given is connection
+            yield Things(self.library, connection, stamp.name, is_async=True)
+
+
+def closing(connect: typing.Callable[..., typing.Any], where: str, **options: typing.Any) -> Connect:
+    return lambda address: contextlib.closing(connect(**getattr(address, where), **options))
+
+
+def in_file(connect: typing.Callable[..., typing.Any], **options: typing.Any) -> Connect:
+    return lambda address: contextlib.closing(connect(address.file, timeout=30, **options))
+
+
+@contextlib.asynccontextmanager
+async def psycopg_later(address: Address) -> typing.AsyncIterator[typing.Any]:
+    connection = await psycopg.AsyncConnection.connect(**address.postgresql)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@contextlib.asynccontextmanager
+async def asyncpg_later(address: Address) -> typing.AsyncIterator[typing.Any]:
+    connection = await asyncpg.connect(host="127.0.0.1", port=address.port, user="test", database="postgres")
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+def alchemy(driver: str, what: typing.Callable[..., typing.Any], **options: typing.Any) -> Connect:
+    @contextlib.contextmanager
+    def connect(address: Address) -> typing.Iterator[typing.Any]:
+        engine = sqlalchemy.create_engine(address.url(driver), poolclass=sqlalchemy.pool.NullPool, **options)
+        with what(engine) as connection:
+            yield connection
+        engine.dispose()
+
+    return connect
+
+
+def alchemy_later(driver: str, what: typing.Callable[..., typing.Any], **options: typing.Any) -> Connect:
+    @contextlib.asynccontextmanager
+    async def connect(address: Address) -> typing.AsyncIterator[typing.Any]:
+        engine = sqlalchemy.ext.asyncio.create_async_engine(address.url(driver), poolclass=sqlalchemy.pool.NullPool, **options)
+        async with what(engine) as connection:
+            yield connection
+        await engine.dispose()
+
+    return connect
+
+
+def core(engine: typing.Any) -> typing.Any:
+    return engine.connect()
+
+
+DICTIONARIES = {"cursorclass": pymysql.cursors.DictCursor}
+REAL_DICTIONARIES = {"cursor_factory": psycopg2.extras.RealDictCursor}
+PATIENT = {"connect_args": {"timeout": 30}}
+LIBRARIES = [
+    Library("sqlite3", "sqlite", "?", in_file(sqlite3.connect)),
+    Library("sqlite3, by hand", "sqlite", "?", in_file(sqlite3.connect, isolation_level=None)),
+    Library("aiosqlite", "sqlite", "?", lambda address: aiosqlite.connect(address.file, timeout=30)),
+    Library("psycopg", "postgresql", "%s", closing(psycopg.connect, "postgresql")),
+    Library("psycopg, autocommit", "postgresql", "%s", closing(psycopg.connect, "postgresql", autocommit=True)),
+    Library("psycopg, rows as dictionaries", "postgresql", "%s", closing(psycopg.connect, "postgresql", row_factory=psycopg.rows.dict_row)),
+    Library("psycopg, asyncio", "postgresql", "%s", psycopg_later),
+    Library("psycopg2", "postgresql", "%s", closing(psycopg2.connect, "postgresql")),
+    Library("psycopg2, rows as dictionaries", "postgresql", "%s", closing(psycopg2.connect, "postgresql", **REAL_DICTIONARIES)),
+    Library("asyncpg", "postgresql", "$N", asyncpg_later),
+    Library("pymysql", "mysql", "%s", closing(pymysql.connect, "mysql")),
+    Library("pymysql, autocommit", "mysql", "%s", closing(pymysql.connect, "mysql", autocommit=True, **DICTIONARIES)),
+    Library("mysqlclient", "mysql", "%s", closing(MySQLdb.connect, "mysql")),
+    Library("sqlalchemy, psycopg", "postgresql", "%s", alchemy("psycopg", core)),
+    Library("sqlalchemy, psycopg, session", "postgresql", "%s", alchemy("psycopg", sqlalchemy.orm.Session)),
+    Library("sqlalchemy, psycopg2", "postgresql", "%s", alchemy("psycopg2", core)),
+    Library("sqlalchemy, asyncpg", "postgresql", "$N", alchemy_later("asyncpg", core)),
+    Library("sqlalchemy, asyncpg, session", "postgresql", "$N", alchemy_later("asyncpg", sqlalchemy.ext.asyncio.AsyncSession)),
+    Library("sqlalchemy, pymysql, session", "mysql", "%s", alchemy("pymysql", sqlalchemy.orm.Session)),
+    Library("sqlalchemy, mysqldb", "mysql", "%s", alchemy("mysqldb", core)),
+    Library("sqlalchemy, sqlite", "sqlite", "?", alchemy("pysqlite", core, **PATIENT)),
+    Library("sqlalchemy, aiosqlite, session", "sqlite", "?", alchemy_later("aiosqlite", sqlalchemy.ext.asyncio.AsyncSession, **PATIENT)),
+]
+if sys.version_info >= (3, 12):
+    LIBRARIES += [
+        Library(f"sqlite3, autocommit={on}", "sqlite", "?", in_file(sqlite3.connect, autocommit=on)) for on in (True, False)
+    ]
+
+
+def plain_psycopg2(address: Address) -> typing.Any:
+    connection = psycopg2.connect(**address.postgresql)
+    connection.autocommit = True
+    return contextlib.closing(connection)
+
+
+LIBRARIES.append(Library("psycopg2, autocommit", "postgresql", "%s", plain_psycopg2))
+BY_NAME = {library.name: library for library in LIBRARIES}
+# What commits each statement.
+PLAIN = {
+    "sqlite": BY_NAME["sqlite3, by hand"],
+    "postgresql": BY_NAME["psycopg, autocommit"],
+    "mysql": Library("pymysql, plain", "mysql", "%s", closing(pymysql.connect, "mysql", autocommit=True)),
+}

@@ -1,0 +1,100 @@
+"""The servers of the tests, each on a port of 127.0.0.1 of its own, with its data in a temporary folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import typing
+
+# Longer than any of them takes to start on a busy machine.
+PATIENCE = 60.0
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return typing.cast("int", taken.getsockname()[1])
+
+
+def account() -> dict[str, typing.Any]:
+    """PostgreSQL refuses to run as root."""
+    if os.getuid():
+        return {}
+    user = pwd.getpwnam("nobody")
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": [], "env": {**os.environ, "HOME": "/"}}
+
+
+class Server:
+    """A running server. It is ended by its number."""
+
+    def __init__(self, folder: pathlib.Path, words: list[str], port: int, end: signal.Signals = signal.SIGTERM) -> None:
+        self.folder, self.port, self._end = folder, port, end
+        self._log = folder / "log"
+        with self._log.open("w") as log:
+            self.process = subprocess.Popen(words, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL, **account())
+        latest = time.monotonic() + PATIENCE
+        while not re.search("(?i)ready (to accept|for) connections", self._log.read_text()):
+            assert self.process.poll() is None and time.monotonic() < latest, self._log.read_text()
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        self.process.send_signal(self._end)
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.folder)
+
+
+def new_folder() -> pathlib.Path:
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="zklock-fences-"))
+    if user := account():
+        os.chown(folder, user["user"], user["group"])
+    return folder
+
+
+def make(words: list[str], folder: pathlib.Path) -> None:
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=2 * PATIENCE, check=False, **account())
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def postgresql() -> Server:
+    programs = max(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    folder, port = new_folder(), free_port()
+    make([str(programs / "initdb"), "--pgdata=data", "--username=test", "--auth=trust", "--no-sync", "--encoding=UTF8"], folder)
+    options = [f"--port={port}", "--listen_addresses=127.0.0.1", f"--unix_socket_directories={folder}", "--fsync=off"]
+    # It need not wait for its clients.
+    return Server(folder, [str(programs / "postgres"), "-D", "data", *options], port, signal.SIGINT)
+
+
+def mariadb() -> Server:
+    folder, port = new_folder(), free_port()
+    data = f"--datadir={folder}/data"
+    # The user root of the database needs no password.
+    make(["mariadb-install-db", "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-test-db"], folder)
+    options = [data, f"--port={port}", "--bind-address=127.0.0.1", f"--socket={folder}/socket", f"--pid-file={folder}/pid"]
+    return Server(folder, ["/usr/sbin/mariadbd", "--no-defaults", *options, "--innodb-lock-wait-timeout=30"], port)
+
+
+def redis() -> Server:
+    folder, port = new_folder(), free_port()
+    return Server(folder, ["/usr/bin/redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)], port)
+
+
+@contextlib.contextmanager
+def running(start: typing.Callable[[], Server]) -> typing.Iterator[Server]:
+    server = start()
+    try:
+        yield server
+    finally:
+        server.close()

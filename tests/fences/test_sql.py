@@ -1,0 +1,221 @@
+"""Fenced transactions, in each library on a server of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dbm.dumb
+import pathlib
+import sqlite3
+import typing
+
+import databases
+import psycopg
+import pymysql
+import pymysql.constants.CLIENT
+import pytest
+import sqlalchemy
+from databases import Address, Database
+from holds import AsyncHeld, Held
+from scenes import Attempt, eventually
+
+import zklock
+from zklock import fence
+from zklock.fence._settle import now
+from zklock.fence._statements import REFUSED, STATEMENTS
+
+NAMES = [library.name for library in databases.LIBRARIES]
+every_library = pytest.mark.parametrize("database", NAMES, indirect=True)
+# One of each dialect.
+every_dialect = pytest.mark.parametrize("database", ["sqlite3", "psycopg2", "pymysql"], indirect=True)
+
+
+@every_library
+def test_it_keeps_what_a_fence_promises(database: Database) -> None:
+    report = fence.check(database)
+    assert len(report.passed) == 15 and report.skipped == ()
+
+
+@every_dialect
+def test_a_hold_is_as_good_as_its_stamp(database: Database) -> None:
+    with database.transaction(Held("/locks/a", 5)) as things:
+        things.write("of 5")
+    assert database.rows("zklock_fences") == [("/locks/a", "one", 5)]
+    with database.library.connect(database.address) as connection:
+        with fence.transaction(connection, Held("/locks/a", 4), name="/locks/a/part"):
+            pass
+    assert database.rows("zklock_fences") == [("/locks/a", "one", 5), ("/locks/a/part", "one", 4)]
+
+
+@every_dialect
+def test_the_error_says_what_to_do(database: Database) -> None:
+    with database.transaction(Held("/locks/a", 9)):
+        pass
+    with pytest.raises(zklock.StaleToken, match="/locks/a has written, with the token 9, and this one is 5: stop") as late:
+        database.transaction(Held("/locks/a", 5)).__enter__()
+    assert (late.value.name, late.value.token, late.value.written) == ("/locks/a", 5, 9)
+    with pytest.raises(zklock.OtherEnsemble, match="one, and this one is of two: .* delete the row .* from zklock_fences") as other:
+        database.transaction(Held("/locks/a", 10, "two")).__enter__()
+    assert (other.value.name, other.value.ensemble, other.value.kept) == ("/locks/a", "two", "one")
+    # What it says helps.
+    with database.plain() as execute:
+        execute("DELETE FROM zklock_fences WHERE name = '/locks/a'")
+    with database.transaction(Held("/locks/a", 5, "two")):
+        pass
+
+
+@every_dialect
+@pytest.mark.parametrize("names", [("/locks/a", "/locks/A"), ("/locks/\u00e4", "/locks/a"), ("/locks/a", "/locks/a?b%s$1")])
+def test_names_are_compared_exactly(database: Database, names: tuple[str, str]) -> None:
+    for name, token in zip(names, (9, 5)):
+        with database.transaction(Held(name, token)):
+            pass
+    assert {row[0] for row in database.rows("zklock_fences")} == set(names)
+
+
+@every_library
+def test_a_connection_in_a_transaction_is_refused(database: Database) -> None:
+    if database.library.name == "sqlite3, autocommit=False":
+        pytest.skip("it is always in a transaction")
+    library = database.library
+    # What commits each statement begins a transaction only if it is asked to.
+    begin = ["BEGIN"] if "autocommit" in library.name or "by hand" in library.name or "asyncpg" == library.name else []
+    begin.append("INSERT INTO things VALUES ('open', 'open')")
+
+    async def later() -> None:
+        async with library.connect(database.address) as connection:
+            for statement in begin:
+                await databases.execute(library, connection, statement)
+            with pytest.raises(zklock.InvalidInput, match="is in a transaction"):
+                await fence.transaction(connection, Held("/locks/a", 5)).__aenter__()
+
+    def blocking() -> None:
+        with library.connect(database.address) as connection:
+            for statement in begin:
+                now(databases.execute(library, connection, statement))
+            with pytest.raises(zklock.InvalidInput, match="is in a transaction"):
+                fence.transaction(connection, Held("/locks/a", 5)).__enter__()
+            # It is still the transaction of who began it.
+            assert now(databases.execute(library, connection, "SELECT value FROM things WHERE name = 'open'")) == [("open",)]
+            connection.rollback()
+
+    run(later()) if library.is_async else blocking()
+    assert database.rows("zklock_fences") == [] and database.rows("things") == []
+
+
+def run(main: typing.Coroutine[typing.Any, typing.Any, None]) -> None:
+    asyncio.run(main)
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg2", "asyncpg", "pymysql", "mysqldb"])
+def test_an_engine_that_commits_each_statement_is_refused(driver: str, request: pytest.FixtureRequest) -> None:
+    dialect = "mysql" if "mysql" in driver else "postgresql"
+    database = Database(databases.PLAIN[dialect], request.getfixturevalue(dialect))
+    make = databases.alchemy_later if driver == "asyncpg" else databases.alchemy
+    connecting = make(driver, databases.core, isolation_level="AUTOCOMMIT")(database.address)
+
+    async def later() -> None:
+        async with connecting as connection:
+            await fence.transaction(connection, Held("/locks/auto", 5)).__aenter__()
+
+    with pytest.raises(zklock.InvalidInput, match="commits each statement"):
+        if driver == "asyncpg":
+            run(later())
+        with connecting as connection:
+            fence.transaction(connection, Held("/locks/auto", 5)).__enter__()
+
+
+def test_a_connection_of_another_library_is_refused(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(zklock.InvalidInput, match="for a connection of dbm.*psycopg2, pymysql"):
+        with contextlib.closing(dbm.dumb.open(str(tmp_path / "file"))) as connection:
+            fence.transaction(connection, Held("/locks/a", 5))
+    with pytest.raises(zklock.InvalidInput, match="oracle.*postgresql"):
+        fence.create_table("oracle")
+
+
+@every_dialect
+def test_a_commit_that_fails_raises_no_token(database: Database, request: pytest.FixtureRequest) -> None:
+    if database.library.dialect == "mysql":
+        pytest.skip("it has no constraint that is checked at the commit")
+    deferred = "DEFERRABLE INITIALLY DEFERRED"
+    with database.plain() as execute:
+        execute("DROP TABLE IF EXISTS parts")
+        execute(f"CREATE TABLE parts (name VARCHAR(255) REFERENCES things {deferred})")
+    with database.library.connect(database.address) as connection:
+        if database.library.dialect == "sqlite":
+            connection.execute("PRAGMA foreign_keys = ON")
+        with pytest.raises(Exception, match="(?i)foreign key"):
+            with fence.transaction(connection, Held("/locks/deferred", 9)):
+                now(databases.execute(database.library, connection, "INSERT INTO parts VALUES ('none')"))
+    assert "/locks/deferred" not in [row[0] for row in database.rows("zklock_fences")]
+
+
+@pytest.mark.parametrize("level", [psycopg.IsolationLevel.REPEATABLE_READ, psycopg.IsolationLevel.SERIALIZABLE])
+@pytest.mark.parametrize(("here", "there"), [(5, 9), (9, 5)])
+def test_a_serialization_failure_comes_out_and_the_retry_is_decided(
+    postgresql: Address, level: psycopg.IsolationLevel, here: int, there: int
+) -> None:
+    database, name = Database(databases.PLAIN["postgresql"], postgresql), f"/locks/{level}-{here}"
+    with psycopg.connect(**postgresql.postgresql) as first, psycopg.connect(**postgresql.postgresql) as second:
+        second.isolation_level = level
+        waiting = fence.transaction(second, Held(name, there))
+        with fence.transaction(first, Held(name, here)):
+            attempt = Attempt(waiting.__enter__)
+            with database.plain() as execute:
+                waits = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = ?"
+                eventually(lambda: execute(waits, second.info.backend_pid) == [("Lock",)] or attempt.is_over())
+        assert isinstance(attempt.error(), psycopg.errors.SerializationFailure)
+        with contextlib.nullcontext() if there > here else pytest.raises(zklock.StaleToken), waiting:
+            pass
+    assert (name, "one", 9) in database.rows("zklock_fences")
+
+
+@pytest.mark.parametrize("mode", ["", "STRICT_ALL_TABLES", "ANSI,TRADITIONAL"])
+@pytest.mark.parametrize("flag", [0, pymysql.constants.CLIENT.FOUND_ROWS])
+def test_mysql_refuses_whatever_its_mode_and_its_count(mysql: Address, mode: str, flag: int) -> None:
+    database, name = Database(databases.PLAIN["mysql"], mysql), f"/locks/mode-{mode}-{flag}"
+    with pymysql.connect(**mysql.mysql, sql_mode=mode, client_flag=flag) as connection:
+        for token in (5, 9, 9):
+            with fence.transaction(connection, Held(name, token)):
+                pass
+        for held, error in ((Held(name, 5), zklock.StaleToken), (Held(name, 10, "two"), zklock.OtherEnsemble)):
+            with pytest.raises(error):
+                fence.transaction(connection, held).__enter__()
+            # The statement fails by itself, for those who use no more than its text.
+            with pytest.raises(pymysql.MySQLError) as refused:
+                connection.cursor().execute(STATEMENTS["mysql"].raise_token.replace("?", "%s"), (name, held.ensemble, held.token))
+            assert refused.value.args[0] == REFUSED
+            connection.rollback()
+    assert (name, "one", 9) in database.rows("zklock_fences")
+
+
+def test_a_user_of_sqlalchemy_cannot_commit_within_the_block(sqlite: Address) -> None:
+    database = Database(databases.BY_NAME["sqlalchemy, sqlite"], sqlite)
+    with database.library.connect(sqlite) as connection:
+        with pytest.raises(sqlalchemy.exc.InvalidRequestError):
+            with fence.transaction(connection, Held("/locks/a", 5)):
+                connection.commit()
+                connection.exec_driver_sql("INSERT INTO things VALUES ('late', 'late')")
+    assert database.rows("things") == []
+
+
+def test_rows_of_bytes_are_read(sqlite: Address) -> None:
+    with Database(databases.BY_NAME["sqlite3"], sqlite).library.connect(sqlite) as connection:
+        connection.text_factory = bytes
+        connection.row_factory = sqlite3.Row
+        with fence.transaction(connection, Held("/locks/a", 9)):
+            pass
+        with pytest.raises(zklock.StaleToken):
+            fence.transaction(connection, Held("/locks/a", 5)).__enter__()
+
+
+def test_an_asynchronous_hold_is_awaited(sqlite: Address) -> None:
+    database = Database(databases.BY_NAME["aiosqlite"], sqlite)
+
+    async def main() -> None:
+        async with database.library.connect(sqlite) as connection:
+            async with fence.transaction(connection, AsyncHeld("/locks/a", 5)):
+                pass
+
+    run(main())
+    assert database.rows("zklock_fences") == [("/locks/a", "one", 5)]
