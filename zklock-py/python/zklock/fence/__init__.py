@@ -22,19 +22,31 @@ Each fence takes a hold, or a ``Stamp``, which can be made elsewhere. Where ``na
 """
 
 from ._check import Broken, Fence, Guarded, Report, check
-from ._sql import AsyncTransaction, Transaction, create_table, transaction
+from ._files import Directory
+from ._http import headers
+from ._middleware import asgi, wsgi
+from ._objects import Object
+from ._redis import Redis
+from ._sql import AsyncTransaction, Transaction, transaction
 from ._stamp import Stamp, stamp
+from ._statements import create_table
 
 __all__ = [
     "AsyncTransaction",
     "Broken",
+    "Directory",
     "Fence",
     "Guarded",
+    "Object",
+    "Redis",
     "Report",
     "Stamp",
     "Transaction",
+    "asgi",
     "check",
     "create_table",
+    "headers",
     "stamp",
     "transaction",
+    "wsgi",
 ]

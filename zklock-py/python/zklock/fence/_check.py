@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import contextlib
 import threading
 import typing
 import uuid
 
 from .._errors import Error, OtherEnsemble, StaleToken
-from ._settle import settled
+from ._settle import entered, settled
 from ._stamp import Stamp
 
 # How long a case lets the second of two holders go on while the first one sleeps. If the second needs longer, it is taken for one
@@ -108,7 +107,7 @@ class _Trial:
     def _run(self, stamp: Stamp, actions: tuple[Action, ...]) -> typing.Any:
         async def main() -> typing.Any:
             manager, done = self._fence.transaction(stamp), None
-            async with manager if hasattr(manager, "__aenter__") else _awaitable(manager) as guarded:
+            async with entered(manager) as guarded:
                 for action in actions:
                     done = await settled(action(guarded))
             return done
@@ -145,12 +144,6 @@ class _Trial:
         """This is there, as a holder reads it."""
         if (seen := self.done(stamp, _read)) != value:
             raise self.broken(f"{seen!r}, and not {value!r}")
-
-
-@contextlib.asynccontextmanager
-async def _awaitable(manager: typing.ContextManager[Guarded]) -> typing.AsyncIterator[Guarded]:
-    with manager as guarded:
-        yield guarded
 
 
 def _first_write(trial: _Trial) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import typing
 
@@ -21,3 +22,14 @@ def now(coroutine: typing.Coroutine[typing.Any, typing.Any, Result]) -> Result:
         return typing.cast("Result", end.value)
     coroutine.close()
     raise RuntimeError("a blocking library has returned what must be awaited")
+
+
+@contextlib.asynccontextmanager
+async def entered(manager: typing.Any) -> typing.AsyncIterator[typing.Any]:
+    """The block of a context manager, of asyncio or not."""
+    if hasattr(manager, "__aenter__"):
+        async with manager as given:
+            yield given
+    else:
+        with manager as given:
+            yield given

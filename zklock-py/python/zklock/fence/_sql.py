@@ -10,7 +10,7 @@ from .._errors import InvalidInput
 from ._blocks import driver
 from ._settle import now
 from ._stamp import AnyStamped, Held, Stamp, Stamped, refusal, stamp_later, stamp_now
-from ._statements import REFUSED, STATEMENTS
+from ._statements import REFUSED, statements
 
 
 class _Blocking(typing.Protocol):
@@ -38,8 +38,6 @@ class _Fenced(typing.Generic[Connection]):
         self._driver = driver(connection)
 
     async def _begin(self, stamp: Stamp) -> Connection:
-        if self._driver.dialect not in STATEMENTS:
-            raise InvalidInput(f"there is no fence for {self._driver.dialect}, only for {', '.join(STATEMENTS)}")
         if await self._driver.is_taken():
             raise InvalidInput("the connection is in a transaction: what was done in it is not fenced, so end it before")
         await self._driver.begin()
@@ -53,10 +51,10 @@ class _Fenced(typing.Generic[Connection]):
         return self._connection
 
     async def _raise_token(self, stamp: Stamp) -> None:
-        statements = STATEMENTS[self._driver.dialect]
+        known = statements(self._driver.dialect)
         values = stamp.name, stamp.ensemble, stamp.token
         try:
-            changed = await self._driver.change(statements.raise_token, *values)
+            changed = await self._driver.change(known.raise_token, *values)
         except Exception as error:
             # SQLAlchemy wraps it.
             if getattr(error, "orig", error).args[:1] != (REFUSED,):
@@ -64,7 +62,7 @@ class _Fenced(typing.Generic[Connection]):
         else:
             if changed or self._driver.dialect == "mysql":
                 return
-        kept, written = await self._driver.row(statements.look, stamp.name)
+        kept, written = await self._driver.row(known.look, stamp.name)
         ensemble = kept.decode() if isinstance(kept, bytes) else kept
         raise refusal(stamp, ensemble, written, "delete the row of that name from zklock_fences")
 
@@ -128,13 +126,3 @@ def transaction(connection: typing.Any, hold: AnyStamped, name: str | None = Non
     """
     fenced = AsyncTransaction if driver(connection).is_async else Transaction
     return fenced(connection, hold, name)
-
-
-def create_table(dialect: str) -> str:
-    """The statement that makes the table of fences, if it is not there. ``dialect`` is postgresql, mysql (also for MariaDB) or sqlite.
-
-    Raises ``InvalidInput`` for another dialect.
-    """
-    if dialect not in STATEMENTS:
-        raise InvalidInput(f"there is no fence for {dialect}, only for {', '.join(STATEMENTS)}")
-    return STATEMENTS[dialect].create_table

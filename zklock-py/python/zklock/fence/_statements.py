@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typing
 
+from .._errors import InvalidInput
+
 
 class Statements(typing.NamedTuple):
     create_table: str
@@ -43,3 +45,17 @@ STATEMENTS = {
 }
 # The number of the error of MySQL and MariaDB when a value has two rows.
 REFUSED = 1242
+
+
+def statements(dialect: str) -> Statements:
+    if dialect not in STATEMENTS:
+        raise InvalidInput(f"there is no fence for {dialect}, only for {', '.join(STATEMENTS)}")
+    return STATEMENTS[dialect]
+
+
+def create_table(dialect: str) -> str:
+    """The statement that makes the table of fences, if it is not there. ``dialect`` is postgresql, mysql (for MariaDB too) or sqlite.
+
+    Raises ``InvalidInput`` for another dialect.
+    """
+    return statements(dialect).create_table
