@@ -5,10 +5,13 @@ from __future__ import annotations
 import pathlib
 import typing
 
+import boto3
 import databases
 import pymysql
 import pytest
+import redis
 import servers
+from scenes import eventually
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +38,28 @@ def database(request: pytest.FixtureRequest) -> databases.Database:
     """The database of a library, by its name."""
     library = databases.BY_NAME[request.param]
     return databases.Database(library, request.getfixturevalue(library.dialect))
+
+
+@pytest.fixture(scope="session")
+def redis_port() -> typing.Iterator[int]:
+    with servers.running(servers.redis) as server:
+        yield server.port
+
+
+@pytest.fixture(scope="session")
+def redis_cluster_port() -> typing.Iterator[int]:
+    with servers.running(servers.redis_cluster) as server, redis.Redis(port=server.port) as client:
+        client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
+        eventually(lambda: client.execute_command("CLUSTER INFO")["cluster_state"] == "ok")
+        yield server.port
+
+
+@pytest.fixture(scope="session")
+def s3() -> typing.Iterator[typing.Any]:
+    """A client of a store of objects, with a bucket."""
+    with servers.objects() as address:
+        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "us-east-1"}
+        client = boto3.client("s3", endpoint_url=address, **keys)
+        client.create_bucket(Bucket="bucket")
+        yield client
+        client.close()

@@ -12,8 +12,12 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import typing
+
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import make_server
 
 # Longer than any of them takes to start on a busy machine.
 PATIENCE = 60.0
@@ -86,9 +90,15 @@ def mariadb() -> Server:
     return Server(folder, ["/usr/sbin/mariadbd", "--no-defaults", *options, "--innodb-lock-wait-timeout=30"], port)
 
 
-def redis() -> Server:
+def redis(*options: str) -> Server:
     folder, port = new_folder(), free_port()
-    return Server(folder, ["/usr/bin/redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)], port)
+    words = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    return Server(folder, ["/usr/bin/redis-server", *words, *options], port)
+
+
+def redis_cluster() -> Server:
+    """A cluster of one, which refuses a script whose keys are in several slots."""
+    return redis("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
 
 
 @contextlib.contextmanager
@@ -98,3 +108,22 @@ def running(start: typing.Callable[[], Server]) -> typing.Iterator[Server]:
         yield server
     finally:
         server.close()
+
+
+@contextlib.contextmanager
+def objects() -> typing.Iterator[str]:
+    """The address of moto, a stand-in for S3. It compares a condition and stores the object in two steps, so here it has one request
+    at a time."""
+    application, turn = DomainDispatcherApplication(create_backend_app), threading.Lock()
+
+    def one_at_a_time(environ: typing.Any, start_response: typing.Any) -> typing.Any:
+        with turn:
+            return list(application(environ, start_response))
+
+    server = make_server("127.0.0.1", 0, one_at_a_time, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()

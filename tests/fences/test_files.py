@@ -1,0 +1,189 @@
+"""Fenced writes to the files of a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import typing
+
+import pytest
+from holds import Held
+from scenes import Attempt
+
+import zklock
+from zklock import fence
+from zklock.fence import Stamp
+
+FENCE = ".zklock-fence"
+
+
+class File(typing.NamedTuple):
+    folder: fence.Directory
+    stamp: Stamp
+
+    def read(self) -> str | None:
+        try:
+            return self.folder.read(self.stamp, "file").decode()
+        except FileNotFoundError:
+            return None
+
+    def write(self, value: str) -> None:
+        self.folder.write(self.stamp, "file", value.encode())
+
+
+class Folders:
+    """For ``fence.check``: a folder for each name."""
+
+    def __init__(self, above: pathlib.Path) -> None:
+        self._above = above
+
+    @contextlib.contextmanager
+    def transaction(self, stamp: Stamp) -> typing.Iterator[File]:
+        path = self._above / stamp.name.replace("/", "-")
+        path.mkdir(exist_ok=True)
+        file = File(fence.Directory(path), stamp)
+        file.folder.raise_token(stamp)
+        yield file
+
+
+def test_it_keeps_what_a_fence_promises(tmp_path: pathlib.Path) -> None:
+    report = fence.check(Folders(tmp_path), rolls_back=False)
+    assert len(report.passed) == 14 and report.skipped == ("roll_back",)
+
+
+# Counts calls of the system, and stops this process before or after one of them: killed, or halted until another kills it.
+STOPPED = """
+import os, signal, sys
+from zklock import fence
+folder, at, by = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+moments = 0
+
+def moment():
+    global moments
+    if moments == at:
+        os.kill(os.getpid(), by)
+    moments += 1
+
+def watched(call):
+    def with_moments(*words):
+        moment()
+        done = call(*words)
+        moment()
+        return done
+    return with_moments
+
+for name in ("fsync", "pwrite", "replace"):
+    setattr(os, name, watched(getattr(os, name)))
+fence.Directory(folder).write(fence.Stamp("/locks/a", 9, "one"), "file", b"new" * 1000)
+"""
+# Three calls for the file, and three for the fence. Each has two moments.
+MOMENTS = 12
+
+
+def stopped(folder: pathlib.Path, at: int, by: signal.Signals) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", STOPPED, str(folder), str(at), str(by.value)])
+
+
+@pytest.mark.parametrize("at", range(MOMENTS + 1))
+def test_a_program_that_is_killed_leaves_the_old_file_or_the_new_one(tmp_path: pathlib.Path, at: int) -> None:
+    folder = fence.Directory(tmp_path)
+    folder.write(Held("/locks/a", 5), "file", b"old")
+    assert stopped(tmp_path, at, signal.SIGKILL).wait(60) == (0 if at == MOMENTS else -signal.SIGKILL)
+    left = (tmp_path / "file").read_bytes()
+    assert left in (b"old", b"new" * 1000)
+    if left != b"old":
+        with pytest.raises(zklock.StaleToken):
+            folder.write(Held("/locks/a", 8), "file", b"late")
+    folder.write(Held("/locks/a", 9), "file", b"next")
+    assert (tmp_path / "file").read_bytes() == b"next"
+
+
+def test_others_wait_for_a_program_that_sleeps_while_it_writes(tmp_path: pathlib.Path) -> None:
+    folder = fence.Directory(tmp_path)
+    # Before the file is renamed.
+    sleeper = stopped(tmp_path, 8, signal.SIGSTOP)
+    try:
+        os.waitid(os.P_PID, sleeper.pid, os.WSTOPPED | os.WNOWAIT)
+        later = Attempt(lambda: folder.write(Held("/locks/a", 10), "file", b"later"))
+        assert not later.wait(0.3)
+    finally:
+        sleeper.send_signal(signal.SIGCONT)
+    later.result()
+    assert sleeper.wait(60) == 0 and (tmp_path / "file").read_bytes() == b"later"
+
+
+def test_what_shows_is_on_the_disk_before(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def watched(name: str) -> typing.Callable[..., typing.Any]:
+        call = getattr(os, name)
+
+        def noted(first: typing.Any, *more: typing.Any) -> typing.Any:
+            path = pathlib.Path(os.readlink(f"/proc/self/fd/{first}") if isinstance(first, int) else more[0])
+            calls.append(f"{name} {'staged' if path.name.startswith(FENCE + '-') else path.relative_to(tmp_path)}")
+            return call(first, *more)
+
+        return noted
+
+    folder = fence.Directory(tmp_path)
+    for name in ("fsync", "pwrite", "replace"):
+        monkeypatch.setattr(os, name, watched(name))
+    folder.write(Held("/locks/a", 5), "file", b"x")
+    raised = [f"pwrite {FENCE}", f"fsync {FENCE}", "fsync ."]
+    assert calls == ["fsync staged", *raised, "replace file", "fsync ."]
+    calls.clear()
+    # An equal token need not be kept again.
+    folder.write(Held("/locks/a", 5), "file", b"y")
+    assert calls == ["fsync staged", "replace file", "fsync ."]
+    calls.clear()
+    assert folder.read(Held("/locks/a", 6), "file") == b"y"
+    assert calls == raised
+
+
+def test_the_fence_is_one_line_of_a_fixed_length(tmp_path: pathlib.Path) -> None:
+    folder = fence.Directory(tmp_path)
+    for token in (5, 2**63 - 1):
+        folder.raise_token(Held("/locks/\u00e4 b", token))
+        assert (tmp_path / FENCE).read_text() == f"one {token:019} /locks/\u00e4 b\n"
+
+
+DIGITS = b"0000000000000000005"
+
+
+DAMAGED = [b"one", b"\0" * 30, b"one 5 /a\n", b"one %s /a" % DIGITS, b"\xff %s /a\n" % DIGITS, b"one %s /a\n\n" % DIGITS]
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_damaged_fence_is_an_error_that_says_so(tmp_path: pathlib.Path, text: bytes) -> None:
+    (tmp_path / FENCE).write_bytes(text)
+    with pytest.raises(zklock.Error, match="damaged, .*delete it"):
+        fence.Directory(tmp_path).write(Held("/locks/a", 9), "file", b"x")
+    assert os.listdir(tmp_path) == [FENCE] and (tmp_path / FENCE).read_bytes() == text
+
+
+def test_a_program_that_was_stopped_before_it_kept_its_first_token_leaves_no_fence(tmp_path: pathlib.Path) -> None:
+    (tmp_path / FENCE).touch()
+    fence.Directory(tmp_path).write(Held("/locks/a", 5), "file", b"x")
+
+
+def test_the_error_says_what_to_do(tmp_path: pathlib.Path) -> None:
+    folder = fence.Directory(tmp_path)
+    folder.write(Held("/locks/a", 9), "file", b"x")
+    with pytest.raises(zklock.OtherEnsemble, match=f"delete {tmp_path}/{FENCE}"):
+        folder.write(Held("/locks/a", 10, "two"), "file", b"y")
+    with pytest.raises(zklock.InvalidInput, match="fenced under the name /locks/a, and not /locks/b"):
+        folder.write(Held("/locks/b", 10), "file", b"y")
+    assert sorted(os.listdir(tmp_path)) == [FENCE, "file"]
+    (tmp_path / FENCE).unlink()
+    folder.write(Held("/locks/b", 5, "two"), "file", b"y")
+
+
+@pytest.mark.parametrize("file", ["", ".", "..", "a/b", "/etc/passwd", FENCE, f"{FENCE}-x"])
+def test_only_files_of_the_folder_are_written(tmp_path: pathlib.Path, file: str) -> None:
+    with pytest.raises(zklock.InvalidInput, match="name of a file"):
+        fence.Directory(tmp_path).write(Held("/locks/a", 5), file, b"x")
+    assert os.listdir(tmp_path) == []
