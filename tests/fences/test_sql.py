@@ -22,7 +22,7 @@ from scenes import Attempt, eventually
 import zklock
 from zklock import fence
 from zklock.fence._settle import now
-from zklock.fence._statements import REFUSED, STATEMENTS
+from zklock.fence._statements import REFUSED, statements
 
 NAMES = [library.name for library in databases.LIBRARIES]
 every_library = pytest.mark.parametrize("database", NAMES, indirect=True)
@@ -183,7 +183,7 @@ def test_mysql_refuses_whatever_its_mode_and_its_count(mysql: Address, mode: str
                 fence.transaction(connection, held).__enter__()
             # The statement fails by itself, for those who use no more than its text.
             with pytest.raises(pymysql.MySQLError) as refused:
-                connection.cursor().execute(STATEMENTS["mysql"].raise_token.replace("?", "%s"), (name, held.ensemble, held.token))
+                connection.cursor().execute(statements("mysql").raise_token.replace("?", "%s"), (name, held.ensemble, held.token))
             assert refused.value.args[0] == REFUSED
             connection.rollback()
     assert (name, "one", 9) in database.rows("zklock_fences")
