@@ -1,0 +1,184 @@
+"""The programs of docs/fencing.md do what the page says, and refuse what comes too late."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import re
+import typing
+
+import boto3
+import databases
+import httpx
+import psycopg
+import pymysql
+import pytest
+import redis
+from databases import Database
+from host import Hosts
+from page import ADDRESS, ROOT, blocks
+
+import zklock
+import zklock.testing
+from zklock import fence
+from zklock.fence import Stamp
+from zklock.fence._settle import now
+
+PROGRAMS = blocks("docs/fencing.md", "python")
+# Greater than any token of a server that has just started.
+LATER = 2**62
+
+
+@pytest.fixture
+def zookeeper() -> typing.Iterator[str]:
+    with zklock.testing.Server() as server:
+        yield server.hosts
+
+
+@pytest.fixture
+def hosts(tmp_path: pathlib.Path) -> typing.Iterator[Hosts]:
+    hosts = Hosts(tmp_path)
+    yield hosts
+    hosts.close()
+
+
+Run = typing.Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(hosts: Hosts, zookeeper: str) -> Run:
+    """Runs a program of the page, with changes. Returns its status and its output."""
+
+    def run(heading: str, file: str, *changes: tuple[str, str]) -> tuple[int, str]:
+        text = PROGRAMS[heading][file]
+        for before, after in (*changes, *([(ADDRESS, zookeeper)] if ADDRESS in text else [])):
+            assert before in text
+            text = text.replace(before, after)
+        hosts.write(file, text)
+        program = hosts.python(file)
+        return program.end(), program.log()
+
+    return run
+
+
+def identity(zookeeper: str) -> str:
+    with zklock.Client(zookeeper) as zk, zk.mutex("/locks/identity") as hold:
+        return fence.stamp(hold).ensemble
+
+
+def is_late(answer: tuple[int, str]) -> bool:
+    return answer[0] == 1 and "zklock.StaleToken: a later holder of " in answer[1] and str(LATER) in answer[1]
+
+
+def test_every_program_is_tested_and_short() -> None:
+    page = (ROOT / "docs/fencing.md").read_text()
+    own = pathlib.Path(__file__).read_text()
+    assert page.count("```py") == sum(len(files) for files in PROGRAMS.values())
+    for heading, files in PROGRAMS.items():
+        for file, text in files.items():
+                assert f'"{heading}"' in own and f'"{file}"' in own and len(text.splitlines()) <= 32
+
+
+def test_postgresql(run: Run, zookeeper: str, postgresql: databases.Address, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = postgresql.postgresql
+    for name, value in (("PGHOST", address["host"]), ("PGPORT", address["port"]), ("PGUSER", address["user"])):
+        monkeypatch.setenv(name, str(value))
+    with contextlib.closing(psycopg.connect(**address, autocommit=True)) as admin:
+        admin.execute("CREATE DATABASE shop")
+    assert run("PostgreSQL", "pay.py") == (0, "110\n")
+    assert run("SQLAlchemy and asyncio", "pay_later.py") == (0, "120\n")
+    with contextlib.closing(psycopg.connect(**{**address, "dbname": "shop"}, autocommit=True)) as shop:
+        shop.execute("UPDATE zklock_fences SET token = %s", (LATER,))
+        assert is_late(run("PostgreSQL", "pay.py")) and is_late(run("SQLAlchemy and asyncio", "pay_later.py"))
+        assert shop.execute("SELECT amount FROM account").fetchall() == [(120,)]
+        (reset,) = re.findall(r"^DELETE .*;$", (ROOT / "docs/fencing.md").read_text(), re.MULTILINE)
+        shop.execute(reset)
+    assert run("PostgreSQL", "pay.py") == (0, "130\n")
+
+
+def test_mysql(run: Run, mysql: databases.Address) -> None:
+    with contextlib.closing(pymysql.connect(**mysql.mysql, autocommit=True)) as admin:
+        cursor = admin.cursor()
+        cursor.execute("CREATE DATABASE shop")
+        port = ("3306", str(mysql.port))
+        assert run("MariaDB and MySQL", "pay.py", port) == (0, "110\n")
+        cursor.execute("UPDATE shop.zklock_fences SET token = %s", (LATER,))
+        assert is_late(run("MariaDB and MySQL", "pay.py", port))
+        cursor.execute("SELECT amount FROM shop.account")
+        assert cursor.fetchall() == ((110,),)
+
+
+def test_redis(run: Run, zookeeper: str, redis_port: int) -> None:
+    port = ("6379", str(redis_port))
+    assert run("Redis", "count.py", port) == (0, "10\n")
+    assert run("Redis", "count.py", port) == (0, "20\n")
+    with redis.Redis(port=redis_port) as client:
+        assert client.lrange("{account}:history", 0, -1) == [b"10", b"10"] and client.get("{account}:state") == b"paid"
+        client.hset("zklock-fence:{account}:/locks/account", "token", f"{LATER:020}")
+        assert is_late(run("Redis", "count.py", port))
+        assert client.get("{account}:anna") == b"20"
+
+
+@pytest.fixture
+def reports(s3: typing.Any, monkeypatch: pytest.MonkeyPatch) -> typing.Any:
+    """A bucket that programs find by themselves."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3.meta.endpoint_url)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    s3.create_bucket(Bucket="reports")
+    return s3
+
+
+def test_objects_and_the_conformance_test(run: Run, zookeeper: str, reports: typing.Any) -> None:
+    assert run("Objects in S3", "publish.py") == (0, "one line more\n\n")
+    assert run("Objects in S3", "publish.py") == (0, "one line more\n" * 2 + "\n")
+    fence.Object(reports, "reports", "sales").raise_token(Stamp("/locks/sales", LATER, identity(zookeeper)))
+    assert is_late(run("Objects in S3", "publish.py"))
+    status, said = run("A fence of your own", "try_it.py")
+    assert status == 0 and said.startswith("Report(passed=('first_write'") and "skipped=('roll_back',)" in said
+
+
+def test_files(run: Run, hosts: Hosts, zookeeper: str) -> None:
+    assert run("Files", "publish.py") == (0, "done\n\n")
+    folder = hosts.write("reports/sales.txt", "as it was").parent
+    fence.Directory(folder).raise_token(Stamp("/locks/reports", LATER, identity(zookeeper)))
+    assert is_late(run("Files", "publish.py")) and (folder / "sales.txt").read_text() == "as it was"
+
+
+def test_http(run: Run, hosts: Hosts, zookeeper: str) -> None:
+    hosts.write("service.py", PROGRAMS["HTTP"]["service.py"])
+    service = hosts.python("-m", "uvicorn", "service:app", "--port", "0")
+    (address,) = service.said(r"Uvicorn running on (\S+)")
+    here = ("http://127.0.0.1:8000", address)
+    assert run("HTTP", "client.py", here) == (0, "10\n")
+    assert run("HTTP", "client.py", here) == (0, "20\n")
+    later = fence.headers(Stamp("/locks/account", LATER, identity(zookeeper)))
+    with httpx.Client(base_url=address) as shop:
+        assert shop.post("/account/anna").status_code == 428 and shop.get("/docs").status_code == 200
+        # A request that the application refuses raises the token all the same.
+        assert shop.post("/account/anna?amount=none", headers=later).status_code == 422
+    assert run("HTTP", "client.py", here) == (1, f"a later holder has written: {LATER}\n")
+
+
+@pytest.mark.parametrize("database", ["sqlite3", "psycopg2", "pymysql"], indirect=True)
+def test_the_form_without_a_table_refuses_smaller_tokens(database: Database) -> None:
+    page = (ROOT / "docs/fencing.md").read_text()
+    (form,) = re.findall(r"^UPDATE account\n(?:.*\n)+?(?=```)", page, re.MULTILINE)
+    (create,) = re.findall(r"^CREATE TABLE account .*\n(?:.*\n)+?(?=```)", page, re.MULTILINE)
+
+    def write(token: int, amount: int, ensemble: str = "one") -> int:
+        marked = re.sub(r":(\w+)", lambda name: str({"amount": amount, "token": token, "ensemble": f"'{ensemble}'"}[name[1]]), form)
+        with database.library.connect(database.address) as connection:
+            cursor = connection.cursor()
+            cursor.execute(marked)
+            connection.commit()
+            return int(cursor.rowcount)
+
+    with database.plain() as execute:
+        execute("DROP TABLE IF EXISTS account")
+        for statement in filter(str.strip, create.split(";")):
+            execute(statement)
+    assert [write(5, 10), write(9, 20), write(5, 30), write(9, 40), write(10, 50, "two")] == [1, 1, 0, 1, 0]
+    with database.plain() as execute:
+        assert execute("SELECT amount, token FROM account") == [(40, 9)]
