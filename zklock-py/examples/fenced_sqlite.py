@@ -13,38 +13,24 @@ import sqlite3
 import sys
 
 import zklock
+from zklock import fence
 
 SCHEMA = """
-    CREATE TABLE IF NOT EXISTS fence (path TEXT PRIMARY KEY, token INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS account (name TEXT PRIMARY KEY, amount INTEGER NOT NULL);
     INSERT OR IGNORE INTO account VALUES ('anna', 100);
 """
 
 
-class StaleToken(Exception):
-    """A later holder has already written."""
-
-
-def pass_fence(database: sqlite3.Connection, path: str, token: int) -> None:
-    """Makes the first statement of a transaction that the lock at this path guards."""
-    passed = database.execute(
-        "INSERT INTO fence VALUES (:path, :token) ON CONFLICT (path) DO UPDATE SET token = :token WHERE token <= :token",
-        {"path": path, "token": token},
-    )
-    if passed.rowcount == 0:
-        raise StaleToken(f"a holder of {path} with a greater token than {token} has written")
-
-
 def pay_in(database: sqlite3.Connection, hold: zklock.Hold, amount: int) -> None:
     # One transaction, which is rolled back if the token is refused.
-    with database:
-        pass_fence(database, hold.path, hold.token)
+    with fence.transaction(database, hold):
         database.execute("UPDATE account SET amount = amount + ? WHERE name = 'anna'", (amount,))
 
 
 def main(hosts: str = "127.0.0.1:2181", file: str = ":memory:") -> None:
     with zklock.Client(hosts) as zk, contextlib.closing(sqlite3.connect(file)) as database:
         database.executescript(SCHEMA)
+        database.execute(fence.create_table("sqlite"))
         lock = zk.mutex("/locks/account", timeout=5)
 
         with lock as slow:
@@ -55,7 +41,7 @@ def main(hosts: str = "127.0.0.1:2181", file: str = ":memory:") -> None:
         # As if the slow holder had been paused inside its block while its session expired.
         try:
             pay_in(database, slow, 1000)
-        except StaleToken as refusal:
+        except zklock.StaleToken as refusal:
             print(f"refused: {refusal}")
         print(database.execute("SELECT amount FROM account WHERE name = 'anna'").fetchone()[0])
 

@@ -11,16 +11,19 @@ import typing
 import pytest
 
 import zklock
+import zklock.fence
 
 NATIVE = (types.MethodDescriptorType, types.GetSetDescriptorType)
 OWN = (types.FunctionType, property, classmethod, staticmethod)
 
 
 def documented(module: types.ModuleType) -> typing.Iterator[tuple[str, object]]:
-    """The module, its classes, and the members that they define, each with its name."""
+    """The module, its functions and classes, and the members that these define, each with its name."""
     yield module.__name__, module
     for name in module.__all__:
         value = getattr(module, name)
+        if inspect.isfunction(value):
+            yield name, value
         if not inspect.isclass(value):
             continue
         yield name, value
@@ -48,14 +51,15 @@ def runs(text: str, name: str, names: dict[str, typing.Any]) -> None:
 
 
 KINDS = ("mutex", "read", "write", "semaphore", "election", "exclusive", "all", "any")
-DOCUMENTED = dict(documented(zklock))
+DOCUMENTED = {**dict(documented(zklock)), **dict(documented(zklock.fence))}
 EXAMPLES = has_examples(DOCUMENTED)
 
 
 def test_everything_public_is_seen() -> None:
-    assert len(DOCUMENTED) > len(zklock.__all__)
+    assert len(DOCUMENTED) > len(zklock.__all__) + len(zklock.fence.__all__)
     assert {"zklock", "Lock", "Lock.acquire", "Hold.token", "Guarded.create", "LockLost"} <= set(DOCUMENTED)
     main = {"zklock", "Client", "Lock", "Hold", "Loss", "Wanted", "AsyncClient", "AsyncLock", "AsyncHold"}
+    main |= {"zklock.fence", "transaction", "check", "headers", "Stamp", "Directory"}
     main |= {"AsyncObserver", *(f"Client.{kind}" for kind in KINDS), *(f"AsyncClient.{kind}" for kind in KINDS)}
     assert main <= set(EXAMPLES)
 
