@@ -34,20 +34,28 @@ def account() -> dict[str, typing.Any]:
     if os.getuid():
         return {}
     user = pwd.getpwnam("nobody")
-    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": [], "env": {**os.environ, "HOME": "/"}}
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+def environment(folder: pathlib.Path) -> dict[str, str]:
+    # A server of MariaDB that starts deletes the temporary tables that it finds.
+    return {**os.environ, "HOME": str(folder), "TMPDIR": str(folder)}
 
 
 class Server:
-    """A running server. It is ended by its number."""
+    """A running server. It is ended by its number, and ends with this process."""
 
     def __init__(self, folder: pathlib.Path, words: list[str], port: int, end: signal.Signals = signal.SIGTERM) -> None:
-        self.folder, self.port, self._end = folder, port, end
-        self._log = folder / "log"
-        with self._log.open("w") as log:
-            self.process = subprocess.Popen(words, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL, **account())
+        self.port, self._end = port, end
+        path = folder / "log"
+        with path.open("w") as log:
+            about = {"cwd": folder, "env": environment(folder), "stdin": subprocess.DEVNULL, **account()}
+            self.process = subprocess.Popen(["setpriv", "--pdeathsig", end.name, *words], stdout=log, stderr=log, **about)
         latest = time.monotonic() + PATIENCE
-        while not re.search("(?i)ready (to accept|for) connections", self._log.read_text()):
-            assert self.process.poll() is None and time.monotonic() < latest, self._log.read_text()
+        while not re.search("(?i)ready (to accept|for) connections", path.read_text()):
+            if self.process.poll() is not None or time.monotonic() > latest:
+                self.close()
+                raise AssertionError(path.read_text())
             time.sleep(0.02)
 
     def close(self) -> None:
@@ -57,32 +65,25 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        shutil.rmtree(self.folder)
-
-
-def new_folder() -> pathlib.Path:
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="zklock-fences-"))
-    if user := account():
-        os.chown(folder, user["user"], user["group"])
-    return folder
 
 
 def make(words: list[str], folder: pathlib.Path) -> None:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=2 * PATIENCE, check=False, **account())
+    about = {"cwd": folder, "env": environment(folder), "timeout": 2 * PATIENCE, **account()}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, **about)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def postgresql() -> Server:
+def postgresql(folder: pathlib.Path) -> Server:
     programs = max(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
-    folder, port = new_folder(), free_port()
+    port = free_port()
     make([str(programs / "initdb"), "--pgdata=data", "--username=test", "--auth=trust", "--no-sync", "--encoding=UTF8"], folder)
     options = [f"--port={port}", "--listen_addresses=127.0.0.1", f"--unix_socket_directories={folder}", "--fsync=off"]
     # It need not wait for its clients.
     return Server(folder, [str(programs / "postgres"), "-D", "data", *options], port, signal.SIGINT)
 
 
-def mariadb() -> Server:
-    folder, port = new_folder(), free_port()
+def mariadb(folder: pathlib.Path) -> Server:
+    port = free_port()
     data = f"--datadir={folder}/data"
     # The user root of the database needs no password.
     make(["mariadb-install-db", "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-test-db"], folder)
@@ -90,24 +91,30 @@ def mariadb() -> Server:
     return Server(folder, ["/usr/sbin/mariadbd", "--no-defaults", *options, "--innodb-lock-wait-timeout=30"], port)
 
 
-def redis(*options: str) -> Server:
-    folder, port = new_folder(), free_port()
+def redis(folder: pathlib.Path, *options: str) -> Server:
+    port = free_port()
     words = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
     return Server(folder, ["/usr/bin/redis-server", *words, *options], port)
 
 
-def redis_cluster() -> Server:
+def redis_cluster(folder: pathlib.Path) -> Server:
     """A cluster of one, which refuses a script whose keys are in several slots."""
-    return redis("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
+    return redis(folder, "--cluster-enabled", "yes", "--cluster-port", str(free_port()))
 
 
 @contextlib.contextmanager
-def running(start: typing.Callable[[], Server]) -> typing.Iterator[Server]:
-    server = start()
+def running(start: typing.Callable[[pathlib.Path], Server]) -> typing.Iterator[Server]:
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="zklock-fences-"))
     try:
-        yield server
+        if user := account():
+            os.chown(folder, user["user"], user["group"])
+        server = start(folder)
+        try:
+            yield server
+        finally:
+            server.close()
     finally:
-        server.close()
+        shutil.rmtree(folder)
 
 
 @contextlib.contextmanager

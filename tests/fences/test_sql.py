@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dbm.dumb
-import pathlib
 import sqlite3
 import typing
 
@@ -125,10 +123,15 @@ def test_an_engine_that_commits_each_statement_is_refused(driver: str, request: 
             fence.transaction(connection, Held("/locks/auto", 5)).__enter__()
 
 
-def test_a_connection_of_another_library_is_refused(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(zklock.InvalidInput, match="for a connection of dbm.*psycopg2, pymysql"):
-        with contextlib.closing(dbm.dumb.open(str(tmp_path / "file"))) as connection:
-            fence.transaction(connection, Held("/locks/a", 5))
+def test_what_is_no_connection_is_refused() -> None:
+    engine = sqlalchemy.create_engine("sqlite://")
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection, contextlib.closing(engine.raw_connection()) as raw:
+        for other in (None, "sqlite://", connection.cursor(), engine, raw, pymysql):
+            with pytest.raises(zklock.InvalidInput, match="is no connection that a fence knows: give one of .*psycopg2, pymysql"):
+                fence.transaction(typing.cast("sqlite3.Connection", other), Held("/locks/a", 5))
+
+
+def test_another_dialect_is_refused() -> None:
     with pytest.raises(zklock.InvalidInput, match="oracle.*postgresql"):
         fence.create_table("oracle")
 

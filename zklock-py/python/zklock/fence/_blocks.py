@@ -48,6 +48,7 @@ class Psycopg(Block):
 
 class Asyncpg(Block):
     mark = "$"
+    needs = "is_in_transaction"
     is_async = True
 
     async def is_open(self) -> bool:
@@ -64,6 +65,8 @@ class Asyncpg(Block):
 class SqlAlchemy(Block):
     """A connection or a session."""
 
+    needs = "in_transaction"
+
     def __init__(self, connection: typing.Any) -> None:
         super().__init__(connection)
         self.is_async = inspect.iscoroutinefunction(connection.commit)
@@ -77,11 +80,11 @@ class SqlAlchemy(Block):
     async def is_taken(self) -> bool:
         return bool(self.connection.in_transaction())
 
-    async def is_open(self) -> bool:
-        # It believes to be in one even if the database commits each statement.
+    async def commits_by_itself(self) -> bool:
+        # An engine in AUTOCOMMIT begins nothing, and says that it is in a transaction. Its library knows.
         core = await self.core()
         fairy = getattr(core, "sync_connection", core).connection
-        return await driver(fairy.driver_connection).is_open()
+        return not await driver(fairy.driver_connection).is_open()
 
     async def core(self) -> typing.Any:
         """The connection of a session."""
@@ -107,8 +110,9 @@ _DRIVERS: dict[str, type[Driver]] = {
 def driver(connection: typing.Any) -> Driver:
     """What a fenced transaction needs of this connection."""
     for cls in type(connection).__mro__:
-        if found := _DRIVERS.get(cls.__module__.partition(".")[0]):
+        found = _DRIVERS.get(cls.__module__.partition(".")[0])
+        if found and hasattr(type(connection), found.needs):
             return found(connection)
     raise InvalidInput(
-        f"there is no fence for a connection of {type(connection).__module__}, only for those of {', '.join(_DRIVERS)}"
+        f"{type(connection).__module__}.{type(connection).__name__} is no connection that a fence knows: give one of {', '.join(_DRIVERS)}"
     )

@@ -18,6 +18,8 @@ class Driver:
     mark = "%s"
     begins = "BEGIN"
     is_async = False
+    needs = "commit"
+    """What a connection has, unlike other objects of its library."""
     is_implicit = False
     """Whether the library itself begins a transaction with the first statement."""
 
@@ -31,6 +33,10 @@ class Driver:
     async def is_taken(self) -> bool:
         """Whether it is in a transaction that somebody else began."""
         return await self.is_open()
+
+    async def commits_by_itself(self) -> bool:
+        """Whether no transaction is open although one has begun."""
+        return False
 
     async def begin(self) -> None:
         if not self.is_implicit:

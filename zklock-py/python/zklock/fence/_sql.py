@@ -43,7 +43,7 @@ class _Fenced(typing.Generic[Connection]):
         await self._driver.begin()
         try:
             await self._raise_token(stamp)
-            if not await self._driver.is_open():
+            if await self._driver.commits_by_itself():
                 raise InvalidInput("the connection commits each statement by itself: give one that has transactions")
         except BaseException as error:
             await self._end(error)
