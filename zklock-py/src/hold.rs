@@ -1,5 +1,6 @@
 //! The proof that a lock is held.
 
+use crate::alarm::Alarm;
 use crate::block::is_generator_exit;
 use crate::calls::anchor::CallbackAnchor;
 use crate::calls::callback::Callback;
@@ -249,6 +250,46 @@ impl BaseHold {
         held.callbacks().add_lost(&held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
         held.anchored().add(&callback);
         Ok(())
+    }
+
+    /// A block that is cancelled when the hold is lost: ``async with hold.cancel_on_loss():``, in asyncio and under trio.
+    ///
+    /// >>> async def work():
+    /// ...     async with zk.mutex("/locks/doc") as hold, hold.cancel_on_loss():
+    /// ...         await asyncio.sleep(0.01)
+    /// ...         return "done"
+    /// >>> asyncio.run(work())
+    /// 'done'
+    ///
+    /// It is left as a block of ``Lock.cancelling`` is, with ``LockLost`` after a loss, but it does not release the hold. A
+    /// hold that a thread has acquired, as under trio, can have such a block too.
+    ///
+    /// Entering the block raises ``LockLost`` if the hold is already lost, and ``NotHeld`` if it was released.
+    fn cancel_on_loss<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        py.import("zklock._cancelling")?.call_method1(intern!(py, "CancelOnLoss"), (slf,))
+    }
+
+    /// Awaits a coroutine in a block of ``cancel_on_loss``, and returns its result: ``await hold.run(work())``.
+    ///
+    /// >>> async def work():
+    /// ...     return "done"
+    /// >>> async def main():
+    /// ...     async with zk.mutex("/locks/doc") as hold:
+    /// ...         return await hold.run(work())
+    /// >>> asyncio.run(main())
+    /// 'done'
+    ///
+    /// If the coroutine never starts, because the hold is already lost or the task is cancelled before, it is closed. Raises
+    /// ``InvalidInput`` if it is no coroutine.
+    fn run<'py>(slf: &Bound<'py, Self>, coroutine: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        py.import("zklock._cancelling")?.call_method1(intern!(py, "run"), (slf, coroutine))
+    }
+
+    /// Calls `wake()` of an object on a thread of ours when the hold is lost, for as long as the result exists.
+    fn _alarm(&self, block: &Bound<'_, PyAny>) -> PyResult<Alarm> {
+        Alarm::set(&self.held, block)
     }
 
     /// The event that others wait for what this hold has: a ``Wanted``. You can check it, wait for it or await it. Use it

@@ -11,7 +11,7 @@
 //           kinds
 //           lock double_barrier
 //           barrier observer hold
-//           guarded loss wanted
+//           guarded loss wanted alarm
 //           verb                       a call of the core, and how Python gets its answer
 //           client_inner               what all that one client makes shares
 //           holds                      what is held, by whom, by which `with` block; how long to wait
@@ -33,6 +33,7 @@
 //           sync
 // ```
 
+mod alarm;
 mod barrier;
 mod block;
 mod calls;

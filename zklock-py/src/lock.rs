@@ -9,6 +9,7 @@ use crate::client_inner::ClientInner;
 use crate::guest::error::{invalid, raised, unpicklable};
 use crate::guest::log;
 use crate::guest::number;
+use crate::guest::sync::intern;
 use crate::guest::value;
 use crate::held::Held;
 use crate::hold::{AsyncHold, Hold};
@@ -285,6 +286,38 @@ impl BaseLock {
     /// Whether this client holds the lock. It does not ask the servers: to see other holders, use ``contenders``.
     fn locked(&self) -> bool {
         !self.inner.holds.held().is_empty()
+    }
+
+    /// A block that holds the lock, and is cancelled when the hold is lost. It works with ``async with``, in asyncio and
+    /// under trio.
+    ///
+    /// >>> async def report():
+    /// ...     async with zk.mutex("/locks/doc").cancelling(timeout=5) as hold:
+    /// ...         await asyncio.sleep(0.01)
+    /// ...         return hold.token > 0
+    /// >>> asyncio.run(report())
+    /// True
+    ///
+    /// It waits for the lock as ``hold`` does. When the hold is lost, the task is cancelled, cleans up, and leaves the block
+    /// with ``LockLost`` in place of the ``CancelledError``, as a block of ``asyncio.timeout`` is left with
+    /// ``TimeoutError``. Everything else is as in ``async with lock``. If the block ends with an exception of its own, that
+    /// stays, and gets a note. If it swallows the cancellation, it raises ``LockLost`` at its end. A cancellation by others
+    /// stays one, even if the hold is lost as well. Nothing is cancelled after the block has been left.
+    ///
+    /// A task that does not await anything is not cancelled before it does. Before Python 3.11, a task does not count its
+    /// cancellations. Whose a cancellation is can then only be told by its message: ours is taken for another's if
+    /// something in between raises a ``CancelledError`` of its own, and another's is taken for ours if both come before the
+    /// task goes on.
+    ///
+    /// Under trio, another thread waits for the lock, and the hold's own coroutines (``confirm``, ``read``, ``commit``) do
+    /// not work, as elsewhere under trio. A reentrant lock raises ``InvalidInput`` there, because it belongs to a task of
+    /// asyncio.
+    #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
+    fn cancelling<'py>(slf: &Bound<'py, Self>, timeout: Given) -> PyResult<Bound<'py, PyAny>> {
+        let (py, inner) = (slf.py(), &slf.get().inner);
+        let timeout = timeout.patience(py, inner.timeout)?.map(|timeout| timeout.as_secs_f64());
+        let arguments = (AsyncLock::of(py, inner.clone())?, timeout, inner.is_reentrant);
+        py.import("zklock._cancelling")?.call_method1(intern!(py, "Cancelling"), arguments)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

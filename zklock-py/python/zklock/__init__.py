@@ -122,5 +122,11 @@ __all__ = [
     "__version__",
 ]
 
+
+def _loaded_when_used() -> None:
+    """The native module imports these when they are first used, which PyInstaller and Nuitka cannot see either."""
+    from . import _cancelling as _cancelling
+
+
 # If the program has not set up logging, nothing is printed.
 logging.getLogger("zklock").addHandler(logging.NullHandler())

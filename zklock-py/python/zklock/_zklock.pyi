@@ -1,10 +1,11 @@
 import os
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from types import TracebackType
 from typing import Any, Final, Generic, Literal, TypeVar, final, overload
 
 from typing_extensions import Self, disjoint_base
 
+from ._cancelling import Cancelling, CancelOnLoss
 from ._values import ConnectionState, Contender, HoldState, LossReason, NodeData, Session, Stats
 
 # The docstrings are copied from the native module: tests/python/face/stub.py writes and checks them.
@@ -47,6 +48,7 @@ __version__: Final[str]
 
 _AnyLock = TypeVar("_AnyLock", bound=_BaseLock)
 _AnyBarrier = TypeVar("_AnyBarrier")
+_Result = TypeVar("_Result")
 _AnyDoubleBarrier = TypeVar("_AnyDoubleBarrier")
 _Foreign = Literal["refuse", "go-ahead"]
 _Watching = Literal["nearest", "children"]
@@ -514,6 +516,32 @@ class _BaseLock:
         """The path of the lock, or all the paths of a set of locks."""
     def locked(self) -> bool:
         """Whether this client holds the lock. It does not ask the servers: to see other holders, use ``contenders``."""
+    def cancelling(self, timeout: float | None = ...) -> Cancelling:
+        """A block that holds the lock, and is cancelled when the hold is lost. It works with ``async with``, in asyncio and
+        under trio.
+
+        >>> async def report():
+        ...     async with zk.mutex("/locks/doc").cancelling(timeout=5) as hold:
+        ...         await asyncio.sleep(0.01)
+        ...         return hold.token > 0
+        >>> asyncio.run(report())
+        True
+
+        It waits for the lock as ``hold`` does. When the hold is lost, the task is cancelled, cleans up, and leaves the block
+        with ``LockLost`` in place of the ``CancelledError``, as a block of ``asyncio.timeout`` is left with
+        ``TimeoutError``. Everything else is as in ``async with lock``. If the block ends with an exception of its own, that
+        stays, and gets a note. If it swallows the cancellation, it raises ``LockLost`` at its end. A cancellation by others
+        stays one, even if the hold is lost as well. Nothing is cancelled after the block has been left.
+
+        A task that does not await anything is not cancelled before it does. Before Python 3.11, a task does not count its
+        cancellations. Whose a cancellation is can then only be told by its message: ours is taken for another's if
+        something in between raises a ``CancelledError`` of its own, and another's is taken for ours if both come before the
+        task goes on.
+
+        Under trio, another thread waits for the lock, and the hold's own coroutines (``confirm``, ``read``, ``commit``) do
+        not work, as elsewhere under trio. A reentrant lock raises ``InvalidInput`` there, because it belongs to a task of
+        asyncio.
+        """
 
 @final
 class Lock(_BaseLock):
@@ -788,6 +816,37 @@ class BaseHold:
         Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if this process was forked from the one
         that holds the lock.
         """
+    def cancel_on_loss(self) -> CancelOnLoss[Self]:
+        """A block that is cancelled when the hold is lost: ``async with hold.cancel_on_loss():``, in asyncio and under trio.
+
+        >>> async def work():
+        ...     async with zk.mutex("/locks/doc") as hold, hold.cancel_on_loss():
+        ...         await asyncio.sleep(0.01)
+        ...         return "done"
+        >>> asyncio.run(work())
+        'done'
+
+        It is left as a block of ``Lock.cancelling`` is, with ``LockLost`` after a loss, but it does not release the hold. A
+        hold that a thread has acquired, as under trio, can have such a block too.
+
+        Entering the block raises ``LockLost`` if the hold is already lost, and ``NotHeld`` if it was released.
+        """
+    async def run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """Awaits a coroutine in a block of ``cancel_on_loss``, and returns its result: ``await hold.run(work())``.
+
+        >>> async def work():
+        ...     return "done"
+        >>> async def main():
+        ...     async with zk.mutex("/locks/doc") as hold:
+        ...         return await hold.run(work())
+        >>> asyncio.run(main())
+        'done'
+
+        If the coroutine never starts, because the hold is already lost or the task is cancelled before, it is closed. Raises
+        ``InvalidInput`` if it is no coroutine.
+        """
+    def _alarm(self, block: object) -> object:
+        """Calls `wake()` of an object on a thread of ours when the hold is lost, for as long as the result exists."""
     @property
     def wanted(self) -> Wanted:
         """The event that others wait for what this hold has: a ``Wanted``. You can check it, wait for it or await it. Use it

@@ -116,7 +116,7 @@ impl Waker {
 }
 
 /// Starts the thread, before anything relies on it.
-fn start_thread() -> Result<(), Error> {
+pub(crate) fn start_thread() -> Result<(), Error> {
     static HAS_STARTED: OfProcess<AtomicBool> = OfProcess::new();
     let has_started = HAS_STARTED.here(|_| AtomicBool::new(false));
     if !has_started.load(Ordering::Relaxed) {

@@ -1,0 +1,563 @@
+"""A loss cancels the block that it concerns, and nothing else: the block's own exceptions and other cancellations stay what they are."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import gc
+import sys
+import threading
+import typing
+import warnings
+
+import pytest
+from aio.support import SOON, Loop, free, granted, queue, run_in, soon, steps
+from ground import Ground
+from scenes import eventually, lose
+
+import zklock
+
+if typing.TYPE_CHECKING:
+    from typing_extensions import TypeVarTuple, Unpack
+
+    Arguments = TypeVarTuple("Arguments")
+
+counts = pytest.mark.skipif(sys.version_info < (3, 11), reason="tasks do not count their cancellations")
+T = typing.TypeVar("T")
+Work = typing.Callable[[zklock.AsyncHold], typing.Coroutine[typing.Any, typing.Any, T]]
+
+
+async def by_cancelling(lock: zklock.AsyncLock, work: Work[T]) -> T:
+    async with lock.cancelling() as hold:
+        return await work(hold)
+
+
+async def by_cancel_on_loss(lock: zklock.AsyncLock, work: Work[T]) -> T:
+    async with lock as hold, hold.cancel_on_loss() as same:
+        assert same is hold
+        return await work(hold)
+
+
+async def by_run(lock: zklock.AsyncLock, work: Work[T]) -> T:
+    async with lock as hold:
+        return await hold.run(work(hold))
+
+
+WAYS = [by_cancelling, by_cancel_on_loss, by_run]
+Way = typing.Callable[[zklock.AsyncLock, Work[typing.Any]], typing.Coroutine[typing.Any, typing.Any, typing.Any]]
+every_way = pytest.mark.parametrize("way", WAYS)
+
+
+async def expect_no_stray_cancel() -> None:
+    """Checks that nothing is left that would cancel this task."""
+    await steps(10)
+    if sys.version_info >= (3, 11):
+        task = asyncio.current_task()
+        assert task is not None and task.cancelling() == 0
+
+
+async def endless() -> None:
+    await asyncio.Event().wait()
+
+
+@every_way
+async def test_a_loss_cancels_the_work_and_becomes_lock_lost(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, way: Way
+) -> None:
+    done: list[str] = []
+
+    async def work(hold: zklock.AsyncHold) -> None:
+        lose(ground, hold)
+        try:
+            await endless()
+        finally:
+            # The clean-up may wait.
+            await asyncio.sleep(0.01)
+            done.append("cleaned up")
+
+    with pytest.raises(zklock.LockLost) as raised:
+        await soon(way(zk.aio.mutex(path), work))
+    assert done == ["cleaned up"] and raised.value.reason is zklock.LossReason.NODE_DELETED
+    assert path in str(raised.value) and isinstance(raised.value.__cause__, asyncio.CancelledError)
+    await expect_no_stray_cancel()
+    await free(zk, other, path, ground)
+
+
+@every_way
+async def test_without_a_loss_the_block_does_nothing(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, way: Way
+) -> None:
+    async def work(hold: zklock.AsyncHold) -> int:
+        await asyncio.sleep(0.01)
+        assert hold.state is zklock.HoldState.HELD
+        return hold.token
+
+    assert await way(zk.aio.mutex(path), work) > 0
+    await expect_no_stray_cancel()
+    await free(zk, other, path, ground)
+
+
+@every_way
+@pytest.mark.parametrize("is_lost", [False, True])
+async def test_the_works_own_exception_stays(
+    zk: zklock.Client, path: str, ground: Ground, way: Way, is_lost: bool
+) -> None:
+    async def work(hold: zklock.AsyncHold) -> None:
+        if is_lost:
+            lose(ground, hold)
+            with contextlib.suppress(asyncio.CancelledError):
+                await endless()
+        raise LookupError("of the work")
+
+    with pytest.raises(LookupError) as raised:
+        await soon(way(zk.aio.mutex(path), work))
+    assert raised.value.args == ("of the work",)
+    notes = getattr(raised.value, "__notes__", [])
+    assert len(notes) == is_lost and all("others may have held the lock too" in note for note in notes)
+    await expect_no_stray_cancel()
+
+
+@every_way
+async def test_a_cancellation_from_outside_stays_one(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, way: Way
+) -> None:
+    begun = asyncio.Event()
+
+    async def work(hold: zklock.AsyncHold) -> None:
+        begun.set()
+        await endless()
+
+    task = asyncio.create_task(way(zk.aio.mutex(path), work))
+    await soon(begun.wait())
+    task.cancel("from outside")
+    with pytest.raises(asyncio.CancelledError) as raised:
+        await task
+    assert task.cancelled() and not getattr(raised.value, "__notes__", [])
+    await free(zk, other, path, ground)
+
+
+class Counting(asyncio.SelectorEventLoop):
+    """A loop that counts calls from other threads, also those that it refuses because it is closed."""
+
+    calls: list[object] = []
+
+    def count(self) -> list[object]:
+        """The calls from now on."""
+        self.calls = []
+        return self.calls
+
+    def call_soon_threadsafe(
+        self,
+        callback: typing.Callable[[Unpack[Arguments]], object],
+        *args: Unpack[Arguments],
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Handle:
+        # An earlier call must not count as a later one, however long its thread stays here.
+        calls = self.calls
+        try:
+            return super().call_soon_threadsafe(callback, *args, context=context)
+        finally:
+            calls.append(callback)
+
+
+@every_way
+@pytest.mark.parametrize("outside", ["first", pytest.param("together", marks=counts), "while it cleans up"])
+def test_a_cancellation_from_outside_stays_one_although_the_hold_is_lost_too(
+    zk: zklock.Client, path: str, ground: Ground, way: Way, outside: str
+) -> None:
+    loop = Counting()
+
+    async def work(hold: zklock.AsyncHold) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        if outside == "first":
+            loop.call_soon(task.cancel)
+        if outside == "together":
+            cancel = task.cancel
+            hold.on_lost(lambda reason: loop.call_soon_threadsafe(cancel))
+        calls = loop.count()
+        lose(ground, hold)
+        # The loop learns of all in one round.
+        eventually(lambda: len(calls) == (2 if outside == "together" else 1))
+        try:
+            await endless()
+        finally:
+            if outside == "while it cleans up":
+                loop.call_soon(task.cancel)
+                await endless()
+
+    async def main() -> None:
+        task = asyncio.create_task(way(zk.aio.mutex(path), work))
+        await asyncio.wait({task}, timeout=SOON)
+        assert task.cancelled(), task
+
+    run_in(loop, main())
+
+
+@every_way
+async def test_work_that_swallows_the_cancellation_ends_with_lock_lost(
+    zk: zklock.Client, path: str, ground: Ground, way: Way
+) -> None:
+    went_on = []
+
+    async def work(hold: zklock.AsyncHold) -> None:
+        lose(ground, hold)
+        with contextlib.suppress(asyncio.CancelledError):
+            await endless()
+        # It is cancelled once.
+        await steps(10)
+        went_on.append(hold.lost.is_set())
+
+    with pytest.raises(zklock.LockLost):
+        await soon(way(zk.aio.mutex(path), work))
+    assert went_on == [True]
+    await expect_no_stray_cancel()
+
+
+@every_way
+def test_a_loss_that_is_heard_of_as_the_block_is_left_cancels_nothing_after_it(
+    zk: zklock.Client, path: str, ground: Ground, way: Way
+) -> None:
+    loop = Loop()
+
+    async def main() -> None:
+        async def work(hold: zklock.AsyncHold) -> None:
+            called = loop.listen()
+            lose(ground, hold)
+            # The loop has been called, and only learns of that after the block, because it stands still.
+            assert called.wait(SOON)
+
+        with pytest.raises(zklock.LockLost):
+            await way(zk.aio.mutex(path), work)
+        await expect_no_stray_cancel()
+
+    run_in(loop, main())
+
+
+async def test_a_loss_after_the_block_cancels_nothing(zk: zklock.Client, path: str, ground: Ground) -> None:
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    hold = await zk.aio.mutex(path).hold()
+    for _ in range(3):
+        async with hold.cancel_on_loss():
+            pass
+        assert await hold.run(asyncio.sleep(0, "done")) == "done"
+    hold.on_lost(lambda reason: loop.call_soon_threadsafe(told.set))
+    lose(ground, hold)
+    await soon(told.wait())
+    await expect_no_stray_cancel()
+    with pytest.raises(zklock.LockLost):
+        await hold.release()
+
+
+def test_a_hold_that_is_lost_before_the_block_begins_cancels_it(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    loop = Loop()
+
+    async def main() -> None:
+        def begin() -> asyncio.Task[None]:
+            return asyncio.create_task(by_cancelling(zk.aio.mutex(path), lambda hold: endless()))
+
+        task = await granted(loop, ground, other.mutex(path), path, begin)
+        (node,) = ground.children(path)
+        ground(f"delete {path}/{node}")
+        eventually(lambda: zk.stats().losses == 1)
+        with pytest.raises(zklock.LockLost):
+            await soon(task)
+
+    run_in(loop, main())
+
+
+async def test_a_block_of_a_hold_that_has_ended_does_not_begin(zk: zklock.Client, path: str, ground: Ground) -> None:
+    lock = zk.aio.mutex(path)
+    hold = await lock.hold()
+    await hold.release()
+    with pytest.raises(zklock.NotHeld):
+        async with hold.cancel_on_loss():
+            raise AssertionError("it has begun")
+    with pytest.raises(zklock.NotHeld):
+        await hold.run(asyncio.sleep(0))
+    hold = await lock.hold()
+    lose(ground, hold)
+    with pytest.raises(zklock.LockLost) as raised:
+        async with hold.cancel_on_loss():
+            raise AssertionError("it has begun")
+    with pytest.raises(zklock.LockLost):
+        await hold.run(asyncio.sleep(0))
+    assert raised.value.reason is zklock.LossReason.NODE_DELETED
+    with pytest.raises(zklock.LockLost) as released:
+        await hold.release()
+    assert str(raised.value) == str(released.value)
+    await expect_no_stray_cancel()
+
+
+async def test_a_block_is_entered_once(zk: zklock.Client, path: str) -> None:
+    block = zk.aio.mutex(path).cancelling()
+    async with block as hold:
+        with pytest.raises(RuntimeError):
+            await block.__aenter__()
+        inner = hold.cancel_on_loss()
+        async with inner:
+            with pytest.raises(RuntimeError):
+                await inner.__aenter__()
+    with pytest.raises(RuntimeError):
+        await block.__aenter__()
+
+
+@pytest.mark.parametrize("first", ["inner", "outer"])
+async def test_if_two_nested_holds_are_lost_together_the_clean_up_is_not_disturbed(
+    zk: zklock.Client, path: str, ground: Ground, first: str
+) -> None:
+    done: list[str] = []
+
+    async def work(outer: zklock.AsyncHold, inner: zklock.AsyncHold) -> None:
+        holds = [outer, inner] if first == "outer" else [inner, outer]
+        lose(ground, holds[0])
+        try:
+            await endless()
+        finally:
+            lose(ground, holds[1])
+            await steps(10)
+            await asyncio.sleep(0.05)
+            done.append("cleaned up")
+
+    with pytest.raises(zklock.LockLost) as raised:
+        async with zk.aio.mutex(f"{path}/outer").cancelling() as outer:
+            async with zk.aio.mutex(f"{path}/inner").cancelling() as inner:
+                await work(outer, inner)
+    assert done == ["cleaned up"] and f"{path}/{first}" in str(raised.value)
+    await expect_no_stray_cancel()
+    ground(f"delete-tree {path}")
+
+
+async def test_the_loss_of_the_inner_hold_ends_the_inner_block_alone(
+    zk: zklock.Client, path: str, ground: Ground
+) -> None:
+    async with zk.aio.mutex(f"{path}/outer").cancelling() as outer:
+        with pytest.raises(zklock.LockLost, match=f"{path}/inner"):
+            async with zk.aio.mutex(f"{path}/inner").cancelling() as inner:
+                lose(ground, inner)
+                await endless()
+        await expect_no_stray_cancel()
+        assert outer.state is zklock.HoldState.HELD
+    ground(f"delete-tree {path}")
+
+
+async def test_the_loss_of_the_outer_hold_ends_both_blocks(zk: zklock.Client, path: str, ground: Ground) -> None:
+    with pytest.raises(zklock.LockLost, match=f"{path}/outer"):
+        async with zk.aio.mutex(f"{path}/outer").cancelling() as outer:
+            try:
+                async with zk.aio.mutex(f"{path}/inner").cancelling() as inner:
+                    lose(ground, outer)
+                    await endless()
+            finally:
+                assert inner.state is zklock.HoldState.RELEASED
+    await expect_no_stray_cancel()
+    ground(f"delete-tree {path}")
+
+
+async def test_what_outlives_the_inner_loss_is_cancelled_by_the_outer_one(
+    zk: zklock.Client, path: str, ground: Ground
+) -> None:
+    passed: list[str] = []
+    with pytest.raises(zklock.LockLost, match=f"{path}/outer"):
+        async with zk.aio.mutex(f"{path}/outer").cancelling() as outer:
+            with contextlib.suppress(zklock.LockLost):
+                async with zk.aio.mutex(f"{path}/inner").cancelling() as inner:
+                    lose(ground, inner)
+                    lose(ground, outer)
+                    await endless()
+            passed.append("the inner block")
+            await endless()
+    assert passed == ["the inner block"]
+    await expect_no_stray_cancel()
+    ground(f"delete-tree {path}")
+
+
+async def test_blocks_of_one_hold_may_be_nested(zk: zklock.Client, path: str, ground: Ground) -> None:
+    with pytest.raises(zklock.LockLost):
+        async with zk.aio.mutex(path).cancelling() as hold:
+            async with hold.cancel_on_loss():
+                lose(ground, hold)
+                await hold.run(endless())
+    await expect_no_stray_cancel()
+
+
+@counts
+async def test_it_works_with_timeouts_and_task_groups_of_asyncio(zk: zklock.Client, path: str, ground: Ground) -> None:
+    if sys.version_info < (3, 11):
+        raise AssertionError("for type checkers")
+    lock = zk.aio.mutex(path)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01), lock.cancelling():
+            await endless()
+    async with lock.cancelling() as hold:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await endless()
+        assert hold.state is zklock.HoldState.HELD
+    ended: list[str] = []
+
+    async def child() -> None:
+        try:
+            await endless()
+        finally:
+            ended.append("child")
+
+    with pytest.raises(zklock.LockLost):
+        async with asyncio.timeout(30), lock.cancelling() as hold, asyncio.TaskGroup() as group:
+            group.create_task(child())
+            await steps(2)
+            lose(ground, hold)
+    assert ended == ["child"]
+    await expect_no_stray_cancel()
+
+
+def test_a_loss_after_the_end_of_the_loop_is_passed_over(
+    zk: zklock.Client, path: str, ground: Ground, unraisable: list[typing.Any]
+) -> None:
+    loop = Counting()
+    hold = loop.run_until_complete(zk.aio.mutex(path).hold())
+
+    async def enter() -> object:
+        block = hold.cancel_on_loss()
+        await block.__aenter__()
+        return block
+
+    block = loop.run_until_complete(enter())
+    loop.close()
+    calls = loop.count()
+    lose(ground, hold)
+    eventually(lambda: calls)
+    del block
+    with pytest.raises(zklock.LockLost):
+        asyncio.run(released(hold))
+    assert unraisable == []
+
+
+async def released(hold: zklock.AsyncHold) -> None:
+    await hold.release()
+
+
+async def test_a_callback_that_takes_long_does_not_delay_the_cancellation(
+    zk: zklock.Client, path: str, ground: Ground
+) -> None:
+    goes_on = threading.Event()
+    hold = await zk.aio.mutex(path).hold()
+    hold.on_lost(lambda reason: goes_on.wait(30))
+    with pytest.raises(zklock.LockLost):
+        async with hold.cancel_on_loss():
+            lose(ground, hold)
+            await endless()
+    assert not goes_on.is_set()
+    goes_on.set()
+    with pytest.raises(zklock.LockLost):
+        await hold.release()
+
+
+async def test_the_hold_of_a_thread_can_have_a_block(zk: zklock.Client, path: str, ground: Ground) -> None:
+    hold = await asyncio.to_thread(zk.mutex(path).hold)
+    assert await hold.run(asyncio.sleep(0, "done")) == "done"
+    with pytest.raises(zklock.LockLost):
+        async with hold.cancel_on_loss() as same:
+            assert same is hold
+            lose(ground, hold)
+            await endless()
+    with pytest.raises(zklock.LockLost):
+        await asyncio.to_thread(hold.release)
+
+
+async def test_a_wait_for_the_lock_is_limited_and_can_be_cancelled(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    async with other.mutex(path):
+        for block in (zk.mutex(path).cancelling(timeout=0.05), zk.aio.mutex(path, timeout=0.05).cancelling()):
+            with pytest.raises(zklock.Timeout):
+                await block.__aenter__()
+        with pytest.raises(zklock.InvalidInput):
+            zk.mutex(path).cancelling(timeout=-1)
+        task = asyncio.create_task(by_cancelling(zk.aio.mutex(path), lambda hold: endless()))
+        await queue(ground, path, 2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    await free(zk, other, path, ground)
+
+
+async def test_a_block_whose_hold_the_work_has_released_ends_as_any_other(zk: zklock.Client, path: str) -> None:
+    async with zk.aio.mutex(path).cancelling() as hold:
+        await hold.release()
+    async with await zk.aio.mutex(path).hold() as hold, hold.cancel_on_loss():
+        await hold.release()
+    await expect_no_stray_cancel()
+
+
+def test_outside_of_a_task_there_is_nothing_to_cancel(zk: zklock.Client, path: str) -> None:
+    with zk.mutex(path) as hold:
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            hold.cancel_on_loss().__aenter__().send(None)
+
+        async def main() -> None:
+            loop, outcome = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
+
+            def enter() -> None:
+                try:
+                    hold.cancel_on_loss().__aenter__().send(None)
+                except RuntimeError as error:
+                    outcome.set_result(str(error))
+
+            loop.call_soon(enter)
+            assert "no task here" in await outcome
+
+        asyncio.run(main())
+
+
+async def test_a_coroutine_that_never_starts_is_closed(
+    zk: zklock.Client, path: str, ground: Ground, unraisable: list[typing.Any]
+) -> None:
+    begun: list[str] = []
+
+    async def work() -> None:
+        begun.append("work")
+
+    hold = await zk.aio.mutex(path).hold()
+    task = asyncio.create_task(hold.run(work()))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    del task
+    hold.run(work()).close()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        hold.run(work())  # type: ignore[unused-coroutine]
+        gc.collect()
+    # One warning, and not another one for the work.
+    assert len(seen) == 1 and "run" in str(seen[0].message)
+    lose(ground, hold)
+    with pytest.raises(zklock.LockLost):
+        await hold.run(work())
+    with pytest.raises(zklock.LockLost):
+        await hold.release()
+    gc.collect()
+    assert begun == [] and unraisable == []
+
+
+async def test_run_takes_a_coroutine(zk: zklock.Client, path: str) -> None:
+    async with zk.aio.mutex(path) as hold:
+        for wrong in (endless, asyncio.get_running_loop().create_future(), None, 5):
+            with pytest.raises(zklock.InvalidInput, match="run takes a coroutine"):
+                typing.cast("typing.Any", hold).run(wrong)
+        assert await asyncio.wait_for(hold.run(asyncio.sleep(0, 7)), 30) == 7
+        assert await asyncio.gather(*(hold.run(asyncio.sleep(0, number)) for number in range(3))) == [0, 1, 2]
+
+
+async def test_a_failure_of_the_work_comes_out_of_run(zk: zklock.Client, path: str) -> None:
+    async def work() -> None:
+        await asyncio.sleep(0)
+        raise LookupError("of the work")
+
+    async with zk.aio.mutex(path) as hold:
+        with pytest.raises(LookupError, match="of the work"):
+            await hold.run(work())
