@@ -1,0 +1,243 @@
+"""A loss cancels the block that it concerns under trio, and in anyio on either loop, and goes well with their scopes and groups."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import typing
+
+import anyio
+import anyio.to_thread
+import pytest
+from ground import Ground
+from scenes import eventually, lose, settled
+
+import zklock
+
+trio: typing.Any = pytest.importorskip("trio")
+
+HOSTS: dict[str, typing.Callable[..., typing.Any]] = {
+    "trio": trio.run,
+    "anyio on asyncio": functools.partial(anyio.run, backend="asyncio"),
+    "anyio on trio": functools.partial(anyio.run, backend="trio"),
+}
+every_host = pytest.mark.parametrize("host", HOSTS)
+
+
+@every_host
+def test_a_loss_cancels_the_block_and_becomes_lock_lost(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, host: str
+) -> None:
+    done: list[str] = []
+
+    async def work(hold: zklock.BaseHold) -> None:
+        lose(ground, hold)
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(0.01)
+            done.append("cleaned up")
+
+    async def by_cancelling() -> None:
+        async with zk.mutex(path).cancelling(timeout=30) as hold:
+            await work(hold)
+
+    async def by_thread() -> None:
+        hold = await anyio.to_thread.run_sync(zk.mutex(path).hold)
+        try:
+            async with hold.cancel_on_loss():
+                await work(hold)
+        finally:
+            with pytest.raises(zklock.LockLost):
+                await anyio.to_thread.run_sync(hold.release)
+
+    async def by_run() -> None:
+        async with zk.mutex(path).cancelling() as hold:
+            await hold.run(work(hold))
+
+    async def main() -> None:
+        for way in (by_cancelling, by_thread, by_run):
+            with pytest.raises(zklock.LockLost) as raised:
+                await way()
+            assert raised.value.reason is zklock.LossReason.NODE_DELETED
+            # Nothing goes on to be cancelled.
+            await anyio.sleep(0.01)
+        assert isinstance(raised.value.__cause__, (asyncio.CancelledError, trio.Cancelled))
+
+    HOSTS[host](main)
+    assert done == ["cleaned up"] * 3
+    with other.mutex(path, timeout=0):
+        pass
+
+
+@every_host
+def test_other_ends_of_the_block_stay_what_they_are(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, host: str
+) -> None:
+    async def main() -> None:
+        lock = zk.aio.mutex(path, timeout=30)
+        async with lock.cancelling() as hold:
+            await anyio.sleep(0.01)
+            assert hold.state is zklock.HoldState.HELD
+            with pytest.raises(TimeoutError), anyio.fail_after(0.01):
+                await anyio.sleep_forever()
+        assert hold.state is zklock.HoldState.RELEASED
+        with pytest.raises(LookupError) as raised:
+            async with lock.cancelling() as hold:
+                lose(ground, hold)
+                raise LookupError("of the work")
+        assert "others may have held the lock too" in raised.value.__notes__[0]
+        with anyio.CancelScope() as outside:
+            async with lock.cancelling() as hold:
+                outside.cancel()
+                lose(ground, hold)
+                await anyio.sleep_forever()
+        assert outside.cancelled_caught
+        with anyio.move_on_after(0.01) as late:
+            async with lock.cancelling():
+                await anyio.sleep_forever()
+        assert late.cancelled_caught
+        await anyio.sleep(0.01)
+
+    HOSTS[host](main)
+    with other.mutex(path, timeout=0):
+        pass
+
+
+@every_host
+def test_a_loss_ends_a_group_of_tasks(zk: zklock.Client, path: str, ground: Ground, host: str) -> None:
+    ended: list[int] = []
+
+    async def child(number: int) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append(number)
+
+    async def main() -> None:
+        with pytest.raises(zklock.LockLost):
+            async with zk.mutex(path).cancelling() as hold:
+                async with anyio.create_task_group() as group:
+                    for number in range(3):
+                        group.start_soon(child, number)
+                    await anyio.sleep(0.01)
+                    lose(ground, hold)
+
+    HOSTS[host](main)
+    assert sorted(ended) == [0, 1, 2]
+
+
+@every_host
+def test_nested_blocks_end_from_the_inside(zk: zklock.Client, path: str, ground: Ground, host: str) -> None:
+    passed: list[str] = []
+
+    async def main() -> None:
+        with pytest.raises(zklock.LockLost, match=f"{path}/outer"):
+            async with zk.mutex(f"{path}/outer").cancelling() as outer:
+                with pytest.raises(zklock.LockLost, match=f"{path}/inner"):
+                    async with zk.mutex(f"{path}/inner").cancelling() as inner:
+                        lose(ground, inner)
+                        await anyio.sleep_forever()
+                passed.append("the inner block")
+                lose(ground, outer)
+                await anyio.sleep_forever()
+
+    HOSTS[host](main)
+    assert passed == ["the inner block"]
+    ground(f"delete-tree {path}")
+
+
+@every_host
+def test_a_wait_that_is_cancelled_leaves_the_queue(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, host: str
+) -> None:
+    async def main() -> None:
+        with anyio.move_on_after(0.1) as scope:
+            async with zk.mutex(path).cancelling():
+                raise AssertionError("it is held")
+        assert scope.cancelled_caught
+        with pytest.raises(zklock.Timeout):
+            async with zk.mutex(path).cancelling(timeout=0.05):
+                raise AssertionError("it is held")
+        with anyio.CancelScope() as before:
+            before.cancel()
+            async with zk.mutex(path).cancelling():
+                await anyio.sleep_forever()
+        assert before.cancelled_caught
+
+    with other.mutex(path):
+        HOSTS[host](main)
+        settled(zk)
+        assert len(ground.children(path)) == 1
+
+
+@pytest.mark.parametrize("host", ["trio", "anyio on trio"])
+def test_trio_has_no_owner_for_a_reentrant_lock(zk: zklock.Client, path: str, host: str) -> None:
+    async def main() -> None:
+        with pytest.raises(zklock.InvalidInput, match="under trio"):
+            async with zk.mutex(path, reentrant=True).cancelling():
+                raise AssertionError("it is held")
+
+    HOSTS[host](main)
+
+
+def test_trio_as_a_guest_of_asyncio_does_not_confuse_it(zk: zklock.Client, path: str, ground: Ground) -> None:
+    """A task of trio and a task of asyncio in one thread."""
+
+    async def in_trio() -> None:
+        async with zk.mutex(f"{path}/trio").cancelling() as hold:
+            lose(ground, hold)
+            await trio.sleep_forever()
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+        trio.lowlevel.start_guest_run(
+            in_trio, run_sync_soon_threadsafe=loop.call_soon_threadsafe, done_callback=done.set_result
+        )
+        with pytest.raises(zklock.LockLost, match=f"{path}/asyncio"):
+            async with zk.mutex(f"{path}/asyncio").cancelling() as hold:
+                lose(ground, hold)
+                await asyncio.sleep(30)
+        with pytest.raises(zklock.LockLost, match=f"{path}/trio"):
+            (await asyncio.wait_for(done, 30)).unwrap()
+
+    asyncio.run(main())
+    ground(f"delete-tree {path}")
+
+
+def test_a_loss_after_the_end_of_trio_is_passed_over(
+    zk: zklock.Client, path: str, ground: Ground, unraisable: list[typing.Any]
+) -> None:
+    hold = zk.mutex(path).hold()
+    tried: list[str] = []
+
+    class Token:
+        """That of a run, which tells when it is used."""
+
+        def __init__(self, token: typing.Any) -> None:
+            self._token = token
+
+        def run_sync_soon(self, *call: typing.Any) -> None:
+            try:
+                self._token.run_sync_soon(*call)
+            finally:
+                tried.append("to cancel")
+
+    async def main() -> object:
+        block = hold.cancel_on_loss()
+        await block.__aenter__()
+        scope: typing.Any = block._scope
+        scope._token = Token(scope._token)
+        # The scope is left, and the alarm stays set.
+        scope.leave(None)
+        return block
+
+    block = trio.run(main)
+    lose(ground, hold)
+    eventually(lambda: tried)
+    del block
+    with pytest.raises(zklock.LockLost):
+        hold.release()
+    assert unraisable == []
