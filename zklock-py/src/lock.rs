@@ -49,6 +49,17 @@ pub(crate) struct BaseLock {
 /// ``threading.RLock``. So any thread may release the lock, and a thread that acquires it again waits until it is
 /// released; the log has a warning about that. If the lock is reentrant, it belongs to the thread that acquired it.
 /// What ``acquire`` got is held until it is released or the client is closed, even if the lock object is gone.
+///
+/// A lock is also a decorator, for a function or a coroutine function: each call runs in a block of its own.
+///
+/// >>> @zk.mutex("/locks/doc", timeout=0)
+/// ... def report():
+/// ...     return "written"
+/// >>> report()
+/// 'written'
+///
+/// Calls raise what the block raises. That of a coroutine function is cancelled if the hold is lost: see ``cancelling``. In
+/// the function, ``current`` of the lock is its hold. Classes and generators raise ``InvalidInput``.
 #[pyclass(frozen, extends = BaseLock, module = "zklock")]
 pub(crate) struct Lock;
 
@@ -67,6 +78,8 @@ pub(crate) struct Lock;
 /// releases it; if the lock is reentrant, it gets another hold at once. Keep a reference to a task that waits, because
 /// the event loop only has a weak one. If a wait is cancelled, it leaves the queue, and a lock that was granted
 /// meanwhile is released.
+///
+/// It is also a decorator for coroutine functions, as ``Lock`` is.
 #[pyclass(frozen, extends = BaseLock, module = "zklock")]
 pub(crate) struct AsyncLock;
 
@@ -512,6 +525,14 @@ impl Lock {
         Observer::new(slf.py(), &inner.client, &inner.core)
     }
 
+    #[pyo3(signature = (function, /))]
+    fn __call__<'py>(
+        slf: &Bound<'py, Self>,
+        function: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        decorate(Some(slf), &Self::aio(slf)?, function)
+    }
+
     fn __enter__(slf: &Bound<'_, Self>) -> PyResult<Py<Hold>> {
         let (py, inner) = (slf.py(), Self::inner(slf));
         let block = Block::of_caller(py);
@@ -555,6 +576,16 @@ impl Lock {
         let _ = traceback;
         Self::inner(slf).end_block(kind, exception)
     }
+}
+
+/// Returns the function with the lock around each call. Without a lock that blocks, it must be a coroutine function.
+fn decorate<'py>(
+    blocking: Option<&Bound<'py, Lock>>,
+    lock: &Py<AsyncLock>,
+    function: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = function.py();
+    py.import("zklock._wrapping")?.call_method1(intern!(py, "decorated"), (blocking, lock, function))
 }
 
 impl AsyncLock {
@@ -634,6 +665,14 @@ impl AsyncLock {
     fn observe(slf: &Bound<'_, Self>) -> PyResult<AsyncObserver> {
         let inner = Self::inner(slf);
         AsyncObserver::new(slf.py(), &inner.client, &inner.core)
+    }
+
+    #[pyo3(signature = (function, /))]
+    fn __call__<'py>(
+        slf: &Bound<'py, Self>,
+        function: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        decorate(None, slf.as_unbound(), function)
     }
 
     fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {

@@ -348,12 +348,14 @@ async def test_the_loss_of_the_inner_hold_ends_the_inner_block_alone(
 async def test_the_loss_of_the_outer_hold_ends_both_blocks(zk: zklock.Client, path: str, ground: Ground) -> None:
     with pytest.raises(zklock.LockLost, match=f"{path}/outer"):
         async with zk.aio.mutex(f"{path}/outer").cancelling() as outer:
+            lock = zk.aio.mutex(f"{path}/inner")
             try:
-                async with zk.aio.mutex(f"{path}/inner").cancelling() as inner:
+                async with lock.cancelling():
+                    assert lock.locked()
                     lose(ground, outer)
                     await endless()
             finally:
-                assert inner.state is zklock.HoldState.RELEASED
+                assert not lock.locked()
     await expect_no_stray_cancel()
     ground(f"delete-tree {path}")
 

@@ -87,6 +87,32 @@ def kinds(zk: zklock.Client) -> None:
     zk.all(zk.mutex("/a"))  # type: ignore[arg-type]
 
 
+async def decorators(zk: zklock.Client) -> None:
+    @zk.mutex("/a", timeout=0)
+    def report(first: int, *, second: str = "b") -> float:
+        return first * 0.5
+
+    @zk.aio.mutex("/a")
+    async def send(first: int) -> str:
+        return str(first)
+
+    class Report:
+        """An application's class."""
+
+        @zk.mutex("/a")
+        def write(self, page: int) -> str:
+            return str(page)
+
+    assert_type(report(1, second="c"), float)
+    assert_type(await send(1), str)
+    assert_type(Report().write(3), str)
+    assert_type(zk.mutex("/a")(len)("abc"), int)
+    report("1")  # type: ignore[arg-type]
+    await send("1")  # type: ignore[arg-type]
+    zk.aio.mutex("/a")(len)  # type: ignore[type-var]
+    zk.mutex("/a")(5)  # type: ignore[type-var]
+
+
 def barriers(zk: zklock.Client) -> None:
     assert_type(zk.barrier("/a"), zklock.Barrier)
     assert_type(zk.barrier("/a").set(), bool)
@@ -172,6 +198,11 @@ async def in_asyncio(hosts: str) -> None:
             await writes.commit()
         async with await alock.hold(timeout=5) as hold:
             assert_type(hold, zklock.AsyncHold)
+        async with alock.cancelling(timeout=5) as hold, hold.cancel_on_loss() as same:
+            assert_type((hold, same), typing.Tuple[zklock.AsyncHold, zklock.AsyncHold])
+            assert_type(await hold.run(asyncio.sleep(1, "done")), str)
+            await hold.run(alock.acquire)  # type: ignore[arg-type]
+            hold.run(asyncio.sleep(1))  # type: ignore[unused-coroutine]
     assert_type(asyncio.create_task(alock.acquire()), "asyncio.Task[bool]")
     assert_type(asyncio.ensure_future(hold.lost), "asyncio.Task[typing.Optional[zklock.LossReason]]")
     asyncio.ensure_future(alock.release())
@@ -210,7 +241,7 @@ def after_a_block(lock: zklock.Lock) -> int:
 
 
 async def after_an_async_block(lock: zklock.AsyncLock) -> int:
-    async with zklock.Client("zk1:2181"), lock, await lock.hold():
+    async with zklock.Client("zk1:2181"), lock, await lock.hold(), lock.cancelling() as hold, hold.cancel_on_loss():
         return 1
 
 

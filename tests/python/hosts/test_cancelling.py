@@ -82,12 +82,12 @@ def test_other_ends_of_the_block_stay_what_they_are(
             assert hold.state is zklock.HoldState.HELD
             with pytest.raises(TimeoutError), anyio.fail_after(0.01):
                 await anyio.sleep_forever()
-        assert hold.state is zklock.HoldState.RELEASED
+        assert hold.valid_for() == 0
         with pytest.raises(LookupError) as raised:
             async with lock.cancelling() as hold:
                 lose(ground, hold)
                 raise LookupError("of the work")
-        assert "others may have held the lock too" in raised.value.__notes__[0]
+        assert "others may have held the lock too" in getattr(raised.value, "__notes__")[0]
         with anyio.CancelScope() as outside:
             async with lock.cancelling() as hold:
                 outside.cancel()

@@ -126,6 +126,7 @@ __all__ = [
 def _loaded_when_used() -> None:
     """The native module imports these when they are first used, which PyInstaller and Nuitka cannot see either."""
     from . import _cancelling as _cancelling
+    from . import _wrapping as _wrapping
 
 
 # If the program has not set up logging, nothing is printed.

@@ -48,6 +48,8 @@ __version__: Final[str]
 
 _AnyLock = TypeVar("_AnyLock", bound=_BaseLock)
 _AnyBarrier = TypeVar("_AnyBarrier")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_CoroutineFunction = TypeVar("_CoroutineFunction", bound=Callable[..., Coroutine[Any, Any, Any]])
 _Result = TypeVar("_Result")
 _AnyDoubleBarrier = TypeVar("_AnyDoubleBarrier")
 _Foreign = Literal["refuse", "go-ahead"]
@@ -564,6 +566,17 @@ class Lock(_BaseLock):
     ``threading.RLock``. So any thread may release the lock, and a thread that acquires it again waits until it is
     released; the log has a warning about that. If the lock is reentrant, it belongs to the thread that acquired it.
     What ``acquire`` got is held until it is released or the client is closed, even if the lock object is gone.
+
+    A lock is also a decorator, for a function or a coroutine function: each call runs in a block of its own.
+
+    >>> @zk.mutex("/locks/doc", timeout=0)
+    ... def report():
+    ...     return "written"
+    >>> report()
+    'written'
+
+    Calls raise what the block raises. That of a coroutine function is cancelled if the hold is lost: see ``cancelling``. In
+    the function, ``current`` of the lock is its hold. Classes and generators raise ``InvalidInput``.
     """
     @property
     def aio(self) -> AsyncLock:
@@ -687,6 +700,7 @@ class Lock(_BaseLock):
         as the holder, even if it is a set of locks that still waits for another of its locks. Raises ``InvalidInput`` for a
         semaphore or a set of locks.
         """
+    def __call__(self, function: _Function, /) -> _Function: ...
     def __enter__(self) -> Hold: ...
     def __exit__(
         self,
@@ -719,6 +733,8 @@ class AsyncLock(_BaseLock):
     releases it; if the lock is reentrant, it gets another hold at once. Keep a reference to a task that waits, because
     the event loop only has a weak one. If a wait is cancelled, it leaves the queue, and a lock that was granted
     meanwhile is released.
+
+    It is also a decorator for coroutine functions, as ``Lock`` is.
     """
     @property
     def aio(self) -> AsyncLock:
@@ -746,6 +762,7 @@ class AsyncLock(_BaseLock):
         """Observes who holds the lock or, for an election, who leads, without taking part. Use it with ``async for``. See
         ``Lock.observe``.
         """
+    def __call__(self, function: _CoroutineFunction, /) -> _CoroutineFunction: ...
     async def __aenter__(self) -> AsyncHold: ...
     async def __aexit__(
         self,

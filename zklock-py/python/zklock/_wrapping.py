@@ -1,0 +1,65 @@
+"""Functions that run while a lock is held. The native module loads this when it is first used."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import typing
+
+from ._cancelling import CancelOnLoss, running_trio
+from ._errors import InvalidInput
+
+if typing.TYPE_CHECKING:
+    from ._zklock import AsyncLock, Lock
+
+
+def _is(test: typing.Callable[[typing.Any], bool], function: typing.Any) -> bool:
+    """Tests a function, or the method that makes an object callable."""
+    return test(function) or test(getattr(function, "__call__", None))
+
+
+def _check(function: typing.Any, what: str) -> None:
+    """Refuses what is no function that has done its work when it returns, or is awaited."""
+    if isinstance(function, (staticmethod, classmethod)):
+        raise InvalidInput(f"{what} takes the function itself: put @{type(function).__name__} above it")
+    if not callable(function) or inspect.isclass(function):
+        raise InvalidInput(f"{what} takes a function or a coroutine function, and not {function!r}")
+    if _is(inspect.isgeneratorfunction, function) or _is(inspect.isasyncgenfunction, function):
+        raise InvalidInput(f"{what} takes no generator, which runs only after it was returned: use a block in {function!r}")
+
+
+# What a function returns before it runs.
+_LATER = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)
+
+
+def decorated(blocking: Lock | None, lock: AsyncLock, function: typing.Any) -> typing.Any:
+    """The function with the lock around each call: a block that is cancelled by a loss if it is a coroutine function."""
+    _check(function, "a lock as a decorator")
+    if _is(inspect.iscoroutinefunction, function):
+
+        @functools.wraps(function)
+        async def locked_coroutine(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
+            if running_trio() is not None:
+                async with lock.cancelling():
+                    return await function(*arguments, **named)
+            # Such a block is that of `lock.current`.
+            async with lock as hold, CancelOnLoss(hold):
+                return await function(*arguments, **named)
+
+        return locked_coroutine
+    if blocking is None:
+        raise InvalidInput(f"an AsyncLock decorates coroutine functions: for {function!r} take a lock of the Client")
+
+    @functools.wraps(function)
+    def locked(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
+        with blocking:
+            result = function(*arguments, **named)
+            if isinstance(result, types.CoroutineType):
+                # Nothing will await it.
+                result.close()
+            if isinstance(result, _LATER):
+                raise InvalidInput(f"{function!r} returns {result!r}, which would run without the lock: decorate what makes it")
+            return result
+
+    return locked
