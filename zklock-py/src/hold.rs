@@ -252,6 +252,30 @@ impl BaseHold {
         Ok(())
     }
 
+    /// Wraps a function, so that each call first asks ``ensure`` for ``needs`` seconds: nothing begins that cannot end in time.
+    ///
+    /// >>> with zk.mutex("/locks/doc") as hold:
+    /// ...     shout = hold.gate(str.upper, needs=0.5)
+    /// ...     shout("written")
+    /// 'WRITTEN'
+    ///
+    /// A coroutine function asks when its coroutine starts to run. A transport of httpx asks before each request, sync or
+    /// async: ``httpx.Client(transport=hold.gate(httpx.HTTPTransport(), needs=5))``. Retries inside of a transport do not
+    /// ask again.
+    ///
+    /// Raises ``InvalidInput`` for anything else, such as a class or a generator function. The wrapped function raises what
+    /// ``ensure`` raises.
+    #[pyo3(signature = (target, needs=2.0))]
+    fn gate<'py>(
+        slf: &Bound<'py, Self>,
+        target: &Bound<'py, PyAny>,
+        needs: f64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let needs = number::seconds(py, "needs", needs)?.as_secs_f64();
+        py.import("zklock._wrapping")?.call_method1(intern!(py, "gated"), (slf, target, needs))
+    }
+
     /// A block that is cancelled when the hold is lost: ``async with hold.cancel_on_loss():``, in asyncio and under trio.
     ///
     /// >>> async def work():

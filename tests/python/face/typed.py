@@ -173,6 +173,9 @@ def hold(hold: zklock.Hold) -> None:
     assert_type(writes, zklock.Guarded)
     writes.commit()
     hold.guarded().set_data("/a", "text")  # type: ignore[arg-type]
+    assert_type(hold.gate(either, needs=3)(hold), int)
+    hold.gate(either)(3)  # type: ignore[arg-type]
+    hold.gate(either, needs="3")  # type: ignore[arg-type]
     hold.token = 5  # type: ignore[misc]
 
 

@@ -1,4 +1,4 @@
-"""Functions that run while a lock is held. The native module loads this when it is first used."""
+"""Functions that run while a lock is held, or only while a hold lasts. The native module loads this when it is first used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._cancelling import CancelOnLoss, running_trio
 from ._errors import InvalidInput
 
 if typing.TYPE_CHECKING:
-    from ._zklock import AsyncLock, Lock
+    from ._zklock import AsyncLock, BaseHold, Lock
 
 
 def _is(test: typing.Callable[[typing.Any], bool], function: typing.Any) -> bool:
@@ -30,7 +30,7 @@ def _check(function: typing.Any, what: str) -> None:
 
 
 # What a function returns before it runs.
-_LATER = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)
+_LATER: tuple[type, ...] = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)
 
 
 def decorated(blocking: Lock | None, lock: AsyncLock, function: typing.Any) -> typing.Any:
@@ -63,3 +63,61 @@ def decorated(blocking: Lock | None, lock: AsyncLock, function: typing.Any) -> t
             return result
 
     return locked
+
+
+class _Transport:
+    """A transport of httpx, sync or async, that asks before each request."""
+
+    def __init__(self, hold: BaseHold, inner: typing.Any, needs: float) -> None:
+        self._hold, self._inner, self._needs = hold, inner, needs
+
+    def handle_request(self, request: typing.Any) -> typing.Any:
+        self._hold.ensure(self._needs)
+        return self._inner.handle_request(request)
+
+    async def handle_async_request(self, request: typing.Any) -> typing.Any:
+        self._hold.ensure(self._needs)
+        return await self._inner.handle_async_request(request)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def __enter__(self) -> _Transport:
+        self._inner.__enter__()
+        return self
+
+    def __exit__(self, *raised: typing.Any) -> None:
+        self._inner.__exit__(*raised)
+
+    async def __aenter__(self) -> _Transport:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: typing.Any) -> None:
+        await self._inner.__aexit__(*raised)
+
+
+def gated(hold: BaseHold, target: typing.Any, needs: float) -> typing.Any:
+    """The function or transport, which asks before each use whether the hold covers what the use needs."""
+    is_class = inspect.isclass(target)
+    if not is_class and (hasattr(target, "handle_request") or hasattr(target, "handle_async_request")):
+        return _Transport(hold, target, needs)
+    _check(target, "gate, which also takes an httpx transport,")
+    if _is(inspect.iscoroutinefunction, target):
+
+        @functools.wraps(target)
+        async def gated_coroutine(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
+            hold.ensure(needs)
+            return await target(*arguments, **named)
+
+        return gated_coroutine
+
+    @functools.wraps(target)
+    def gated(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
+        hold.ensure(needs)
+        return target(*arguments, **named)
+
+    return gated

@@ -50,6 +50,7 @@ _AnyLock = TypeVar("_AnyLock", bound=_BaseLock)
 _AnyBarrier = TypeVar("_AnyBarrier")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _CoroutineFunction = TypeVar("_CoroutineFunction", bound=Callable[..., Coroutine[Any, Any, Any]])
+_Gated = TypeVar("_Gated")
 _Result = TypeVar("_Result")
 _AnyDoubleBarrier = TypeVar("_AnyDoubleBarrier")
 _Foreign = Literal["refuse", "go-ahead"]
@@ -832,6 +833,21 @@ class BaseHold:
 
         Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if this process was forked from the one
         that holds the lock.
+        """
+    def gate(self, target: _Gated, needs: float = 2.0) -> _Gated:
+        """Wraps a function, so that each call first asks ``ensure`` for ``needs`` seconds: nothing begins that cannot end in time.
+
+        >>> with zk.mutex("/locks/doc") as hold:
+        ...     shout = hold.gate(str.upper, needs=0.5)
+        ...     shout("written")
+        'WRITTEN'
+
+        A coroutine function asks when its coroutine starts to run. A transport of httpx asks before each request, sync or
+        async: ``httpx.Client(transport=hold.gate(httpx.HTTPTransport(), needs=5))``. Retries inside of a transport do not
+        ask again.
+
+        Raises ``InvalidInput`` for anything else, such as a class or a generator function. The wrapped function raises what
+        ``ensure`` raises.
         """
     def cancel_on_loss(self) -> CancelOnLoss[Self]:
         """A block that is cancelled when the hold is lost: ``async with hold.cancel_on_loss():``, in asyncio and under trio.

@@ -1,0 +1,216 @@
+"""A gate: each use of a function or a transport first asks whether the hold covers what the use needs."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import http.server
+import inspect
+import threading
+import typing
+
+import httpx
+import pytest
+from ground import Ground
+from scenes import eventually, lose, raises
+
+import zklock
+
+# Less than any lease here has left.
+SHORT = 0.001
+
+
+@pytest.fixture
+def lapsed(hosts: str, path: str) -> typing.Iterator[zklock.Hold]:
+    """A hold whose lease has lapsed, though it is not lost: nothing proves it any more."""
+    with zklock.Client(hosts, session_timeout=1, heartbeat=False) as zk, zk.mutex(f"{path}-lapsed") as hold:
+        eventually(lambda: hold.valid_for() == 0)
+        yield hold
+
+
+def test_a_function_is_called_only_if_the_hold_covers_it(
+    zk: zklock.Client, path: str, ground: Ground, lapsed: zklock.Hold
+) -> None:
+    calls: list[object] = []
+
+    def send(first: int, *, second: str = "b") -> int:
+        """Sends it."""
+        calls.append((first, second))
+        return first
+
+    hold = zk.mutex(path).hold()
+    gated = hold.gate(send, SHORT)
+    assert gated(1, second="c") == 1 and gated(2) == 2
+    raises(zklock.AtRisk, lambda: lapsed.gate(send, SHORT)(3))
+    # No lease of a session is longer than that.
+    raises(zklock.InvalidInput, lambda: hold.gate(send, needs=1000.0)(4))
+    assert gated.__name__ == "send" and gated.__doc__ == "Sends it." and inspect.signature(gated) == inspect.signature(send)
+    lose(ground, hold)
+    raises(zklock.LockLost, lambda: gated(5))
+    raises(zklock.LockLost, hold.release)
+    assert calls == [(1, "c"), (2, "b")]
+
+
+def test_a_coroutine_function_asks_when_it_starts_to_run(
+    zk: zklock.Client, path: str, ground: Ground, lapsed: zklock.Hold
+) -> None:
+    calls: list[int] = []
+
+    async def send(number: int) -> int:
+        calls.append(number)
+        return number
+
+    async def main() -> None:
+        hold = await zk.aio.mutex(path).hold()
+        gated = hold.gate(send, needs=SHORT)
+        assert inspect.iscoroutinefunction(gated) and await gated(1) == 1
+        made = gated(2)
+        with pytest.raises(zklock.AtRisk):
+            await lapsed.gate(send, SHORT)(3)
+        lose(ground, hold)
+        with pytest.raises(zklock.LockLost):
+            await made
+        with pytest.raises(zklock.LockLost):
+            await hold.release()
+
+    asyncio.run(main())
+    assert calls == [1]
+
+
+def test_methods_and_callable_objects(zk: zklock.Client, path: str, lapsed: zklock.Hold) -> None:
+    class Mail:
+        """An application's class."""
+
+        def send(self) -> str:
+            return "sent"
+
+        async def post(self) -> str:
+            return "posted"
+
+        async def __call__(self) -> str:
+            return "called"
+
+    with zk.mutex(path) as hold:
+        assert hold.gate(Mail().send, SHORT)() == "sent" and hold.gate(functools.partial(max, 3), SHORT)(2) == 3
+        for work in (Mail().post, Mail()):
+            assert inspect.iscoroutinefunction(hold.gate(work, SHORT)) and asyncio.run(hold.gate(work, SHORT)())
+            with pytest.raises(zklock.AtRisk):
+                asyncio.run(lapsed.gate(work, SHORT)())
+
+
+class Requests(typing.NamedTuple):
+    """A server on loopback, and the paths that it was asked for."""
+
+    address: str
+    paths: list[str]
+
+
+@pytest.fixture
+def requests() -> typing.Iterator[Requests]:
+    paths: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            paths.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, format: str, *arguments: object) -> None: ...
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield Requests(f"http://127.0.0.1:{server.server_port}", paths)
+        server.shutdown()
+
+
+def test_a_transport_of_httpx_sends_nothing_that_the_hold_does_not_cover(
+    zk: zklock.Client, path: str, ground: Ground, requests: Requests, lapsed: zklock.Hold
+) -> None:
+    hold = zk.mutex(path).hold()
+    with httpx.Client(transport=hold.gate(httpx.HTTPTransport(), SHORT)) as client:
+        assert client.get(f"{requests.address}/1").text == "ok"
+        lose(ground, hold)
+        raises(zklock.LockLost, lambda: client.get(f"{requests.address}/2"))
+    raises(zklock.LockLost, hold.release)
+    with httpx.Client(transport=lapsed.gate(httpx.HTTPTransport(), SHORT)) as client:
+        raises(zklock.AtRisk, lambda: client.get(f"{requests.address}/3"))
+    assert requests.paths == ["/1"]
+
+
+def test_an_asynchronous_transport_of_httpx_too(
+    zk: zklock.Client, path: str, requests: Requests, lapsed: zklock.Hold
+) -> None:
+    async def main() -> None:
+        async with zk.mutex(path) as hold:
+            async with httpx.AsyncClient(transport=hold.gate(httpx.AsyncHTTPTransport(), SHORT)) as client:
+                assert (await client.get(f"{requests.address}/1")).text == "ok"
+        async with httpx.AsyncClient(transport=lapsed.gate(httpx.AsyncHTTPTransport(), SHORT)) as client:
+            with pytest.raises(zklock.AtRisk):
+                await client.get(f"{requests.address}/2")
+
+    asyncio.run(main())
+    assert requests.paths == ["/1"]
+
+
+def test_a_transport_is_entered_left_and_closed_with_its_gate(zk: zklock.Client, path: str) -> None:
+    class Transport(httpx.BaseTransport):
+        """Notes what it is used for."""
+
+        def __init__(self) -> None:
+            self.used: list[str] = []
+
+        def __enter__(self) -> typing.Any:
+            self.used.append("enter")
+            return self
+
+        def __exit__(self, *raised: object) -> None:
+            self.used.append("exit")
+
+        def close(self) -> None:
+            self.used.append("close")
+
+    class AsyncTransport(httpx.AsyncBaseTransport):
+        """The same in asyncio."""
+
+        def __init__(self) -> None:
+            self.used: list[str] = []
+
+        async def __aenter__(self) -> typing.Any:
+            self.used.append("enter")
+            return self
+
+        async def __aexit__(self, *raised: object) -> None:
+            self.used.append("exit")
+
+        async def aclose(self) -> None:
+            self.used.append("close")
+
+    async def use(transport: AsyncTransport) -> None:
+        async with httpx.AsyncClient(transport=transport):
+            pass
+        await httpx.AsyncClient(transport=transport).aclose()
+
+    with zk.mutex(path) as hold:
+        transport, atransport = Transport(), AsyncTransport()
+        with httpx.Client(transport=hold.gate(transport)):
+            pass
+        httpx.Client(transport=hold.gate(transport)).close()
+        asyncio.run(use(hold.gate(atransport)))
+    assert transport.used == atransport.used == ["enter", "exit", "close"]
+
+
+def test_anything_else_is_refused(zk: zklock.Client, path: str) -> None:
+    def generator() -> typing.Iterator[int]:
+        yield 1
+
+    async def agenerator() -> typing.AsyncIterator[int]:
+        yield 1
+
+    with zk.mutex(path) as hold:
+        gate = typing.cast("typing.Any", hold.gate)
+        for wrong in (5, None, "send", object(), int, httpx.HTTPTransport, generator, agenerator, staticmethod(len)):
+            raises(zklock.InvalidInput, lambda: gate(wrong)).says("gate", "httpx transport")
+        for needs in (-1.0, float("nan")):
+            raises(zklock.InvalidInput, lambda: gate(len, needs=needs)).says("needs")
