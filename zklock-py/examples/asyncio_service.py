@@ -23,25 +23,12 @@ async def work(hold: zklock.AsyncHold) -> None:
         print(f"work with token {hold.token} has stopped", flush=True)
 
 
-async def work_while_held(hold: zklock.AsyncHold) -> None:
-    """Works until the hold is lost, and returns when the work has really stopped."""
-    working = asyncio.ensure_future(work(hold))
-    loop = asyncio.get_running_loop()
-    hold.on_lost(lambda reason: loop.call_soon_threadsafe(working.cancel))
-    try:
-        # If this task is cancelled, this cancels the work, and waits for its end.
-        await working
-    except asyncio.CancelledError:
-        if not hold.lost:
-            raise
-
-
 async def main(hosts: str = "127.0.0.1:2181") -> None:
     async with zklock.Client(hosts) as zk:
         while True:
             try:
-                async with zk.mutex("/locks/service") as hold:
-                    await work_while_held(hold)
+                async with zk.mutex("/locks/service").cancelling() as hold:
+                    await work(hold)
             except zklock.LockLost as loss:
                 print(f"{loss}; back to the queue", flush=True)
 

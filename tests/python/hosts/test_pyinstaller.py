@@ -16,8 +16,8 @@ logging.basicConfig(level=logging.DEBUG, filename="log")
 
 
 async def acquire(zk):
-    async with zk.mutex("/a") as hold:
-        return hold.token
+    async with zk.mutex("/a").cancelling() as hold:
+        return await hold.run(asyncio.sleep(0, hold.gate(abs)(hold.token)))
 
 
 with zklock.testing.Server() as server, zklock.Client(server.hosts) as zk:
