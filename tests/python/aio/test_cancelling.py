@@ -293,6 +293,34 @@ async def test_a_block_of_a_hold_that_has_ended_does_not_begin(zk: zklock.Client
     await expect_no_stray_cancel()
 
 
+async def test_work_that_swallows_the_cancellation_ends_its_block_with_lock_lost_before_the_release(
+    zk: zklock.Client, path: str, ground: Ground
+) -> None:
+    hold = await zk.aio.mutex(path).hold()
+    with pytest.raises(zklock.LockLost):
+        async with hold.cancel_on_loss():
+            lose(ground, hold)
+            with contextlib.suppress(asyncio.CancelledError):
+                await endless()
+    with pytest.raises(zklock.LockLost):
+        await hold.release()
+
+
+async def test_a_block_that_cannot_begin_releases_what_it_has_acquired(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(message: str) -> object:
+        raise MemoryError(message)
+
+    async with zk.aio.mutex(path).cancelling():
+        pass
+    monkeypatch.setattr("zklock._cancelling._TaskScope", fail)
+    with pytest.raises(MemoryError):
+        async with zk.aio.mutex(path).cancelling():
+            raise AssertionError("it has begun")
+    await free(zk, other, path, ground)
+
+
 async def test_a_block_is_entered_once(zk: zklock.Client, path: str) -> None:
     block = zk.aio.mutex(path).cancelling()
     async with block as hold:
@@ -446,14 +474,19 @@ async def released(hold: zklock.AsyncHold) -> None:
 async def test_a_callback_that_takes_long_does_not_delay_the_cancellation(
     zk: zklock.Client, path: str, ground: Ground
 ) -> None:
-    goes_on = threading.Event()
+    goes_on, has_ended = threading.Event(), threading.Event()
+
+    def callback(reason: zklock.LossReason) -> None:
+        goes_on.wait(30)
+        has_ended.set()
+
     hold = await zk.aio.mutex(path).hold()
-    hold.on_lost(lambda reason: goes_on.wait(30))
+    hold.on_lost(callback)
     with pytest.raises(zklock.LockLost):
         async with hold.cancel_on_loss():
             lose(ground, hold)
             await endless()
-    assert not goes_on.is_set()
+    assert not has_ended.is_set()
     goes_on.set()
     with pytest.raises(zklock.LockLost):
         await hold.release()

@@ -129,6 +129,34 @@ def test_a_loss_ends_a_group_of_tasks(zk: zklock.Client, path: str, ground: Grou
 
 
 @every_host
+def test_what_fails_in_a_group_that_a_loss_ends_comes_out(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, host: str
+) -> None:
+    async def fails_to_clean_up() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            raise LookupError("of the work")
+
+    async def main() -> None:
+        with pytest.raises(BaseException) as raised:
+            async with zk.mutex(path).cancelling() as hold:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(fails_to_clean_up)
+                    await anyio.sleep(0.01)
+                    lose(ground, hold)
+                    await anyio.sleep_forever()
+        assert [repr(error) for error in getattr(raised.value, "exceptions")] == ["LookupError('of the work')"]
+        await anyio.sleep(0.01)
+
+    HOSTS[host](main)
+    settled(zk)
+    assert not zk.mutex(path).locked()
+    with other.mutex(path, timeout=0):
+        pass
+
+
+@every_host
 def test_nested_blocks_end_from_the_inside(zk: zklock.Client, path: str, ground: Ground, host: str) -> None:
     passed: list[str] = []
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import collections.abc
 import contextlib
-import inspect
 import sys
 import types
 import typing
@@ -104,11 +103,8 @@ def running_trio() -> typing.Any:
     trio = sys.modules.get("trio")
     if trio is None:
         return None
-    with contextlib.suppress(RuntimeError):
-        # trio may run as a guest of asyncio.
-        if asyncio.current_task() is not None:
-            return None
     try:
+        # If trio is a guest of asyncio, it has no task while asyncio runs one.
         trio.lowlevel.current_task()
     except (AttributeError, RuntimeError):  # Another thread may be importing it.
         return None
@@ -236,61 +232,34 @@ class Cancelling(_Block):
     ) -> typing.Literal[False]:
         assert self._hold is not None
         trio, hold, self._hold = running_trio(), self._hold, None
-        is_own = self._end(error)
         try:
-            leaving = hold.__aexit__(*((None, None, None) if is_own else (kind, error, traceback)))
-            if trio is None:
-                await leaving
-            else:
-                with trio.CancelScope(shield=True):
-                    await _in_a_thread(trio, lambda: leaving)
-        except LockLost as loss:
-            raise loss from error
+            is_own = self._end(error)
+        finally:
+            # It begins here. If the block has failed, it raises nothing of its own.
+            leaving = hold.__aexit__(kind, error, traceback)
+        if trio is None:
+            await leaving
+        else:
+            with trio.CancelScope(shield=True):
+                await _in_a_thread(trio, lambda: leaving)
         if is_own:
-            # The block has released its hold itself.
             raise _lost(hold) from error
         return False
 
 
-class _Run(collections.abc.Coroutine[typing.Any, typing.Any, Result]):
-    """The coroutine of ``hold.run()``. If it never starts, as when its task is cancelled before, it closes the user's coroutine."""
+class _Closing(typing.Generic[Result]):
+    """Closes a coroutine when it is dropped itself: with a frame that has ended, or never began because its task was cancelled before."""
 
-    def __init__(self, hold: BaseHold, work: typing.Coroutine[typing.Any, typing.Any, Result]) -> None:
-        self._work = work
-        self._running = _run(hold, work)
-
-    def send(self, value: typing.Any) -> typing.Any:
-        return self._running.send(value)
-
-    def throw(self, *raised: typing.Any) -> typing.Any:
-        try:
-            return self._running.throw(*raised)
-        finally:
-            self._close_work()
-
-    def close(self) -> None:
-        self._running.close()
-        self._close_work()
-
-    def __await__(self) -> typing.Generator[typing.Any, typing.Any, Result]:
-        return (yield from self._running.__await__())
+    def __init__(self, work: typing.Coroutine[typing.Any, typing.Any, Result]) -> None:
+        self.work = work
 
     def __del__(self) -> None:
-        # If it was never awaited, the interpreter warns of that. One warning is enough.
-        self._close_work()
-
-    def _close_work(self) -> None:
-        if inspect.getcoroutinestate(self._running) in (inspect.CORO_CREATED, inspect.CORO_CLOSED):
-            self._work.close()
+        self.work.close()
 
 
-async def _run(hold: BaseHold, work: typing.Coroutine[typing.Any, typing.Any, Result]) -> Result:
-    try:
-        async with CancelOnLoss(hold):
-            return await work
-    finally:
-        # It has not started if the hold was lost before.
-        work.close()
+async def _run(hold: BaseHold, closing: _Closing[Result]) -> Result:
+    async with CancelOnLoss(hold):
+        return await closing.work
 
 
 def run(
@@ -299,4 +268,4 @@ def run(
     """``hold.run()``."""
     if not isinstance(work, collections.abc.Coroutine):
         raise InvalidInput(f"run takes a coroutine, as in hold.run(work()), and not {work!r}")
-    return _Run(hold, work)
+    return _run(hold, _Closing(work))
