@@ -34,6 +34,8 @@ enum class status : std::int32_t {
     pending = ZKLOCK_PENDING,
     internal = ZKLOCK_INTERNAL,
     at_risk = ZKLOCK_AT_RISK,
+    stale_token = ZKLOCK_STALE_TOKEN,
+    other_ensemble = ZKLOCK_OTHER_ENSEMBLE,
 };
 
 /** The state of a hold: see zklock_state. */

@@ -28,6 +28,7 @@ struct timeout_error : error { using error::error; };     ///< The time ran out:
 struct unreachable_error : error { using error::error; }; ///< No server could be reached: try again later.
 struct lost_error : error { using error::error; };        ///< Others may hold the lock: stop the work that it guarded.
 struct at_risk_error : error { using error::error; };     ///< The lease is too short for it: begin nothing, and ask again.
+struct stale_token_error : error { using error::error; }; ///< A fence refused the write: a later holder has written, so stop.
 struct closed_error : error { using error::error; };      ///< The client is closed: perhaps the program is ending.
 struct uncertain_error : error { using error::error; };   ///< A guarded write may or may not be done: hold::read(), then decide.
 struct misuse_error : error { using error::error; };      ///< A wrong argument or handle, or an endless wait: correct the program.
@@ -55,6 +56,7 @@ namespace detail {
     case status::unreachable: throw unreachable_error(why, message);
     case status::lost: throw lost_error(why, message);
     case status::at_risk: throw at_risk_error(why, message);
+    case status::stale_token: throw stale_token_error(why, message);
     case status::closed: throw closed_error(why, message);
     case status::uncertain: throw uncertain_error(why, message);
     case status::invalid_argument: case status::invalid_handle: case status::deadlock:

@@ -237,6 +237,11 @@ public:
             if (length <= room) return node;
         }
     }
+    /** Puts a file that is ready in the place of another, unless a later holder has written to that folder: see
+        zklock_hold_publish. Throws a stale_token_error then. */
+    void publish(const std::string &staged, const std::string &target) const {
+        detail::check(zklock_hold_publish(get(), detail::text(staged), detail::text(target)));
+    }
     /** Starts a list of writes that are only done if the lock is held: see writes. */
     writes guarded() const noexcept { return writes(get()); }
     /** Releases the hold, and waits until the servers have confirmed it. Throws a lost_error if the hold was lost. */

@@ -26,7 +26,7 @@ Exit codes:
    64  the arguments are wrong
   120  the lock is busy (--try)
   121  the lock was not free in time (--timeout)
-  122  the lock was lost, and the job was ended
+  122  the lock was lost, and the job was ended; `fence publish`: a later holder has written
   123  no server could say who has the lock
   124  the job ran for too long and was ended (--at-most)
   125  anything else went wrong, such as a right that is missing

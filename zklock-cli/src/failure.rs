@@ -45,7 +45,7 @@ impl Failure {
             ErrorKind::InvalidInput => Exit::Usage,
             ErrorKind::Timeout => Exit::Timeout,
             ErrorKind::Unreachable => Exit::Unreachable,
-            ErrorKind::Lost(_) => Exit::Lost,
+            ErrorKind::Lost(_) | ErrorKind::StaleToken | ErrorKind::OtherEnsemble => Exit::Lost,
             _ => Exit::Other,
         }
     }

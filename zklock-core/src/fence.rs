@@ -1,116 +1,16 @@
-//! Fences in SQL databases: what refuses the write of a holder that is late.
+//! Fences: what a lock guards refuses the write of a holder that is late.
 //!
 //! A process may be paused between its last look at a hold and its write. Only the resource can refuse that write. So it keeps
-//! the greatest token of each lock, and compares, keeps and writes in one atomic step. In a database, the transaction does
-//! that: its first statement raises the lock's row in a table of fences, or is refused. The row stays locked until the commit,
-//! so it orders the holders, and a transaction that is rolled back raises nothing.
+//! the greatest token of each lock, and compares, keeps and writes in one atomic step.
 //!
-//! [`Database`] has the statements as texts, for any client library of these databases.
+//! In a database the transaction does that: its first statement raises the lock's row in a table of fences, or is refused. The row
+//! stays locked until the commit, so it orders the holders, and a transaction that is rolled back raises nothing. [`Database`] has
+//! the statements as texts, for any client library. For files there is [`publish`], and the page `docs/fencing.md` has the rest.
 
-/// A database with the statements of a fence, as texts in its dialect.
-///
-/// # Examples
-///
-/// The first statement of each guarded transaction is [`raise`](Self::raise). Here `Transaction` stands for that of any client
-/// library, such as sqlx:
-///
-/// ```no_run
-/// use zklock_core::fence::Database;
-///
-/// # struct Transaction;
-/// # impl Transaction {
-/// #     async fn execute(&self, _: &str, _: (&str, &str, i64)) -> Result<u64, Box<dyn std::error::Error>> { Ok(1) }
-/// # }
-/// # async fn example(hold: &zklock_core::Hold, transaction: Transaction) -> Result<(), Box<dyn std::error::Error>> {
-/// let (name, ensemble, token) = (hold.path(), hold.ensemble_id().await?, i64::try_from(hold.token().value())?);
-/// let raise = Database::PostgreSql.raise();
-/// if transaction.execute(raise, (name, &ensemble, token)).await? == 0 {
-///     return Err("a later holder has written: roll back and stop".into());
-/// }
-/// // ... the writes, and the commit ...
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum Database {
-    /// PostgreSQL 9.5 or later.
-    PostgreSql,
-    /// MariaDB or MySQL, with InnoDB.
-    MariaDb,
-    /// SQLite 3.24 or later.
-    Sqlite,
-}
+mod database;
+mod files;
+mod stamp;
 
-impl Database {
-    /// Returns the statement that creates the table of fences, if it is not there. A path of more than 255 characters needs a
-    /// shorter name of your own.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use zklock_core::fence::Database;
-    ///
-    /// assert!(Database::Sqlite.create_table().starts_with("CREATE TABLE IF NOT EXISTS zklock_fences"));
-    /// ```
-    pub const fn create_table(self) -> &'static str {
-        match self {
-            // By default these compare without regard to case, and their other engines cannot roll back.
-            Self::MariaDb => {
-                "CREATE TABLE IF NOT EXISTS zklock_fences (name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PRIMARY KEY, \
-                 ensemble VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, token BIGINT NOT NULL) ENGINE=InnoDB"
-            }
-            Self::PostgreSql | Self::Sqlite => {
-                "CREATE TABLE IF NOT EXISTS zklock_fences (name VARCHAR(255) PRIMARY KEY, ensemble VARCHAR(64) NOT NULL, \
-                 token BIGINT NOT NULL)"
-            }
-        }
-    }
-
-    /// Returns the statement that begins a guarded transaction. Its parameters are the lock's path, the ensemble's identity, and
-    /// the token. It raises the lock's row to the token. If the row has a greater token, or one of another ensemble, it is
-    /// refused: it changes no row in PostgreSQL and SQLite, and fails with error 1242 (`ER_SUBQUERY_NO_1_ROW`) in MariaDB and
-    /// MySQL, whose number of changed rows depends on how a client connects.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use zklock_core::fence::Database;
-    ///
-    /// assert!(Database::PostgreSql.raise().contains("VALUES ($1, $2, $3)"));
-    /// assert!(Database::MariaDb.raise().contains("VALUES (?, ?, ?)"));
-    /// ```
-    pub const fn raise(self) -> &'static str {
-        match self {
-            Self::PostgreSql => {
-                "INSERT INTO zklock_fences (name, ensemble, token) VALUES ($1, $2, $3) ON CONFLICT (name) DO UPDATE SET \
-                 token = excluded.token WHERE zklock_fences.ensemble = excluded.ensemble AND zklock_fences.token <= excluded.token"
-            }
-            Self::MariaDb => {
-                "INSERT INTO zklock_fences (name, ensemble, token) VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE token = \
-                 IF(ensemble = VALUES(ensemble) AND token <= VALUES(token), VALUES(token), (SELECT 1 UNION SELECT 2))"
-            }
-            Self::Sqlite => {
-                "INSERT INTO zklock_fences (name, ensemble, token) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET \
-                 token = excluded.token WHERE zklock_fences.ensemble = excluded.ensemble AND zklock_fences.token <= excluded.token"
-            }
-        }
-    }
-
-    /// Returns the statement that reads the ensemble and the token of a lock's row. Its parameter is the path. After a refusal it
-    /// says which token has written.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use zklock_core::fence::Database;
-    ///
-    /// assert!(Database::Sqlite.look().starts_with("SELECT ensemble, token"));
-    /// ```
-    pub const fn look(self) -> &'static str {
-        match self {
-            Self::PostgreSql => "SELECT ensemble, token FROM zklock_fences WHERE name = $1",
-            Self::MariaDb | Self::Sqlite => "SELECT ensemble, token FROM zklock_fences WHERE name = ?",
-        }
-    }
-}
+pub use database::Database;
+pub use files::publish;
+pub use stamp::Stamp;

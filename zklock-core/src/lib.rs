@@ -64,7 +64,6 @@
 //
 // ```text
 // .          face                                       what the C and Python layers need
-//            fence                                      statements for databases that refuse late writes
 // blocking   client                                     the public API for threads
 //            lock observer barrier double_barrier member
 //            hold loss wanted lazy
@@ -75,6 +74,8 @@
 //            started wait
 //            io interrupt
 //            descriptors thread fork park
+// fence      files                                      resources refuse late writes
+//            stamp database
 // operator   observe                                    who holds and waits; the counters as text
 //            contenders prometheus
 // client     client                                     the public API: a client makes locks and barriers

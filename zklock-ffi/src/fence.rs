@@ -1,14 +1,16 @@
-//! Statements for databases that refuse the write of a holder that is late.
+//! Fences: databases and folders refuse the write of a holder that is late.
 
 use crate::c_enum::c_enum;
 use crate::convert::c_string;
 use crate::export::export;
 use crate::failure::Failure;
-use crate::raw::out;
+use crate::handle::Object;
+use crate::hold::{Held, zklock_hold};
+use crate::raw::{out, text};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::OnceLock;
-use zklock_core::fence::Database;
+use zklock_core::fence::{self, Database, Stamp};
 
 c_enum! {
     /// The databases for which zklock_fence_sql has statements.
@@ -55,6 +57,35 @@ export! {
     pub fn zklock_fence_sql(database: i32, statement: i32, text: *mut *const c_char) -> zklock_status {
         let text = out("text", text)?;
         text.set(statement_of(database, statement)?.as_ptr());
+    }
+
+    /// Puts a file that is ready in the place of another, unless a later holder has written to that
+    /// folder. The greatest token is kept in the file ".zklock-fence" beside the target, which is locked
+    /// with flock meanwhile. So readers see the old file or the new one, whole, also after a crash. It
+    /// waits while another holder writes, and the first time for the servers: zklock_client_ensemble_id.
+    ///
+    ///     if (zklock_hold_publish(hold, "reports/.sales.new", "reports/sales.csv") != ZKLOCK_OK) return fail(zklock_last_error());
+    ///
+    /// It works on one machine, on a local file system, and not on NFS.
+    ///
+    /// @param hold the hold.
+    /// @param staged the path of the file that is ready. It must be in the same file system, best in the
+    ///         same folder. It is synced, and renamed. If the call fails, it stays.
+    /// @param target the path of the file that it replaces, or that does not exist yet.
+    /// @return ZKLOCK_OK; ZKLOCK_STALE_TOKEN if a later holder has written: stop; ZKLOCK_OTHER_ENSEMBLE if
+    ///         the folder keeps the token of another ensemble; ZKLOCK_REFUSED for what the system
+    ///         refuses; ZKLOCK_UNREACHABLE if the servers do not tell the identity of the ensemble;
+    ///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT.
+    pub fn zklock_hold_publish(
+        hold: *mut zklock_hold,
+        staged: *const c_char,
+        target: *const c_char,
+    ) -> zklock_status {
+        let (staged, target) = (text("staged", staged)?, text("target", target)?);
+        let held = Held::table().find(hold)?;
+        let inner = held.inner();
+        let stamp = Stamp::new(inner.path(), &inner.ensemble_id()?, inner.token().value())?;
+        fence::publish(&stamp, staged.as_ref(), target.as_ref())?;
     }
 }
 

@@ -66,6 +66,13 @@ c_enum! {
         /// The lock is held, but not certain to be held for long enough: begin nothing, and ask again.
         #[from(AtRisk)]
         ZKLOCK_AT_RISK = 18,
+        /// A fence refused a write, because a later holder has written: stop the work.
+        #[from(StaleToken)]
+        ZKLOCK_STALE_TOKEN = 19,
+        /// A fence refused a write, because it keeps the token of another ensemble: zklock_last_error says
+        /// how to go on.
+        #[from(OtherEnsemble)]
+        ZKLOCK_OTHER_ENSEMBLE = 20,
     }
 }
 

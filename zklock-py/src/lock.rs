@@ -526,10 +526,7 @@ impl Lock {
     }
 
     #[pyo3(signature = (function, /))]
-    fn __call__<'py>(
-        slf: &Bound<'py, Self>,
-        function: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn __call__<'py>(slf: &Bound<'py, Self>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         decorate(Some(slf), &Self::aio(slf)?, function)
     }
 
@@ -668,10 +665,7 @@ impl AsyncLock {
     }
 
     #[pyo3(signature = (function, /))]
-    fn __call__<'py>(
-        slf: &Bound<'py, Self>,
-        function: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn __call__<'py>(slf: &Bound<'py, Self>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         decorate(None, slf.as_unbound(), function)
     }
 

@@ -1,6 +1,9 @@
 /* Clients, locks, holds and calls in C++: their values, their exceptions, and their lifetimes. */
 
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -239,6 +242,28 @@ TEST(what_is_released_or_destroyed_or_assigned_over_calls_nobody_back) {
     replaced.on_lost([&](zklock::reason reason) { told.set_value(reason); });
     client.close();
     CHECK(soon(told.get_future()) == zklock::reason::client_closed && called == 0);
+}
+
+TEST(a_file_is_published_by_the_last_holder_alone) {
+    const auto client = new_cpp_client();
+    const auto lock = client.mutex(fresh_path());
+    char folder[] = "/tmp/zklock-XXXXXX";
+    CHECK(mkdtemp(folder));
+    const std::string staged = folder + std::string("/staged"), report = folder + std::string("/report");
+    const auto publish = [&](const zklock::hold &hold, const char *text) {
+        std::ofstream(staged) << text;
+        hold.publish(staged, report);
+    };
+    auto late = lock.acquire();
+    publish(late, "early");
+    delete_node(late.node());
+    const auto next = lock.acquire();
+    publish(next, "next");
+    THROWS(publish(late, "late"), zklock::stale_token_error, ZKLOCK_STALE_TOKEN);
+    THROWS(next.publish(report, folder + std::string("/none/report")), zklock::error, ZKLOCK_REFUSED);
+    std::string text;
+    CHECK(std::ifstream(report) >> text && text == "next");
+    std::filesystem::remove_all(folder);
 }
 
 TEST(guarded_writes_are_done_all_or_none_and_only_while_the_lock_is_held) {

@@ -345,6 +345,23 @@ static char *file(const char *variable) {
     return name;
 }
 
+/* A path in a folder of its own. */
+static char *in_new_folder(const char *name) {
+    static char paths[2][512];
+    char *path = paths[!strcmp(name, "staged")];
+    snprintf(path, sizeof paths[0] - sizeof "/staged", "%s/XXXXXX", file("ZKLOCK_FOLDER"));
+    CHECK(mkdtemp(path));
+    strcat(strcat(path, "/"), name);
+    return path;
+}
+
+static char *staged(void) {
+    char *path = in_new_folder("staged");
+    FILE *made = fopen(path, "w");
+    CHECK(made && !fclose(made));
+    return path;
+}
+
 value value_of(argument argument, int is_forked) {
     static char path[64];
     static uint64_t room[128];
@@ -368,6 +385,8 @@ value value_of(argument argument, int is_forked) {
     case PEM_KEY: value.pointer = file("ZKLOCK_PEM_KEY"); break;
     case CREDENTIALS: value.pointer = file("ZKLOCK_CREDENTIALS"); break;
     case VARIABLE: value.pointer = (char *)(uintptr_t)"ZKLOCK_AUTH"; break;
+    case STAGED: value.pointer = staged(); break;
+    case TARGET: value.pointer = in_new_folder("target"); break;
     case ACCESS_LIST: value.pointer = (char *)(uintptr_t)"world:anyone:cdrwa"; break;
     case WRITES: value.pointer = (void *)(uintptr_t)arrays[argument.number]; break;
     case NOT_ALIGNED: value.pointer = (char *)(uintptr_t)arrays[0] + 1; break;

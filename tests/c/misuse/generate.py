@@ -89,6 +89,8 @@ TEXTS = {
     "password": ("TEXT", [""]),
     "pass_phrase": ("TEXT", [""]),
     "file": ("CREDENTIALS", NOT_PEM),
+    "staged": ("STAGED", []),
+    "target": ("TARGET", ["", "/", ".."]),
     "variable": ("VARIABLE", ["", "ZKLOCK_NOT_SET"]),
     "command": ("TEXT", ["", "/", "/dev/null", "/there/is/none", "true"]),
     "service": ("TEXT", ["", "a/b"]),

@@ -46,6 +46,8 @@ typedef enum {
     PEM_KEY,
     CREDENTIALS, /* a file with some, and a variable */
     VARIABLE,
+    STAGED, /* a file, and a place for it in a folder that nothing else has */
+    TARGET,
     /* Handles. */
     BYSTANDER, /* a living one, in no way concerned */
     LIVE,      /* made for this cell */

@@ -1,5 +1,7 @@
 //! `zklock fence`: for resources that refuse the write of a holder that is late.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand, ValueEnum};
 use zklock_core::fence;
 
@@ -19,6 +21,26 @@ enum Resource {
     ///
     /// zklock fence sql postgresql | psql
     Sql { database: Database },
+
+    /// Put a file that is ready in the place of another, unless a later holder has written to that folder
+    ///
+    /// In the command of `zklock run --fence`. The staged file must be in the same file system. It is synced and renamed. The folder
+    /// keeps the greatest token in .zklock-fence. If a later holder has written, nothing is done, and the code is 122.
+    Publish {
+        /// The file that is ready
+        staged: PathBuf,
+        /// The file that it replaces
+        target: PathBuf,
+        /// The lock's path
+        #[arg(long, env = "ZKLOCK_LOCK", value_name = "PATH")]
+        name: String,
+        /// The identity of the ensemble
+        #[arg(long, env = "ZKLOCK_ENSEMBLE")]
+        ensemble: String,
+        /// The token of the hold
+        #[arg(long, env = "ZKLOCK_TOKEN")]
+        token: u64,
+    },
 }
 
 #[derive(Clone, Copy, ValueEnum, Debug)]
@@ -31,11 +53,22 @@ enum Database {
 
 impl Fence {
     pub(crate) fn execute(&self) -> Result<(), Failure> {
-        let Resource::Sql { database } = self.resource;
-        let (database, refusal) = match database {
-            Database::Postgresql => (fence::Database::PostgreSql, "changes no row"),
-            Database::Mariadb => (fence::Database::MariaDb, "fails with error 1242"),
-            Database::Sqlite => (fence::Database::Sqlite, "changes no row"),
+        match &self.resource {
+            Resource::Sql { database } => database.show(),
+            Resource::Publish { staged, target, name, ensemble, token } => {
+                let stamp = fence::Stamp::new(name, ensemble, *token)?;
+                Ok(fence::publish(&stamp, staged, target)?)
+            }
+        }
+    }
+}
+
+impl Database {
+    fn show(self) -> Result<(), Failure> {
+        let (database, refusal) = match self {
+            Self::Postgresql => (fence::Database::PostgreSql, "changes no row"),
+            Self::Mariadb => (fence::Database::MariaDb, "fails with error 1242"),
+            Self::Sqlite => (fence::Database::Sqlite, "changes no row"),
         };
         print(&format!(
             "{};\n\n\

@@ -90,6 +90,10 @@ pub(crate) struct Run {
     #[arg(long)]
     retry: bool,
 
+    /// Give the command ZKLOCK_ENSEMBLE too (the ensemble's identity), for `zklock fence publish`
+    #[arg(long)]
+    fence: bool,
+
     /// From TERM to KILL when the command is ended. If the lease is about to end, a tenth of the session timeout at most
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
     kill_after: Duration,
@@ -238,7 +242,10 @@ impl Run {
             say!("{error}");
             return Ok(Outcome::Lost);
         }
-        let watch = Watch::start(hold, limits, &self.command, self.at_most, signals, guard)?;
+        // The client asks once.
+        let ensemble = if self.fence { Some(hold.ensemble_id().await?) } else { None };
+        let watch =
+            Watch::start(hold, ensemble.as_deref(), limits, &self.command, self.at_most, signals, guard)?;
         // The job's warden guards the session until the lock is released.
         let (ended, job) = watch.keep().await?;
         let outcome = match ended.cause {

@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use zklock_core::fence::Database;
 
 use crate::support::transcript::plain;
-use crate::support::{Process, output, path, zklock, zklock_at, zklock_there};
+use crate::support::{Folder, Process, output, path, run, zklock, zklock_at, zklock_there};
 
 #[test]
 fn doctor_finds_a_healthy_server_well() {
@@ -90,6 +90,33 @@ fn fence_prints_the_statements_of_each_database() {
         assert_eq!(executed, [format!("{};", database.create_table())]);
     }
     assert_eq!(output(zklock().args(["fence", "sql", "oracle"])).code, Some(64));
+}
+
+#[test]
+fn fence_publishes_for_the_last_holder_alone() {
+    let (path, folder) = (path(), Folder::new());
+    let publish = |text: &str, before: &str| {
+        let command = env!("CARGO_BIN_EXE_zklock");
+        let script = format!("echo {text} > staged && {before} {command} fence publish staged report");
+        output(run(&path, &["--fence"], &script).current_dir(folder.path()))
+    };
+    for text in ["one", "other"] {
+        assert_eq!(publish(text, "").code, Some(0));
+    }
+    // As a holder whose token was the first.
+    let late = publish("late", "ZKLOCK_TOKEN=1");
+    assert_eq!(late.code, Some(122));
+    assert!(
+        late.errors.contains("a later holder of") && late.errors.contains("this one is 1"),
+        "{}",
+        late.errors
+    );
+    let other = publish("late", "ZKLOCK_ENSEMBLE=other");
+    assert!(other.code == Some(122) && other.errors.contains("cannot be compared"), "{}", other.errors);
+    assert_eq!(std::fs::read_to_string(folder.path().join("report")).unwrap(), "other\n");
+    let outside = output(zklock().args(["fence", "publish", "a", "b"]));
+    assert_eq!(outside.code, Some(64));
+    assert!(outside.errors.contains("--ensemble"), "{}", outside.errors);
 }
 
 #[test]

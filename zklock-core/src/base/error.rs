@@ -52,6 +52,10 @@ zklock_machine::listed! {
         Forked,
         /// The lock is held, but not certain to be held for long enough: begin nothing, and ask again.
         AtRisk,
+        /// A fence refused a write, because a later holder has written: stop the work.
+        StaleToken,
+        /// A fence refused a write, because it keeps the token of another ensemble: see what the message says.
+        OtherEnsemble,
     }
 }
 

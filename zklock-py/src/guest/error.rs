@@ -43,6 +43,8 @@ table! {
         Conflict => "Conflict",
         Forked => "ForkedError",
         AtRisk => "AtRisk",
+        StaleToken => "StaleToken",
+        OtherEnsemble => "OtherEnsemble",
     }
 }
 

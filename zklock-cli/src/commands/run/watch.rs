@@ -40,6 +40,7 @@ pub(super) struct Watch<'a> {
 impl<'a> Watch<'a> {
     pub(super) fn start(
         hold: &'a Hold,
+        ensemble: Option<&str>,
         limits: Limits,
         command: &[OsString],
         at_most: Option<Duration>,
@@ -49,11 +50,12 @@ impl<'a> Watch<'a> {
         let terminal = Terminal::new();
         let in_foreground = terminal.as_ref().is_some_and(Terminal::is_for_the_job);
         let (lease_ends, now) = (lease_end(hold), Moment::now());
-        let variables = [
+        let mut variables = vec![
             ("ZKLOCK_TOKEN", hold.token().to_string()),
             ("ZKLOCK_LOCK", hold.path().to_owned()),
             ("ZKLOCK_NODE", hold.node().to_owned()),
         ];
+        variables.extend(ensemble.map(|ensemble| ("ZKLOCK_ENSEMBLE", ensemble.to_owned())));
         let ends_at = at_most.map(|at_most| now.plus(at_most));
         let start = Start { limits, lease_ends, ends_at, in_foreground, guard };
         let job = Job::start(command, &variables, start).map_err(|error| {
