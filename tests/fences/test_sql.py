@@ -9,6 +9,7 @@ import typing
 
 import databases
 import psycopg
+import psycopg2
 import pymysql
 import pymysql.constants.CLIENT
 import pytest
@@ -62,6 +63,27 @@ def test_the_error_says_what_to_do(database: Database) -> None:
         pass
 
 
+@every_library
+def test_a_connection_is_free_after_a_refusal(database: Database) -> None:
+    blocks = [(Held("/locks/a", token), error) for token, error in ((9, None), (5, zklock.StaleToken), (10, None))]
+
+    async def later() -> None:
+        async with database.library.connect(database.address) as connection:
+            for hold, error in blocks:
+                with pytest.raises(error) if error else contextlib.nullcontext():
+                    async with fence.transaction(connection, hold):
+                        pass
+
+    def blocking() -> None:
+        with database.library.connect(database.address) as connection:
+            for hold, error in blocks:
+                with pytest.raises(error) if error else contextlib.nullcontext(), fence.transaction(connection, hold):
+                    pass
+
+    run(later()) if database.library.is_async else blocking()
+    assert database.rows("zklock_fences") == [("/locks/a", "one", 10)]
+
+
 @every_dialect
 @pytest.mark.parametrize("names", [("/locks/a", "/locks/A"), ("/locks/\u00e4", "/locks/a"), ("/locks/a", "/locks/a?b%s$1")])
 def test_names_are_compared_exactly(database: Database, names: tuple[str, str]) -> None:
@@ -71,10 +93,28 @@ def test_names_are_compared_exactly(database: Database, names: tuple[str, str]) 
     assert {row[0] for row in database.rows("zklock_fences")} == set(names)
 
 
-@every_library
+# It is always in a transaction.
+WITHOUT_AUTOCOMMIT = "sqlite3, autocommit=False"
+
+
+@pytest.mark.skipif(WITHOUT_AUTOCOMMIT not in NAMES, reason="since Python 3.12")
+@pytest.mark.parametrize("database", [WITHOUT_AUTOCOMMIT], indirect=True)
+def test_without_autocommit_earlier_statements_belong_to_the_block(database: Database) -> None:
+    def write(token: int, name: str) -> None:
+        with database.library.connect(database.address) as connection:
+            connection.execute("INSERT INTO things VALUES (?, ?)", (name, name))
+            with fence.transaction(connection, Held("/locks/a", token)):
+                pass
+            connection.rollback()
+
+    write(9, "done")
+    with pytest.raises(zklock.StaleToken):
+        write(5, "late")
+    assert database.rows("things") == [("done", "done")]
+
+
+@pytest.mark.parametrize("database", [name for name in NAMES if name != WITHOUT_AUTOCOMMIT], indirect=True)
 def test_a_connection_in_a_transaction_is_refused(database: Database) -> None:
-    if database.library.name == "sqlite3, autocommit=False":
-        pytest.skip("it is always in a transaction")
     library = database.library
     # What commits each statement begins a transaction only if it is asked to.
     begin = ["BEGIN"] if "autocommit" in library.name or "by hand" in library.name or "asyncpg" == library.name else []
@@ -201,6 +241,15 @@ def test_a_user_of_sqlalchemy_cannot_commit_within_the_block(sqlite: Address) ->
     assert database.rows("things") == []
 
 
+def test_rows_are_read_whatever_the_user_makes_of_them(postgresql: Address) -> None:
+    Database(databases.PLAIN["postgresql"], postgresql)
+    with psycopg.connect(**postgresql.postgresql, row_factory=psycopg.rows.scalar_row) as connection:
+        with fence.transaction(connection, Held("/locks/a", 9)):
+            pass
+        with pytest.raises(zklock.StaleToken):
+            fence.transaction(connection, Held("/locks/a", 5)).__enter__()
+
+
 def test_rows_of_bytes_are_read(sqlite: Address) -> None:
     with Database(databases.BY_NAME["sqlite3"], sqlite).library.connect(sqlite) as connection:
         connection.text_factory = bytes
@@ -221,3 +270,11 @@ def test_an_asynchronous_hold_is_awaited(sqlite: Address) -> None:
 
     run(main())
     assert database.rows("zklock_fences") == [("/locks/a", "one", 5)]
+
+
+def test_the_first_error_comes_out_if_the_connection_cannot_roll_back(postgresql: Address) -> None:
+    Database(databases.PLAIN["postgresql"], postgresql)
+    with contextlib.closing(psycopg2.connect(**postgresql.postgresql)) as connection:
+        with pytest.raises(ZeroDivisionError), fence.transaction(connection, Held("/locks/broken", 5)):
+            connection.close()
+            raise ZeroDivisionError
