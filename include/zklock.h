@@ -66,7 +66,8 @@
  * - To acquire in the background, see zklock_acquire_start, zklock_call_hold.
  * - To check that the lock is still held, see zklock_hold_valid_for, zklock_hold_ensure,
  *   zklock_hold_confirm, zklock_hold_confirm_start.
- * - To fence another resource, see zklock_hold_token, zklock_client_ensemble_id, zklock_fence_sql.
+ * - To fence another resource, see zklock_hold_token, zklock_client_ensemble_id, zklock_fence_sql,
+ *   zklock_hold_publish.
  * - To write to ZooKeeper while the lock is held, see zklock_hold_commit, zklock_hold_commit_start,
  *   zklock_call_versions, zklock_last_conflict, zklock_hold_read.
  * - To see what a hold belongs to, see zklock_hold_path, zklock_hold_node.
@@ -512,6 +513,15 @@ typedef enum zklock_status ZKLOCK_INT32 {
      * The lock is held, but not certain to be held for long enough: begin nothing, and ask again.
      */
     ZKLOCK_AT_RISK = 18,
+    /**
+     * A fence refused a write, because a later holder has written: stop the work.
+     */
+    ZKLOCK_STALE_TOKEN = 19,
+    /**
+     * A fence refused a write, because it keeps the token of another ensemble: zklock_last_error says
+     * how to go on.
+     */
+    ZKLOCK_OTHER_ENSEMBLE = 20,
 } zklock_status;
 
 /**
@@ -699,7 +709,7 @@ typedef enum zklock_dialect ZKLOCK_INT32 {
  */
 typedef enum zklock_fence_statement ZKLOCK_INT32 {
     /**
-     * Creates the table of fences. It is done once.
+     * Creates the table of fences, if it is not there.
      */
     ZKLOCK_FENCE_CREATE_TABLE = 1,
     /**
@@ -2128,6 +2138,30 @@ ZKLOCK_NODISCARD
 zklock_status zklock_fence_sql(int32_t database,
                                int32_t statement,
                                const char **text);
+
+/**
+ * Puts a file that is ready in the place of another, unless a later holder has written to that
+ * folder. The greatest token is kept in the file ".zklock-fence" beside the target, which is locked
+ * with flock meanwhile. So readers see the old file or the new one, whole, also after a crash. It
+ * waits while another holder writes, and the first time for the servers: zklock_client_ensemble_id.
+ *
+ *     if (zklock_hold_publish(hold, "reports/.sales.new", "reports/sales.csv") != ZKLOCK_OK) return fail(zklock_last_error());
+ *
+ * It works on one machine, on a local file system, and not on NFS.
+ *
+ * @param hold the hold.
+ * @param staged the path of the file that is ready. It must be in the same file system, best in the
+ *         same folder. It is synced, and renamed. If the call fails, it stays.
+ * @param target the path of the file that it replaces, or that does not exist yet.
+ * @return ZKLOCK_OK; ZKLOCK_STALE_TOKEN if a later holder has written: stop; ZKLOCK_OTHER_ENSEMBLE if
+ *         the folder keeps the token of another ensemble; ZKLOCK_REFUSED for what the system
+ *         refuses; ZKLOCK_UNREACHABLE if the servers do not tell the identity of the ensemble;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_publish(zklock_hold *hold,
+                                  const char *staged,
+                                  const char *target);
 
 /**
  * Writes to ZooKeeper itself: either all of the writes or none, and only if the lock is still held
