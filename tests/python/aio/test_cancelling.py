@@ -10,6 +10,7 @@ import sys
 import threading
 import typing
 import warnings
+import weakref
 
 import pytest
 from aio.support import SOON, Loop, free, granted, queue, run_in, soon, steps
@@ -468,6 +469,23 @@ def test_a_loss_after_the_end_of_the_loop_is_passed_over(
 
 
 async def released(hold: zklock.AsyncHold) -> None:
+    await hold.release()
+
+
+async def test_a_task_that_is_forgotten_in_its_block_is_collected(zk: zklock.Client, path: str) -> None:
+    hold, entered = await zk.aio.mutex(path).hold(), asyncio.Event()
+
+    async def work() -> None:
+        async with hold.cancel_on_loss():
+            entered.set()
+            await endless()
+
+    task = asyncio.create_task(work())
+    await entered.wait()
+    gone = weakref.ref(task)
+    del task
+    gc.collect()
+    assert gone() is None
     await hold.release()
 
 

@@ -56,8 +56,17 @@ def test_a_loss_cancels_the_block_and_becomes_lock_lost(
         async with zk.mutex(path).cancelling() as hold:
             await hold.run(work(hold))
 
+    @zk.mutex(path)
+    async def by_decorator() -> None:
+        (node,) = ground.children(path)
+        ground(f"delete {path}/{node}")
+        try:
+            await anyio.sleep_forever()
+        finally:
+            done.append("cleaned up")
+
     async def main() -> None:
-        for way in (by_cancelling, by_thread, by_run):
+        for way in (by_cancelling, by_thread, by_run, by_decorator):
             with pytest.raises(zklock.LockLost) as raised:
                 await way()
             assert raised.value.reason is zklock.LossReason.NODE_DELETED
@@ -66,7 +75,7 @@ def test_a_loss_cancels_the_block_and_becomes_lock_lost(
         assert isinstance(raised.value.__cause__, (asyncio.CancelledError, trio.Cancelled))
 
     HOSTS[host](main)
-    assert done == ["cleaned up"] * 3
+    assert done == ["cleaned up"] * 4
     with other.mutex(path, timeout=0):
         pass
 

@@ -232,11 +232,9 @@ class Cancelling(_Block):
     ) -> typing.Literal[False]:
         assert self._hold is not None
         trio, hold, self._hold = running_trio(), self._hold, None
-        try:
-            is_own = self._end(error)
-        finally:
-            # It begins here. If the block has failed, it raises nothing of its own.
-            leaving = hold.__aexit__(kind, error, traceback)
+        is_own = self._end(error)
+        # If the block has failed, the release raises nothing of its own.
+        leaving = hold.__aexit__(kind, error, traceback)
         if trio is None:
             await leaving
         else:
