@@ -10,11 +10,12 @@ from ground import Ground
 from guests.programs import Start
 
 ROOT = pathlib.Path(__file__).parents[3]
-# The examples of recipes.md are files of applications, which tests/docs runs.
+# The examples of these are files of applications, which tests/docs runs, and tests/fences.
+APART = ("docs/recipes.md", "docs/fencing.md")
 PAGES = tuple(
     page
     for page in ("README.md", "zklock-py/README.md", *sorted(f"docs/{page.relative_to(ROOT / 'docs')}" for page in ROOT.glob("docs/**/*.md")))
-    if "```python" in (ROOT / page).read_text() and page != "docs/recipes.md"
+    if "```python" in (ROOT / page).read_text() and page not in APART
 )
 ADDRESS = "127.0.0.1:2181"
 

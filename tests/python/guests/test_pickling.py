@@ -101,7 +101,7 @@ def test_an_exception_that_somebody_else_makes(kind: type[zklock.Error], argumen
 
 
 def test_there_are_exceptions() -> None:
-    assert len(EXCEPTIONS) == 14
+    assert len(EXCEPTIONS) == 17
     assert all(kind.__module__ == "zklock" and kind.__doc__ for kind in EXCEPTIONS)
 
 

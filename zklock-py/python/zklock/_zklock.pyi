@@ -42,6 +42,7 @@ __all__ = [
     "Tls",
     "Wanted",
     "__version__",
+    "fence_sql",
 ]
 
 __version__: Final[str]
