@@ -9,9 +9,8 @@
 //! let lock = client.mutex("/locks/report")?;
 //!
 //! let hold = lock.acquire_timeout(Duration::from_secs(5)).await?;
-//! tokio::select! {
-//!     () = write_the_report(hold.token()) => {}
-//!     reason = hold.lost() => eprintln!("stop: {reason:?}"),
+//! if let Err(reason) = hold.run(write_the_report(hold.token())).await {
+//!     eprintln!("stopped: {reason}");
 //! }
 //! hold.release().await?;
 //! # Ok(())
@@ -46,8 +45,8 @@
 //! as long as the answer says, works alone.
 //!
 //! A lease cannot keep the process from being paused just after it looked. If that matters, let the resource that the lock
-//! guards refuse any [token](Hold::token) smaller than the largest it has seen, or write to ZooKeeper itself with
-//! [`Hold::guarded`].
+//! guards be a [`fence`], which refuses any [token](Hold::token) smaller than the largest it has seen, or write to ZooKeeper
+//! itself with [`Hold::guarded`].
 //!
 //! The lease rests on three assumptions. The servers' tick is at most half of the session timeout, which they enforce unless
 //! `minSessionTimeout` was lowered. No server grants less than half of the timeout that another one granted. Clocks run
