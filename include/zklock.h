@@ -2099,7 +2099,7 @@ zklock_status zklock_hold_token(const zklock_hold *hold, uint64_t *token);
  * Gets the identity of the ensemble, which a fence keeps beside the token (zklock_hold_token): tokens
  * of two ensembles cannot be compared. It is the data of the node "/zklock-ensemble", which the
  * first client that asks creates below its chroot, with its access list. A client asks the servers
- * once, and waits for their answer.
+ * once in each session, and waits for their answer.
  *
  * An ensemble that was restored from a backup keeps its identity, although its tokens have gone
  * back. Delete the node then, once its clients have ended.

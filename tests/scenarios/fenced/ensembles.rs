@@ -1,10 +1,10 @@
 //! Promise 2 ends with the ensemble: a fence tells ensembles apart by their identity.
 
 use crate::support::users::{ANN, world};
-use crate::support::{client_of, operator, options, says, soon};
+use crate::support::{client_of, expire_session, operator, options, says, soon};
 use ground::{Direction, Proxy, shared};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind};
+use zklock_core::{Client, ErrorKind, LossReason};
 use zookeeper_client::Permission;
 
 const NODE: &str = "/zklock-ensemble";
@@ -37,10 +37,31 @@ async fn all_clients_of_an_ensemble_find_one_identity_and_another_ensemble_has_a
     let other = client_of(&ensemble("other").0).await;
     assert_ne!(soon(other.ensemble_id()).await.unwrap(), id);
 
-    // A client asks once. The next client finds what is there then.
+    // A session asks once, for it stays in its ensemble. The next one finds what is there then, and the hold of the old one
+    // keeps to what it was given by.
+    let proxy = Proxy::before(shared().server(0));
+    let client = client_of(&(proxy.connect_string() + &chroot)).await;
+    let hold = soon(client.mutex("/b").unwrap().acquire()).await.unwrap();
+    assert_eq!(soon(hold.ensemble_id()).await.unwrap(), id);
     operator().delete(&format!("{chroot}{NODE}"));
-    assert_eq!(soon(clients[1].ensemble_id()).await.unwrap(), id);
-    assert_ne!(soon(client_of(&hosts).await.ensemble_id()).await.unwrap(), id);
+    assert_eq!(soon(client.ensemble_id()).await.unwrap(), id);
+    expire_session(&proxy);
+    soon(hold.lost()).await;
+    assert_ne!(soon(client.ensemble_id()).await.unwrap(), id);
+    assert_eq!(soon(hold.ensemble_id()).await.unwrap(), id);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_hold_is_not_given_the_identity_of_an_ensemble_that_came_after() {
+    let (_, chroot) = ensemble("after");
+    let proxy = Proxy::before(shared().server(0));
+    let client = client_of(&(proxy.connect_string() + &chroot)).await;
+    let hold = soon(client.mutex("/a").unwrap().acquire()).await.unwrap();
+    expire_session(&proxy);
+    soon(hold.lost()).await;
+    soon(client.ensemble_id()).await.unwrap();
+    let error = soon(hold.ensemble_id()).await.unwrap_err();
+    says(&error, ErrorKind::Lost(LossReason::SessionExpired), &["/a"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -66,12 +87,9 @@ async fn an_identity_that_cannot_be_had_is_named_and_never_made_up() {
     let client = soon(Client::connect(client)).await.unwrap();
     let hold = soon(client.mutex("/a").unwrap().acquire()).await.unwrap();
     proxy.freeze(Direction::Both);
-    says(
-        &soon(client.ensemble_id()).await.unwrap_err(),
-        ErrorKind::Unreachable,
-        &["identity", "check hosts"],
-    );
-    says(&soon(hold.ensemble_id()).await.unwrap_err(), ErrorKind::Unreachable, &["identity", "check hosts"]);
+    says(&soon(client.ensemble_id()).await.unwrap_err(), ErrorKind::Unreachable, &[NODE]);
+    let error = soon(hold.ensemble_id()).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Lost(_)), "{error}");
     proxy.thaw();
-    soon(hold.ensemble_id()).await.unwrap();
+    soon(async { while client.ensemble_id().await.is_err() {} }).await;
 }

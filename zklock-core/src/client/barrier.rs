@@ -231,7 +231,7 @@ impl Barrier {
                 let (is_set, watch) = self.read(&session, true).await?;
                 Ok((is_set, watch, session))
             };
-            let (is_set, watch, session) = ask_for_ever(self.client.pool.slot(), problem, read).await?;
+            let (is_set, watch, session) = ask_for_ever(&self.client.pool, problem, read).await?;
             if !is_set {
                 return Ok(());
             }

@@ -512,7 +512,7 @@ impl Client {
 
     /// Returns the identity of the ensemble, which a [fence](crate::fence) keeps beside the token: tokens of two ensembles
     /// cannot be compared. It is the data of the node `/zklock-ensemble`, which the first client that asks creates below its
-    /// chroot, with its access list. A client asks once.
+    /// chroot, with its access list. A client asks once in each session.
     ///
     /// An ensemble that was restored from a backup keeps its identity, although its tokens have gone back. Delete the node then,
     /// once its clients have ended.
@@ -537,7 +537,7 @@ impl Client {
     /// # }
     /// ```
     pub async fn ensemble_id(&self) -> Result<Arc<str>, Error> {
-        ensemble_id::ask(self.pool().slot(), self.pool().options().connect_timeout).await
+        ask(self.pool(), ensemble_id::problem, |session| async move { ensemble_id::of(&session).await }).await
     }
 
     /// Makes the lock whose holder leads the election at `path`.

@@ -508,7 +508,8 @@ impl Hold {
     /// # Errors
     ///
     /// Fails like [`Client::ensemble_id`](crate::Client::ensemble_id) does, but gives up after a session timeout, or after two
-    /// seconds if that is longer.
+    /// seconds if that is longer; and with [`ErrorKind::Lost`] if the hold is lost and nobody had asked before: the client may be
+    /// connected to another ensemble now.
     ///
     /// # Cancel safety
     ///
@@ -523,7 +524,27 @@ impl Hold {
     /// # }
     /// ```
     pub async fn ensemble_id(&self) -> Result<Arc<str>, Error> {
-        ensemble_id::ask(&self.grant.slot, self.grant.session().timeout().max(READ_AT_LEAST)).await
+        let session = self.grant.session();
+        let asked = async {
+            loop {
+                match ensemble_id::of(session).await {
+                    Ok(id) => return Ok(id),
+                    Err(Failure::Refused(why)) => {
+                        let message = format!("{}: {why}", ensemble_id::problem());
+                        return Err(Error::new(ErrorKind::Refused, message));
+                    }
+                    Err(Failure::SessionOver) => session.end(LossReason::SessionExpired),
+                    // The next try may be answered.
+                    Err(_) => {}
+                }
+                self.grant.check_not_lost()?;
+                clock::sleep(MOMENT).await;
+            }
+        };
+        clock::timeout(session.timeout().max(READ_AT_LEAST), asked).await.unwrap_or_else(|_| {
+            let message = format!("{}: no server answers: check hosts and network", ensemble_id::problem());
+            Err(Error::new(ErrorKind::Unreachable, message))
+        })
     }
 
     /// Reads until there is an answer.

@@ -7,7 +7,7 @@ use crate::base::failure::Failure;
 use crate::machine::protocol::{Operation, Outcome};
 use crate::session::pool::Pool;
 use crate::session::session::Session;
-use crate::session::slot::{Slot, SlotState};
+use crate::session::slot::SlotState;
 use crate::zookeeper::ensemble::{Landing, text_of};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,14 +37,14 @@ pub(crate) async fn ask_within<T, F>(
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    clock::timeout(patience, ask_for_ever(pool.slot(), &problem, call)).await.unwrap_or_else(|_| {
+    clock::timeout(patience, ask_for_ever(pool, &problem, call)).await.unwrap_or_else(|_| {
         Err(Error::new(ErrorKind::Unreachable, format!("{}: {}", problem(), silence(pool))))
     })
 }
 
 /// Like [`ask`], but waits as long as it takes.
 pub(crate) async fn ask_for_ever<T, F>(
-    slot: &Slot,
+    pool: &Pool,
     problem: impl Fn() -> String,
     call: impl Fn(Arc<Session>) -> F,
 ) -> Result<T, Error>
@@ -52,7 +52,7 @@ where
     F: Future<Output = Result<T, Failure>>,
 {
     loop {
-        match call(slot.session().await?).await {
+        match call(pool.slot().session().await?).await {
             Ok(answer) => return Ok(answer),
             // Another connection, or the next session, may bring the answer.
             Err(

@@ -1,15 +1,11 @@
 //! The identity of an ensemble: tokens of two ensembles cannot be compared, and a fence can only tell them apart by it.
 
-use crate::base::clock;
-use crate::base::error::{Error, ErrorKind};
 use crate::base::failure::Failure;
 use crate::base::platform;
-use crate::session::ask::{ask_for_ever, while_refused};
+use crate::session::ask::while_refused;
 use crate::session::session::Session;
-use crate::session::slot::Slot;
 use crate::zookeeper::ensemble::Write;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The node that has it, below the client's chroot.
 const NODE: &str = "/zklock-ensemble";
@@ -17,19 +13,18 @@ const LONGEST: usize = 64;
 /// How many times the node is created if others create or delete it meanwhile.
 const ROUNDS_AT_MOST: u32 = 3;
 
-/// Asks for it, once for each client, for no longer than `patience`.
-pub(crate) async fn ask(slot: &Slot, patience: Duration) -> Result<Arc<str>, Error> {
-    if let Some(id) = slot.ensemble_id.get() {
+/// Says that it cannot be had.
+pub(crate) fn problem() -> String {
+    format!("the ensemble has no identity in {NODE}")
+}
+
+/// Asks for it, once for each session: no session lives on in another ensemble, but a client does.
+pub(crate) async fn of(session: &Arc<Session>) -> Result<Arc<str>, Failure> {
+    if let Some(id) = session.ensemble_id.get() {
         return Ok(id.clone());
     }
-    let problem = || format!("the ensemble has no identity in {NODE}");
-    let asked = ask_for_ever(slot, &problem, |session| async move { read_or_create(&session).await });
-    let id = clock::timeout(patience, asked).await.unwrap_or_else(|_| {
-        let message =
-            format!("the identity of the ensemble was not read within {patience:?}: check hosts and network");
-        Err(Error::new(ErrorKind::Unreachable, message))
-    })?;
-    Ok(slot.ensemble_id.get_or_init(|| id).clone())
+    let id = read_or_create(session).await?;
+    Ok(session.ensemble_id.get_or_init(|| id).clone())
 }
 
 async fn read_or_create(session: &Arc<Session>) -> Result<Arc<str>, Failure> {

@@ -78,6 +78,8 @@ pub(crate) struct Session {
     registered: Notify,
     /// Why one of its nodes could not be deleted, so that the session was closed.
     undeletable: OnceLock<Arc<str>>,
+    /// The identity of the ensemble, once somebody has asked for it.
+    pub(super) ensemble_id: OnceLock<Arc<str>>,
     nodes: watch::Sender<SessionNodes>,
     counters: Arc<Counters>,
 }
@@ -133,6 +135,7 @@ impl Session {
             stranger_looks: Semaphore::new(STRANGER_LOOKS_AT_MOST),
             registered: Notify::new(),
             undeletable: OnceLock::new(),
+            ensemble_id: OnceLock::new(),
             nodes: watch::Sender::new(SessionNodes::Live),
             counters,
         })

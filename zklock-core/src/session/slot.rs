@@ -4,7 +4,7 @@ use crate::base::error::Error;
 use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::session::session::Session;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
 /// The place for one session after the other.
@@ -14,8 +14,6 @@ pub(crate) struct Slot {
     not_zookeeper: Mutex<BTreeMap<String, String>>,
     /// The callers that wait for the first session.
     waiting: Mutex<Vec<oneshot::Sender<Result<(), Error>>>>,
-    /// The ensemble's identity, once somebody has asked for it.
-    pub(super) ensemble_id: OnceLock<Arc<str>>,
 }
 
 #[derive(Clone)]
@@ -32,12 +30,7 @@ pub(crate) enum SlotState {
 
 impl Slot {
     pub(crate) fn new(state: SlotState) -> Self {
-        Self {
-            state: watch::Sender::new(state),
-            not_zookeeper: Mutex::default(),
-            waiting: Mutex::default(),
-            ensemble_id: OnceLock::new(),
-        }
+        Self { state: watch::Sender::new(state), not_zookeeper: Mutex::default(), waiting: Mutex::default() }
     }
 
     /// Notes why this server seems not to be ZooKeeper.

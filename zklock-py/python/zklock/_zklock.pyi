@@ -454,7 +454,7 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
     def ensemble_id(self) -> str:
         """The identity of the ensemble, which a fence (``zklock.fence``) keeps beside the token: tokens of two ensembles cannot be
         compared. It is the data of the node ``/zklock-ensemble``, which the first client that asks creates below its chroot, with
-        its access list. A client asks the servers once.
+        its access list. A client asks the servers once in each session.
 
         >>> len(zk.ensemble_id())
         36

@@ -161,8 +161,7 @@ impl Choice {
         let flight: Vec<_> =
             std::iter::once(barrier).chain(queues.map(|directory| Operation::List { directory })).collect();
         let problem = || format!("the {} could not be listed", self.paths);
-        let listed =
-            ask_for_ever(self.pool().slot(), problem, |session| look(session, flight.clone())).await?;
+        let listed = ask_for_ever(self.pool(), problem, |session| look(session, flight.clone())).await?;
         let mut listed = listed.iter().skip(1);
         let mut free = Vec::new();
         for (number, lock) in self.locks.iter().enumerate() {
