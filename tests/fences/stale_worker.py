@@ -1,6 +1,7 @@
 """A process of stale.py, with several holders, each of which goes from lock to lock and writes as long as it believes to hold one.
 
-It gets what to do in JSON, and writes a line of JSON at its end. In a file that the parent reads, each holder says what it is doing.
+It gets what to do in JSON, and writes a line of JSON at its end. In a file that the parent reads, each holder says what it is doing, and
+in the second half whether a fence has refused it.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Holder(threading.Thread):
                 with self._client.mutex(f"/stale/{kind}-{condition}", timeout=2) as hold:
                     self._work(f"{kind}-{condition}", hold, kind, condition)
             except zklock.Error as error:
+                if isinstance(error, zklock.StaleToken):
+                    self._states[len(self._states) // 2 + self._number] = 1
                 self.ended[f"{condition}: {type(error).__name__}"] += 1
             self._says(ELSEWHERE)
 
