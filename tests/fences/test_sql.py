@@ -189,7 +189,132 @@ def test_a_commit_that_fails_raises_no_token(database: Database) -> None:
         with pytest.raises(Exception, match="(?i)foreign key"):
             with fence.transaction(connection, Held("/locks/deferred", 9)):
                 now(databases.execute(database.library, connection, "INSERT INTO parts VALUES ('none')"))
-    assert "/locks/deferred" not in [row[0] for row in database.rows("zklock_fences")]
+        assert "/locks/deferred" not in [row[0] for row in database.rows("zklock_fences")]
+        with fence.transaction(connection, Held("/locks/deferred", 9)):
+            pass
+
+
+Execute = typing.Callable[..., typing.Awaitable[typing.Any]]
+
+
+def in_a_block(database: Database, work: typing.Callable[[Execute], typing.Coroutine[typing.Any, typing.Any, None]]) -> None:
+    """Does the work in the block of a holder, with a function that runs statements."""
+    library, hold = database.library, Held("/locks/a", 5)
+
+    async def later() -> None:
+        async with library.connect(database.address) as connection, fence.transaction(connection, hold):
+            await work(lambda *words: databases.execute(library, connection, *words))
+
+    def blocking() -> None:
+        with library.connect(database.address) as connection, fence.transaction(connection, hold):
+            now(work(lambda *words: databases.execute(library, connection, *words)))
+
+    run(later()) if library.is_async else blocking()
+
+
+def write_as_a_later_holder(database: Database) -> None:
+    library = databases.PLAIN[database.library.dialect]
+    with library.connect(database.address) as connection, fence.transaction(connection, Held("/locks/a", 9)):
+        now(databases.execute(library, connection, "INSERT INTO things VALUES ('later', 'later')"))
+
+
+def of_dialect(dialect: str) -> list[str]:
+    return [library.name for library in databases.LIBRARIES if library.dialect == dialect]
+
+
+# asyncpg does not show that a statement has failed.
+@pytest.mark.parametrize("database", [name for name in of_dialect("postgresql") if "asyncpg" not in name], indirect=True)
+def test_a_block_in_which_a_statement_failed_does_not_pass_for_committed(database: Database) -> None:
+    async def work(execute: Execute) -> None:
+        await execute("INSERT INTO things VALUES ('early', 'early')")
+        with pytest.raises(Exception, match="division by zero"):
+            await execute("SELECT 1 / 0")
+
+    with pytest.raises(zklock.Error, match="is not committed"):
+        in_a_block(database, work)
+    assert database.rows("things") == [] and database.rows("zklock_fences") == []
+
+
+@pytest.mark.parametrize("database", of_dialect("mysql"), indirect=True)
+def test_nothing_of_a_block_is_done_after_a_deadlock(database: Database) -> None:
+    with database.plain() as execute_now:
+        execute_now("INSERT INTO things VALUES ('ours', 'old'), ('theirs', 'old')")
+
+    async def work(execute: Execute) -> None:
+        with contextlib.closing(pymysql.connect(**database.address.mysql)) as other, other.cursor() as cursor:
+            # The database ends the one that has changed less.
+            cursor.executemany("INSERT INTO things VALUES (%s, '')", [(str(number),) for number in range(50)])
+            cursor.execute("UPDATE things SET value = 'other' WHERE name = 'theirs'")
+            await execute("UPDATE things SET value = 'early' WHERE name = 'ours'")
+            crossing = Attempt(lambda: cursor.execute("UPDATE things SET value = 'other' WHERE name = 'ours'"))
+            with pytest.raises(Exception, match="Deadlock"):
+                await execute("UPDATE things SET value = 'early' WHERE name = 'theirs'")
+            crossing.result()
+            other.rollback()
+        write_as_a_later_holder(database)
+        await execute("UPDATE things SET value = 'late' WHERE name = 'later'")
+
+    with pytest.raises(zklock.Error, match="is not committed"):
+        in_a_block(database, work)
+    assert database.rows("things") == [("later", "later"), ("ours", "old"), ("theirs", "old")]
+    assert database.rows("zklock_fences") == [("/locks/a", "one", 9)]
+
+
+@pytest.mark.parametrize("database", of_dialect("sqlite"), indirect=True)
+def test_a_block_whose_transaction_sqlite_has_ended_fails(database: Database) -> None:
+    with database.plain() as execute_now:
+        execute_now("INSERT INTO things VALUES ('taken', 'old')")
+
+    async def work(execute: Execute) -> None:
+        await execute("INSERT INTO things VALUES ('early', 'early')")
+        with pytest.raises(Exception, match="UNIQUE"):
+            await execute("INSERT OR ROLLBACK INTO things VALUES ('taken', 'new')")
+        write_as_a_later_holder(database)
+        await execute("UPDATE things SET value = 'late' WHERE name = 'later'")
+
+    with pytest.raises(zklock.Error, match="is not committed"):
+        in_a_block(database, work)
+    # Without the transactions of the library, each statement after that is committed.
+    value = "late" if "by hand" in database.library.name else "later"
+    assert database.rows("things") == [("later", value), ("taken", "old")]
+
+
+@pytest.mark.parametrize("database", ["sqlite3", "pymysql", "pymysql, autocommit", "mysqlclient"], indirect=True)
+def test_what_follows_a_commit_within_the_block_is_rolled_back(database: Database) -> None:
+    async def work(execute: Execute) -> None:
+        await execute("COMMIT")
+        write_as_a_later_holder(database)
+        await execute("UPDATE things SET value = 'late' WHERE name = 'later'")
+
+    with pytest.raises(zklock.Error, match="is not committed"):
+        in_a_block(database, work)
+    assert database.rows("things") == [("later", "later")]
+
+
+@pytest.mark.parametrize("database", ["pymysql, autocommit"], indirect=True)
+@pytest.mark.parametrize(("token", "error"), [(9, None), (9, ZeroDivisionError), (5, zklock.StaleToken)])
+def test_a_connection_that_committed_each_statement_does_so_after_the_block(
+    database: Database, token: int, error: type[Exception] | None
+) -> None:
+    with database.transaction(Held("/locks/a", 9)):
+        pass
+    with database.library.connect(database.address) as connection:
+        with pytest.raises(error) if error else contextlib.nullcontext():
+            with fence.transaction(connection, Held("/locks/a", token)):
+                assert not connection.get_autocommit()
+                if error:
+                    raise error
+        assert connection.get_autocommit()
+
+
+def test_a_pipeline_is_begun_in_the_block(postgresql: Address) -> None:
+    database = Database(databases.PLAIN["postgresql"], postgresql)
+    with psycopg.connect(**postgresql.postgresql) as connection:
+        with connection.pipeline(), pytest.raises(zklock.InvalidInput, match="pipeline"):
+            fence.transaction(connection, Held("/locks/a", 5)).__enter__()
+        with fence.transaction(connection, Held("/locks/a", 5)), connection.pipeline():
+            connection.execute("INSERT INTO things VALUES ('piped', 'piped')")
+    assert database.rows("things") == [("piped", "piped")]
 
 
 @pytest.mark.parametrize("level", [psycopg.IsolationLevel.REPEATABLE_READ, psycopg.IsolationLevel.SERIALIZABLE])

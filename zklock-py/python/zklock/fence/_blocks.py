@@ -6,7 +6,7 @@ import inspect
 import typing
 
 from .._errors import InvalidInput
-from ._drivers import AioSqlite, Driver, MySqlDb, Psycopg2, Sqlite
+from ._drivers import AioSqlite, Driver, MySqlDb, PostgreSql, Psycopg2, PyMySql, Sqlite
 from ._settle import settled
 
 # Marks for values, by what PEP 249 and SQLAlchemy call them.
@@ -14,7 +14,7 @@ _MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric_dollar": "$"}
 
 
 class Block(Driver):
-    block: typing.Any
+    block: typing.Any = None
     dialect = "postgresql"
 
     def made(self) -> typing.Any:
@@ -27,16 +27,21 @@ class Block(Driver):
 
     async def end(self, error: BaseException | None) -> None:
         about = (None, None, None) if error is None else (type(error), error, error.__traceback__)
-        await settled(self.block.__aexit__(*about) if self.is_async else self.block.__exit__(*about))
+        # A block whose commit has failed has ended.
+        block, self.block = self.block, None
+        if block is not None:
+            await settled(block.__aexit__(*about) if self.is_async else block.__exit__(*about))
 
 
-class Psycopg(Block):
+class Psycopg(Block, PostgreSql):
     def __init__(self, connection: typing.Any) -> None:
         super().__init__(connection)
         self.is_async = inspect.iscoroutinefunction(connection.commit)
 
-    async def is_open(self) -> bool:
-        return bool(self.connection.info.transaction_status)
+    async def begin(self) -> None:
+        if self.connection.pgconn.pipeline_status:
+            raise InvalidInput("the connection is in a pipeline, where a refusal comes too late: begin the pipeline in the block")
+        await super().begin()
 
     async def execute(self, statement: str, *values: object) -> typing.Any:
         cursor = self.connection.cursor()
@@ -53,6 +58,13 @@ class Asyncpg(Block):
 
     async def is_open(self) -> bool:
         return bool(self.connection.is_in_transaction())
+
+    async def mark_begin(self) -> None:
+        """Nothing is needed."""
+
+    async def is_intact(self) -> bool:
+        # It does not show whether a statement has failed.
+        return await self.is_open()
 
     async def change(self, statement: str, *values: object) -> int:
         # It answers "INSERT 0 1".
@@ -82,9 +94,20 @@ class SqlAlchemy(Block):
 
     async def commits_by_itself(self) -> bool:
         # An engine in AUTOCOMMIT begins nothing, and says that it is in a transaction. Its library knows.
+        return not await (await self.library()).is_open()
+
+    async def mark_begin(self) -> None:
+        if self.dialect != "postgresql":
+            await super().mark_begin()
+
+    async def is_intact(self) -> bool:
+        return await ((await self.library()).is_intact() if self.dialect == "postgresql" else super().is_intact())
+
+    async def library(self) -> Driver:
+        """The connection of the library below."""
         core = await self.core()
         fairy = getattr(core, "sync_connection", core).connection
-        return not await driver(fairy.driver_connection).is_open()
+        return driver(fairy.driver_connection)
 
     async def core(self) -> typing.Any:
         """The connection of a session."""
@@ -100,7 +123,7 @@ _DRIVERS: dict[str, type[Driver]] = {
     "aiosqlite": AioSqlite,
     "psycopg": Psycopg,
     "psycopg2": Psycopg2,
-    "pymysql": Driver,
+    "pymysql": PyMySql,
     "MySQLdb": MySqlDb,
     "asyncpg": Asyncpg,
     "sqlalchemy": SqlAlchemy,

@@ -9,12 +9,13 @@ import typing
 from ._settle import settled
 
 _TRANSACTION_IN_PROGRESS = 1568  # the number of an error of MySQL and MariaDB
+_INTACT = 2  # the number of a transaction in which no statement has failed, in the library of PostgreSQL
 
 
 class Driver:
     """A connection whose transactions are begun and ended by statements."""
 
-    dialect = "mysql"
+    dialect = ""
     mark = "%s"
     begins = "BEGIN"
     is_async = False
@@ -27,8 +28,8 @@ class Driver:
         self.connection = connection
 
     async def is_open(self) -> bool:
-        """Whether it is in a transaction. PyMySQL keeps the flags that came with the last answer."""
-        return bool(self.connection.server_status & 1)
+        """Whether it is in a transaction."""
+        raise NotImplementedError
 
     async def is_taken(self) -> bool:
         """Whether it is in a transaction that somebody else began."""
@@ -45,6 +46,18 @@ class Driver:
     async def end(self, error: BaseException | None) -> None:
         word = "commit" if error is None else "rollback"
         await (settled(getattr(self.connection, word)()) if self.is_implicit else self.execute(word))
+
+    async def mark_begin(self) -> None:
+        """Makes a savepoint. It goes with the transaction, also if the database ends that by itself."""
+        await self.execute("SAVEPOINT zklock_fence")
+
+    async def is_intact(self) -> bool:
+        """Whether it is still in the transaction that has the mark, and can commit."""
+        try:
+            await self.execute("RELEASE SAVEPOINT zklock_fence")
+        except Exception:
+            return False
+        return True
 
     async def change(self, statement: str, *values: object) -> int:
         """How many rows the statement has changed."""
@@ -65,7 +78,28 @@ class Driver:
         return re.sub(r"\?", lambda _: f"${next(numbers)}" if self.mark == "$" else self.mark, statement)
 
 
-class MySqlDb(Driver):
+class PyMySql(Driver):
+    dialect = "mysql"
+
+    async def is_open(self) -> bool:
+        # The flags that came with the last answer.
+        return bool(self.connection.server_status & 1)
+
+    async def begin(self) -> None:
+        # After a deadlock, which ends the transaction, the next statements would be committed one by one.
+        self.commits_each = self.connection.get_autocommit()
+        if self.commits_each:
+            self.connection.autocommit(False)
+        else:
+            await super().begin()
+
+    async def end(self, error: BaseException | None) -> None:
+        await super().end(error)
+        if self.commits_each:
+            self.connection.autocommit(True)
+
+
+class MySqlDb(PyMySql):
     async def is_open(self) -> bool:
         # It does not show the flag, but this is refused within a transaction. A fenced transaction writes in any case.
         try:
@@ -99,13 +133,22 @@ class AioSqlite(Sqlite):
     is_async = True
 
 
-class Psycopg2(Driver):
-    dialect = "postgresql"
+class PostgreSql(Driver):
+    """The libraries that keep how the transaction is, which the server says in each answer. So that costs no statement."""
 
-    def __init__(self, connection: typing.Any) -> None:
-        super().__init__(connection)
-        self.is_implicit = not connection.autocommit
+    dialect = "postgresql"
 
     async def is_open(self) -> bool:
         return bool(self.connection.info.transaction_status)
 
+    async def mark_begin(self) -> None:
+        """Nothing is needed."""
+
+    async def is_intact(self) -> bool:
+        return bool(self.connection.info.transaction_status == _INTACT)
+
+
+class Psycopg2(PostgreSql):
+    def __init__(self, connection: typing.Any) -> None:
+        super().__init__(connection)
+        self.is_implicit = not connection.autocommit

@@ -6,7 +6,7 @@ import contextlib
 import types
 import typing
 
-from .._errors import InvalidInput
+from .._errors import Error, InvalidInput
 from ._blocks import driver
 from ._settle import now
 from ._stamp import AnyStamped, Held, Stamp, Stamped, refusal, stamp_later, stamp_now
@@ -45,6 +45,7 @@ class _Fenced(typing.Generic[Connection]):
             await self._raise_token(stamp)
             if await self._driver.commits_by_itself():
                 raise InvalidInput("the connection commits each statement by itself: give one that has transactions")
+            await self._driver.mark_begin()
         except BaseException as error:
             await self._end(error)
             raise
@@ -60,15 +61,27 @@ class _Fenced(typing.Generic[Connection]):
             if getattr(error, "orig", error).args[:1] != (REFUSED,):
                 raise
         else:
-            if changed or self._driver.dialect == "mysql":
+            if changed > 0 or self._driver.dialect == "mysql":
                 return
         kept, written = await self._driver.row(known.look, stamp.name)
         ensemble = kept.decode() if isinstance(kept, bytes) else kept
         raise refusal(stamp, ensemble, written, "delete the row of that name from zklock_fences")
 
     async def _end(self, error: BaseException | None) -> None:
+        if error is None:
+            try:
+                if not await self._driver.is_intact():
+                    raise Error(
+                        "the transaction of the block is not committed: it failed or ended within the block; let the errors of a "
+                        "database leave the block, and do not commit in it"
+                    )
+                await self._driver.end(None)
+            except BaseException as failed:
+                await self._end(failed)
+                raise
+            return
         # A connection that cannot roll back is broken, and its database does it. The error to raise is the first.
-        with contextlib.suppress(Exception) if error is not None else contextlib.nullcontext():
+        with contextlib.suppress(Exception):
             await self._driver.end(error)
 
 
@@ -114,7 +127,8 @@ def transaction(connection: typing.Any, hold: AnyStamped, name: str | None = Non
     The block begins the transaction, raises the token in the table ``zklock_fences``, and commits at its end. Any exception rolls
     it back, and the token too. The row of the name is locked until the end of the block: a later holder waits for it, and an
     earlier one waits and is refused then. Do not commit inside of the block, also not by a statement that commits by itself, such
-    as ``CREATE TABLE`` in MySQL.
+    as ``CREATE TABLE`` in MySQL. Let the errors of the database leave the block: where one has ended the transaction, or something
+    else has, the block raises ``Error`` at its end, and commits nothing more.
 
     ``connection`` is one of psycopg, psycopg2, PyMySQL, mysqlclient or sqlite3, or a ``Connection`` or ``Session`` of SQLAlchemy 2.
     Use ``async with`` for one of asyncpg, aiosqlite, psycopg's ``AsyncConnection``, and SQLAlchemy's ``AsyncConnection`` and
