@@ -6,11 +6,12 @@
 
 use super::stamp::Stamp;
 use crate::base::error::{Error, ErrorKind};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat, renameat};
 use rustix::io::retry_on_intr;
-use std::fs::{File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 const FENCE: &str = ".zklock-fence";
@@ -27,7 +28,8 @@ const FENCE: &str = ".zklock-fence";
 ///
 /// * [`ErrorKind::StaleToken`] if a later holder has written: stop;
 /// * [`ErrorKind::OtherEnsemble`] if the folder keeps the token of another ensemble. The message says how to go on;
-/// * [`ErrorKind::InvalidInput`] if the folder is fenced under another name, or `target` is no file in a folder;
+/// * [`ErrorKind::InvalidInput`] if the folder is fenced under another name, if `target` is no file in a folder, or if `staged` is
+///   no regular file, or the target itself;
 /// * [`ErrorKind::Refused`] for what the system refuses, or if the file with the token is damaged.
 ///
 /// # Examples
@@ -43,41 +45,79 @@ const FENCE: &str = ".zklock-fence";
 /// # }
 /// ```
 pub fn publish(stamp: &Stamp, staged: &Path, target: &Path) -> Result<(), Error> {
-    let is_fence =
-        target.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(FENCE.as_bytes()));
-    if is_fence {
-        let message = format!("{} is no file that can be published: give another name", target.display());
-        return Err(Error::new(ErrorKind::InvalidInput, message));
-    }
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(".".as_ref());
-    let at = |path: &Path, error: io::Error| {
-        Error::new(ErrorKind::Refused, format!("{}: {error}", path.display()))
+    let at = |path: &Path| {
+        let path = path.display().to_string();
+        move |error: io::Error| Error::new(ErrorKind::Refused, format!("{path}: {error}"))
     };
+    let wrong = |path: &Path, problem| {
+        Err(Error::new(ErrorKind::InvalidInput, format!("{} {problem}", path.display())))
+    };
+    let is_last = |name: &&OsStr| target.as_os_str().as_encoded_bytes().ends_with(name.as_encoded_bytes());
+    let is_fence = |name: &OsStr| name.as_encoded_bytes().starts_with(FENCE.as_bytes());
+    let Some(name) = target.file_name().filter(is_last).filter(|name| !is_fence(name)) else {
+        return wrong(target, "is no file that can be published: give another name");
+    };
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(".".as_ref());
+    // What is renamed is in this folder, even if another folder takes its name while this call waits.
+    let folder = File::open(parent).map_err(at(parent))?;
+    let ready = staged.symlink_metadata().map_err(at(staged))?;
+    let is_staged = |other: &Metadata| (other.dev(), other.ino()) == (ready.dev(), ready.ino());
+    if !ready.is_file() {
+        return wrong(staged, "is no regular file");
+    }
+    if target.symlink_metadata().is_ok_and(|target| is_staged(&target)) {
+        return wrong(staged, "is in place already, so no fence has seen it: write to another file");
+    }
     // Before the lock, which others wait for.
-    File::open(staged).and_then(|staged| staged.sync_all()).map_err(|error| at(staged, error))?;
-    let fence = folder.join(FENCE);
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create(true).truncate(false).open(&fence);
-    let mut file = file.map_err(|error| at(&fence, error))?;
-    retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))
-        .map_err(|error| at(&fence, error.into()))?;
+    File::open(staged).and_then(|staged| staged.sync_all()).map_err(at(staged))?;
+    let fence = parent.join(FENCE);
+    let file = locked(&folder).map_err(at(&fence))?;
+    let publish = || {
+        if is_staged(&file.metadata().map_err(at(&fence))?) {
+            return wrong(staged, "keeps the token: write to another file");
+        }
+        keep(stamp, &file, &folder, &fence, at(&fence))?;
+        renameat(CWD, staged, &folder, name).map_err(io::Error::from).map_err(at(target))?;
+        folder.sync_all().map_err(at(parent))
+    };
+    let published = publish();
+    // To close the file is not enough: a process that was forked meanwhile has it open too.
+    let _ = flock(&file, FlockOperation::Unlock);
+    published
+}
+
+/// Opens the file with the token, and locks it.
+fn locked(folder: &File) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    loop {
+        let file = File::from(openat(folder, FENCE, flags, Mode::from_raw_mode(0o666))?);
+        retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
+        // One that was deleted while this call waited, to reset the fence, fences nothing any more.
+        if file.metadata()?.nlink() > 0 {
+            return Ok(file);
+        }
+    }
+}
+
+/// Compares the token with what the file has, and keeps it.
+fn keep(
+    stamp: &Stamp,
+    file: &File,
+    folder: &File,
+    fence: &Path,
+    refused: impl Fn(io::Error) -> Error,
+) -> Result<(), Error> {
     let mut line = String::new();
-    file.read_to_string(&mut line).map_err(|error| at(&fence, error))?;
+    (&*file).read_to_string(&mut line).map_err(&refused)?;
     if !line.is_empty() {
-        compare(stamp, &line, &fence)?;
+        compare(stamp, &line, fence)?;
     }
     let new = format!("{} {:019} {}\n", stamp.ensemble(), stamp.token(), stamp.name());
-    let written = || -> io::Result<()> {
-        let folder = File::open(folder)?;
-        if new != line {
-            file.write_all_at(new.as_bytes(), 0)?;
-            file.sync_all()?;
-            folder.sync_all()?;
-        }
-        std::fs::rename(staged, target)?;
-        folder.sync_all()
-    };
-    written().map_err(|error| at(target, error))
+    if new != line {
+        file.write_all_at(new.as_bytes(), 0).map_err(&refused)?;
+    }
+    // Also what was written before: that writer may have been killed before it was synced.
+    file.sync_all().and_then(|()| if new == line { Ok(()) } else { folder.sync_all() }).map_err(refused)
 }
 
 fn compare(stamp: &Stamp, line: &str, fence: &Path) -> Result<(), Error> {
@@ -106,10 +146,14 @@ fn parsed(line: &str) -> Option<(&str, u64, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::clock;
+    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
     use std::fs;
+    use std::os::fd::{AsRawFd, RawFd};
     use std::path::PathBuf;
     use std::sync::Barrier;
     use std::thread;
+    use std::time::Duration;
 
     struct Folder(PathBuf);
 
@@ -176,16 +220,112 @@ mod tests {
     fn what_cannot_be_published_is_named() {
         let folder = Folder::new();
         let at = |name: &str| folder.0.join(name);
+        folder.publish(&stamp(1)).unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        std::os::unix::fs::symlink("report", at("link")).unwrap();
+        fs::hard_link(at("report"), at("other")).unwrap();
+        let there = || fs::read_dir(&folder.0).unwrap().count();
+        let before = there();
         for (staged, target, kind) in [
             ("none", "report", ErrorKind::Refused),
             ("none", "none/report", ErrorKind::Refused),
             ("none", ".zklock-fence", ErrorKind::InvalidInput),
             ("none", "..", ErrorKind::InvalidInput),
+            ("report", "new/", ErrorKind::InvalidInput),
+            ("report", "new/.", ErrorKind::InvalidInput),
+            ("report", "report", ErrorKind::InvalidInput),
+            ("report", "other", ErrorKind::InvalidInput),
+            ("folder", "new", ErrorKind::InvalidInput),
+            ("link", "new", ErrorKind::InvalidInput),
+            (FENCE, "new", ErrorKind::InvalidInput),
+            ("report", "folder", ErrorKind::Refused),
         ] {
             let error = publish(&stamp(1), &at(staged), &at(target)).unwrap_err();
             assert_eq!(error.kind(), kind, "{error}");
         }
-        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
+        assert_eq!(there(), before);
+    }
+
+    /// Lets a call of [`publish`] wait for the fence, does this meanwhile with the descriptor of the call, and lets it go on.
+    fn while_it_waits<T>(
+        folder: &Folder,
+        token: u64,
+        meanwhile: impl FnOnce(RawFd) -> T,
+    ) -> (T, Result<(), Error>) {
+        let fence = folder.0.join(FENCE);
+        let ours = File::open(&fence).unwrap();
+        flock(&ours, FlockOperation::LockExclusive).unwrap();
+        thread::scope(|scope| {
+            let call = scope.spawn(|| folder.publish(&stamp(token)));
+            let started = clock::now();
+            let theirs = loop {
+                let is_theirs = |number: &RawFd| {
+                    let link = fs::read_link(format!("/proc/self/fd/{number}"));
+                    *number != ours.as_raw_fd() && link.is_ok_and(|path| path == fence)
+                };
+                let numbers = fs::read_dir("/proc/self/fd").unwrap().flatten();
+                let found =
+                    numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).find(is_theirs);
+                if let Some(number) = found {
+                    break number;
+                }
+                assert!(clock::now().since(started) < Duration::from_secs(30), "it does not open the fence");
+                thread::yield_now();
+            };
+            let done = meanwhile(theirs);
+            drop(ours);
+            (done, call.join().unwrap())
+        })
+    }
+
+    #[test]
+    fn a_process_that_was_forked_meanwhile_keeps_nobody_out() {
+        let folder = Folder::new();
+        folder.publish(&stamp(1)).unwrap();
+        // The child of a fork has the same.
+        let inherit = |theirs| {
+            let this = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+            pidfd_getfd(&this, theirs, PidfdGetfdFlags::empty()).unwrap()
+        };
+        let (inherited, published) = while_it_waits(&folder, 2, inherit);
+        published.unwrap();
+        let next = File::open(folder.0.join(FENCE)).unwrap();
+        flock(&next, FlockOperation::NonBlockingLockExclusive).unwrap();
+        drop(inherited);
+    }
+
+    #[test]
+    fn a_fence_that_is_deleted_while_others_wait_for_it_is_made_again() {
+        let folder = Folder::new();
+        folder.publish(&stamp(1)).unwrap();
+        let reset = |_| {
+            fs::remove_file(folder.0.join(FENCE)).unwrap();
+            folder.publish(&stamp(9)).unwrap();
+        };
+        let late = while_it_waits(&folder, 5, reset).1;
+        assert_eq!(late.unwrap_err().kind(), ErrorKind::StaleToken);
+        assert_eq!(folder.report(), "9");
+    }
+
+    #[test]
+    fn what_was_compared_in_one_folder_is_not_written_to_another() {
+        let folder = Folder::new();
+        folder.publish(&stamp(1)).unwrap();
+        let old = Folder(folder.0.with_extension("old"));
+        let exchange = |_| {
+            fs::rename(&folder.0, &old.0).unwrap();
+            fs::create_dir(&folder.0).unwrap();
+            folder.publish(&stamp(9)).unwrap();
+            // Where the call finds it.
+            for staged in fs::read_dir(&old.0).unwrap().flatten() {
+                if !["report", FENCE].contains(&&*staged.file_name().to_string_lossy()) {
+                    fs::copy(staged.path(), folder.0.join(staged.file_name())).unwrap();
+                }
+            }
+        };
+        let late = while_it_waits(&folder, 5, exchange).1;
+        late.unwrap();
+        assert_eq!((folder.report(), old.report()), ("9".to_owned(), "5".to_owned()));
     }
 
     #[test]
