@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import typing
 
 import pytest
 from holds import Held
-from scenes import Attempt
+from scenes import Attempt, eventually
 
 import zklock
 from zklock import fence
@@ -69,9 +71,9 @@ def moment():
     moments += 1
 
 def watched(call):
-    def with_moments(*words):
+    def with_moments(*words, **more):
         moment()
-        done = call(*words)
+        done = call(*words, **more)
         moment()
         return done
     return with_moments
@@ -122,10 +124,10 @@ def test_what_shows_is_on_the_disk_before(tmp_path: pathlib.Path, monkeypatch: p
     def watched(name: str) -> typing.Callable[..., typing.Any]:
         call = getattr(os, name)
 
-        def noted(first: typing.Any, *more: typing.Any) -> typing.Any:
-            path = pathlib.Path(os.readlink(f"/proc/self/fd/{first}") if isinstance(first, int) else more[0])
+        def noted(first: typing.Any, *more: typing.Any, **options: typing.Any) -> typing.Any:
+            path = tmp_path / (os.readlink(f"/proc/self/fd/{first}") if isinstance(first, int) else more[0])
             calls.append(f"{name} {'staged' if path.name.startswith(FENCE + '-') else path.relative_to(tmp_path)}")
-            return call(first, *more)
+            return call(first, *more, **options)
 
         return noted
 
@@ -136,12 +138,91 @@ def test_what_shows_is_on_the_disk_before(tmp_path: pathlib.Path, monkeypatch: p
     raised = [f"pwrite {FENCE}", f"fsync {FENCE}", "fsync ."]
     assert calls == ["fsync staged", *raised, "replace file", "fsync ."]
     calls.clear()
-    # An equal token need not be kept again.
+    # An equal token need not be written again, but the program that wrote it may have been killed before it was on the disk.
     folder.write(Held("/locks/a", 5), "file", b"y")
-    assert calls == ["fsync staged", "replace file", "fsync ."]
+    assert calls == ["fsync staged", f"fsync {FENCE}", "replace file", "fsync ."]
     calls.clear()
     assert folder.read(Held("/locks/a", 6), "file") == b"y"
     assert calls == raised
+
+
+def while_it_waits(path: pathlib.Path, token: int, meanwhile: typing.Callable[[], None]) -> Attempt[None]:
+    """Lets a writer wait for the fence, does this meanwhile, and lets the writer go on."""
+    number = os.open(path / FENCE, os.O_RDONLY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX)
+        inode = os.fstat(number).st_ino
+        writer = Attempt(lambda: fence.Directory(path).write(Held("/locks/a", token), "file", str(token).encode()))
+        # The kernel shows one that waits with an arrow.
+        eventually(lambda: re.search(rf"-> FLOCK .*:{inode} ", pathlib.Path("/proc/locks").read_text()) or writer.is_over())
+        meanwhile()
+    finally:
+        os.close(number)
+    return writer
+
+
+def write(path: pathlib.Path, token: int) -> None:
+    fence.Directory(path).write(Held("/locks/a", token), "file", str(token).encode())
+
+
+def test_a_fence_that_is_deleted_while_others_wait_for_it_is_made_again(tmp_path: pathlib.Path) -> None:
+    def reset() -> None:
+        (tmp_path / FENCE).unlink()
+        write(tmp_path, 9)
+
+    write(tmp_path, 1)
+    assert isinstance(while_it_waits(tmp_path, 5, reset).error(), zklock.StaleToken)
+    assert (tmp_path / "file").read_bytes() == b"9"
+
+
+def test_what_was_compared_in_one_folder_is_not_written_to_another(tmp_path: pathlib.Path) -> None:
+    folder, old = tmp_path / "folder", tmp_path / "old"
+
+    def exchange() -> None:
+        folder.rename(old)
+        folder.mkdir()
+        write(folder, 9)
+        # Where the writer finds it.
+        for staged in old.glob(f"{FENCE}-*"):
+            (folder / staged.name).write_bytes(staged.read_bytes())
+
+    folder.mkdir()
+    write(folder, 1)
+    while_it_waits(folder, 5, exchange).result()
+    assert ((folder / "file").read_bytes(), (old / "file").read_bytes()) == (b"9", b"5")
+
+
+def test_a_process_that_is_forked_meanwhile_keeps_nobody_out(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace, (ours, theirs) = os.replace, os.pipe()
+    children: list[int] = []
+
+    def forked(*words: typing.Any, **options: typing.Any) -> None:
+        child = os.fork()
+        if not child:
+            # Until the test is over.
+            os.close(theirs)
+            os.read(ours, 1)
+            os._exit(0)
+        children.append(child)
+        replace(*words, **options)
+
+    monkeypatch.setattr(os, "replace", forked)
+    write(tmp_path, 5)
+    monkeypatch.undo()
+    try:
+        with open(tmp_path / FENCE) as next_one:
+            fcntl.flock(next_one, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(theirs)
+        os.waitpid(children[0], 0)
+        os.close(ours)
+
+
+def test_a_link_is_no_fence(tmp_path: pathlib.Path) -> None:
+    (tmp_path / FENCE).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match=FENCE):
+        write(tmp_path, 5)
+    assert os.listdir(tmp_path) == [FENCE]
 
 
 def test_the_fence_is_one_line_of_a_fixed_length(tmp_path: pathlib.Path) -> None:

@@ -19,6 +19,37 @@ FENCE = ".zklock-fence"
 _LINE = re.compile(r"([!-~]+) ([0-9]{19}) (.+)\n")
 
 
+class _Folder(typing.NamedTuple):
+    """A folder that is open. Its files are its own, even if another folder takes its name meanwhile."""
+
+    number: int
+
+    def open(self, file: str, mode: str, flags: int) -> typing.IO[bytes]:
+        number = os.open(file, flags | os.O_CLOEXEC, 0o666, dir_fd=self.number)
+        return typing.cast("typing.IO[bytes]", open(number, mode))
+
+
+@contextlib.contextmanager
+def _lock(folder: _Folder) -> typing.Iterator[typing.IO[bytes]]:
+    """Opens the file with the token, and locks it."""
+    while True:
+        with folder.open(FENCE, "r+b", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW) as fence:
+            fcntl.flock(fence, fcntl.LOCK_EX)
+            try:
+                # One that was deleted while this call waited, to reset the fence, fences nothing any more.
+                if os.fstat(fence.fileno()).st_nlink:
+                    yield fence
+                    return
+            finally:
+                # To close the file is not enough: a process that was forked meanwhile has it open too.
+                fcntl.flock(fence, fcntl.LOCK_UN)
+
+
+def _check(file: str) -> None:
+    if file in ("", ".", "..") or "/" in file or file.startswith(FENCE):
+        raise InvalidInput(f"the name of a file in the folder is wanted, not {file!r}")
+
+
 class Directory:
     """A folder in a local file system, in which only the holder with the greatest token writes.
 
@@ -45,43 +76,55 @@ class Directory:
 
     def write(self, hold: Stamped, file: str, data: bytes, *, name: str | None = None) -> None:
         """Replaces a file of the folder, or makes it."""
-        target = self._target(file)
-        staged = self._path / f"{FENCE}-{uuid.uuid4().hex}"
-        try:
-            # Before the lock, which others wait for.
-            with open(staged, "xb") as new:
-                new.write(data)
-                new.flush()
-                os.fsync(new.fileno())
-            with self._locked(stamp_now(hold, name)):
-                os.replace(staged, target)
-                self._sync()
-        finally:
-            staged.unlink(missing_ok=True)
+        _check(file)
+        with self._opened() as folder:
+            staged = f"{FENCE}-{uuid.uuid4().hex}"
+            try:
+                # Before the lock, which others wait for.
+                with folder.open(staged, "xb", os.O_WRONLY | os.O_CREAT | os.O_EXCL) as new:
+                    new.write(data)
+                    new.flush()
+                    os.fsync(new.fileno())
+                with self._locked(folder, stamp_now(hold, name)):
+                    os.replace(staged, file, src_dir_fd=folder.number, dst_dir_fd=folder.number)
+                    os.fsync(folder.number)
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(staged, dir_fd=folder.number)
 
     def read(self, hold: Stamped, file: str, *, name: str | None = None) -> bytes:
         """Reads a file of the folder, for a decision. It raises the token, as a write does."""
-        with self._locked(stamp_now(hold, name)):
-            return self._target(file).read_bytes()
+        _check(file)
+        with self._opened() as folder, self._locked(folder, stamp_now(hold, name)), folder.open(file, "rb", os.O_RDONLY) as old:
+            return old.read()
 
     def raise_token(self, hold: Stamped, *, name: str | None = None) -> None:
         """Raises the token, so that writes of earlier holders are refused from now on."""
-        with self._locked(stamp_now(hold, name)):
+        with self._opened() as folder, self._locked(folder, stamp_now(hold, name)):
             pass
 
     @contextlib.contextmanager
-    def _locked(self, stamp: Stamp) -> typing.Iterator[None]:
+    def _opened(self) -> typing.Iterator[_Folder]:
+        folder = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield _Folder(folder)
+        finally:
+            os.close(folder)
+
+    @contextlib.contextmanager
+    def _locked(self, folder: _Folder, stamp: Stamp) -> typing.Iterator[None]:
         """While the block runs, nobody else writes, and the token is on the disk."""
-        with open(os.open(self._path / FENCE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+b", buffering=0) as fence:
-            fcntl.flock(fence, fcntl.LOCK_EX)
+        with _lock(folder) as fence:
             line = fence.read()
             new = f"{stamp.ensemble} {stamp.token:019} {stamp.name}\n".encode()
             if line:
                 self._compare(stamp, line)
             if new != line:
                 os.pwrite(fence.fileno(), new, 0)
-                os.fsync(fence.fileno())
-                self._sync()
+            # Also what was written before: that writer may have been killed before it was synced.
+            os.fsync(fence.fileno())
+            if new != line:
+                os.fsync(folder.number)
             yield
 
     def _compare(self, stamp: Stamp, line: bytes) -> None:
@@ -96,15 +139,3 @@ class Directory:
             raise InvalidInput(f"{self._path} is fenced under the name {name}, and not {stamp.name}")
         if is_refused(stamp, ensemble, int(token)):
             raise refusal(stamp, ensemble, int(token), f"delete {self._path / FENCE}")
-
-    def _target(self, file: str) -> pathlib.Path:
-        if file in ("", ".", "..") or "/" in file or file.startswith(FENCE):
-            raise InvalidInput(f"the name of a file in the folder is wanted, not {file!r}")
-        return self._path / file
-
-    def _sync(self) -> None:
-        folder = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
