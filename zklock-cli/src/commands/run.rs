@@ -238,12 +238,12 @@ impl Run {
             Box::new(Guard { key, session_timeout, connection, not_before })
         });
         let guard = guard.filter(|guard| guard.can_be_sent());
+        // The servers may take their time, so it comes before the look at the lease.
+        let ensemble = if self.fence { Some(hold.ensemble_id().await?) } else { None };
         if let Err(error) = lengthen(hold, &limits).await {
             say!("{error}");
             return Ok(Outcome::Lost);
         }
-        // The client asks once.
-        let ensemble = if self.fence { Some(hold.ensemble_id().await?) } else { None };
         let watch =
             Watch::start(hold, ensemble.as_deref(), limits, &self.command, self.at_most, signals, guard)?;
         // The job's warden guards the session until the lock is released.

@@ -114,6 +114,10 @@ fn fence_publishes_for_the_last_holder_alone() {
     let other = publish("late", "ZKLOCK_ENSEMBLE=other");
     assert!(other.code == Some(122) && other.errors.contains("cannot be compared"), "{}", other.errors);
     assert_eq!(std::fs::read_to_string(folder.path().join("report")).unwrap(), "other\n");
+    // The inner lock has a token of its own, which the outer one's ensemble need not have given.
+    let within = publish("late", &format!("{} run --mutex {path}/inner --", env!("CARGO_BIN_EXE_zklock")));
+    assert!(within.code == Some(64) && within.errors.contains("--ensemble"), "{}", within.errors);
+    assert_eq!(std::fs::read_to_string(folder.path().join("report")).unwrap(), "other\n");
     let outside = output(zklock().args(["fence", "publish", "a", "b"]));
     assert_eq!(outside.code, Some(64));
     assert!(outside.errors.contains("--ensemble"), "{}", outside.errors);

@@ -39,6 +39,8 @@ impl Job {
             .arg0("zklock-warden")
             .arg(warden::WORD)
             .args(command)
+            // That of a job around this one goes with its token, not with ours.
+            .env_remove("ZKLOCK_ENSEMBLE")
             .envs(variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
