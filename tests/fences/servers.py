@@ -47,15 +47,15 @@ class Server:
 
     def __init__(self, folder: pathlib.Path, words: list[str], port: int, end: signal.Signals = signal.SIGTERM) -> None:
         self.port, self._end = port, end
-        path = folder / "log"
-        with path.open("w") as log:
+        self.log = folder / "log"
+        with self.log.open("w") as log:
             about = {"cwd": folder, "env": environment(folder), "stdin": subprocess.DEVNULL, **account()}
             self.process = subprocess.Popen(["setpriv", "--pdeathsig", end.name, *words], stdout=log, stderr=log, **about)
         latest = time.monotonic() + PATIENCE
-        while not re.search("(?i)ready (to accept|for) connections", path.read_text()):
+        while not re.search("(?i)ready (to accept|for) connections", self.log.read_text()):
             if self.process.poll() is not None or time.monotonic() > latest:
                 self.close()
-                raise AssertionError(path.read_text())
+                raise AssertionError(self.log.read_text())
             time.sleep(0.02)
 
     def close(self) -> None:
@@ -73,11 +73,11 @@ def make(words: list[str], folder: pathlib.Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def postgresql(folder: pathlib.Path) -> Server:
+def postgresql(folder: pathlib.Path, fsync: bool = False) -> Server:
     programs = max(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
     port = free_port()
     make([str(programs / "initdb"), "--pgdata=data", "--username=test", "--auth=trust", "--no-sync", "--encoding=UTF8"], folder)
-    options = [f"--port={port}", "--listen_addresses=127.0.0.1", f"--unix_socket_directories={folder}", "--fsync=off"]
+    options = [f"--port={port}", "--listen_addresses=127.0.0.1", f"--unix_socket_directories={folder}", f"--fsync={'on' if fsync else 'off'}"]
     # It need not wait for its clients.
     return Server(folder, [str(programs / "postgres"), "-D", "data", *options], port, signal.SIGINT)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import sqlite3
 import typing
 
@@ -82,6 +83,31 @@ def test_a_connection_is_free_after_a_refusal(database: Database) -> None:
 
     run(later()) if database.library.is_async else blocking()
     assert database.rows("zklock_fences") == [("/locks/a", "one", 10)]
+
+
+@pytest.mark.parametrize("database", ["psycopg", "psycopg2", "asyncpg"], indirect=True)
+def test_a_fenced_transaction_in_postgresql_has_one_statement_more(database: Database) -> None:
+    library, hold = database.library, Held("/locks/a", 5)
+
+    async def later() -> None:
+        async with library.connect(database.address) as connection, fence.transaction(connection, hold):
+            await databases.execute(library, connection, "UPDATE things SET value = 'of 5'")
+
+    def blocking() -> None:
+        with library.connect(database.address) as connection, fence.transaction(connection, hold):
+            now(databases.execute(library, connection, "UPDATE things SET value = 'of 5'"))
+
+    with database.plain() as execute:
+        look = "SELECT pg_read_file(current_setting('data_directory') || '/../log')"
+        ((before,),) = execute(look)
+        execute("ALTER ROLE test SET log_statement = 'all'")
+        try:
+            run(later()) if library.is_async else blocking()
+        finally:
+            execute("ALTER ROLE test RESET log_statement")
+        ((after,),) = execute(look)
+    words = re.findall(r"LOG:  (?:statement|execute [^:]*): (\w+)", after[len(before) :])
+    assert words == ["BEGIN", "INSERT", "UPDATE", "COMMIT"]
 
 
 @every_dialect
