@@ -20,6 +20,7 @@ import time
 import xml.etree.ElementTree
 
 import plots
+from disk import fdatasync
 from servers import CORES, PEER_CORES, SERVER_CORES, Other, Servers, cpu, pin
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -296,18 +297,6 @@ def check(rows):
     return wrong
 
 
-def fsync_us(folder):
-    took = []
-    with tempfile.TemporaryFile(dir=folder) as f:
-        for _ in range(200):
-            f.write(b"x" * 200)
-            f.flush()
-            start = time.perf_counter()
-            os.fdatasync(f.fileno())
-            took.append((time.perf_counter() - start) * 1e6)
-    return sorted(took)
-
-
 def main():
     names = lambda s: s.split(",")
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -348,15 +337,14 @@ def main():
         pathlib.Path("/proc/self/autogroup").write_text(str(args.priority))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     rows, start = [], time.monotonic()
-    took = fsync_us(tempfile.gettempdir())
+    disk = fdatasync()
     try:
         run(CHECK if args.check else QUICK if args.quick else FULL, peers, args, rows)
     finally:
         if args.priority:
             pathlib.Path("/proc/self/autogroup").write_text("0")
         tables(rows)
-        print(f"\nfdatasync on disk: p50 {took[100]:.0f} us, p99 {took[198]:.0f} us."
-              f" {os.cpu_count()} cores. {time.monotonic() - start:.0f} s in all."
+        print(f"\n{disk} {time.monotonic() - start:.0f} s in all."
               "\n× raw, × wire: time over that of the better of " + ", ".join(RAW) + f" and of {FLOOR}."
               " Latencies and CPU in us; both = acquire+release. requests, packets, bytes (TCP payload, both ways), CPU:"
               " per acquire+release. spread ((max - min) / median over the rounds) and × are those of the first column.")
