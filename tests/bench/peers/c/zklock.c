@@ -8,6 +8,7 @@
 struct lock {
     zklock_lock *lock;
     zklock_hold *hold, *outer;
+    enum { ACQUIRE, VALID_FOR, ENSURE } look; /* what acquire does; a look is at the outer hold */
 };
 
 static void must(const char *what, zklock_status status) {
@@ -37,7 +38,8 @@ static void *lock(void *client, const char *path) {
     if (option("reentrant")) must("flags", zklock_lock_options_set_flags(options, ZKLOCK_REENTRANT));
     must("mutex", zklock_mutex_new(client, path, options, &l->lock));
     zklock_lock_options_free(options);
-    if (option("reentrant")) must("acquire", zklock_acquire(l->lock, ZKLOCK_FOREVER, &l->outer));
+    l->look = option("valid_for") ? VALID_FOR : option("ensure") ? ENSURE : ACQUIRE;
+    if (option("reentrant") || l->look) must("acquire", zklock_acquire(l->lock, ZKLOCK_FOREVER, &l->outer));
     return l;
 }
 static void lock_end(void *ctx) {
@@ -51,10 +53,14 @@ static void lock_end(void *ctx) {
 }
 static void acquire(void *ctx) {
     struct lock *l = ctx;
-    must("acquire", zklock_acquire(l->lock, ZKLOCK_FOREVER, &l->hold));
+    int64_t valid_for;
+    if (l->look == VALID_FOR) must("valid_for", zklock_hold_valid_for(l->outer, &valid_for));
+    else if (l->look == ENSURE) must("ensure", zklock_hold_ensure(l->outer, 1000));
+    else must("acquire", zklock_acquire(l->lock, ZKLOCK_FOREVER, &l->hold));
 }
 static void release(void *ctx) {
     struct lock *l = ctx;
+    if (l->look) return;
     must("release", zklock_release(l->hold));
     zklock_hold_free(l->hold);
 }

@@ -6,7 +6,7 @@
 use criterion::Criterion;
 use std::hint::black_box;
 use std::time::Duration;
-use zklock_core::{Client, ClientOptions, LockSpec, blocking};
+use zklock_core::{Client, ClientOptions, Hold, LockSpec, blocking};
 use zklock_machine::Moment;
 use zklock_machine::claim::Claim;
 use zklock_machine::contender::Contender;
@@ -17,6 +17,7 @@ use zklock_machine::queue::standing;
 
 const SESSION: i64 = 7;
 const HEARTBEAT: Duration = Duration::from_secs(2);
+const NEEDS: Duration = Duration::from_secs(1);
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
@@ -93,6 +94,10 @@ fn lingering() -> LockSpec {
     LockSpec::mutex("/micro/lingering").expect("a path").linger(Duration::from_secs(60))
 }
 
+fn plain() -> LockSpec {
+    LockSpec::mutex("/micro/plain").expect("a path")
+}
+
 fn tasks(criterion: &mut Criterion, hosts: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let client = runtime.block_on(Client::connect(options(hosts))).expect("a client");
@@ -115,6 +120,30 @@ fn tasks(criterion: &mut Criterion, hosts: &str) {
             });
         });
     }
+    let lock = client.lock(&plain()).expect("a lock");
+    let looks: [(&str, fn(&Hold)); 2] = [
+        ("valid_for", |hold| {
+            black_box(hold.valid_for());
+        }),
+        ("ensure", |hold| hold.ensure(black_box(NEEDS)).expect("held")),
+    ];
+    for (name, look) in looks {
+        criterion.bench_function(&format!("task: {name}"), |bencher| {
+            bencher.iter_custom(|count| {
+                runtime.block_on(async {
+                    // For each batch, since nothing proves it while this thread does not await.
+                    let hold = lock.acquire().await.expect("a hold");
+                    let start = std::time::Instant::now();
+                    for _ in 0..count {
+                        look(&hold);
+                    }
+                    let took = start.elapsed();
+                    hold.release().await.expect("released");
+                    took
+                })
+            });
+        });
+    }
     runtime.block_on(client.close());
 }
 
@@ -130,5 +159,11 @@ fn threads(criterion: &mut Criterion, hosts: &str) {
             bencher.iter(|| lock.acquire().expect("a hold").release().expect("released"));
         });
     }
+    let hold = client.lock(&plain()).expect("a lock").acquire().expect("a hold");
+    criterion.bench_function("thread: valid_for", |bencher| bencher.iter(|| hold.valid_for()));
+    criterion.bench_function("thread: ensure", |bencher| {
+        bencher.iter(|| hold.ensure(black_box(NEEDS)).expect("held"));
+    });
+    hold.release().expect("released");
     client.close().expect("closed");
 }
