@@ -132,13 +132,17 @@ def test_data_that_are_replaced_while_they_are_read_are_read_again(s3: typing.An
 def test_the_error_says_what_to_do(s3: typing.Any, key: str) -> None:
     object = fence.Object(s3, "bucket", key)
     object.write(Held("/locks/a", 9), b"x")
-    with pytest.raises(zklock.OtherEnsemble, match=f"delete the object {key}"):
+    with pytest.raises(zklock.OtherEnsemble, match=rf"keep what look\(\) gives, delete the object {key}, and write"):
         object.write(Held("/locks/a", 10, "two"), b"y")
     with pytest.raises(zklock.InvalidInput, match="fenced under the name /locks/a, and not /locks/b"):
         object.write(Held("/locks/b", 10), b"y")
     assert len(keys_below(s3, key)) == 2
+    # What it says helps, and loses nothing.
+    kept = object.look() or b""
     s3.delete_object(Bucket="bucket", Key=key)
-    object.write(Held("/locks/b", 5, "two"), b"y")
+    assert object.look() is None
+    object.write(Held("/locks/b", 5, "two"), kept)
+    assert object.read(Held("/locks/b", 5, "two")) == b"x"
 
 
 def test_other_errors_of_the_store_come_out(s3: typing.Any, key: str) -> None:

@@ -65,6 +65,9 @@ impl Database {
     /// refused: it changes no row in PostgreSQL and SQLite, and fails with error 1242 (`ER_SUBQUERY_NO_1_ROW`) in MariaDB and
     /// MySQL, whose number of changed rows depends on how a client connects.
     ///
+    /// If a later statement fails, roll back and begin again. After a deadlock, MariaDB and MySQL have ended the transaction, and
+    /// SQLite after some errors: what follows in the same connection is not fenced.
+    ///
     /// # Examples
     ///
     /// ```

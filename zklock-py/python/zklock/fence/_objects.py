@@ -82,7 +82,9 @@ class Object:
             if text and text["name"] != stamp.name:
                 raise InvalidInput(f"{self._key} is fenced under the name {text['name']}, and not {stamp.name}")
             if text and is_refused(stamp, text["ensemble"], int(text["token"])):
-                raise refusal(stamp, text["ensemble"], int(text["token"]), f"delete the object {self._key}")
+                # The object names the data, so they would go with it.
+                reset = f"keep what look() gives, delete the object {self._key}, and write it again"
+                raise refusal(stamp, text["ensemble"], int(text["token"]), reset)
             old = text.get("data")
             new = {**stamp._asdict(), "token": str(stamp.token), "data": old if key == _KEEP else key}
             if new == text:
