@@ -101,6 +101,16 @@ struct Write {
     acknowledged: Moment,
 }
 
+/// A fiftieth is for two clocks that do not run equally fast.
+fn clocks(timeout: Duration) -> Duration {
+    timeout / 50
+}
+
+/// Returns how long a lease is at most, with this session timeout.
+pub fn longest(timeout: Duration) -> Duration {
+    timeout / 2 - clocks(timeout)
+}
+
 impl Lease {
     /// Makes the lease of a session with this timeout, whose opening was asked for at `sent`.
     pub fn new(timeout: Duration, sent: Moment) -> Self {
@@ -213,8 +223,7 @@ impl Lease {
     /// The session is proven to live until `proven`, by a write that was sent at `sent`.
     fn claim(&mut self, sent: Moment, proven: Moment) {
         let claimed = proven.min(sent + self.timeout / 2);
-        // A fiftieth is for two clocks that do not run equally fast.
-        self.claimed = self.claimed.max(claimed.before(self.timeout / 50));
+        self.claimed = self.claimed.max(claimed.before(clocks(self.timeout)));
     }
 
     /// Returns when the latest write that had been acknowledged this long before `moment` was sent.

@@ -12,6 +12,7 @@ use crate::hold::released::Released;
 use crate::hold::token::Token;
 use crate::hold::wanted::Wanted;
 use crate::machine::callers::ReleaseOutcome;
+use crate::machine::lease::longest;
 use crate::machine::status::Status;
 use crate::session::ask::MOMENT;
 use crate::session::ensemble_id;
@@ -236,7 +237,7 @@ impl Hold {
         // Looked at last: the hold may have been released or lost at any moment before.
         self.refuse_released()?;
         self.grant.check_not_lost()?;
-        let (path, longest) = (self.path(), timeout / 2);
+        let (path, longest) = (self.path(), longest(timeout));
         if needs > longest {
             let message = format!(
                 "no hold of {path} is ever certain for {needs:?}: with a session timeout of {timeout:?} a lease is {longest:?} at \
@@ -245,7 +246,7 @@ impl Hold {
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         let message = format!(
-            "the hold of {path} is certain for {valid_for:?}, and {needs:?} are needed: begin nothing, and ask again"
+            "the hold of {path} is certain for {valid_for:?}, and {needs:?} are needed: begin nothing; ask again, or confirm the hold"
         );
         Err(Error::new(ErrorKind::AtRisk, message))
     }

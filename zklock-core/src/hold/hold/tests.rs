@@ -42,6 +42,11 @@ fn a_hold_is_ensured_for_as_long_as_its_lease_and_a_margin() {
         let session = ensemble.session();
         let hold = ensemble.hold(&session, "/a", Owner::unique());
         let refusal = |needs| hold.ensure(needs).unwrap_err();
+        // To ask again would help nobody who needs more than a lease ever has.
+        let longest = hold.confirm().await.unwrap();
+        assert_eq!(hold.ensure(longest - TIMEOUT / 100), Ok(()));
+        let more = longest - TIMEOUT / 100 + Duration::from_millis(1);
+        assert_eq!(refusal(more).kind(), ErrorKind::InvalidInput);
         ensemble.fall_silent();
         clock::sleep(Duration::from_secs(2)).await;
         let covered = hold.valid_for() - TIMEOUT / 100;
