@@ -136,11 +136,13 @@ def keep_journal() -> None:
     """Has this process write a line for each file that it replaces."""
     replace = os.replace
 
-    def replaced(source: typing.Any, target: typing.Any) -> None:
-        with open(pathlib.Path(target).parent / "journal", "a") as journal:
+    def replaced(source: typing.Any, target: typing.Any, **folders: typing.Any) -> None:
+        # The fence names both in a folder that is open.
+        above = pathlib.Path(f"/proc/self/fd/{folders['dst_dir_fd']}" if folders else "")
+        with open((above / target).parent / "journal", "a") as journal:
             fcntl.flock(journal, fcntl.LOCK_EX)
-            token = pathlib.Path(source).read_text()
-            replace(source, target)
+            token = (above / source).read_text()
+            replace(source, target, **folders)
             journal.write(token + "\n")
 
     os.replace = replaced

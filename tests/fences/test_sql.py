@@ -429,3 +429,19 @@ def test_the_first_error_comes_out_if_the_connection_cannot_roll_back(postgresql
         with pytest.raises(ZeroDivisionError), fence.transaction(connection, Held("/locks/broken", 5)):
             connection.close()
             raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("database", ["psycopg", "psycopg2", "asyncpg", "pymysql", "mysqlclient"], indirect=True)
+def test_if_the_connection_breaks_within_the_block_the_error_of_the_library_comes_out(database: Database) -> None:
+    is_mysql = database.library.dialect == "mysql"
+
+    async def work(execute: Execute) -> None:
+        await execute("INSERT INTO things VALUES ('early', 'early')")
+        ((number,),) = await execute("SELECT CONNECTION_ID()" if is_mysql else "SELECT pg_backend_pid()")
+        with database.plain() as execute_now:
+            execute_now(f"KILL {number}" if is_mysql else f"SELECT pg_terminate_backend({number})")
+
+    with pytest.raises(Exception, match="(?i)connection|server|Broken") as broken:
+        in_a_block(database, work)
+    assert not isinstance(broken.value, zklock.Error)
+    assert database.rows("things") == [] and database.rows("zklock_fences") == []

@@ -9,6 +9,7 @@ import typing
 from ._settle import settled
 
 _TRANSACTION_IN_PROGRESS = 1568  # the number of an error of MySQL and MariaDB
+_NO_SAVEPOINT = 1305  # another
 _INTACT = 2  # the number of a transaction in which no statement has failed, in the library of PostgreSQL
 
 
@@ -55,7 +56,11 @@ class Driver:
         """Whether it is still in the transaction that has the mark, and can commit."""
         try:
             await self.execute("RELEASE SAVEPOINT zklock_fence")
-        except Exception:
+        except Exception as error:
+            # SQLAlchemy wraps it.
+            original = getattr(error, "orig", error)
+            if original.args[:1] != (_NO_SAVEPOINT,) and "no such savepoint" not in str(original):
+                raise
             return False
         return True
 
