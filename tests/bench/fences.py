@@ -17,7 +17,6 @@ import re
 import signal
 import statistics
 import sys
-import threading
 import time
 import typing
 
@@ -97,30 +96,37 @@ def to_http(port: int, at: int) -> dict[str, Write]:
 
 
 def application(port: int) -> typing.Any:
-    """An application over PostgreSQL, behind the fence or not. Each of its threads has a connection of its own."""
-    kept = threading.local()
+    """An application over PostgreSQL, behind the fence or not. It keeps its connections to the database for later requests."""
+    spare: list[typing.Any] = []
 
-    def connected() -> typing.Any:
-        if not hasattr(kept, "connection"):
-            kept.connection = psycopg.connect(**where(port))
-        return kept.connection
+    @contextlib.contextmanager
+    def connected() -> typing.Iterator[typing.Any]:
+        try:
+            connection = spare.pop()
+        except IndexError:
+            connection = psycopg.connect(**where(port))
+        yield connection
+        spare.append(connection)
+
+    @contextlib.contextmanager
+    def guard(stamp: fence.Stamp) -> typing.Iterator[typing.Any]:
+        with connected() as connection, fence.transaction(connection, stamp):
+            yield connection
 
     def pay_in(environ: dict[str, typing.Any], start_response: typing.Any) -> list[bytes]:
-        update(connected(), environ["PATH_INFO"].rpartition("/")[2])
+        update(environ["zklock.fenced"], environ["PATH_INFO"].rpartition("/")[2])
         start_response("204 No Content", [])
         return []
 
     def bare(environ: dict[str, typing.Any], start_response: typing.Any) -> list[bytes]:
-        with connected().transaction():
-            return pay_in(environ, start_response)
+        with connected() as connection, connection.transaction():
+            return pay_in({**environ, "zklock.fenced": connection}, start_response)
 
-    fenced = fence.wsgi(pay_in, lambda stamp: fence.transaction(connected(), stamp))
+    fenced = fence.wsgi(pay_in, guard)
     return lambda environ, start_response: (fenced if environ["PATH_INFO"].startswith("/fenced/") else bare)(environ, start_response)
 
 
 class Quiet(WSGIRequestHandler):
-    protocol_version = "HTTP/1.1"
-
     def log(self, *_: object) -> None:
         pass
 
@@ -137,7 +143,7 @@ def postgresql(fsync: bool) -> typing.Iterator[servers.Server]:
 
 @contextlib.contextmanager
 def serving(application: typing.Any) -> typing.Iterator[int]:
-    """The port of a process that serves it: each connection has a thread, which stays as long as the connection."""
+    """The port of a process that serves it, each request with a connection and a thread of its own."""
     server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=Quiet)
     process = FORK.Process(target=server.serve_forever, daemon=True)
     process.start()
