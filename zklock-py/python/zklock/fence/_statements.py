@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import typing
 
@@ -22,6 +23,7 @@ class Statements(typing.NamedTuple):
     """Reads the ensemble and the token of a name."""
 
 
+@functools.lru_cache(maxsize=None)
 def statements(dialect: str) -> Statements:
     known = fence_sql(dialect)
     if known is None:
