@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import typing
 
@@ -23,13 +22,18 @@ class Statements(typing.NamedTuple):
     """Reads the ensemble and the token of a name."""
 
 
-@functools.lru_cache(maxsize=None)
-def statements(dialect: str) -> Statements:
-    known = fence_sql(dialect)
-    if known is None:
-        raise InvalidInput(f"there is no fence for {dialect}, only for postgresql, mysql and sqlite")
+def _known(dialect: str) -> Statements:
     # PostgreSQL numbers its values. Drivers have marks of their own.
-    return Statements(*(re.sub(r"\$\d", "?", text) for text in known))
+    return Statements(*(re.sub(r"\$\d", "?", text) for text in fence_sql(dialect) or ()))
+
+
+_ALL = {dialect: _known(dialect) for dialect in ("postgresql", "mysql", "sqlite")}
+
+
+def statements(dialect: str) -> Statements:
+    if dialect not in _ALL:
+        raise InvalidInput(f"there is no fence for {dialect}, only for {', '.join(_ALL)}")
+    return _ALL[dialect]
 
 
 def create_table(dialect: str) -> str:
