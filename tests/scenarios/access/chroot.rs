@@ -52,6 +52,9 @@ async fn a_right_that_is_missing_above_it_is_named() {
     let seer = ANN.operator().await;
     seer.create("/chroot-closed", &[ANN.may_all(), BOB.may(Permission::READ)]).await;
     let options = BOB.options(&shared().connect_string(), Access::CreatorAll).create_chroot(true);
+    let inside = Client::connect(options.clone().chroot("/chroot-closed").unwrap()).await.unwrap();
+    let error = soon(inside.ensemble_id()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["no identity in /zklock-ensemble", "CREATE"]);
     let error = soon(Client::connect(options.chroot("/chroot-closed/a/b").unwrap())).await.unwrap_err();
     let lack = "lacks the right CREATE in the access list of /chroot-closed";
     says(&error, ErrorKind::Refused, &["the chroot /chroot-closed/a/b cannot be created", lack]);

@@ -1,25 +1,28 @@
 //! Promise 2 ends with the ensemble: a fence tells ensembles apart by their identity.
 
-use crate::support::users::{ANN, world};
-use crate::support::{client_of, expire_session, operator, options, says, soon};
+use crate::support::{expire_session, operator, options, says, soon};
 use ground::{Direction, Proxy, shared};
 use std::time::Duration;
 use zklock_core::{Client, ErrorKind, LossReason};
-use zookeeper_client::Permission;
 
 const NODE: &str = "/zklock-ensemble";
 
-/// The address of the shared server, with a new chroot. Each is an ensemble of its own to its clients.
-fn ensemble(name: &str) -> (String, String) {
+/// A new chroot. Each is an ensemble of its own to its clients.
+fn ensemble(name: &str) -> String {
     let chroot = format!("/ensemble-{name}");
     operator().create(&chroot, "");
-    (shared().connect_string() + &chroot, chroot)
+    chroot
+}
+
+async fn client_in(chroot: &str, hosts: &str) -> Client {
+    soon(Client::connect(options(hosts).chroot(chroot).unwrap())).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_clients_of_an_ensemble_find_one_identity_and_another_ensemble_has_another() {
-    let (hosts, chroot) = ensemble("one");
-    let clients = [client_of(&hosts).await, client_of(&hosts).await, client_of(&hosts).await];
+    let (hosts, chroot) = (shared().connect_string(), ensemble("one"));
+    let new = || client_in(&chroot, &hosts);
+    let clients = [new().await, new().await, new().await];
     let hold = soon(clients[0].mutex("/a").unwrap().acquire()).await.unwrap();
     let ids = soon(async {
         tokio::join!(
@@ -34,13 +37,13 @@ async fn all_clients_of_an_ensemble_find_one_identity_and_another_ensemble_has_a
     assert_eq!([second.unwrap(), third.unwrap(), of_hold.unwrap()], [id.clone(), id.clone(), id.clone()]);
     assert_eq!(operator().data(&format!("{chroot}{NODE}")), id.as_bytes());
 
-    let other = client_of(&ensemble("other").0).await;
+    let other = client_in(&ensemble("other"), &hosts).await;
     assert_ne!(soon(other.ensemble_id()).await.unwrap(), id);
 
     // A session asks once, for it stays in its ensemble. The next one finds what is there then, and the hold of the old one
     // keeps to what it was given by.
     let proxy = Proxy::before(shared().server(0));
-    let client = client_of(&(proxy.connect_string() + &chroot)).await;
+    let client = client_in(&chroot, &proxy.connect_string()).await;
     let hold = soon(client.mutex("/b").unwrap().acquire()).await.unwrap();
     assert_eq!(soon(hold.ensemble_id()).await.unwrap(), id);
     operator().delete(&format!("{chroot}{NODE}"));
@@ -53,9 +56,9 @@ async fn all_clients_of_an_ensemble_find_one_identity_and_another_ensemble_has_a
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_hold_is_not_given_the_identity_of_an_ensemble_that_came_after() {
-    let (_, chroot) = ensemble("after");
+    let chroot = ensemble("after");
     let proxy = Proxy::before(shared().server(0));
-    let client = client_of(&(proxy.connect_string() + &chroot)).await;
+    let client = client_in(&chroot, &proxy.connect_string()).await;
     let hold = soon(client.mutex("/a").unwrap().acquire()).await.unwrap();
     expire_session(&proxy);
     soon(hold.lost()).await;
@@ -66,25 +69,19 @@ async fn a_lost_hold_is_not_given_the_identity_of_an_ensemble_that_came_after() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_identity_that_cannot_be_had_is_named_and_never_made_up() {
-    let (hosts, chroot) = ensemble("strange");
+    let (hosts, chroot) = (shared().connect_string(), ensemble("strange"));
     let node = format!("{chroot}{NODE}");
     for strange in ["", "two words", "\u{e9}", &"x".repeat(65)] {
         operator().create(&node, strange);
-        let error = soon(client_of(&hosts).await.ensemble_id()).await.unwrap_err();
+        let error = soon(client_in(&chroot, &hosts).await.ensemble_id()).await.unwrap_err();
         says(&error, ErrorKind::Refused, &[NODE, "delete the node"]);
         operator().delete(&node);
     }
 
-    let closed = format!("{chroot}/closed");
-    ANN.operator().await.create(&closed, &[ANN.may_all(), world(Permission::READ)]).await;
-    let closed = client_of(&(shared().connect_string() + &closed)).await;
-    let error = soon(closed.ensemble_id()).await.unwrap_err();
-    says(&error, ErrorKind::Refused, &[NODE]);
-
     let proxy = Proxy::before(shared().server(0));
     let patience = Duration::from_millis(500);
-    let client = options(&(proxy.connect_string() + &chroot)).connect_timeout(patience);
-    let client = soon(Client::connect(client)).await.unwrap();
+    let options = options(&proxy.connect_string()).chroot(&chroot).unwrap();
+    let client = soon(Client::connect(options.connect_timeout(patience))).await.unwrap();
     let hold = soon(client.mutex("/a").unwrap().acquire()).await.unwrap();
     proxy.freeze(Direction::Both);
     says(&soon(client.ensemble_id()).await.unwrap_err(), ErrorKind::Unreachable, &[NODE]);
