@@ -2156,7 +2156,8 @@ zklock_status zklock_fence_sql(int32_t database,
  * @return ZKLOCK_OK; ZKLOCK_STALE_TOKEN if a later holder has written: stop; ZKLOCK_OTHER_ENSEMBLE if
  *         the folder keeps the token of another ensemble; ZKLOCK_REFUSED for what the system
  *         refuses; ZKLOCK_UNREACHABLE if the servers do not tell the identity of the ensemble;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT.
+ *         ZKLOCK_LOST if the hold is lost, and nobody had asked for that identity before;
+ *         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_publish(zklock_hold *hold,
