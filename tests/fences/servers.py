@@ -17,7 +17,7 @@ import time
 import typing
 
 from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
+from werkzeug.serving import WSGIRequestHandler, make_server
 
 # Longer than any of them takes to start on a busy machine.
 PATIENCE = 60.0
@@ -117,6 +117,23 @@ def running(start: typing.Callable[[pathlib.Path], Server]) -> typing.Iterator[S
         shutil.rmtree(folder)
 
 
+class _Quiet(WSGIRequestHandler):
+    def log(self, *_: object) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def serving(application: typing.Any) -> typing.Iterator[str]:
+    """The address of a server with this application of WSGI."""
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=_Quiet)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
 @contextlib.contextmanager
 def objects() -> typing.Iterator[str]:
     """The address of moto, a stand-in for S3. It compares a condition and stores the object in two steps, so here it has one request
@@ -127,10 +144,5 @@ def objects() -> typing.Iterator[str]:
         with turn:
             return list(application(environ, start_response))
 
-    server = make_server("127.0.0.1", 0, one_at_a_time, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(one_at_a_time) as address:
+        yield address
