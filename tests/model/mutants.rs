@@ -6,16 +6,18 @@ use super::seeds::{Edit, Seed};
 use super::take;
 use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicUsize;
-use std::time::{Duration, Instant};
 use std::{env, fs, io, thread};
 
 /// The number of mutants that are compiled into one program.
 const AT_ONCE: usize = 100;
-/// How long to look for one mutant, in seconds, unless `ZKLOCK_PATIENCE` says otherwise.
+/// How much processor time to spend on one mutant, in seconds, unless `ZKLOCK_PATIENCE` says otherwise.
 const PATIENCE: u64 = 120;
+/// The signals that end a process that has used up its processor time: at the soft limit, and at the hard one.
+const OUT_OF_TIME: [i32; 2] = [24, 9];
 
 /// Reads a list in which bytes 30 separate mutants and bytes 31 their name, kind, file, text and replacement. Prints a line
 /// for each: its fate, a tab, and its name.
@@ -76,32 +78,30 @@ fn blamed(errors: &str) -> BTreeSet<usize> {
     numbers.collect()
 }
 
-/// The fate of one mutant, in a separate process.
+/// The fate of one mutant, in a separate process. What else the machine does costs it no time of its own.
 fn fate(program: &Path, number: usize) -> String {
-    let begun = Instant::now();
-    let patience = env::var("ZKLOCK_PATIENCE").ok().and_then(|seconds| seconds.parse().ok());
-    let patience = Duration::from_secs(patience.unwrap_or(PATIENCE));
-    let hunter =
-        Command::new(program).arg(number.to_string()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let mut hunter = match hunter {
+    let patience =
+        env::var("ZKLOCK_PATIENCE").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(PATIENCE);
+    let limited = "ulimit -t \"$1\" && exec \"$2\" \"$3\"";
+    let hunter = Command::new("sh")
+        .args(["-c", limited, "sh", &patience.to_string()])
+        .arg(program)
+        .arg(number.to_string())
+        .stderr(Stdio::null())
+        .output();
+    let hunter = match hunter {
         Ok(hunter) => hunter,
         Err(error) => return format!("not run: {error}"),
     };
-    while begun.elapsed() < patience {
-        match hunter.try_wait() {
-            Ok(None) => thread::sleep(Duration::from_millis(5)),
-            Ok(Some(status)) if !status.success() => return "panics".to_owned(),
-            _ => {
-                let said = hunter.wait_with_output().map(|output| output.stdout).unwrap_or_default();
-                let said = String::from_utf8_lossy(&said);
-                let found = said.trim_end().split('\t').skip(1).take(2).collect::<Vec<_>>();
-                return if found.is_empty() { "SURVIVES".to_owned() } else { found.join(": ") };
-            }
-        }
+    if hunter.status.signal().is_some_and(|signal| OUT_OF_TIME.contains(&signal)) {
+        return "not found in time".to_owned();
     }
-    let _ = hunter.kill();
-    let _ = hunter.wait();
-    "not found in time".to_owned()
+    if !hunter.status.success() {
+        return "panics".to_owned();
+    }
+    let said = String::from_utf8_lossy(&hunter.stdout);
+    let found = said.trim_end().split('\t').skip(1).take(2).collect::<Vec<_>>();
+    if found.is_empty() { "SURVIVES".to_owned() } else { found.join(": ") }
 }
 
 fn say(fate: &str, name: &str) {

@@ -28,10 +28,10 @@ FILES = {f"session/{name}.rs" for name in SESSION} | {f"hold/{name}.rs" for name
 COPY = ROOT / "target/mutants/tree"
 # A planted bug was found after some hundred seeds at most, but for two.
 SEEDS = 1_500
-# The unit tests take a fifth of a second of processor time. With a mutant they may go on for ever, or wait for ever, which costs none.
-SECONDS, PATIENCE, AT_ONCE = 5, 100, 8
-# The same for the simulation, which takes half a minute.
-LONG_PATIENCE = 600
+# What each may take: seconds of processor time, and of a clock, for with a mutant it may go on for ever, or wait for ever, which costs
+# none. The unit tests take a fifth of a second of processor time, the simulation takes half a minute.
+UNITS, SIMULATION = (5, 200), (300, 3600)
+AT_ONCE = 8
 # So that one changed file is compiled in seconds. What lints deny in other code is of no interest here.
 QUICK = {
     "CARGO_PROFILE_DEV_DEBUG": "false",
@@ -105,9 +105,9 @@ def together(chosen: dict[int, Mutant]) -> str:
 
 def alone(mutant: Mutant, known: set[Mutant]) -> str:
     controls.plant(planted.Control(mutant.name, mutant.path, *mutant.change()), COPY)
-    if not is_well([*TESTS, "--no-run"]):
+    if not is_well([*TESTS, "--no-run"], SIMULATION):
         return NO_PROGRAM
-    if not is_well(list(TESTS), before=limit, patience=PATIENCE):
+    if not is_well(list(TESTS), UNITS):
         return "unit tests"
     if mutant in known:
         return SURVIVES
@@ -116,7 +116,7 @@ def alone(mutant: Mutant, known: set[Mutant]) -> str:
 
 
 def passes(units: str, number: int | None) -> bool:
-    return is_well([units, "--quiet"], number, limit, PATIENCE)
+    return is_well([units, "--quiet"], UNITS, number)
 
 
 def build_simulation() -> None:
@@ -124,23 +124,22 @@ def build_simulation() -> None:
 
 
 def simulates(number: int | None) -> bool:
-    return is_well(["bash", "tests/simulation/run", "--seeds", str(SEEDS), "--bad", "1"], number)
+    return is_well(["bash", "tests/simulation/run", "--seeds", str(SEEDS), "--bad", "1"], SIMULATION, number)
 
 
-def is_well(
-    command: list[str], number: int | None = None, before: typing.Callable[[], None] | None = None, patience: int = LONG_PATIENCE
-) -> bool:
-    """Whether it ends well. A mutant may go on for ever, and the programs that it has started with it."""
+def is_well(command: list[str], may_take: tuple[int, int], number: int | None = None) -> bool:
+    """Whether it ends well, in that processor time and in that time. A mutant may go on for ever, and what it has started with it."""
+    work, patience = may_take
     environment = os.environ if number is None else {**os.environ, "ZKLOCK_MUTANT": str(number)}
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (work, work))
+
     with subprocess.Popen(
-        command, cwd=COPY, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=before, start_new_session=True
+        command, cwd=COPY, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limit, start_new_session=True
     ) as program:
         try:
             return not program.wait(patience)
         except subprocess.TimeoutExpired:
             os.killpg(program.pid, signal.SIGKILL)
             return False
-
-
-def limit() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
