@@ -103,7 +103,10 @@ def refused(messages: list[dict], copy: pathlib.Path) -> set[int]:
         told = message.get("message") or {}
         if told.get("level") == "error":
             for span in told["spans"]:
-                found |= around(copy / span["file_name"], span["byte_start"], span["byte_end"])
+                file = copy / span["file_name"]
+                # A span may be in the source of the standard library, which need not be here.
+                if file.exists():
+                    found |= around(file, span["byte_start"], span["byte_end"])
     return found
 
 

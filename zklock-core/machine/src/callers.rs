@@ -99,7 +99,7 @@ use tries::Tries;
 use turn::Turn;
 use width::Width;
 
-/// How long a brief hold lasts at most. A contender of another process that arrives within that time may get ahead of the
+/// A brief hold is shorter than this. A contender of another process that arrives within that time may get ahead of the
 /// next caller of this process.
 pub const BRIEF: Duration = Duration::from_millis(1);
 

@@ -61,7 +61,6 @@ impl<O: Owner> Callers<O> {
     /// does not end up behind it.
     pub fn handle_left(&mut self, id: PlaceId, now: Moment) {
         let Some(place) = self.place_mut(id) else { return };
-        place.is_lost |= place.stage == Stage::Held;
         let was_granted = place.was_granted;
         self.leave(id, now);
         self.has_entered(id);

@@ -177,11 +177,14 @@ fn callers_are_granted_in_the_order_in_which_they_come_and_two_have_nodes() {
     let mut scene = Scene::new(Scheme::Mutex, NEVER);
     let callers: Vec<_> = (0..5).map(|owner| scene.join(waits(owner))).collect();
     assert_eq!(scene.begun.len(), 1, "they enter one after the other");
+    let mut turns = Vec::new();
     for (number, caller) in callers.iter().enumerate() {
         scene.clock += 100;
         let place = scene.place(*caller);
         scene.enters(place);
         let turn = scene.turn(*caller);
+        assert!(!turns.contains(&turn), "each has a turn of its own");
+        turns.push(turn);
         assert_eq!(scene.begun.len(), (number + 2).min(5));
         scene.clock += 100;
         assert_eq!(scene.release(turn), ReleaseOutcome::Released);
@@ -219,9 +222,26 @@ fn where_holds_are_brief_the_next_begins_at_their_end_or_after_a_moment() {
 }
 
 #[test]
-fn one_that_begins_behind_a_deletion_sends_at_once_unless_it_tries() {
-    for (call, is_at_once) in [(waits(2), true), (tries(2), false)] {
-        let mut scene = Scene::new(Scheme::Mutex, NEVER);
+fn a_hold_that_is_no_shorter_than_a_brief_one_makes_nobody_wait() {
+    let mut scene = Scene::new(Scheme::Mutex, NEVER);
+    let (place, turn) = scene.acquires(waits(0));
+    scene.clock += u64::try_from(BRIEF.as_millis()).unwrap();
+    scene.release(turn);
+    scene.leaves(place);
+    scene.ends(place);
+    let _ = scene.acquires(waits(1));
+    let next = scene.join(waits(2));
+    assert!(scene.has_begun(next));
+}
+
+#[test]
+fn one_that_begins_behind_a_deletion_sends_at_once_unless_it_tries_or_needs_several_nodes() {
+    let one = [Claim::new("/a", Scheme::Mutex)];
+    let two = [Claim::new("/a", Scheme::Mutex), Claim::new("/b", Scheme::Mutex)];
+    for (claims, call, is_at_once) in
+        [(one.as_slice(), waits(2), true), (&one, tries(2), false), (&two, waits(2), false)]
+    {
+        let mut scene = Scene::of(claims, NEVER);
         let (place, turn) = scene.acquires(waits(0));
         scene.release(turn);
         scene.leaves(place);
@@ -248,11 +268,16 @@ fn one_who_gives_up_leaves_its_place_to_the_next_who_waits() {
     let mut scene = Scene::new(Scheme::Mutex, NEVER);
     let (one, two, three) = (scene.join(waits(1)), scene.join(waits(2)), scene.join(waits(3)));
     let place = scene.place(one);
+    assert!(!scene.callers.is_unused(), "an attempt is under way");
     scene.gone(one);
     assert_eq!(scene.begun, [(place, two)]);
+    assert_eq!(scene.callers.served_at(place), Some(two));
     scene.gone(three);
+    assert!(!scene.callers.is_given_up(place));
     scene.gone(two);
     assert_eq!(scene.given_up, [place], "nobody is left");
+    assert!(scene.callers.is_given_up(place));
+    assert_eq!(scene.callers.served_at(place), None);
     let four = scene.join(waits(4));
     assert!(!scene.has_begun(four), "it would end up behind the node of the others");
     scene.enters(place);
@@ -297,6 +322,17 @@ fn permits_are_asked_for_one_after_the_other_and_tries_do_not_wait_for_that() {
     let place = scene.place(one);
     scene.enters(place);
     assert!(scene.has_begun(two), "another permit may be free");
+    assert!(!scene.callers.is_unused());
+    let three = scene.join(waits(3));
+    let wanted = |action: &Action<Task>| matches!(action, Action::Wanted { is_wanted: true, .. });
+    assert!(!scene.others.iter().any(wanted), "a third does not wait for the first");
+    // However brief that hold was.
+    let turn = scene.turn(one);
+    scene.release(turn);
+    scene.leaves(place);
+    let place = scene.place(two);
+    scene.enters(place);
+    assert!(scene.has_begun(three));
 }
 
 #[test]
@@ -316,19 +352,22 @@ fn a_lock_of_one_node_has_one_attempt() {
 fn calls_of_one_reentrant_owner_share_its_turn() {
     let mut scene = Scene::new(Scheme::Mutex, NEVER);
     let one = scene.join(reentrant(1));
-    let (other, two) = (scene.join(waits(9)), scene.join(reentrant(1)));
+    let (other, plain) = (scene.join(waits(9)), scene.join(waits(1)));
+    let two = scene.join(reentrant(1));
     let place = scene.place(one);
     scene.enters(place);
     let turn = scene.turn(one);
     assert_eq!(scene.turn(two), turn, "it would wait for itself");
     assert_eq!(scene.callers.again(Task(1)), Some(turn));
     assert_eq!(scene.callers.again(Task(9)), None);
+    assert_eq!(scene.callers.holds_of(turn), 3);
+    assert!(scene.callers.is_bound_to(Task(1)) && !scene.callers.is_bound_to(Task(9)));
     // They had asked for a hold at once before the turn was granted, and queue after it.
     for late in [reentrant(1), Call { patience: Patience::TriesOnce, ..reentrant(1) }] {
         let late = scene.join(late);
         assert_eq!(scene.turn(late), turn, "it would wait for itself");
     }
-    assert_eq!(scene.answer(other), None);
+    assert_eq!([other, plain].map(|caller| scene.answer(caller)), [None; 2]);
     for outcome in [[ReleaseOutcome::Others; 4].as_slice(), &[ReleaseOutcome::Released]].concat() {
         assert_eq!(scene.release(turn), outcome);
     }

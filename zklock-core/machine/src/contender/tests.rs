@@ -342,6 +342,19 @@ fn holder() -> (Contender, String) {
 }
 
 #[test]
+fn an_attempt_that_has_its_answer_ends_with_its_session_and_others_begin_anew() {
+    let (mut contender, _) = holder();
+    contender.handle_session_over();
+    assert!(contender.is_gone());
+    let mut contender = Scene::new(10_000).contender;
+    contender.handle_session_over();
+    assert!(contender.is_idle() && !contender.is_gone());
+    contender.handle_end();
+    contender.handle_session_over();
+    assert!(contender.is_gone());
+}
+
+#[test]
 fn to_be_told_again_that_it_is_over_makes_no_haste() {
     let (mut contender, path) = holder();
     contender.handle_end();

@@ -68,6 +68,8 @@ fn a_hold_that_others_may_release_is_in_the_way_and_a_reader_is_beside_readers()
     assert_eq!(at.own(&1, &claim(Scheme::Write)), Own::Deadlock { held: Role::Read });
     assert_eq!(Own::Beside.or(Own::InTheWay), Own::InTheWay);
     assert_eq!(Own::InTheWay.or(Own::Nothing), Own::InTheWay);
+    let (reads, writes) = (Own::Deadlock { held: Role::Read }, Own::Deadlock { held: Role::Write });
+    assert_eq!((reads.or(writes), writes.or(reads)), (reads, writes), "the first of two");
 }
 
 #[test]
@@ -87,9 +89,11 @@ fn only_a_writer_that_its_owner_alone_can_release_lets_a_reader_in() {
     at.add(&claim(Scheme::Write), grant(2, true));
     assert_eq!(at.writer(&1, std::slice::from_ref(&read)).map(|turn| turn.number), Some(2));
     assert!(at.may_be_within(&1, &read) && !at.may_be_within(&1, &claim(Scheme::Write)));
-    assert_eq!(at.writer(&1, &[kazoo]), None);
+    assert_eq!(at.writer(&1, std::slice::from_ref(&kazoo)), None);
     assert_eq!(at.writer(&2, std::slice::from_ref(&read)), None);
     assert_eq!(at.writer(&1, &[read.clone(), read]), None, "a set of locks");
+    at.add(&claim(Scheme::KazooLock), grant(3, true));
+    assert_eq!(at.writer(&1, &[kazoo]).map(|turn| turn.number), Some(3));
 }
 
 #[test]

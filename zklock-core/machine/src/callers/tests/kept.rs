@@ -18,6 +18,7 @@ fn a_node_that_lingers_is_taken_again_and_again() {
     let (mut scene, place) = idle();
     for owner in 1..5 {
         let turn = scene.take(owner).expect("it lingers");
+        assert_eq!(scene.callers.again(super::Task(owner)), None, "it did not ask for a reentrant hold");
         assert_eq!(scene.take(9), None, "it is held");
         assert_eq!(scene.release(turn), ReleaseOutcome::PassedOn);
     }
@@ -40,6 +41,38 @@ fn a_node_that_has_lingered_is_given_up() {
     scene.leaves(place);
     scene.ends(place);
     assert!(scene.callers.is_unused());
+    assert_eq!(scene.callers.kept(), None);
+}
+
+#[test]
+fn a_node_that_lingers_is_not_taken_after_a_close_or_by_one_whom_others_are_ahead_of() {
+    let (mut scene, _) = idle();
+    scene.callers.handle_closed();
+    assert_eq!(scene.take(1), None);
+
+    let (mut scene, _) = idle();
+    scene.trust = Trust::Unproven;
+    let _ = scene.join(waits(1));
+    scene.trust = Trust::Known;
+    assert_eq!(scene.take(2), None);
+}
+
+#[test]
+fn a_node_that_is_held_need_not_be_confirmed_for_one_who_waits() {
+    let (mut scene, place) = idle();
+    let _ = scene.take(1).unwrap();
+    scene.trust = Trust::Unproven;
+    let _ = scene.join(waits(2));
+    assert!(!scene.others.contains(&Action::Prove { place }));
+}
+
+#[test]
+fn a_node_that_the_session_knows_to_be_lost_is_not_passed_on() {
+    let (mut scene, place) = idle();
+    let turn = scene.take(1).unwrap();
+    scene.trust = Trust::Over;
+    assert_eq!(scene.release(turn), ReleaseOutcome::Lost);
+    assert_eq!(scene.given_up, [place]);
 }
 
 #[test]
@@ -125,6 +158,8 @@ fn one_who_tries_beside_readers_leaves_them_their_node() {
     let turn = scene.turn(tries);
     assert_eq!(scene.release(turn), ReleaseOutcome::Released);
     assert_eq!(scene.given_up, [own]);
+    scene.leaves(own);
+    scene.ends(own);
     assert!(scene.take(3).is_some());
 }
 
@@ -156,6 +191,7 @@ fn a_node_that_is_not_known_is_confirmed_before_one_who_waits_takes_it() {
     scene.trust = Trust::Known;
     checked(&mut scene);
     assert!(matches!(scene.answer(one), Some(Answer::Held(_))));
+    assert_eq!(scene.callers.poll_timeout(), None, "no pause is left");
 }
 
 #[test]
