@@ -92,6 +92,8 @@ def compiled(words: typing.Sequence[str]) -> str:
         cargo = ["cargo-zigbuild", "rustc"]
         target = f"{target or host()}.{c_library(asked.compatibility)}"
     command = [*cargo, "--manifest-path", str(sources() / "Cargo.toml"), "--bin", "zklock", *asked.cargo]
+    # As the extension module has it: so zklock-core, and what it needs, is compiled once.
+    command += ["--features", "zklock-core/fork"]
     command += ["--profile", asked.profile, "--message-format", "json-render-diagnostics"]
     command += ["--target", target] if target else []
     command += ["--", "-C", "strip=symbols"]
