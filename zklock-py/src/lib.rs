@@ -30,7 +30,7 @@
 //           error
 //           value exit
 //           entrance mirror patched
-//           sync
+//           sync platform
 // ```
 
 mod alarm;

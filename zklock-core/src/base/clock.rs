@@ -3,8 +3,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
 
+use crate::base::platform;
 use crate::machine::Moment;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::clock_gettime;
 use std::time::{Duration, SystemTime};
 
 /// Returns the time on a clock that keeps running while the machine is suspended, as the ensemble's does.
@@ -14,7 +15,7 @@ pub(crate) fn now() -> Moment {
     if let Some(now) = virtual_clock::now() {
         return now;
     }
-    let time = clock_gettime(ClockId::Boottime);
+    let time = clock_gettime(platform::CLOCK);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
     Moment::at(Duration::new(seconds, nanos))

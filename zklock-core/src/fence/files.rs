@@ -147,7 +147,6 @@ fn parsed(line: &str) -> Option<(&str, u64, &str)> {
 mod tests {
     use super::*;
     use crate::base::clock;
-    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
     use std::fs;
     use std::os::fd::{AsRawFd, RawFd};
     use std::path::PathBuf;
@@ -279,11 +278,13 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn a_process_that_was_forked_meanwhile_keeps_nobody_out() {
         let folder = Folder::new();
         folder.publish(&stamp(1)).unwrap();
         // The child of a fork has the same.
         let inherit = |theirs| {
+            use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
             let this = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
             pidfd_getfd(&this, theirs, PidfdGetfdFlags::empty()).unwrap()
         };
@@ -295,6 +296,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn a_fence_that_is_deleted_while_others_wait_for_it_is_made_again() {
         let folder = Folder::new();
         folder.publish(&stamp(1)).unwrap();

@@ -17,12 +17,12 @@ mod tests;
 
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
+use crate::base::platform;
 use crate::base::sockets::above_streams;
 use crate::session::pool::Pool;
 use crate::session::session::{Link, Session};
 use crate::session::slot::Slot;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmsg};
-use rustix::process::{PidfdFlags, getpid, pidfd_open};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, send, sendmsg};
 use std::ffi::OsStr;
 use std::fmt;
 use std::future::pending;
@@ -100,8 +100,8 @@ impl Guardian {
         let pair = std::os::unix::net::UnixStream::pair()
             .and_then(|(ours, theirs)| Ok((above_streams(ours.into())?.into(), theirs)));
         let (ours, theirs) = pair.map_err(|error| failed(format_args!("it cannot be spoken to: {error}")))?;
-        let ourselves = pidfd_open(getpid(), PidfdFlags::empty()).map_err(|error| {
-            failed(format_args!("it cannot watch this process, as on Linux before 5.3: {error}"))
+        let ourselves = platform::own_process().map_err(|error| {
+            failed(format_args!("it cannot watch this process, which needs Linux 5.3 or later: {error}"))
         })?;
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
         // In a group of its own, so that no signal for ours ends it.
@@ -253,7 +253,7 @@ impl Guarding {
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let descriptors = [ourselves.as_fd()];
         ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
-        sendmsg(&socket, &[IoSlice::new(GREETING)], &mut ancillary, SendFlags::NOSIGNAL)?;
+        sendmsg(&socket, &[IoSlice::new(GREETING)], &mut ancillary, platform::NO_SIGNAL)?;
         socket.set_nonblocking(true)?;
         self.socket = Some(UnixStream::from_std(socket)?);
         Ok(())
@@ -340,7 +340,7 @@ impl Guarding {
         while !line.is_empty() {
             // Without a signal, for a host that does not ignore SIGPIPE.
             let sent =
-                socket.async_io(Interest::WRITABLE, || Ok(send(socket, line, SendFlags::NOSIGNAL)?)).await;
+                socket.async_io(Interest::WRITABLE, || Ok(send(socket, line, platform::NO_SIGNAL)?)).await;
             match sent {
                 Ok(sent) => line = &line[sent..],
                 Err(_) => return,
@@ -351,7 +351,7 @@ impl Guarding {
     async fn dismiss(mut self) {
         if let Some(socket) = &self.socket {
             // A guardian that reads nothing need not hear it.
-            let _ = send(socket, FAREWELL, SendFlags::NOSIGNAL);
+            let _ = send(socket, FAREWELL, platform::NO_SIGNAL);
         }
         // The end of the socket ends it, too.
         self.socket = None;

@@ -13,8 +13,8 @@ use super::fork::Process;
 use super::park::Signal;
 use super::thread::start_thread;
 use crate::base::error::{Error, ErrorKind, LossReason};
+use crate::base::platform;
 use crate::base::sync::{Mutex, lock_ignoring_poison};
-use rustix::pipe::{PipeFlags, pipe_with};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -98,8 +98,7 @@ pub(crate) trait OnClosed: Send + Sync {
 impl Descriptors {
     /// Opens the witness, before the others are opened.
     pub(super) fn new() -> io::Result<Self> {
-        // The other end is not needed: nothing is sent.
-        let witness = File::from(pipe_with(PipeFlags::CLOEXEC)?.0);
+        let witness = File::from(platform::unique_descriptor()?);
         let opened = witness.metadata()?;
         let identity = (opened.dev(), opened.ino());
         Ok(Self { opened: Opened::now(), witness, identity, listeners: Mutex::default() })

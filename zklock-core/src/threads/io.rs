@@ -6,12 +6,12 @@ use super::descriptors::{Descriptors, OnClosed, Opened};
 use super::fork::{OfProcess, Process};
 use super::thread::{not_started, start_thread};
 use crate::base::error::{Error, ErrorKind};
+use crate::base::platform;
 use crate::base::sync::{Mutex, lock_ignoring_poison};
-use nix::sys::eventfd::{EfdFlags, EventFd};
 use once_cell::race::OnceBox;
 use std::cell::OnceCell;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::pin::Pin;
 use std::sync::mpsc::{Sender, channel};
@@ -102,7 +102,7 @@ fn open_runtime() -> io::Result<(Runtime, Arc<Descriptors>)> {
     // opens one of these streams in this moment, it gets another number, or what it has put there is closed.
     let mut taken = Vec::new();
     loop {
-        let next = OwnedFd::from(descriptor()?);
+        let next = platform::descriptor()?;
         if next.as_raw_fd() > 2 {
             break;
         }
@@ -209,15 +209,13 @@ pub fn call_later(job: impl FnOnce() + Send + 'static) -> Result<(), Error> {
 /// does not start a thread to see whether that works: while a shared object is being loaded, that would wait until it is.
 pub(crate) fn check_resources() -> Result<(), Error> {
     const DESCRIPTORS: usize = 10;
-    (0..DESCRIPTORS).map(|_| descriptor()).collect::<Result<Vec<_>, _>>().map(drop).map_err(|error| {
-        let message = format!("the system has no more descriptors ({error}): raise the limit of open files");
-        Error::new(ErrorKind::Refused, message)
-    })
-}
-
-/// Some descriptor, of no use.
-fn descriptor() -> nix::Result<EventFd> {
-    EventFd::from_flags(EfdFlags::EFD_CLOEXEC)
+    (0..DESCRIPTORS).map(|_| platform::descriptor()).collect::<Result<Vec<_>, _>>().map(drop).map_err(
+        |error| {
+            let message =
+                format!("the system has no more descriptors ({error}): raise the limit of open files");
+            Error::new(ErrorKind::Refused, message)
+        },
+    )
 }
 
 /// Without the feature `fork`, only one process among those forked from one another can use the client library: its threads

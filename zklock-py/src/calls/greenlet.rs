@@ -11,7 +11,8 @@ use crate::calls::waker::Waker;
 use crate::guest::dispatch::LOG;
 use crate::guest::error::{refused, signalled};
 use crate::guest::exit;
-use crate::guest::patched::{has_loop, is_main, is_patched};
+use crate::guest::patched::{has_loop, is_patched};
+use crate::guest::platform::is_main_thread;
 use crate::guest::sync::intern;
 use crate::guest::wait::Doorbell;
 use pyo3::exceptions::PyInterruptedError;
@@ -33,7 +34,7 @@ impl<'py> Greenlet<'py> {
     pub(crate) fn current(py: Python<'py>) -> PyResult<Option<Self>> {
         let Some(current) = owner::current_greenlet(py)? else { return Ok(None) };
         let mut waits = None;
-        if is_patched(py)? && (is_main() || has_loop(py)?) {
+        if is_patched(py)? && (is_main_thread() || has_loop(py)?) {
             let way = py.import("zklock._greenlets")?.call_method0(intern!(py, "waiter"))?;
             waits = Some(way).filter(|way| !way.is_none());
         }

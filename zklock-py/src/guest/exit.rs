@@ -5,6 +5,7 @@
 //! After this, nothing of ours enters the interpreter.
 
 use crate::guest::entrance::come_in;
+use crate::guest::platform::is_main_thread;
 use crate::guest::sync::{Found, lock_ignoring_poison};
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
@@ -95,7 +96,7 @@ pub(crate) fn later(job: impl FnOnce(Python<'_>) + Send + 'static) -> Result<(),
 /// If the wait of a daemon thread ends because the interpreter ends, the thread stays where it is, as it would in any
 /// other wait: anything it did now would only cause confusing errors.
 pub(crate) fn stay_if_over() {
-    if is_over() && rustix::thread::gettid() != rustix::process::getpid() {
+    if is_over() && !is_main_thread() {
         std::thread::sleep(STAY);
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod log;
 pub(crate) mod mirror;
 pub(crate) mod number;
 pub(crate) mod patched;
+pub(crate) mod platform;
 pub(crate) mod sync;
 pub(crate) mod value;
 pub(crate) mod wait;

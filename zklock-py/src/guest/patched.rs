@@ -1,16 +1,13 @@
 //! Whether gevent or eventlet has patched Python, and where their loops run.
 
+use crate::guest::platform::is_main_thread;
 use crate::guest::sync::{Found, intern};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// Whether greenlets should make the calls of user functions.
 pub(crate) fn is_main_and_patched(py: Python<'_>) -> PyResult<bool> {
-    Ok(is_main() && is_patched(py)?)
-}
-
-pub(crate) fn is_main() -> bool {
-    rustix::thread::gettid() == rustix::process::getpid()
+    Ok(is_main_thread() && is_patched(py)?)
 }
 
 /// Whether gevent or eventlet has patched Python. Like `_greenlets.library`, but in a daemon thread no Python code may

@@ -6,14 +6,15 @@
 
 use crate::guest::error::keep_signal;
 use crate::guest::exit;
+use crate::guest::platform::{doorbell, is_main_thread};
 use pyo3::prelude::*;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::cell::RefCell;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zklock_core::face::{Opened, Park, Parked, above_streams, check_descriptors, park_by};
+use zklock_core::face::{Opened, Park, Parked, check_descriptors, park_by};
 
 const FIRST_SLEEP: Duration = Duration::from_millis(20);
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -25,9 +26,13 @@ thread_local! {
 }
 
 pub(crate) fn prepare() {
+    is_main_thread();
     park_by(|| {
-        let is_main = rustix::thread::gettid() == rustix::process::getpid();
-        if is_main { Doorbell::of_this_thread().map(|doorbell| doorbell as Arc<dyn Park>) } else { None }
+        if is_main_thread() {
+            Doorbell::of_this_thread().map(|doorbell| doorbell as Arc<dyn Park>)
+        } else {
+            None
+        }
     });
 }
 
@@ -67,13 +72,15 @@ fn run_handlers(py: Python<'_>) -> PyResult<()> {
 #[derive(Debug)]
 pub(crate) struct Doorbell {
     descriptor: Arc<OwnedFd>,
+    /// What is written into it makes the descriptor readable. On Linux it is the same one.
+    button: Arc<OwnedFd>,
     opened: Opened,
 }
 
 impl Doorbell {
     pub(crate) fn new() -> std::io::Result<Self> {
-        let made = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { descriptor: Arc::new(above_streams(made)?), opened: Opened::now() })
+        let (descriptor, button) = doorbell()?;
+        Ok(Self { descriptor, button, opened: Opened::now() })
     }
 
     /// Readable once it has rung.
@@ -89,13 +96,13 @@ impl Doorbell {
     pub(crate) fn ring(&self) {
         if !self.is_lost() {
             // This only fails if it was rung very often without being heard.
-            let _ = rustix::io::write(&self.descriptor, &1_u64.to_ne_bytes());
+            let _ = rustix::io::write(&self.button, &1_u64.to_ne_bytes());
         }
     }
 
     pub(crate) fn clear(&self) {
         if !self.is_lost() {
-            let _ = rustix::io::read(&self.descriptor, &mut [0; 8]);
+            let _ = rustix::io::read(&self.descriptor, &mut [0; 256]);
         }
     }
 
@@ -122,7 +129,7 @@ impl Drop for Doorbell {
     fn drop(&mut self) {
         check_descriptors();
         if self.is_lost() {
-            std::mem::forget(self.descriptor.clone());
+            std::mem::forget((self.descriptor.clone(), self.button.clone()));
         }
     }
 }
