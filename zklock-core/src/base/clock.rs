@@ -3,10 +3,15 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
 
-use crate::base::platform;
 use crate::machine::Moment;
-use rustix::time::clock_gettime;
+use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, SystemTime};
+
+#[cfg(target_os = "linux")]
+const CLOCK: ClockId = ClockId::Boottime;
+/// On macOS this one runs during sleep.
+#[cfg(not(target_os = "linux"))]
+const CLOCK: ClockId = ClockId::Monotonic;
 
 /// Returns the time on a clock that keeps running while the machine is suspended, as the ensemble's does.
 /// (`std::time::Instant` stands still, so a lease would seem to survive the night.)
@@ -15,7 +20,7 @@ pub(crate) fn now() -> Moment {
     if let Some(now) = virtual_clock::now() {
         return now;
     }
-    let time = clock_gettime(platform::CLOCK);
+    let time = clock_gettime(CLOCK);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
     Moment::at(Duration::new(seconds, nanos))

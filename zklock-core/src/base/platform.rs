@@ -1,20 +1,13 @@
-//! What systems do in different ways: random bits, which the machine takes as parameters, clocks, descriptors, and the identity of
+//! What systems do in different ways: random bits, which the machine takes as parameters, descriptors, and the identity of
 //! this process. All but Linux is for development alone: a guardian needs Linux.
 
 use crate::base::clock;
 use crate::machine::Moment;
 use crate::machine::name::Uuid;
 use rustix::net::SendFlags;
-use rustix::time::ClockId;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A clock that keeps running while the machine is suspended.
-#[cfg(target_os = "linux")]
-pub(crate) const CLOCK: ClockId = ClockId::Boottime;
-#[cfg(not(target_os = "linux"))]
-pub(crate) const CLOCK: ClockId = ClockId::Monotonic;
 
 /// How to send without a signal if nobody receives. Elsewhere std's sockets have that as an option.
 #[cfg(target_os = "linux")]
