@@ -158,15 +158,6 @@ impl<M: Machine + ?Sized> Driver<M> {
     }
 }
 
-impl<M: Machine + ?Sized> Drop for Driver<M> {
-    fn drop(&mut self) {
-        // A machine without nodes ends at once, without an answer that would end the mark.
-        if let Some(work) = self.work.as_mut().filter(|_| self.machine.is_gone()) {
-            work.end();
-        }
-    }
-}
-
 impl InSession {
     fn begin(session: Arc<Session>, directories: Arc<[Arc<str>]>) -> Self {
         Self {
@@ -308,6 +299,37 @@ mod tests {
     /// Returns what the session says of a node that exists in the ensemble.
     async fn watched(session: &Arc<Session>, path: &str) -> Vec<Outcome> {
         session.send_for_attempt(vec![Operation::Watch { path: path.to_owned() }]).await.outcomes
+    }
+
+    #[test]
+    fn nothing_is_sent_without_a_connection() {
+        virtual_clock::run(async {
+            let ensemble = FakeEnsemble::new();
+            let session = ensemble.session();
+            let mut driver = driver(&session);
+            session.set_connected(false);
+            driver.begin().await.unwrap();
+            driver.send_next().await;
+            assert_eq!(ensemble.flights(), 0);
+            session.set_connected(true);
+            driver.send_next().await;
+            assert_eq!(ensemble.flights(), 1);
+        });
+    }
+
+    #[test]
+    fn an_attempt_that_waits_no_longer_watches_nothing() {
+        virtual_clock::run(async {
+            let ensemble = FakeEnsemble::new();
+            ensemble.create("/a/_c_00000000-0000-4000-8000-000000000000-lock-0000000000");
+            let session = ensemble.session();
+            let mut driver = driver(&session);
+            while ensemble.watches() == 0 {
+                driver.step(|_, _| ()).await.unwrap();
+            }
+            driver.stop_watching();
+            assert_eq!(ensemble.watches(), 0);
+        });
     }
 
     #[test]
