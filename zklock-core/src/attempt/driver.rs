@@ -278,7 +278,7 @@ mod tests {
     use crate::machine::claim::Claim;
     use crate::machine::contender::Contender;
     use crate::machine::name::Scheme;
-    use crate::machine::protocol::Patience;
+    use crate::machine::protocol::{Now, Patience};
     use crate::session::fake::{FakeEnsemble, TIMEOUT};
     use std::time::Duration;
 
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_without_a_connection() {
+    fn without_a_connection_nothing_is_begun_that_could_not_be_left() {
         virtual_clock::run(async {
             let ensemble = FakeEnsemble::new();
             let session = ensemble.session();
@@ -310,11 +310,93 @@ mod tests {
             session.set_connected(false);
             driver.begin().await.unwrap();
             driver.send_next().await;
-            assert_eq!(ensemble.flights(), 0);
+            driver.machine.handle_end();
+            assert!(driver.machine.is_gone(), "it waits for no answer");
             session.set_connected(true);
             driver.send_next().await;
-            assert_eq!(ensemble.flights(), 1);
+            assert_eq!(ensemble.flights(), 0);
         });
+    }
+
+    /// A machine that watches two nodes, one flight after the other.
+    struct Watcher {
+        left: Vec<&'static str>,
+        keeps_watch: bool,
+        is_old: bool,
+    }
+
+    impl Machine for Watcher {
+        type Verdict = ();
+
+        fn is_gone(&self) -> bool {
+            false
+        }
+
+        fn is_idle(&self) -> bool {
+            self.left.len() == 2
+        }
+
+        fn is_waiting(&self) -> bool {
+            true
+        }
+
+        fn mark(&self) -> Uuid {
+            Uuid::from_random(1)
+        }
+
+        fn poll_verdict(&mut self) -> Option<()> {
+            None
+        }
+
+        fn poll_flight(&mut self) -> Option<Vec<Operation>> {
+            self.left.pop().map(|path| vec![Operation::Watch { path: path.into() }])
+        }
+
+        fn keeps_watch(&self) -> bool {
+            self.keeps_watch
+        }
+
+        fn poll_timeout(&self) -> Option<Moment> {
+            None
+        }
+
+        fn handle_session(&mut self, _: i64, _: Duration, _: Uuid) {}
+
+        fn handle_old_servers(&mut self) {
+            self.is_old = true;
+        }
+
+        fn handle_session_over(&mut self) {}
+
+        fn handle_end(&mut self) {}
+
+        fn handle_timeout(&mut self, _: Moment) {}
+
+        fn handle_watch(&mut self, _: WatchEvent, _: Now) {}
+
+        fn handle_replies(&mut self, _: Vec<Outcome>, _: Moment, _: Now) {}
+    }
+
+    #[test]
+    fn a_machine_learns_that_servers_are_old_and_keeps_the_watch_that_it_needs() {
+        for is_so in [false, true] {
+            virtual_clock::run(async {
+                let ensemble = FakeEnsemble::new();
+                if is_so {
+                    ensemble.be_old();
+                }
+                let nodes = ["/a/1", "/a/2"];
+                let _ = nodes.map(|path| ensemble.create(path));
+                let machine = Watcher { left: nodes.to_vec(), keeps_watch: is_so, is_old: false };
+                let source = SessionSource::Session(ensemble.session());
+                let mut driver = Driver::new(Box::new(machine), source, Vec::new());
+                for _ in nodes {
+                    driver.step(|_, _| ()).await.unwrap();
+                }
+                assert_eq!(driver.machine.is_old, is_so);
+                assert_eq!(ensemble.watches(), if is_so { 2 } else { 1 });
+            });
+        }
     }
 
     #[test]
