@@ -6,8 +6,10 @@ packaging=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$packaging/../tests/parts.sh"
 kinds=()
 for folder in "$packaging"/*/; do
-  [[ ! -x $folder/build ]] || kinds+=("$(basename "$folder")")
+  [[ ! -x $folder/build || $folder == */trust/ ]] || kinds+=("$(basename "$folder")")
 done
+# Its checksums are of what all others have made.
+kinds+=(trust)
 
 run_kinds() { # STEP [KIND...]
   local step=$1 kind
