@@ -1,19 +1,25 @@
 #!/bin/sh
 # Builds libzklock and installs it below PREFIX.
 #
-#   zklock-ffi/install.sh PREFIX [--no-tls] [--libdir DIR] [--features LIST] [--target TRIPLE]
+#   zklock-ffi/install.sh PREFIX [--command] [--no-tls] [--libdir DIR] [--features LIST] [--target TRIPLE]
+#   zklock-ffi/install.sh --built PREFIX
 #   zklock-ffi/install.sh --uninstall PREFIX
 #
+# Run it as the user who has Rust, without sudo. If you may not write to PREFIX, it builds, and its last line says what to
+# run as root.
+#
+#   --command        also install the command zklock, with its man pages, and completions for bash, zsh and fish
 #   --no-tls         build a smaller library, without encrypted connections
 #   --libdir DIR     the folder for libraries below PREFIX, such as lib64 or lib/x86_64-linux-gnu; lib by default
 #   --features LIST  additional features of the crate, in cargo's format
 #   --target TRIPLE  build for another machine, such as aarch64-unknown-linux-gnu. This needs Rust's standard library for
 #                    it (rustup target add TRIPLE), and a GNU toolchain (Debian: gcc-aarch64-linux-gnu)
+#   --built          install what was built for a PREFIX to which its user may not write. This builds nothing
 #   --uninstall      remove what this script installed below PREFIX, and nothing else. This builds nothing
 #
 # Files are written below DESTDIR/PREFIX, but no file contains DESTDIR. The script respects CARGO, CARGO_TARGET_DIR, LD,
-# NM, OBJCOPY, STRIP, AR and LDCONFIG, as well as CC, which may be several words (ccache gcc), and LDFLAGS, with which the
-# shared library is linked. You may move the installed files as a whole.
+# NM, OBJCOPY, STRIP (: keeps all symbols), AR and LDCONFIG, as well as CC, which may be several words (ccache gcc), and
+# LDFLAGS, with which the shared library is linked. You may move the installed files as a whole.
 #
 # So that programs find the shared library, the script calls ldconfig if it runs as root and PREFIX's libraries are where
 # ldconfig looks, as in /usr/local. Otherwise its last lines say what to do.
@@ -37,10 +43,12 @@ absolute() {
   esac
 }
 
-prefix='' libdir='' features='' default_features='' target='' uninstall=''
+prefix='' libdir='' features='' default_features='' target='' command='' built='' uninstall=''
 while [ $# -gt 0 ]; do
   case $1 in
     --no-tls) default_features=--no-default-features ;;
+    --command) command=yes ;;
+    --built) built=yes ;;
     --uninstall) uninstall=yes ;;
     --libdir | --features | --target)
       [ $# -gt 1 ] && [ -n "$2" ] || usage
@@ -60,7 +68,12 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ -n "$prefix" ] || usage
-[ -z "$uninstall" ] || [ -z "$default_features$libdir$features$target" ] || usage
+case $built$uninstall in
+  '') ;;
+  # The other options say what to build.
+  yes) [ -z "$default_features$libdir$features$target$command" ] || usage ;;
+  *) usage ;;
+esac
 libdir=${libdir:-lib}
 case /$libdir/ in
   //* | */../* | */./* | *[!A-Za-z0-9._/-]*) fail "--libdir is a folder below PREFIX, such as lib64: not $libdir" ;;
@@ -70,6 +83,9 @@ libdir=${libdir%/}
 destination=${DESTDIR:+$(absolute "$DESTDIR")}$prefix
 # What is installed, by its place below PREFIX. Folders that were not there before end with a slash.
 list=share/zklock/installed
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+# What waits for --built: always here, because root does not have the user's environment.
+kept=${here%/*}/target/built
 
 PATH=$PATH:/usr/sbin:/sbin
 ldconfig=${LDCONFIG:-ldconfig}
@@ -100,7 +116,68 @@ if [ -n "$uninstall" ]; then
   exit
 fi
 
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+folders_of() { (cd "$1" && find . -mindepth 1 -type d | sed 's|^\./||' | sort); }
+
+writable() { # whether this user may write to all the folders below PREFIX that a tree has, or make them
+  folders_of "$1" | while IFS= read -r folder; do
+    at=$destination/$folder
+    while [ -n "$at" ] && [ ! -e "$at" ]; do at=${at%/*}; done
+    [ -w "${at:-/}" ] || exit 1
+  done
+}
+
+install_tree() { # copies a tree to PREFIX, and notes what it brings there
+  install -d "$destination"
+  folders_of "$1" | while IFS= read -r folder; do
+    [ ! -d "$destination/$folder" ] || continue
+    install -d "$destination/$folder"
+    echo "$folder/"
+  done >"$work/list"
+  (cd "$1" && find . ! -type d) | sed 's|^\./||' | while IFS= read -r file; do
+    # A new file each time, because programs may have the old one mapped.
+    cp -P --preserve=mode --remove-destination "$1/$file" "$destination/$file"
+    echo "$file"
+  done >>"$work/list"
+  # What an earlier installation brought is removed with this one.
+  [ ! -f "$destination/$list" ] || cat "$destination/$list" >>"$work/list"
+  echo "$list" >>"$work/list"
+  sort -u "$work/list" >"$work/sorted"
+  install -m 644 "$work/sorted" "$destination/$list"
+  echo "zklock is installed in $destination"
+
+  [ -z "${DESTDIR:-}" ] && [ -z "$cross" ] || return 0
+  lib=$prefix/$(sed -n 's|/libzklock\.a$||p' "$work/list" | head -n 1)
+  if ! is_searched "$lib"; then
+    echo "The loader does not search $lib. So link programs with -Wl,-rpath,$lib, or start them with"
+    echo "  LD_LIBRARY_PATH=$lib"
+    echo "or let it search there, as root:"
+    echo "  echo $lib >/etc/ld.so.conf.d/zklock.conf && ldconfig"
+    echo "If pkg-config does not find it, call it with"
+    echo "  PKG_CONFIG_PATH=$lib/pkgconfig"
+  elif may_call_ldconfig; then
+    "$ldconfig"
+  else
+    echo "Before programs find it, root must call"
+    echo "  ldconfig"
+  fi
+}
+
 cross=''
+if [ -n "$built" ]; then
+  [ -d "$kept" ] || fail "nothing is built: run $0 $prefix first, as the user who has Rust"
+  install_tree "$kept"
+  exit
+fi
+# Under sudo there is no Rust of the user's, and what cargo writes would belong to root.
+[ "$(id -u)" != 0 ] || [ "${SUDO_USER:-root}" = root ] ||
+  fail "run it without sudo first, to build as $SUDO_USER: it then prints what to run with sudo"
+[ -z "$command" ] || [ -z "$target" ] ||
+  fail "--command cannot be used with --target: the command prints its man pages itself, and cannot run here"
+
 if [ -n "$target" ]; then
   # The GNU tools leave out who made the machine: aarch64-linux-gnu-ld.
   name=$(echo "$target" | sed 's/-unknown-/-/;s/-pc-/-/')
@@ -128,17 +205,12 @@ fi
 
 [ -z "${CARGO_TARGET_DIR:-}" ] || CARGO_TARGET_DIR=$(absolute "$CARGO_TARGET_DIR")
 [ -z "${CARGO_TARGET_DIR:-}" ] || export CARGO_TARGET_DIR
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-
-here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 # There cargo finds the toolchain and the settings of this repository.
 cd "$here/.."
 
 # Cargo is asked where it put them, since that may be set in many places.
 # shellcheck disable=SC2086
-"$cargo" build --release --locked -p zklock-ffi $default_features ${features:+--features "$features"} \
+"$cargo" build --release --locked -p zklock-ffi ${command:+-p zklock-cli} $default_features ${features:+--features "$features"} \
   ${target:+--target "$target"} --message-format=json-render-diagnostics >"$work/messages"
 built() {
   path=$(sed -n 's|.*"\(/[^"]*/libzklock\.'"$1"'\)".*|\1|p' "$work/messages" | tail -n 1)
@@ -175,62 +247,56 @@ $cc -shared ${LDFLAGS:-} $roots -o "$work/linked" "$static" -Wl,--gc-sections,--
   -Wl,-z,relro,-z,now,-z,nodelete,-z,noexecstack "-Wl,-soname,libzklock.so.$abi,--version-script=$work/map" \
   -lgcc_s -lutil -lrt -lpthread -lm -ldl
 # Names of inner functions are dropped too: to debug the library, build it.
-"$strip" --strip-unneeded -o "$work/shared" "$work/linked"
+"$strip" --strip-unneeded "$work/linked"
 
+tree=$work/tree
 up=$(echo "$libdir" | sed 's|[^/][^/]*|..|g')
-: >"$work/list"
-# Makes a folder below PREFIX, and notes each that was not there.
-folder() {
-  made=''
-  for part in $(echo "$1" | tr / ' '); do
-    made=$made$part/
-    [ -d "$destination/$made" ] || echo "$made" >>"$work/list"
-  done
-  install -d "$destination/$1"
-}
 file() { # MODE FROM TO: TO is its place below PREFIX
-  install -m "$1" "$2" "$destination/$3"
-  echo "$3" >>"$work/list"
-}
-link() { # TO FROM
-  ln -sfn "$1" "$destination/$2"
-  echo "$2" >>"$work/list"
+  install -D -m "$1" "$2" "$tree/$3"
 }
 from_template() {
   sed -e "s|@VERSION@|$number|g" -e "s|@MAJOR@|$major|g" -e "s|@ABI@|$abi|g" -e "s|@LIBDIR@|$libdir|g" -e "s|@UP@|$up|g" "$1" >"$work/made"
   file 644 "$work/made" "$2"
 }
 
-install -d "$destination"
-for name in include/zklock "$libdir/pkgconfig" "$libdir/cmake/zklock" "${list%/*}"; do folder "$name"; done
 for header in include/zklock.h include/zklock.hpp include/zklock/*.hpp; do file 644 "$header" "$header"; done
-file 755 "$work/shared" "$libdir/libzklock.so.$number"
-link "libzklock.so.$number" "$libdir/libzklock.so.$abi"
-link "libzklock.so.$abi" "$libdir/libzklock.so"
+file 755 "$work/linked" "$libdir/libzklock.so.$number"
+ln -s "libzklock.so.$number" "$tree/$libdir/libzklock.so.$abi"
+ln -s "libzklock.so.$abi" "$tree/$libdir/libzklock.so"
 file 644 "$work/static" "$libdir/libzklock.a"
 from_template "$here/zklock.pc.in" "$libdir/pkgconfig/zklock.pc"
 from_template "$here/cmake/zklock-config.cmake.in" "$libdir/cmake/zklock/zklock-config.cmake"
 from_template "$here/cmake/zklock-config-version.cmake.in" "$libdir/cmake/zklock/zklock-config-version.cmake"
 for suppressions in tsan.supp valgrind.supp; do file 644 "$here/$suppressions" "${list%/*}/$suppressions"; done
-# What an earlier installation brought is removed with this one.
-[ ! -f "$destination/$list" ] || cat "$destination/$list" >>"$work/list"
-echo "$list" >>"$work/list"
-sort -u "$work/list" >"$work/made"
-install -m 644 "$work/made" "$destination/$list"
-echo "zklock $version is installed in $destination"
 
-[ -z "${DESTDIR:-}" ] && [ -z "$cross" ] || exit 0
-lib=$prefix/$libdir
-if ! is_searched "$lib"; then
-  echo "The loader does not search $lib. So link programs with -Wl,-rpath,$lib, or start them with"
-  echo "  LD_LIBRARY_PATH=$lib"
-  echo "or let it search there, as root:"
-  echo "  echo $lib >/etc/ld.so.conf.d/zklock.conf && ldconfig"
-  echo "If pkg-config does not find it, call it with"
-  echo "  PKG_CONFIG_PATH=$lib/pkgconfig"
-elif may_call_ldconfig; then
-  "$ldconfig"
+if [ -n "$command" ]; then
+  program=$(sed -n 's|.*"executable":"\(/[^"]*/zklock\)".*|\1|p' "$work/messages" | tail -n 1)
+  [ -x "$program" ] || fail "cargo built no command zklock"
+  file 755 "$program" bin/zklock
+  "$strip" --strip-unneeded "$tree/bin/zklock"
+  printed() { # TO WORD...: a file below PREFIX with what the command prints
+    to=$1
+    shift
+    "$program" "$@" >"$work/made"
+    file 644 "$work/made" "$to"
+  }
+  printed share/man/man1/zklock.1 man
+  # The page names those of the subcommands.
+  for name in $(sed -n 's/^zklock\\-\([a-z]*\)(1)$/\1/p' "$tree/share/man/man1/zklock.1"); do
+    printed "share/man/man1/zklock-$name.1" man "$name"
+  done
+  printed share/bash-completion/completions/zklock completions bash
+  printed share/zsh/site-functions/_zklock completions zsh
+  printed share/fish/vendor_completions.d/zklock.fish completions fish
+fi
+
+if writable "$tree"; then
+  install_tree "$tree"
 else
-  echo "Before programs find it, root must call"
-  echo "  ldconfig"
+  rm -rf "$kept"
+  mkdir -p "${kept%/*}"
+  mv "$tree" "$kept"
+  echo "zklock $version is built, and you may not write to $destination. Install it there as root:" >&2
+  echo "  sudo ${DESTDIR:+env DESTDIR=$DESTDIR }$0 --built $prefix" >&2
+  exit 1
 fi

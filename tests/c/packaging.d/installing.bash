@@ -75,6 +75,34 @@ END
   has "$work/output" 'libzklock.so.[0-9.]+: cannot open shared object'
 }
 
+built_first_then_installed() { # by a user who may not write there, and then by root, who has no Rust
+  local at=$work/not-ours install=$repo/zklock-ffi/install.sh user=()
+  # Without its capabilities, root has the rights of a user.
+  [[ $(id -u) != 0 ]] || user=(setpriv --bounding-set=-all --inh-caps=-all)
+  install -d "$at/lib"
+  chmod 555 "$at"
+  rm -rf "$repo/target/built"
+  run "$work/output" 1 "$install" --built "$at"
+  has "$work/output" "nothing is built: run .*install.sh $at first"
+  run "$work/output" 1 "${user[@]}" "$install" "$at" "${options[@]}"
+  is "the last line" "$(tail -n 1 "$work/output")" "  sudo $install --built $at"
+  is "what is there" "$(cd "$at" && find . -mindepth 1)" ./lib
+  DESTDIR=$at run "$work/output" 1 "${user[@]}" "$install" /usr "${options[@]}"
+  is "the last line" "$(tail -n 1 "$work/output")" "  sudo env DESTDIR=$at $install --built /usr"
+  chmod 755 "$at"
+  (umask 077 && CARGO=no-such-cargo SUDO_USER=somebody run "$work/output" 0 "$install" --built "$at")
+  has "$work/output" "LD_LIBRARY_PATH=$at/lib"
+  diff -r --no-dereference --exclude installed "$prefix" "$at" || fail "something else was installed"
+  is "rights that differ" "$(cd "$prefix" && find . -mindepth 1 -printf '%m %P\n' | sort | diff - \
+    <(cd "$at" && find . -mindepth 1 -printf '%m %P\n' | sort))" ''
+  run "$work/output" 0 "$install" --uninstall "$at"
+  is "what is left" "$(cd "$at" && find . -mindepth 1)" ./lib
+  if [[ $(id -u) == 0 ]]; then
+    SUDO_USER=somebody run "$work/output" 1 "$install" "$at" "${options[@]}"
+    has "$work/output" 'without sudo first, to build as somebody'
+  fi
+}
+
 for_another_machine() { # minutes, because everything is compiled again
   local target=aarch64-unknown-linux-gnu
   run "$work/output" 2 "$repo/zklock-ffi/install.sh" "$work/cross" --target
