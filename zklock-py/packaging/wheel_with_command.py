@@ -57,6 +57,8 @@ def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
 
 @contextlib.contextmanager
 def command_in_place(config_settings: Settings) -> typing.Iterator[None]:
+    # pip shows this with -v alone. Writing to /dev/tty would spoil pip's own line there, and still say nothing in the log of a job.
+    print("Compiling the extension module and the command zklock: this takes several minutes", flush=True)
     program = compiled(maturin.get_maturin_pep517_args(config_settings))
     # One that was left by a build that was killed.
     shutil.rmtree(DATA, ignore_errors=True)
