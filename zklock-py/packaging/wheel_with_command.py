@@ -50,6 +50,8 @@ def build_editable(wheel_directory: str, config_settings: Settings = None, metad
 
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
+    # Left by a build of a wheel that was killed, it would go along.
+    shutil.rmtree(DATA, ignore_errors=True)
     name = maturin.build_sdist(sdist_directory, config_settings)
     add_sources(pathlib.Path(sdist_directory, name))
     return name
