@@ -242,8 +242,12 @@ roots=$("$nm" --defined-only --extern-only "$static" 2>/dev/null | sed -n 's/.* 
 # rustc has its own. Programs use no name of it in another version than that with which they were linked, also where two
 # versions of the library are loaded. It stays loaded, for its threads outlive a dlclose.
 sed "s/@ABI@/$abi/" "$here/zklock.map.in" >"$work/map"
-# shellcheck disable=SC2086
-$cc -shared ${LDFLAGS:-} $roots -o "$work/linked" "$static" -Wl,--gc-sections,--as-needed,--no-undefined,-O1 \
+# LLVM's linker exports the names that it makes for the ends of a section, whatever the version script says, but not hidden ones.
+"$nm" --undefined-only "$static" 2>/dev/null | sed -n 's/.* U \(__st[artop]*_.*\)/.hidden \1/p' | sort -u >"$work/hidden.s"
+# zig takes -u for the linker alone.
+# shellcheck disable=SC2086,SC2046
+$cc -shared ${LDFLAGS:-} $(echo "$roots" | sed 's/^-u /-Wl,-u,/') -o "$work/linked" \
+  "$work/hidden.s" "$static" -Wl,--gc-sections,--as-needed,--no-undefined,-O1 \
   -Wl,-z,relro,-z,now,-z,nodelete,-z,noexecstack "-Wl,-soname,libzklock.so.$abi,--version-script=$work/map" \
   -lgcc_s -lutil -lrt -lpthread -lm -ldl
 # Names of inner functions are dropped too: to debug the library, build it.
