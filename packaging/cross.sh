@@ -9,10 +9,6 @@ scratch=$root/target/packaging
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$scratch}
 tools=$scratch/tools
 export PATH=$tools/bin:$PATH
-# For size: a wheel has the extension module and the command, each with all of zklock and of aws-lc. With this aws-lc, too, leaves out what
-# costs much room (its README names it AWS_LC_SYS_SMALL).
-export CARGO_PROFILE_RELEASE_OPT_LEVEL=s
-
 fail() {
   echo "${0#"$root/"}: $*" >&2
   exit 1

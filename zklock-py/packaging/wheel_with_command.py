@@ -90,17 +90,17 @@ def compiled(words: typing.Sequence[str]) -> str:
     for name in ("--locked", "--frozen", "--offline"):
         parser.add_argument(name, dest="cargo", action="append_const", const=name, default=[])
     asked, _ = parser.parse_known_args(words)
-    target, cargo = asked.target, ["cargo", "rustc"]
+    target, cargo = asked.target, ["cargo", "build"]
     if asked.zig:
         # Linked with a C library that is no newer than the wheel says.
-        cargo = ["cargo-zigbuild", "rustc"]
+        cargo = ["cargo-zigbuild", "build"]
         target = f"{target or host()}.{c_library(asked.compatibility)}"
-    command = [*cargo, "--manifest-path", str(sources() / "Cargo.toml"), "--bin", "zklock", *asked.cargo]
-    # As the extension module has it: so zklock-core, and what it needs, is compiled once.
-    command += ["--features", "zklock-core/fork"]
+    command = [*cargo, "--manifest-path", str(sources() / "Cargo.toml"), *asked.cargo]
+    # The extension module is named for its features: with the same ones, zklock-core and all that it needs are compiled once.
+    command += ["--package", CRATE, "--package", "zklock-py", "--bin", "zklock"]
+    command += ["--config", f'profile.{asked.profile}.package.{CRATE}.strip="symbols"']
     command += ["--profile", asked.profile, "--message-format", "json-render-diagnostics"]
     command += ["--target", target] if target else []
-    command += ["--", "-C", "strip=symbols"]
     print("Running", *command, flush=True)
     result = subprocess.run(command, stdout=subprocess.PIPE, env=maturin._get_env(), check=False)
     if result.returncode != 0:
