@@ -379,8 +379,12 @@ impl Ensemble for FakeEnsemble {
         })
     }
 
-    fn delete(&self, _: Arc<str>, _: Option<i32>) -> Pending<Result<Deletion, Failure>> {
-        self.answer(Err(Failure::Unknown), |_| Ok(Deletion::NotThere))
+    /// No node has another version than 0.
+    fn delete(&self, _: Arc<str>, version: Option<i32>) -> Pending<Result<Deletion, Failure>> {
+        let is_other = version.is_some_and(|version| version != 0);
+        self.answer(Err(Failure::Unknown), move |_| {
+            Ok(if is_other { Deletion::Changed } else { Deletion::NotThere })
+        })
     }
 
     fn child(&self, _: Arc<str>, _: String) -> Pending<Result<Option<Watched>, Failure>> {

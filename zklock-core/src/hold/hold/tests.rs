@@ -49,6 +49,7 @@ fn a_hold_is_ensured_for_as_long_as_its_lease_and_a_margin() {
         assert_eq!(refusal(more).kind(), ErrorKind::InvalidInput);
         ensemble.fall_silent();
         clock::sleep(Duration::from_secs(2)).await;
+        assert_eq!(refusal(longest - TIMEOUT / 100).kind(), ErrorKind::AtRisk, "it had that");
         let covered = hold.valid_for() - TIMEOUT / 100;
         assert_eq!(hold.ensure(covered), Ok(()));
         let short = refusal(covered + Duration::from_millis(1));

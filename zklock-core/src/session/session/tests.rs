@@ -1,8 +1,10 @@
 use super::*;
 use crate::base::clock::virtual_clock;
 use crate::base::owner::Owner;
+use crate::hold::hold::HoldState;
 use crate::machine::keeper::{Seen, ToWatch};
 use crate::machine::name::{Scheme, Uuid};
+use crate::machine::protocol::Origin;
 use crate::session::fake::{FakeEnsemble, TIMEOUT};
 use crate::session::heartbeat;
 use futures_util::FutureExt;
@@ -21,6 +23,56 @@ fn a_reply_that_does_not_come_ends_the_connection() {
         assert_eq!(landing.outcomes, [Outcome::Unknown]);
         assert_eq!(clock::now().since(start), TIMEOUT / 2);
         assert!(ensemble.is_given_up() && !session.is_connected() && !session.is_over());
+    });
+}
+
+/// Before a watch or a check has shown it.
+#[test]
+fn an_answer_that_shows_that_its_node_is_gone_ends_a_hold() {
+    let lists = || vec![Operation::List { directory: "/a".into() }];
+    let gone = HoldState::Lost(LossReason::NodeDeleted);
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        session.clone().send(lists()).await;
+        assert_eq!(hold.state(), HoldState::Held);
+        assert!(ensemble.delete_node(&ensemble.nodes()[0]));
+        assert_eq!(hold.state(), HoldState::Held);
+        session.clone().send(lists()).await;
+        assert_eq!(hold.state(), gone);
+
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        let seeing = session.seeing(&lists());
+        session.see_flight(&seeing, &[Outcome::NoNode]);
+        assert_eq!(hold.state(), gone, "the directory is gone");
+
+        for (directory, version, deletion, state) in
+            [("/b", None, Deletion::NotThere, gone), ("/c", Some(1), Deletion::Changed, HoldState::Held)]
+        {
+            let hold = ensemble.hold(&session, directory, Owner::unique());
+            let node = ensemble.nodes().pop().unwrap();
+            let deleted = session.delete(node.as_str().into(), version).await;
+            assert_eq!((deleted.ok(), hold.state()), (Some(deletion), state));
+        }
+    });
+}
+
+#[test]
+fn a_child_that_no_session_owns_is_remembered_until_it_is_absent() {
+    virtual_clock::run(async {
+        let session = FakeEnsemble::new().session();
+        let names = ["lock-0000000124".to_owned()];
+        let show = |operation, outcome| {
+            let seeing = session.seeing(&[operation]);
+            session.see_flight(&seeing, &[outcome]);
+            session.lasting().unclear("/a", &names).is_empty()
+        };
+        let inspect = || Operation::Inspect { path: "/a/lock-0000000124".into() };
+        let found = |origin| Outcome::Found(Node { name: names[0].clone(), origin });
+        assert!(!show(inspect(), found(Some(Origin { czxid: 1, session: 1 }))));
+        assert!(show(inspect(), found(None)));
+        assert!(!show(Operation::List { directory: "/a".into() }, Outcome::Children(Vec::new())));
     });
 }
 
