@@ -61,10 +61,13 @@ def copied(copy: pathlib.Path) -> pathlib.Path:
     """The machine as a package of its own."""
     shutil.copytree(ROOT / MACHINE, copy / "src")
     ours, workspace = (path.read_text() for path in (ROOT / MACHINE / "../Cargo.toml", ROOT / "Cargo.toml"))
-    for key in ("version", "edition", "rust-version", "license", "uuid"):
-        line = re.search(rf"^{key} = .*$", workspace, re.M)
-        assert line, f"the workspace says nothing of {key}"
-        ours = re.sub(rf"^{key}\.workspace = true$", line[0], ours, flags=re.M)
+
+    def inherited(key: re.Match[str]) -> str:
+        line = re.search(rf"^{key[1]} = .*$", workspace, re.M)
+        assert line, f"the workspace says nothing of {key[1]}"
+        return line[0]
+
+    ours = re.sub(r"^([a-z-]+)\.workspace = true$", inherited, ours, flags=re.M)
     ours = ours.replace("[lints]\nworkspace = true", "[profile.dev]\ndebug = false\n\n[workspace]")
     (copy / "Cargo.toml").write_text(ours)
     shutil.copy(ROOT / "Cargo.lock", copy)
