@@ -50,3 +50,17 @@ impl fmt::Display for Lateness {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_within_what_holds_can_bear_are_no_reason_for_another_timeout() {
+        let timeout = Duration::from_secs(10);
+        let text = |took| Lateness { took, timeout }.to_string();
+        assert!(text(reply_within(timeout)).ends_with("wait longer"));
+        let more = text(reply_within(timeout) + Duration::from_millis(1));
+        assert!(more.contains("must come within 2s: use a longer session timeout"), "{more}");
+    }
+}

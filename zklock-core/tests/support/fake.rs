@@ -349,8 +349,12 @@ impl Ensemble for FakeEnsemble {
         })
     }
 
-    fn commit(&self, _: Vec<Arc<str>>, _: Vec<Write>) -> Pending<Result<Versions, Failure>> {
-        self.answer(Err(Failure::Unknown), |_| Ok(Vec::new()))
+    fn commit(&self, guards: Vec<Arc<str>>, _: Vec<Write>) -> Pending<Result<Versions, Failure>> {
+        self.answer(Err(Failure::Unknown), move |this| {
+            let there = lock_ignoring_poison(&this.0.nodes);
+            let is_held = guards.iter().all(|guard| there.contains_key(&**guard));
+            if is_held { Ok(Vec::new()) } else { Err(Failure::GuardGone) }
+        })
     }
 
     fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, Failure>> {

@@ -481,6 +481,26 @@ fn a_guarded_write_without_an_answer_keeps_the_node_from_the_next_holder() {
 }
 
 #[test]
+fn a_guarded_write_that_finds_no_node_says_that_the_hold_is_lost_or_that_it_was_released_meanwhile() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let refused = async |releases: bool| {
+            let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
+            let mut write = std::pin::pin!(hold.guarded().set_data("/b", b"", None).commit());
+            ensemble.answer_late(Duration::from_secs(1));
+            ensemble.delete_node(hold.node());
+            assert!(write.as_mut().now_or_never().is_none(), "it has been sent");
+            if releases {
+                hold.let_go();
+            }
+            write.await.unwrap_err().kind()
+        };
+        assert_eq!(refused(false).await, ErrorKind::Lost(LossReason::NodeDeleted));
+        assert_eq!(refused(true).await, ErrorKind::NotHeld);
+    });
+}
+
+#[test]
 fn a_release_by_another_shows_that_holds_are_handed_over() {
     virtual_clock::run(async {
         let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());

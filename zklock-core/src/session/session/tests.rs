@@ -26,6 +26,18 @@ fn a_reply_that_does_not_come_ends_the_connection() {
     });
 }
 
+#[test]
+fn nothing_is_remembered_of_a_connection_once_a_server_is_asked_for_the_session_on_another() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let now = clock::now();
+        assert!(session.lease().is_connected_since(now));
+        session.ask();
+        assert!(!session.lease().is_connected_since(now));
+    });
+}
+
 /// Before a watch or a check has shown it.
 #[test]
 fn an_answer_that_shows_that_its_node_is_gone_ends_a_hold() {
