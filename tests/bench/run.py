@@ -31,7 +31,7 @@ JAVA = ["java", "-cp", os.environ.get("MEASURE_CLASSPATH", ""), "Curator"]
 
 WAIT = {"handoff", "drain"}
 LOCK = {"uncontended", "manylocks"} | WAIT
-TRIES = LOCK | {"tries"}
+TRIES = LOCK | {"tries", "holders"}
 OURS_ALL = TRIES | {"wanted"}
 # name: (command, benches, can contenders share a session?)
 PEERS = {
@@ -49,13 +49,13 @@ PEERS = {
     "curator": (JAVA, TRIES, True),
     "kazoo": ([*PY, str(HERE / "peers/python/kazoo_peer.py")], TRIES, True),
     "zklock-rust": ([f"{CACHE}/rust/release/zklock_peer", "--one-thread"], OURS_ALL, True),
-    "zklock-c": ([f"{CACHE}/zklock_c"], OURS_ALL, True),
+    "zklock-c": ([f"{CACHE}/zklock_c"], OURS_ALL - {"holders"}, True),
     "zklock-py": ([*PY, str(HERE / "peers/python/zklock_peer.py")], OURS_ALL, True),
     "redis-py": ([*PY, str(HERE / "peers/python/redis_peer.py")], {"uncontended", "handoff", "tries"}, True),
     "etcd": ([*PY, str(HERE / "peers/python/etcd_peer.py")], {"uncontended", "handoff"}, True),
 }
 OTHERS = {"redis-py": "redis", "etcd": "etcd"}  # what they lock on; measured beside one server on tmpfs
-OURS = {"linger", "turns"}  # asked of zklock alone: the others do the ordinary work beside it
+OURS = {"linger", "turns", "told"}  # asked of zklock alone: the others do the ordinary work beside it
 QUEUES_AT_HOME = {"zklock-rust", "zklock-c", "zklock-py"}  # a client has two nodes at most, however many wait in it
 RAW = ("rust-pipe", "zkmt-pipe")  # the raw limit: the better of the two
 FLOOR = "wire-pipe"
@@ -86,6 +86,14 @@ def manylocks(rounds, inner):
     return "manylocks", rounds, dict(l=1000, threads=1000, rounds=inner)
 
 
+def holders(sessions, seconds=20, warm=10, **ours):
+    return "holders", 1, dict(sessions=sessions, timeout=10, warm=warm, seconds=seconds) | ours
+
+
+# What clients cost that hold a lock each. Asked for by `--holders`; zklock with the shortest, a middle and the longest `told_within`.
+HOLDERS = [(3, "disk", [holders(n, **told) for n in (10, 100, 1000, 3000) for told in ({}, {"told": 2000}, {"told": 3333})])]
+
+
 # (servers, storage, benches). Many short rounds rather than few long ones: noise comes in bursts.
 FULL = [
     (1, "shm", [uncontended(7, 500, 100), uncontended(5, 500, 100, linger=60), tries(5, 500, 100), handoff(5, 2, 200), wanted(5, 200, 50), handoff(5, 16, 200),
@@ -101,7 +109,7 @@ QUICK = [
     (1, "shm", [uncontended(3, 300, 100), handoff(3, 2, 100), handoff(3, 16, 100), drain(200), manylocks(1, 1)]),
     (3, "shm", [uncontended(3, 100, 50), handoff(2, 16, 100)]),
 ]
-CHECK = [(1, "shm", [uncontended(2, 20, 5), uncontended(1, 20, 5, linger=60), tries(1, 20, 5), handoff(2, 2, 20), wanted(1, 20, 4), drain(10), ("manylocks", 2, dict(l=20, threads=20, rounds=1))])]
+CHECK = [(1, "shm", [uncontended(2, 20, 5), uncontended(1, 20, 5, linger=60), tries(1, 20, 5), handoff(2, 2, 20), wanted(1, 20, 4), drain(10), holders(2, 1, 1, told=3000), ("manylocks", 2, dict(l=20, threads=20, rounds=1))])]
 
 
 # ---- peers ----
@@ -146,11 +154,13 @@ class Peer:
                 self.p.stdin.write(b"\n")
             else:
                 figures[answer["figure"]] = answer["value"]
-        turns = {"uncontended": "n", "tries": "n", "wanted": "n", "handoff": "m", "drain": "w", "manylocks": "l"}[bench]
+        turns = {"uncontended": "n", "tries": "n", "wanted": "n", "handoff": "m", "drain": "w", "manylocks": "l", "holders": "seconds"}[bench]
         turns = params[turns] * params.get("rounds", 1)
         spent = collections.Counter({key: (marks[1][key] - marks[0][key]) / turns for key in marks[1]})
         if "zk_packets_received" in spent:
             figures["requests"] = spent["zk_packets_received"]
+        if bench == "holders":  # a second is a turn
+            figures["writes_per_s"], figures["log_bytes_per_s"] = spent["writes"], spent["log"]
         if "bytes" in spent:
             figures["packets"] = spent["zk_packets_received"] + spent["zk_packets_sent"]
             figures["bytes"] = spent["bytes"]
@@ -215,7 +225,7 @@ def run_plan(plan, peers, live, others, args, out):
                         row = dict(server=kind, storage=storage, bench=bench, params=params, peer=name, round=r)
                         began = time.monotonic()
                         try:
-                            row["figures"] = live[name].bench(others.get(name, servers), bench, p, f"/b{serial}", args.limit)
+                            row["figures"] = live[name].bench(others.get(name, servers), bench, p, f"/b{serial}", 600 if bench == "holders" else args.limit)
                         except (OSError, EOFError, TimeoutError) as e:
                             row["error"] = str(e)
                             live[name].stop()
@@ -230,7 +240,7 @@ def run_plan(plan, peers, live, others, args, out):
 # ---- tables ----
 
 COMPARED = {"uncontended": "both_p50_us", "handoff": "handoff_p50_us", "drain": "drain_s", "manylocks": "locks_per_s",
-            "tries": "try_p50_us", "wanted": "wanted_p50_us"}
+            "tries": "try_p50_us", "wanted": "wanted_p50_us", "holders": "writes_per_s"}
 HEAD = {  # column: (figure, format)
     "uncontended": {"both p50": ("both_p50_us", ".1f"), "ops/s": ("ops_per_s", ".0f"), "acquire p50": ("acquire_p50_us", ".0f"),
                     "p99": ("acquire_p99_us", ".0f"), "release p50": ("release_p50_us", ".0f"),
@@ -240,6 +250,7 @@ HEAD = {  # column: (figure, format)
     "drain": {"drain s": ("drain_s", ".2f"), "queue s": ("queue_s", ".1f")},
     "manylocks": {"locks/s": ("locks_per_s", ".0f"), "first": ("first_locks_per_s", ".0f")},
     "tries": {"try p50": ("try_p50_us", ".1f"), "p99": ("try_p99_us", ".0f"), "tries/s": ("tries_per_s", ".0f")},
+    "holders": {"writes/s": ("writes_per_s", ".1f"), "log bytes/s": ("log_bytes_per_s", ".0f")},
     "wanted": {"wanted p50": ("wanted_p50_us", ".0f"), "p99": ("wanted_p99_us", ".0f")},
 }
 COSTS = {"requests": ("requests", ".1f"), "packets": ("packets", ".1f"), "bytes": ("bytes", ".0f"),
@@ -301,10 +312,11 @@ def main():
     names = lambda s: s.split(",")
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("--quick", action="store_true", help="under 2 minutes")
+    ap.add_argument("--holders", action="store_true", help="what 10 to 3,000 clients cost that hold a lock each: half an hour")
     ap.add_argument("--check", action="store_true", help="under a minute: that every peer works, without figures of use")
     ap.add_argument("--servers", type=names, help="standalone,ensemble")
     ap.add_argument("--storage", type=names, help="shm,disk,nosync")
-    ap.add_argument("--bench", type=names, help="uncontended,tries,wanted,handoff,drain,manylocks")
+    ap.add_argument("--bench", type=names, help="uncontended,tries,wanted,handoff,drain,manylocks,holders")
     ap.add_argument("--only", type=names, help="these peers (the raw ones stay, for the ratios)")
     ap.add_argument("--skip", type=names, default=[], help="not these peers")
     ap.add_argument("--extra", action="append", default=[], metavar="NAME=COMMAND",
@@ -339,7 +351,7 @@ def main():
     rows, start = [], time.monotonic()
     disk = fdatasync()
     try:
-        run(CHECK if args.check else QUICK if args.quick else FULL, peers, args, rows)
+        run(CHECK if args.check else QUICK if args.quick else HOLDERS if args.holders else FULL, peers, args, rows)
     finally:
         if args.priority:
             pathlib.Path("/proc/self/autogroup").write_text("0")

@@ -75,7 +75,19 @@ class Servers:
             if word.startswith(("bytes_sent:", "bytes_received:")):
                 total["bytes"] += int(word.split(":")[1])
         total["server_cpu"] = sum(map(cpu, self.pids))
+        total["writes"] = max(map(self.last_write, self.connect.split(",")))
+        for log in pathlib.Path(pathlib.Path(self.dir, "where").read_text().strip()).glob("*/version-2/log.*"):
+            # Servers make the files larger than what they have written.
+            total["log"] += len(log.read_bytes().rstrip(b"\0"))
         return total
+
+    def last_write(self, hostport):
+        """The number of the last transaction in the epoch of the leader."""
+        host, port = hostport.split(":")
+        with socket.create_connection((host, int(port))) as s:
+            s.sendall(b"srvr")
+            text = b"".join(iter(lambda: s.recv(65536), b"")).decode()
+        return int(next(line.split()[1] for line in text.splitlines() if line.startswith("Zxid:")), 16) & 0xFFFFFFFF
 
     def settle(self, nodes):
         """Waits until the tree has that many nodes and requests no longer come in: all waiters have queued."""

@@ -14,8 +14,12 @@ struct Zklock {
 impl harness::Peer for Zklock {
     type Session = Client;
 
-    async fn session(connect: &str) -> Client {
-        let options = ClientOptions::new(connect).unwrap().session_timeout(Duration::from_secs(30)).unwrap();
+    async fn session(connect: &str, args: &harness::Args) -> Client {
+        let timeout = Duration::from_secs(args.option("timeout").unwrap_or(30).into());
+        let mut options = ClientOptions::new(connect).unwrap().session_timeout(timeout).unwrap();
+        if let Some(millis) = args.option("told") {
+            options = options.told_within(Duration::from_millis(millis.into()));
+        }
         Client::connect(options).await.unwrap()
     }
     async fn new(client: &Client, path: &str, args: &harness::Args) -> Self {
