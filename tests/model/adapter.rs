@@ -47,8 +47,9 @@ pub(crate) const MACHINE: Machine = Machine {
         Box::new(Own(Contender::new(claims.collect(), patience)))
     },
     lease: |timeout, sent| Box::new(OwnLease(Lease::new(timeout, sent))),
-    keeper: |timeout, opened, named_at_most| {
-        let keeper = Keeper::new(timeout, opened, opened).naming_at_most(named_at_most);
+    keeper: |timeout, opened, named_at_most, told_within| {
+        let keeper =
+            Keeper::new(timeout, opened, opened).naming_at_most(named_at_most).telling_within(told_within);
         Box::new(OwnKeeper { keeper, holds: Vec::new(), proofs: VecDeque::new() })
     },
     turns: |passes: Passes, is_shared| Box::new(OwnTurns(Turns::new(passing(passes, 5), is_shared))),

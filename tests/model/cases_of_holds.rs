@@ -1,6 +1,6 @@
 //! The cases of holds under their keeper.
 
-use super::suite::{Case, kept, kept_in_walks, watched, watched_in_walks};
+use super::suite::{Case, kept, kept_in_walks, rare, rare_in_walks, watched, watched_in_walks};
 use super::trouble::Trouble;
 
 const NONE: Trouble = Trouble::NONE;
@@ -19,6 +19,14 @@ pub(crate) fn short() -> Vec<Case> {
         kept("stall", 28, Trouble { steps: 2, stalls: 1, expiries: 1, ..NONE }),
         kept("break", 28, Trouble { steps: 2, breaks: 1, writes: 1, expiries: 1, ..NONE }),
         kept_in_walks("trouble", 2_000),
+        rare("calm", 120, NONE),
+        rare("late answers", 120, Trouble { late: 3, ..NONE }),
+        rare("deletion", 40, Trouble { steps: 2, deletions: 1, refusals: 1, ..NONE }),
+        rare("deletion, two holds", 34, Trouble { deletions: 1, stalls: 1, ..two }),
+        rare("sleep", 54, Trouble { steps: 3, nights: 1, writes: 1, expiries: 1, ..NONE }),
+        rare("stall", 48, Trouble { steps: 2, stalls: 1, expiries: 1, ..NONE }),
+        rare("break", 48, Trouble { steps: 2, breaks: 1, expiries: 1, ..NONE }),
+        rare_in_walks("trouble", 2_000),
         watched("calm", 60, NONE),
         watched("deletion", 20, Trouble { steps: 2, deletions: 1, lags: 1, ..NONE }),
         watched("deletion, refusal", 16, Trouble { steps: 3, deletions: 1, refusals: 1, lags: 1, ..NONE }),
@@ -46,6 +54,8 @@ pub(crate) fn long() -> Vec<Case> {
     vec![
         kept("trouble", 30, all),
         kept_in_walks("much trouble", 100_000),
+        rare("trouble", 40, all),
+        rare_in_walks("much trouble", 100_000),
         watched("trouble", 30, all),
         watched_in_walks("much trouble", 100_000),
     ]

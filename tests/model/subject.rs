@@ -310,8 +310,9 @@ pub(crate) type NewAttempt = fn(&[Want], Option<String>, Patience) -> Box<dyn At
 pub(crate) struct Machine {
     pub(crate) contender: NewAttempt,
     pub(crate) lease: fn(Duration, Moment) -> Box<dyn Term>,
-    /// Makes the keeper of a session with this timeout, opened at this moment, whose checks name at most this number of holds.
-    pub(crate) keeper: fn(Duration, Moment, usize) -> Box<dyn Keeping>,
+    /// Makes the keeper of a session with this timeout, opened at this moment, whose checks name at most this number of holds, and
+    /// whose holders must learn of a loss within this time.
+    pub(crate) keeper: fn(Duration, Moment, usize, Duration) -> Box<dyn Keeping>,
     /// Makes the turns of a node that was granted just now. Several callers may be able to have it at once.
     pub(crate) turns: fn(Passes, bool) -> Box<dyn Sharing>,
     /// Makes the callers of a lock of this kind, in a session with this timeout that was opened at this moment.

@@ -15,6 +15,7 @@ use super::setup::Setup;
 use super::subject::Machine;
 use super::trouble::Trouble;
 use super::world::Scene;
+use std::time::Duration;
 
 /// More states than any configuration here should have.
 pub(crate) const STATES_AT_MOST: usize = 20_000_000;
@@ -37,9 +38,11 @@ const MUCH_TROUBLE: Trouble = Trouble {
 };
 
 /// A check names all holds.
-const NAMED: Holds = Holds { at_first: 1, named_at_most: 8 };
+const NAMED: Holds = Holds { at_first: 1, named_at_most: 8, told_within: Duration::from_millis(2_400) };
 /// A check names one hold, and the others are watched.
-const WATCHED: Holds = Holds { at_first: 2, named_at_most: 1 };
+const WATCHED: Holds = Holds { at_first: 2, named_at_most: 1, ..NAMED };
+/// Holders may learn of a loss as late as can be: after a third of the session timeout. All are watched.
+const RARE: Holds = Holds { told_within: Duration::from_secs(8), ..NAMED };
 
 /// One exploration to make.
 #[derive(Clone, Debug)]
@@ -188,6 +191,16 @@ pub(crate) fn kept(name: &str, end: u8, trouble: Trouble) -> Case {
 /// The same at random, for ten session timeouts.
 pub(crate) fn kept_in_walks(name: &str, walks: u64) -> Case {
     Case { name: format!("walks: holds: {name}"), task: Task::KeepWalks(walks, NAMED) }
+}
+
+/// Holds whose client sends as few beats as can be.
+pub(crate) fn rare(name: &str, end: u8, trouble: Trouble) -> Case {
+    Case { name: format!("rare holds: {name}"), task: Task::Keep(end, trouble, RARE) }
+}
+
+/// The same at random, for ten session timeouts.
+pub(crate) fn rare_in_walks(name: &str, walks: u64) -> Case {
+    Case { name: format!("walks: rare holds: {name}"), task: Task::KeepWalks(walks, RARE) }
 }
 
 /// More holds than a check names.

@@ -5,8 +5,8 @@
 //! deleted a node, so the holder learns of that too.
 //!
 //! A lease that lapses does not end its holds at once. A process that was asleep may find its session alive, and two
-//! checks of a hold's own nodes restore it. But the holder must learn of a loss within a heartbeat, so a hold may go
-//! without a lease only for that long before it is lost.
+//! checks of a hold's own nodes restore it. But the holder must learn of a loss within a heartbeat, or whatever
+//! time its client has [chosen](Keeper::told_within), so a hold may go without a lease only for that long before it is lost.
 //!
 //! # Many holds
 //!
@@ -35,6 +35,20 @@
 //!
 //! An attempt to acquire needs a lease too, and its own writes are one after the other. So while it waits for a late answer,
 //! there are beats even if nothing is held. They name the root.
+//!
+//! # Rare beats
+//!
+//! A beat is a write, and thousands of clients with holds make thousands of writes a second. A client may be content to
+//! [learn later](Keeper::told_within) of a loss that no watch reports. Then beats are further apart, up to 5/18 of T. That is
+//! about as far as can be: the lease that an answer gives runs for T from a write that had been answered T/4 before the beat
+//! before was sent. With beats a little more than T/4 apart, that is the beat before the last one. So the lease runs for
+//! 0.42 T from the sending of each beat, and 0.14 T of it are left when the next one is sent.
+//!
+//! This only works if answers come at once, and an answer that is suddenly later than 0.14 T finds that the lease has lapsed.
+//! So while answers are late by more than T/40, beats are T/6 apart at most, and while they are late by more than T/10, they
+//! are as usual. Answers that are late by up to T/8 do no harm.
+//!
+//! Every hold is watched then, and not only those that are too many to be named. So most losses are still known at once.
 
 mod lapses;
 mod proof;
@@ -95,6 +109,8 @@ const BEATS_AT_MOST: usize = 6;
 pub struct Keeper {
     lease: Lease,
     has_heartbeat: bool,
+    /// What was asked for: see [`told_within`](Self::told_within).
+    told_within: Duration,
     holds: BTreeMap<HoldId, Record>,
     /// Their nodes.
     nodes: BTreeMap<Arc<str>, HoldId>,
@@ -112,6 +128,8 @@ pub struct Keeper {
     awaited: Moment,
     /// There is no beat before this, because the last one failed.
     earliest: Moment,
+    /// How late the last answer to a beat was.
+    late: Duration,
     over: Option<LossReason>,
     /// Not reported yet.
     lost: VecDeque<(HoldId, LossReason)>,
@@ -140,6 +158,7 @@ impl Keeper {
             lapses: Lapses::new(&lease, now),
             lease,
             has_heartbeat: true,
+            told_within: Duration::ZERO,
             holds: BTreeMap::new(),
             nodes: BTreeMap::new(),
             named: BTreeSet::new(),
@@ -150,6 +169,7 @@ impl Keeper {
             awaiting: 0,
             awaited: Moment::default(),
             earliest: Moment::default(),
+            late: Duration::ZERO,
             over: None,
             lost: VecDeque::new(),
             promised: Moment::default(),
@@ -160,6 +180,18 @@ impl Keeper {
     #[must_use]
     pub fn naming_at_most(mut self, holds: usize) -> Self {
         self.watching.named_at_most = holds;
+        self
+    }
+
+    /// Changes how soon a holder learns of a loss that nothing but a beat shows. It is a tenth of the session timeout at least,
+    /// as without this, and a third at most. With more time there are [fewer beats](self#rare-beats), and all holds are watched, so
+    /// that most losses are known at once.
+    #[must_use]
+    pub fn telling_within(mut self, time: Duration) -> Self {
+        self.told_within = time;
+        if self.told_within() > self.lease.heartbeat() {
+            self.watching.named_at_most = 0;
+        }
         self
     }
 
@@ -175,6 +207,13 @@ impl Keeper {
     /// Whether it sends beats.
     pub fn has_heartbeat(&self) -> bool {
         self.has_heartbeat
+    }
+
+    /// Returns how soon a holder learns of a loss that nothing but a beat shows. The session timeout may become shorter, and
+    /// then this does, too.
+    pub fn told_within(&self) -> Duration {
+        let timeout = self.lease.timeout();
+        self.told_within.clamp(timeout / 10, timeout / 3)
     }
 
     /// Returns the lease of the session.
@@ -198,9 +237,10 @@ impl Keeper {
         self.holds.get(&hold).map_or(Duration::ZERO, |record| record.share.valid_for(&self.lease, now))
     }
 
-    /// Whether two heartbeats have passed without a proof of the hold. Without heartbeats it is never late.
+    /// Whether twice the time has passed without a proof of the hold in which its holder should [learn of a
+    /// loss](Self::told_within). Without heartbeats it is never late.
     pub fn is_late(&self, hold: HoldId, now: Moment) -> bool {
-        let late = self.lease.heartbeat() * 2;
+        let late = self.told_within() * 2;
         let is_late =
             self.holds.get(&hold).is_none_or(|record| now.since(self.watching.proven(record)) > late);
         is_late && self.has_heartbeat
@@ -238,7 +278,8 @@ impl Keeper {
         self.remove(hold);
     }
 
-    /// An attempt goes on waiting for the answer to what it sent at `sent`, which has not come within a [beat](Lease::beat).
+    /// An attempt goes on waiting for the answer to what it sent at `sent`, which has not come within a twenty-fourth of the session
+    /// timeout.
     /// Pass on the end of that with [`handle_awaited`](Self::handle_awaited).
     pub fn handle_awaiting(&mut self, sent: Moment) {
         self.awaiting += 1;
@@ -285,6 +326,7 @@ impl Keeper {
     pub fn handle_proof(&mut self, proof: &Proof, check: &Check, now: Moment) {
         if proof.is_beat {
             self.under_way.remove(&proof.sent);
+            self.late = now.since(proof.sent);
             if !matches!(check, Check::Answered { .. }) {
                 self.earliest = now + self.lease.heartbeat() / 4;
             }
@@ -307,8 +349,8 @@ impl Keeper {
     /// Returns a hold that is lost, and why. It is no longer registered.
     pub fn poll_lost(&mut self, now: Moment) -> Option<(HoldId, LossReason)> {
         self.lapses.look(&self.lease, &mut self.holds, now);
-        let (ends, heartbeat) = (self.has_heartbeat, self.lease.heartbeat());
-        let is_due = |(lapsed, _): &(Moment, HoldId)| ends && now >= *lapsed + heartbeat;
+        let (ends, told_within) = (self.has_heartbeat, self.told_within());
+        let is_due = |(lapsed, _): &(Moment, HoldId)| ends && now >= *lapsed + told_within;
         while let Some((_, hold)) = self.lapses.first().filter(is_due) {
             self.lose(hold, LossReason::LeaseLapsed);
         }
@@ -330,7 +372,7 @@ impl Keeper {
     pub fn poll_timeout(&self, now: Moment, is_connected: bool) -> Option<Moment> {
         let Some(due) = self.due(now) else { return self.watch_due(is_connected) };
         let loss =
-            || self.lapses.first().map_or(self.lease.until(), |(lapsed, _)| lapsed + self.lease.heartbeat());
+            || self.lapses.first().map_or(self.lease.until(), |(lapsed, _)| lapsed + self.told_within());
         let loss = (!self.holds.is_empty()).then(loss);
         let beat = self.may_beat(is_connected).then_some(due);
         [loss, beat, self.watch_due(is_connected)].into_iter().flatten().min()
@@ -347,31 +389,48 @@ impl Keeper {
         if !is_needed || !self.has_heartbeat {
             return None;
         }
-        let beat = self.lease.beat(now);
         let due = if self.holds.is_empty() {
-            self.awaited + beat
+            self.beat_after(self.awaited)
         } else if self.lapses.holds().any(|hold| self.is_provable(hold)) {
             now
         } else {
             let beaten = self.watching.beaten;
-            let named = self.named.first().map(|(proven, _)| *proven + beat);
+            let next = self.beat_after(beaten);
+            let soon = beaten + next.since(beaten) / 2;
+            let named = self.named.first().map(|(proven, _)| self.beat_after(*proven));
             // The next of many holds would be due right after this one.
-            let named = named.map(|due| if self.is_crowded() { due.max(beaten + beat / 2) } else { due });
-            let others = (self.named.len() < self.holds.len()).then(|| beaten + beat);
+            let named = named.map(|due| if self.is_crowded() { due.max(soon) } else { due });
+            let others = (self.named.len() < self.holds.len()).then_some(next);
             // These were due when they began to be watched.
-            let new = (!self.watching.is_all_covered()).then(|| beaten + beat / 2);
+            let new = (!self.watching.is_all_covered()).then_some(soon);
             [named, others, new].into_iter().flatten().min()?
         };
-        Some(due.max(self.earliest).max(self.next_to_others(beat)))
+        Some(due.max(self.earliest).max(self.next_to_others()))
+    }
+
+    /// Returns when the beat after a write that was sent at `sent` is due: sooner than holders must learn of a loss, because
+    /// timers are late, and sooner still while the lease is short.
+    fn beat_after(&self, sent: Moment) -> Moment {
+        let timeout = self.lease.timeout();
+        // How far apart beats may be, by how late answers are.
+        let rarest = match self.late {
+            late if late <= timeout / 40 => timeout,
+            late if late <= timeout / 10 => timeout / 6,
+            _ => timeout / 12,
+        };
+        let usual = rarest.min(self.told_within() * 5 / 6);
+        // If beats are rarer, less than a quarter is always left at last.
+        let reserve = if usual > timeout / 6 { timeout / 7 } else { timeout / 4 };
+        sent + self.lease.until().before(reserve).since(sent).clamp(timeout / 24, usual)
     }
 
     /// Returns when a beat may follow those that are under way.
-    fn next_to_others(&self, beat: Duration) -> Moment {
+    fn next_to_others(&self) -> Moment {
         let (Some(first), Some(last)) = (self.under_way.first(), self.under_way.last()) else {
             return Moment::default();
         };
         let short = self.lease.timeout() / 24;
-        (*last + beat).min((*last + short).max(*first + short * 2))
+        self.beat_after(*last).min((*last + short).max(*first + short * 2))
     }
 
     /// Whether a check that is made now can prove the hold.
@@ -386,7 +445,7 @@ impl Keeper {
     fn most_urgent(&self, now: Moment) -> Vec<HoldId> {
         let few = self.watching.named_at_most.max(1);
         // Many new holds are watched one flight after the other. Those that wait too long for that are named.
-        let is_late = |(proven, _): &(Moment, HoldId)| now.since(*proven) > self.lease.heartbeat();
+        let is_late = |(proven, _): &(Moment, HoldId)| now.since(*proven) > self.told_within();
         let are_watched_in_time = !self.named.first().is_some_and(is_late);
         let is_to_be_watched = self.is_crowded() && self.lapses.is_empty() && are_watched_in_time;
         let at_most = if is_to_be_watched { few } else { usize::MAX };

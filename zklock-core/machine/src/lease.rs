@@ -132,12 +132,6 @@ impl Lease {
         self.timeout / 10
     }
 
-    /// Returns how long after one write a holder sends the next: sooner than a heartbeat, because timers are
-    /// late, and twice as often while the lease is short.
-    pub fn beat(&self, now: Moment) -> Duration {
-        if self.until().since(now) < self.timeout / 4 { self.timeout / 24 } else { self.timeout / 12 }
-    }
-
     /// Returns the moment up to which the session is proven to be alive. It never becomes an earlier one, unless a
     /// server grants [too little](Self::attach).
     pub fn until(&self) -> Moment {
@@ -443,15 +437,6 @@ mod tests {
             share.checked(&lease, None, at(sent + 1));
         }
         assert_eq!(share.valid_for(&lease, at(21_001)), at(22_300).since(at(21_001)));
-    }
-
-    #[test]
-    fn beats_come_twice_as_often_while_less_than_a_quarter_is_left() {
-        let lease = Lease::new(TIMEOUT, at(0));
-        assert_eq!(lease.beat(at(0)), TIMEOUT / 12);
-        assert_eq!(lease.beat(at(2_300)), TIMEOUT / 12, "a quarter is left");
-        assert_eq!(lease.beat(at(2_301)), TIMEOUT / 24);
-        assert_eq!(lease.beat(at(60_000)), TIMEOUT / 24);
     }
 
     fn latest_write(lease: &Lease) -> Option<Moment> {

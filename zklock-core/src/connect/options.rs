@@ -50,6 +50,8 @@ pub struct ClientOptions {
     pub(crate) access: Access,
     pub(crate) create_chroot: bool,
     pub(crate) heartbeat: bool,
+    /// `None` means as soon as can be.
+    pub(crate) told_within: Option<Duration>,
     /// `None` means that the servers are asked.
     pub(crate) server_level: Option<ServerLevel>,
     #[cfg(feature = "tls")]
@@ -96,6 +98,7 @@ impl ClientOptions {
             access: Access::default(),
             create_chroot: false,
             heartbeat: true,
+            told_within: None,
             server_level: None,
             #[cfg(feature = "tls")]
             tls: None,
@@ -380,13 +383,53 @@ impl ClientOptions {
         self
     }
 
+    /// Sets how soon a holder must learn of a lost hold if no server reports it, and with that how often the client writes.
+    /// Default: within a tenth of the session timeout. It can be up to a third of it.
+    ///
+    /// A client that holds anything writes to the ensemble once in five sixths of this time: every twelfth of the session timeout
+    /// by default, and 3.3 times less often with a third. What [`valid_for`](crate::Hold::valid_for) says is as true as ever, and
+    /// is never less than a tenth of the session timeout while the servers answer as usual. With more than a tenth the client
+    /// also watches the node of each hold, so it still learns of most losses in milliseconds. This is about the others: a server
+    /// that lags behind, or none that answers.
+    ///
+    /// While replies take longer than a fortieth of the session timeout, the client writes more often again. Replies that take
+    /// longer than an eighth may put a hold [at risk](crate::HoldState::AtRisk) for a moment.
+    ///
+    /// If the servers grant a shorter session timeout than was asked for, the limits are parts of that one. Without a
+    /// [heartbeat](Self::heartbeat) this changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`check`](Self::check) refuses less than a tenth and more than a third of the [session timeout](Self::session_timeout).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use zklock_core::ClientOptions;
+    ///
+    /// // Thousands of these clients lead something all day. Each writes every 5 s, not every 1.7 s.
+    /// let options = ClientOptions::new("zk1:2181")?
+    ///     .session_timeout(Duration::from_secs(20))?
+    ///     .told_within(Duration::from_secs(6));
+    /// assert!(options.check().is_ok());
+    /// assert!(options.told_within(Duration::from_secs(60)).check().is_err());
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn told_within(mut self, time: Duration) -> Self {
+        self.told_within = Some(time);
+        self
+    }
+
     /// Checks whether these options can be used together. [`Client::connect`](crate::Client::connect) checks that too.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::InvalidInput`] if the access list gives rights to the creator but there are neither
     /// [credentials](Self::credentials) nor a client certificate, if several credentials are for SASL, if TLS is used
-    /// with a host that no certificate can name, or if the [connect timeout](Self::connect_timeout) is zero.
+    /// with a host that no certificate can name, if the [connect timeout](Self::connect_timeout) is zero, or if
+    /// [`told_within`](Self::told_within) is not between a tenth and a third of the session timeout.
     ///
     /// # Examples
     ///
@@ -414,6 +457,16 @@ impl ClientOptions {
         }
         if self.connect_timeout.is_zero() {
             let message = "a connect timeout of zero leaves no time to connect: choose one such as 10 s";
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        let (soonest, latest) = (self.session_timeout / 10, self.session_timeout / 3);
+        if let Some(told) = self.told_within.filter(|told| !(soonest..=latest).contains(told)) {
+            let shown = Duration::from_millis(latest.as_millis() as u64);
+            let message = format!(
+                "told_within is {told:?}: with a session timeout of {:?} choose {soonest:?} to {shown:?}, or another session \
+                 timeout",
+                self.session_timeout
+            );
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         #[cfg(feature = "tls")]
@@ -520,6 +573,11 @@ mod tests {
         }
         let error = options().connect_timeout(Duration::ZERO).check().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        for millis in [0, 999, 3_334, 60_000] {
+            let error = options().told_within(Duration::from_millis(millis)).check().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        }
+        assert!(options().told_within(Duration::from_secs(1)).check().is_ok());
         assert_eq!(options().identity(&"x".repeat(1025)).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(options().chroot("/").unwrap().hosts.chroot, "");
         let sasl = || Credentials::sasl("user", "secret").unwrap();

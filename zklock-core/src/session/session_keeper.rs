@@ -6,6 +6,7 @@ use crate::base::failure::Failure;
 use crate::base::platform;
 use crate::base::stats::Counters;
 use crate::connect::options::ClientOptions;
+use crate::machine::Moment;
 use crate::machine::keeper::Keeper;
 use crate::session::attachment::{Attachment, GOOD_BYE};
 use crate::session::diagnose;
@@ -85,8 +86,7 @@ impl SessionKeeper {
             self.slot.is_zookeeper();
             let Opened { ensemble, asked, session, timeout } = opened;
             let connection = Arc::new(ensemble);
-            let keeper = Keeper::new(timeout, asked, clock::now());
-            let keeper = if self.options.heartbeat { keeper } else { keeper.without_heartbeat() };
+            let keeper = keeper(&self.options, timeout, asked);
             let session = Session::new(connection.clone(), session, keeper, self.counters.clone());
             if self.follow(&session, connection, &mut closing).await == LossReason::ClientClosed {
                 return;
@@ -284,6 +284,13 @@ impl SessionKeeper {
         session.set_nodes(nodes);
         reason
     }
+}
+
+/// Makes the keeper of a session that was asked for at `asked`.
+fn keeper(options: &ClientOptions, timeout: Duration, asked: Moment) -> Keeper {
+    let keeper = Keeper::new(timeout, asked, clock::now());
+    let keeper = keeper.telling_within(options.told_within.unwrap_or_default());
+    if options.heartbeat { keeper } else { keeper.without_heartbeat() }
 }
 
 fn wanting() -> Error {

@@ -95,7 +95,7 @@ impl Keeper {
         if !due {
             return Vec::new();
         }
-        let beat = self.lease.beat(now);
+        let beat = self.lease.timeout() / 12;
         let surplus = (self.named.len() - self.watching.named_at_most).min(ASKED_AT_MOST);
         let is_due = |(proven, _): &&(Moment, HoldId)| now >= *proven + beat;
         let holds: Vec<_> = self.named.iter().take_while(is_due).take(surplus).copied().collect();

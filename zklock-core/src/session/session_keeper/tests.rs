@@ -17,6 +17,18 @@ fn keeper(state: SlotState) -> SessionKeeper {
 }
 
 #[test]
+fn holds_are_kept_as_the_options_say() {
+    virtual_clock::run(async {
+        let (timeout, told_within) = (Duration::from_secs(10), Duration::from_secs(3));
+        let options = || ClientOptions::new("none:1").unwrap();
+        let keeper = |options: &ClientOptions| super::keeper(options, timeout, clock::now());
+        assert_eq!(keeper(&options()).told_within(), timeout / 10);
+        assert_eq!(keeper(&options().told_within(told_within)).told_within(), told_within);
+        assert!(keeper(&options()).has_heartbeat() && !keeper(&options().heartbeat(false)).has_heartbeat());
+    });
+}
+
+#[test]
 fn it_backs_off_while_no_session_can_be_opened() {
     virtual_clock::run(async {
         let keeper = keeper(SlotState::Next(None));
