@@ -41,7 +41,8 @@
  * - To set how a client connects, see zklock_options_new, zklock_options_free,
  *   zklock_options_set_session_timeout, zklock_options_set_connect_timeout,
  *   zklock_options_set_try_timeout, zklock_options_set_chroot, zklock_options_set_create_chroot,
- *   zklock_options_set_heartbeat, zklock_options_set_identity, zklock_options_set_server_version.
+ *   zklock_options_set_heartbeat, zklock_options_set_told_within, zklock_options_set_identity,
+ *   zklock_options_set_server_version.
  * - To use TLS, see zklock_options_set_tls, zklock_options_set_tls_system,
  *   zklock_options_set_pass_phrase, zklock_options_set_pass_phrase_from_file,
  *   zklock_options_set_pass_phrase_from_env.
@@ -1358,6 +1359,29 @@ zklock_status zklock_options_set_create_chroot(zklock_options *options, int crea
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_heartbeat(zklock_options *options, int beats);
+
+/**
+ * Sets how soon a holder must learn of a lost hold if no server reports it, and with that how often the
+ * client writes. Default: within a tenth of the session timeout. It can be up to a third of it.
+ *
+ * A client that holds anything writes to the ensemble once in five sixths of this time: every
+ * twelfth of the session timeout by default, and 3.3 times less often with a third. What
+ * zklock_hold_valid_for says is as true as ever. With more than a tenth the client also watches
+ * the node of each hold, so it still learns of most losses in milliseconds. This is about the
+ * others: a server that lags behind, or none that answers.
+ *
+ * While replies take longer than a fortieth of the session timeout, the client writes more often
+ * again. Replies that take longer than an eighth may put a hold at risk for a moment. If the
+ * servers grant a shorter session timeout than was asked for, the limits are parts of that one.
+ * Without a heartbeat this changes nothing.
+ *
+ * @param options the options.
+ * @param milliseconds a tenth to a third of the session timeout. zklock_client_new refuses
+ *   anything else.
+ * @return ZKLOCK_OK.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_told_within(zklock_options *options, int64_t milliseconds);
 
 /**
  * Sets the name under which others see this client in a queue. It is the data of the nodes that

@@ -35,6 +35,11 @@ public:
      * servers report it, which may be late.
      */
     options &heartbeat(bool beats) { return set(zklock_options_set_heartbeat, beats ? 1 : 0); }
+    /**
+     * How soon a holder must learn of a lost hold if no server reports it, and with that how often the client writes: a tenth
+     * of the session timeout, which is the default, to a third. See zklock_options_set_told_within.
+     */
+    options &told_within(std::chrono::milliseconds t) { return set(zklock_options_set_told_within, t.count()); }
     /** The name under which others see this client in a queue. Default: "host/pid" of the process that connects. */
     options &identity(const std::string &name) { return set(zklock_options_set_identity, detail::text(name)); }
     /** The version of the servers, 3.4 or later. If it is not set, the client asks them. */

@@ -74,6 +74,11 @@ pub(crate) struct Connection {
     #[arg(long, env = "ZKLOCK_CONNECT_TIMEOUT", value_name = "DURATION", value_parser = duration::parse, global = true)]
     pub(crate) connect_timeout: Option<Duration>,
 
+    /// How soon to learn of a loss that no server reports: up to a third of the session timeout, and the longer, the fewer
+    /// writes [default: a tenth of the session timeout]
+    #[arg(long, env = "ZKLOCK_TOLD_WITHIN", value_name = "DURATION", value_parser = duration::parse, global = true)]
+    told_within: Option<Duration>,
+
     /// What others see as the holder's name [default: host/pid]
     #[arg(long, env = "ZKLOCK_IDENTITY", value_name = "NAME", global = true)]
     identity: Option<String>,
@@ -205,6 +210,9 @@ impl Connection {
         }
         if let Some(timeout) = self.connect_timeout {
             options = options.connect_timeout(timeout);
+        }
+        if let Some(told_within) = self.told_within {
+            options = options.told_within(told_within);
         }
         if let Some(identity) = &self.identity {
             options = options.identity(identity)?;

@@ -186,6 +186,29 @@ export! {
         Options::change(options, |options| Ok(options.heartbeat(beats != 0)))?;
     }
 
+    /// Sets how soon a holder must learn of a lost hold if no server reports it, and with that how often the
+    /// client writes. Default: within a tenth of the session timeout. It can be up to a third of it.
+    ///
+    /// A client that holds anything writes to the ensemble once in five sixths of this time: every
+    /// twelfth of the session timeout by default, and 3.3 times less often with a third. What
+    /// zklock_hold_valid_for says is as true as ever. With more than a tenth the client also watches
+    /// the node of each hold, so it still learns of most losses in milliseconds. This is about the
+    /// others: a server that lags behind, or none that answers.
+    ///
+    /// While replies take longer than a fortieth of the session timeout, the client writes more often
+    /// again. Replies that take longer than an eighth may put a hold at risk for a moment. If the
+    /// servers grant a shorter session timeout than was asked for, the limits are parts of that one.
+    /// Without a heartbeat this changes nothing.
+    ///
+    /// @param options the options.
+    /// @param milliseconds a tenth to a third of the session timeout. zklock_client_new refuses
+    ///   anything else.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_options_set_told_within(options: *mut zklock_options, milliseconds: i64) -> zklock_status {
+        let told_within = time("told_within", milliseconds)?;
+        Options::change(options, |options| Ok(options.told_within(told_within)))?;
+    }
+
     /// Sets the name under which others see this client in a queue. It is the data of the nodes that
     /// the client creates. Default: "host/pid" of the process that connects.
     ///

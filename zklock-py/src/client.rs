@@ -46,7 +46,9 @@ use zklock_core::{Error, ErrorKind, Wait, blocking};
 /// ``server_version`` is the version of the servers, such as ``(3, 4)``. If it is not given, the client asks them.
 ///
 /// Normally the client has the servers confirm its holds every twelfth of the session timeout. That adds up if
-/// thousands of clients hold something all day, for example as leaders of thousands of elections. ``heartbeat=False``
+/// thousands of clients hold something all day, for example as leaders of thousands of elections. ``told_within``, in
+/// seconds, makes it rarer: a holder must learn that soon of a loss that no server reports, by default within a tenth of
+/// the session timeout, and within a third at most. What ``valid_for`` says is as true as ever. ``heartbeat=False``
 /// switches it off. But then nothing proves that a hold still exists: ``valid_for`` drops to zero half a session
 /// timeout after the grant. The hold is at risk while the client is disconnected. It is only reported as lost when the
 /// servers say that its session is over or its node is deleted. By then another client may have held the lock for a
@@ -123,7 +125,7 @@ impl BaseClient {
 #[pymethods]
 impl Client {
     #[new]
-    #[pyo3(signature = (hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=false, identity=None, tls=None, auth=None, access=AccessText::default(), server_version=None, heartbeat=true), text_signature = "(hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=False, identity=None, tls=None, auth=None, access='open', server_version=None, heartbeat=True)")]
+    #[pyo3(signature = (hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=false, identity=None, tls=None, auth=None, access=AccessText::default(), server_version=None, heartbeat=true, told_within=None), text_signature = "(hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=False, identity=None, tls=None, auth=None, access='open', server_version=None, heartbeat=True, told_within=None)")]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn new(
         py: Python<'_>,
@@ -139,9 +141,11 @@ impl Client {
         access: AccessText,
         server_version: Option<(u32, u32)>,
         heartbeat: bool,
+        told_within: Option<f64>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let tls = tls.map(Bound::get);
-        let timeouts = Timeouts { session: session_timeout, connect: connect_timeout, trying: try_timeout };
+        let timeouts =
+            Timeouts { session: session_timeout, connect: connect_timeout, trying: try_timeout, told_within };
         let Hosts(hosts) = hosts;
         let options = options(py, &hosts, &timeouts, chroot, identity, tls, server_version)?;
         let options =

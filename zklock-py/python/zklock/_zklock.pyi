@@ -375,7 +375,9 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
     ``server_version`` is the version of the servers, such as ``(3, 4)``. If it is not given, the client asks them.
 
     Normally the client has the servers confirm its holds every twelfth of the session timeout. That adds up if
-    thousands of clients hold something all day, for example as leaders of thousands of elections. ``heartbeat=False``
+    thousands of clients hold something all day, for example as leaders of thousands of elections. ``told_within``, in
+    seconds, makes it rarer: a holder must learn that soon of a loss that no server reports, by default within a tenth of
+    the session timeout, and within a third at most. What ``valid_for`` says is as true as ever. ``heartbeat=False``
     switches it off. But then nothing proves that a hold still exists: ``valid_for`` drops to zero half a session
     timeout after the grant. The hold is at risk while the client is disconnected. It is only reported as lost when the
     servers say that its session is over or its node is deleted. By then another client may have held the lock for a
@@ -409,6 +411,7 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
         access: str | Iterable[str] = "open",
         server_version: tuple[int, int] | None = None,
         heartbeat: bool = True,
+        told_within: float | None = None,
     ) -> Self: ...
     @property
     def aio(self) -> AsyncClient:

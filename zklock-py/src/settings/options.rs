@@ -16,6 +16,8 @@ pub(crate) struct Timeouts {
     pub(crate) connect: f64,
     /// For calls that do not wait for others.
     pub(crate) trying: f64,
+    /// How soon a holder must learn of a loss.
+    pub(crate) told_within: Option<f64>,
 }
 
 /// Makes the options of a client from its arguments.
@@ -43,6 +45,9 @@ pub(crate) fn options(
     let mut options = ClientOptions::new(hosts).map_err(fail)?;
     options = options.session_timeout(session_timeout).map_err(fail)?.connect_timeout(connect_timeout);
     options = options.try_timeout(try_timeout).map_err(fail)?;
+    if let Some(told_within) = timeouts.told_within {
+        options = options.told_within(seconds(py, "told_within", told_within)?);
+    }
     if let Some(chroot) = chroot {
         options = options.chroot(chroot).map_err(fail)?;
     }
