@@ -74,8 +74,8 @@ pub(crate) struct Connection {
     #[arg(long, env = "ZKLOCK_CONNECT_TIMEOUT", value_name = "DURATION", value_parser = duration::parse, global = true)]
     pub(crate) connect_timeout: Option<Duration>,
 
-    /// How soon to learn of a loss that no server reports: up to a third of the session timeout, and the longer, the fewer
-    /// writes [default: a tenth of the session timeout]
+    /// How soon to learn of a loss that no server reports: up to a fifth of the session timeout, which halves the writes
+    /// [default: a tenth of the session timeout]
     #[arg(long, env = "ZKLOCK_TOLD_WITHIN", value_name = "DURATION", value_parser = duration::parse, global = true)]
     told_within: Option<Duration>,
 
@@ -212,6 +212,14 @@ impl Connection {
             options = options.connect_timeout(timeout);
         }
         if let Some(told_within) = self.told_within {
+            // With more, a lease has at times so little left that a command gets TERM.
+            let latest = self.session_timeout.unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT) / 5;
+            if told_within > latest {
+                let (given, latest) = (duration::short(told_within), duration::short(latest));
+                let message =
+                    format!("--told-within {given}: choose {latest} at most, a fifth of the session timeout");
+                return Err(Failure::usage(message));
+            }
             options = options.told_within(told_within);
         }
         if let Some(identity) = &self.identity {

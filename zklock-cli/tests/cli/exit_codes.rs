@@ -97,7 +97,11 @@ fn where_no_server_answers_nobody_knows_who_has_the_lock() {
 
 #[test]
 fn mistakes_are_named() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
+        (
+            &["--told-within", "3s", "run", "--mutex", "/a", "--", "true"],
+            "--told-within 3.0s: choose 2.0s at most",
+        ),
         (&["run", "--", "true"], "required arguments were not provided"),
         (&["run", "--mutex", "/a"], "required arguments were not provided"),
         (&["run", "--mutex", "a", "--", "true"], "zklock: "),
