@@ -8,6 +8,8 @@
 // commands   run                                    a command that runs while a lock is held
 //            ls tree intervene                      who holds and who waits; takes locks from others
 //            contenders                             the contenders of a lock, as those three show them
+//            choice                                 the lock that a command acquires, and how long it waits for it
+//            variables                              the environment of what runs under a lock
 //            doctor bench fence quickstart          the other commands
 //            testing paper
 // processes  warden                                 ends the command in time: another process, of this program

@@ -1,6 +1,7 @@
 //! The commands of the program, a file each.
 
 pub(crate) mod bench;
+pub(crate) mod choice;
 pub(crate) mod contenders;
 pub(crate) mod doctor;
 pub(crate) mod fence;
@@ -11,3 +12,4 @@ pub(crate) mod quickstart;
 pub(crate) mod run;
 pub(crate) mod testing;
 pub(crate) mod tree;
+pub(crate) mod variables;

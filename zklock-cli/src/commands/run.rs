@@ -4,21 +4,20 @@ mod job;
 mod watch;
 
 use std::ffi::OsString;
-use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args};
+use clap::Args;
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
-use zklock_core::{Client, ClientOptions, Error, ErrorKind, Hold, HoldState, Lock, LockSpec, Owner, Wait};
+use zklock_core::{Client, ClientOptions, Error, ErrorKind, Hold, HoldState, Lock, Wait};
 
-use crate::connect::{Connection, not_connected};
+use crate::commands::choice::Choice;
+use crate::connect::Connection;
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::processes::clock::Moment;
-use crate::processes::guardian;
 use crate::processes::orders::{Cause, Guard, Limits};
 use crate::processes::signals::Signals;
 use watch::Watch;
@@ -40,43 +39,9 @@ use watch::Watch;
 /// The lock covers the command's process group: what it leaves running there when it ends gets TERM, then KILL. What has a
 /// session of its own (setsid) may go on.
 #[derive(Args, Debug)]
-#[command(group(ArgGroup::new("lock").required(true)))]
 pub(crate) struct Run {
-    /// Hold the mutex at this path
-    #[arg(long, value_name = "PATH", group = "lock")]
-    mutex: Option<String>,
-
-    /// Hold the read side of the read/write lock at this path
-    #[arg(long, value_name = "PATH", group = "lock")]
-    read: Option<String>,
-
-    /// Hold the write side of the read/write lock at this path
-    #[arg(long, value_name = "PATH", group = "lock")]
-    write: Option<String>,
-
-    /// Hold one of N permits of the semaphore at this path
-    #[arg(long, value_name = "PATH:N", group = "lock")]
-    semaphore: Option<String>,
-
-    /// Be the leader of the election at this path
-    #[arg(long, value_name = "PATH", group = "lock")]
-    election: Option<String>,
-
-    /// Hold the exclusive lock at this path: unfair, one node, for jobs that try once
-    #[arg(long, value_name = "PATH", group = "lock")]
-    exclusive: Option<String>,
-
-    /// Wait for the lock for no longer than this
-    #[arg(long, short, value_name = "DURATION", value_parser = duration::parse)]
-    timeout: Option<Duration>,
-
-    /// Do not wait: if another has the lock, end at once with code 120
-    #[arg(long = "try", conflicts_with = "timeout")]
-    tries: bool,
-
-    /// Say nothing if another has the lock, which the codes 120 and 121 tell. Errors and losses are told all the same
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    choice: Choice,
 
     /// Keep the lock for so long, even if the command is quicker: for cron on clocks that differ
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "0", hide_default_value = true)]
@@ -90,21 +55,14 @@ pub(crate) struct Run {
     #[arg(long)]
     retry: bool,
 
-    /// Give the command ZKLOCK_ENSEMBLE too (the ensemble's identity), for `zklock fence publish`
-    #[arg(long)]
-    fence: bool,
-
     /// From TERM to KILL when the command is ended. If the lease is about to end, a tenth of the session timeout at most
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
     kill_after: Duration,
 
-    /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// The command and its arguments. From its first word on, options are the command's
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
-
-/// How long to wait for the lock without a guardian, because starting one means starting a process.
-const UNGUARDED: Duration = Duration::from_secs(1);
 
 /// How one run of the command ended.
 enum Outcome {
@@ -120,19 +78,11 @@ impl Run {
         connection: &Connection,
         signals: &Signals,
     ) -> Result<ExitCode, Failure> {
-        let spec = self.spec()?;
-        spec.check()?;
-        let mut options = connection.options()?;
-        if let Some(timeout) = self.timeout.filter(|timeout| !timeout.is_zero()) {
-            let patience = connection.connect_timeout.unwrap_or(Duration::from_secs(10));
-            options = options.connect_timeout(patience.min(timeout));
-        }
-        let wait = Wait::at_most(self.timeout);
-        let client = tokio::select! {
-            client = Client::connect(options) => client.map_err(|error| not_connected(&error))?,
+        let wait = self.choice.wait();
+        let (client, lock) = tokio::select! {
+            connected = self.choice.connect(connection) => connected?,
             signal = signals.end() => return Ok(code_of(signal?)),
         };
-        let lock = client.lock(&spec)?;
         // Whatever happens, the session is closed before this process ends, so that nothing of it is left in the queue.
         let outcome = self.execute_with(&client, &lock, connection, signals, wait).await;
         client.close().await;
@@ -149,77 +99,22 @@ impl Run {
     ) -> Result<ExitCode, Failure> {
         loop {
             let hold = tokio::select! {
-                hold = self.acquire_guarded(client, lock, wait) => hold,
+                hold = self.choice.acquire(client, lock, wait) => hold,
                 signal = signals.end() => return Ok(code_of(signal?)),
             };
             let hold = match hold {
-                Err(failure) if self.quiet && matches!(failure.exit(), Exit::Busy | Exit::Timeout) => {
-                    return Ok(failure.exit().into());
-                }
-                hold => hold?,
+                Ok(hold) => hold,
+                Err(failure) => return self.choice.conflict(failure).map(ExitCode::from),
             };
             match self.run_under(&hold, client, connection, signals).await? {
                 Outcome::Ended(code) => return Ok(code),
                 Outcome::Lost if !self.retry => return Ok(Exit::Lost.into()),
                 Outcome::Lost => {
                     say!("waiting for the lock {} to run the command again (--retry)", lock.path());
-                    wait = Wait::at_most(self.timeout);
+                    wait = self.choice.wait();
                 }
             }
         }
-    }
-
-    fn spec(&self) -> Result<LockSpec, Failure> {
-        let spec = match self {
-            Self { mutex: Some(path), .. } => LockSpec::mutex(path),
-            Self { read: Some(path), .. } => LockSpec::read(path),
-            Self { write: Some(path), .. } => LockSpec::write(path),
-            Self { election: Some(path), .. } => LockSpec::election(path),
-            Self { exclusive: Some(path), .. } => LockSpec::exclusive(path),
-            Self { semaphore: Some(text), .. } => {
-                let parsed =
-                    text.rsplit_once(':').and_then(|(path, limit)| Some((path, limit.parse().ok()?)));
-                let (path, limit) = parsed.ok_or_else(|| {
-                    Failure::usage(format!(
-                        "--semaphore {text}: write it as PATH:N, such as /locks/licences:5"
-                    ))
-                })?;
-                LockSpec::semaphore(path, limit)
-            }
-            _ => return Err(Failure::usage("no lock is named: give one, such as --mutex PATH")),
-        };
-        Ok(spec?)
-    }
-
-    /// Acquires the lock. If that takes a while, a guardian watches: if we are killed while we wait, the contenders behind
-    /// us need not wait for our session.
-    async fn acquire_guarded(&self, client: &Client, lock: &Lock, wait: Wait) -> Result<Hold, Failure> {
-        let mut acquiring = pin!(self.acquire(lock, wait));
-        tokio::select! {
-            biased;
-            hold = &mut acquiring => return hold,
-            () = sleep(UNGUARDED) => {}
-        }
-        let guarding = async { client.guard(guardian::command()).await.ok() };
-        let (guardian, hold) = tokio::join!(guarding, acquiring);
-        // Dismissed before there is a command, which would live on when the guardian ends the session.
-        if let Some(guardian) = guardian {
-            guardian.dismiss().await;
-        }
-        hold
-    }
-
-    /// Acquires the lock. The wait began before the connection was made. So it ends when the user expects that, and its
-    /// message names the time that the user has given.
-    async fn acquire(&self, lock: &Lock, wait: Wait) -> Result<Hold, Failure> {
-        if self.tries || self.timeout.is_some_and(|timeout| timeout.is_zero()) {
-            let busy = |error: Error| match error.kind() {
-                ErrorKind::Timeout => Failure::new(Exit::Busy, error.to_string()),
-                _ => error.into(),
-            };
-            return lock.acquire_as(Owner::current(), Wait::Once).await.map_err(busy);
-        }
-        Ok(lock.acquire_as(Owner::current(), wait).await?)
     }
 
     async fn run_under(
@@ -239,13 +134,12 @@ impl Run {
         });
         let guard = guard.filter(|guard| guard.can_be_sent());
         // The servers may take their time, so it comes before the look at the lease.
-        let ensemble = if self.fence { Some(hold.ensemble_id().await?) } else { None };
+        let variables = self.choice.variables(hold).await?;
         if let Err(error) = lengthen(hold, &limits).await {
             say!("{error}");
             return Ok(Outcome::Lost);
         }
-        let watch =
-            Watch::start(hold, ensemble.as_deref(), limits, &self.command, self.at_most, signals, guard)?;
+        let watch = Watch::start(hold, &variables, limits, &self.command, self.at_most, signals, guard)?;
         // The job's warden guards the session until the lock is released.
         let (ended, job) = watch.keep().await?;
         let outcome = match ended.cause {

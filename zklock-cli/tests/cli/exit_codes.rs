@@ -68,9 +68,31 @@ fn a_busy_lock_and_one_that_is_not_free_in_time_have_codes_of_their_own() {
         let quiet = output(&mut run(&path, options, "echo ran"));
         assert_eq!((quiet.code, &*quiet.out, &*quiet.errors), (Some(code), "", ""), "{options:?}");
     }
+    for options in
+        [&["--try", "-q", "-E", "75"][..], &["--timeout", "100ms", "--quiet", "--conflict-exit-code", "75"]]
+    {
+        let ended = output(&mut run(&path, options, "echo ran"));
+        assert_eq!((ended.code, &*ended.out, &*ended.errors), (Some(75), "", ""), "{options:?}");
+    }
     holder.write("\n");
     assert_eq!(holder.output().code, Some(0));
     assert_eq!(output(&mut run(&path, &["--try"], "echo ran")).out, "ran\n");
+    let failed = output(&mut run(&path, &["-E", "75", "--session-timeout", "1ms"], "echo ran"));
+    assert_eq!(failed.code, Some(64), "the code is for a busy lock alone");
+}
+
+#[test]
+fn options_after_the_first_word_of_the_command_are_its_own() {
+    for before in [&[][..], &["--"]] {
+        let mut command = zklock_there();
+        command.args(["run", "--mutex", &path()]).args(before);
+        let ended = output(command.args(["printf", "%s|", "--try", "-E", "--", "--hosts"]));
+        assert_eq!(
+            (ended.code, &*ended.out, &*ended.errors),
+            (Some(0), "--try|-E|--|--hosts|", ""),
+            "{before:?}"
+        );
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open,
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 
+use crate::commands::variables::Variables;
 use crate::processes::descendants;
 use crate::processes::orders::{Lines, Order, Report, Start, line};
 use crate::processes::warden;
@@ -27,21 +28,16 @@ pub(super) struct Job {
 
 impl Job {
     /// Starts the warden, which starts the job, with these variables in its environment.
-    pub(super) fn start(
-        command: &[OsString],
-        variables: &[(&str, String)],
-        start: Start,
-    ) -> io::Result<Self> {
+    pub(super) fn start(command: &[OsString], variables: &Variables, start: Start) -> io::Result<Self> {
         // If the warden is killed, its children become ours.
         set_child_subreaper(Some(getpid()))?;
         let (ours, theirs) = Socket::pair()?;
-        let warden = Command::new("/proc/self/exe")
+        let mut warden = Command::new("/proc/self/exe");
+        variables.set(&mut warden);
+        let warden = warden
             .arg0("zklock-warden")
             .arg(warden::WORD)
             .args(command)
-            // That of a job around this one goes with its token, not with ours.
-            .env_remove("ZKLOCK_ENSEMBLE")
-            .envs(variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
             .process_group(0)

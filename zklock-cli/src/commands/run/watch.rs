@@ -8,6 +8,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use zklock_core::{ErrorKind, Hold, HoldState};
 
 use super::job::Job;
+use crate::commands::variables::Variables;
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -40,7 +41,7 @@ pub(super) struct Watch<'a> {
 impl<'a> Watch<'a> {
     pub(super) fn start(
         hold: &'a Hold,
-        ensemble: Option<&str>,
+        variables: &Variables,
         limits: Limits,
         command: &[OsString],
         at_most: Option<Duration>,
@@ -50,15 +51,9 @@ impl<'a> Watch<'a> {
         let terminal = Terminal::new();
         let in_foreground = terminal.as_ref().is_some_and(Terminal::is_for_the_job);
         let (lease_ends, now) = (lease_end(hold), Moment::now());
-        let mut variables = vec![
-            ("ZKLOCK_TOKEN", hold.token().to_string()),
-            ("ZKLOCK_LOCK", hold.path().to_owned()),
-            ("ZKLOCK_NODE", hold.node().to_owned()),
-        ];
-        variables.extend(ensemble.map(|ensemble| ("ZKLOCK_ENSEMBLE", ensemble.to_owned())));
         let ends_at = at_most.map(|at_most| now.plus(at_most));
         let start = Start { limits, lease_ends, ends_at, in_foreground, guard };
-        let job = Job::start(command, &variables, start).map_err(|error| {
+        let job = Job::start(command, variables, start).map_err(|error| {
             Failure::new(Exit::Other, format!("the command could not be started: {error}"))
         })?;
         Ok(Self {

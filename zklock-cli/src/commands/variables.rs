@@ -1,0 +1,32 @@
+//! The environment of what runs under a lock.
+
+use std::process::Command;
+
+use zklock_core::Hold;
+
+/// Variables, and their values; one without a value is taken out of the environment.
+#[derive(Clone, Debug)]
+pub(crate) struct Variables(Vec<(&'static str, Option<String>)>);
+
+impl Variables {
+    /// Returns the variables that tell of a hold.
+    pub(crate) fn of(hold: &Hold, ensemble: Option<&str>) -> Self {
+        Self(vec![
+            ("ZKLOCK_TOKEN", Some(hold.token().to_string())),
+            ("ZKLOCK_LOCK", Some(hold.path().to_owned())),
+            ("ZKLOCK_NODE", Some(hold.node().to_owned())),
+            // That of a hold around this one goes with its token, not with ours.
+            ("ZKLOCK_ENSEMBLE", ensemble.map(str::to_owned)),
+        ])
+    }
+
+    /// Sets them for this command.
+    pub(crate) fn set(&self, command: &mut Command) {
+        for (name, value) in &self.0 {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+    }
+}
