@@ -16,7 +16,7 @@
 //            launch                                 becomes the command: likewise
 //            guardian                               ends the session of a process that is dead: for the warden, and a process of its own
 //            orders                                 what these processes say to each other
-//            terminal signals descendants clock
+//            terminal signals descendants death clock
 // .          connect output                         how any command connects, and what it prints
 //            failure duration
 //            exit                                   the exit codes

@@ -1,6 +1,7 @@
 //! `zklock run`: a program that runs while a lock is held, and no longer.
 
 mod job;
+mod on_lost;
 mod watch;
 
 use std::ffi::OsString;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
-use zklock_core::{Client, ClientOptions, Error, ErrorKind, Hold, HoldState, Lock, Wait};
+use zklock_core::{Client, ClientOptions, Error, ErrorKind, Hold, HoldState, Lock, LossReason, Wait};
 
 use crate::commands::choice::Choice;
 use crate::connect::Connection;
@@ -20,6 +21,7 @@ use crate::failure::Failure;
 use crate::processes::clock::Moment;
 use crate::processes::orders::{Cause, Guard, Limits};
 use crate::processes::signals::Signals;
+use on_lost::OnLost;
 use watch::Watch;
 
 /// Run a command while a lock is held
@@ -58,6 +60,11 @@ pub(crate) struct Run {
     /// From TERM to KILL when the command is ended. If the lease is about to end, a tenth of the session timeout at most
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
     kill_after: Duration,
+
+    /// When the lock is lost, run this by `sh -c` too, with ZKLOCK_REASON and what the command has in its environment. The
+    /// command's end does not wait for it, but zklock does
+    #[arg(long, value_name = "COMMAND")]
+    on_lost: Option<OsString>,
 
     /// The command and its arguments. From its first word on, options are the command's
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
@@ -99,6 +106,7 @@ impl Run {
     ) -> Result<ExitCode, Failure> {
         loop {
             let hold = tokio::select! {
+                biased;
                 hold = self.choice.acquire(client, lock, wait) => hold,
                 signal = signals.end() => return Ok(code_of(signal?)),
             };
@@ -106,10 +114,18 @@ impl Run {
                 Ok(hold) => hold,
                 Err(failure) => return self.choice.conflict(failure).map(ExitCode::from),
             };
-            match self.run_under(&hold, client, connection, signals).await? {
-                Outcome::Ended(code) => return Ok(code),
-                Outcome::Lost if !self.retry => return Ok(Exit::Lost.into()),
-                Outcome::Lost => {
+            // The servers may take their time, so it comes before the look at the lease.
+            let variables = self.choice.variables(&hold).await?;
+            let mut on_lost = OnLost::new(self.on_lost.as_ref(), variables);
+            let outcome = self.run_under(&hold, client, connection, signals, &mut on_lost).await;
+            // It may still have its node, for which others wait.
+            drop(hold);
+            let signal = on_lost.end(signals).await?;
+            match (outcome?, signal) {
+                (Outcome::Ended(code), _) => return Ok(code),
+                (Outcome::Lost, _) if !self.retry => return Ok(Exit::Lost.into()),
+                (Outcome::Lost, Some(signal)) => return Ok(code_of(signal)),
+                (Outcome::Lost, None) => {
                     say!("waiting for the lock {} to run the command again (--retry)", lock.path());
                     wait = self.choice.wait();
                 }
@@ -123,6 +139,7 @@ impl Run {
         client: &Client,
         connection: &Connection,
         signals: &Signals,
+        on_lost: &mut OnLost<'_>,
     ) -> Result<Outcome, Failure> {
         let session_timeout = client.session_timeout().unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
         let limits = Limits::new(self.kill_after, session_timeout);
@@ -133,22 +150,22 @@ impl Run {
             Box::new(Guard { key, session_timeout, connection, not_before })
         });
         let guard = guard.filter(|guard| guard.can_be_sent());
-        // The servers may take their time, so it comes before the look at the lease.
-        let variables = self.choice.variables(hold).await?;
         if let Err(error) = lengthen(hold, &limits).await {
             say!("{error}");
+            on_lost.start(&error.to_string());
             return Ok(Outcome::Lost);
         }
-        let watch = Watch::start(hold, &variables, limits, &self.command, self.at_most, signals, guard)?;
+        let watch =
+            Watch::start(hold, on_lost.variables(), limits, &self.command, self.at_most, signals, guard)?;
         // The job's warden guards the session until the lock is released.
-        let (ended, job) = watch.keep().await?;
+        let (ended, job) = watch.keep(on_lost).await?;
         let outcome = match ended.cause {
             Some(Cause::LeaseEnds | Cause::Lost) => return Ok(Outcome::Lost),
             Some(Cause::AtMost) => Exit::AtMost.into(),
             Some(Cause::Leftover) | None => ExitCode::from(ended.code),
         };
-        if matches!(hold.state(), HoldState::Lost(_)) {
-            return Ok(lost_unnoticed(hold));
+        if let HoldState::Lost(reason) = hold.state() {
+            return Ok(lost_unnoticed(hold, &reason, on_lost));
         }
         let early = not_before.since(Moment::now());
         if !early.is_zero() {
@@ -159,8 +176,9 @@ impl Run {
                 () = sleep(early) => {}
                 // The command is done: what happens to the lock now does not change how the command ended.
                 reason = hold.lost() => {
-                    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-                    say!("the lock {} was lost before --at-least was over{reason}", hold.path());
+                    let reason = watch::reason_of(reason);
+                    say!("the lock {} was lost before --at-least was over: {reason}", hold.path());
+                    on_lost.start(&reason);
                     return Ok(Outcome::Ended(outcome));
                 }
                 signal = signals.end() => { signal?; }
@@ -168,9 +186,11 @@ impl Run {
         }
         match hold.release().await {
             Ok(()) => {}
-            Err(error) if matches!(error.kind(), ErrorKind::Lost(_)) => return Ok(lost_unnoticed(hold)),
-            // The command has done its work. Closing the client frees the lock too.
-            Err(error) => say!("{error}"),
+            Err(error) => match error.kind() {
+                ErrorKind::Lost(reason) => return Ok(lost_unnoticed(hold, &reason, on_lost)),
+                // The command has done its work. Closing the client frees the lock too.
+                _ => say!("{error}"),
+            },
         }
         Ok(Outcome::Ended(outcome))
     }
@@ -190,9 +210,10 @@ async fn lengthen(hold: &Hold, limits: &Limits) -> Result<(), Error> {
 
 /// Reports that the command ended by itself, but another may have held the lock by then. The command is not run again: it
 /// may have done all of its work.
-fn lost_unnoticed(hold: &Hold) -> Outcome {
+fn lost_unnoticed(hold: &Hold, reason: &LossReason, on_lost: &mut OnLost<'_>) -> Outcome {
     let path = hold.path();
     say!("the lock {path} was lost, and the command ended by itself before that was known");
+    on_lost.start(&reason.to_string());
     Outcome::Ended(Exit::Lost.into())
 }
 

@@ -1,8 +1,9 @@
 //! What becomes of the command when the lock is in danger, or lost.
 
 use ground::{Direction, Proxy, until};
+use rustix::process::Signal;
 
-use crate::support::{Process, SOON, is_alive, of_job, operator, path, run, zklock_at};
+use crate::support::{Folder, Process, SOON, is_alive, of_job, operator, path, run, zklock_at};
 
 /// The nodes of the lock, of the holder and of those that wait.
 fn delete_holder(path: &str) {
@@ -38,6 +39,52 @@ fn a_command_that_ignores_term_is_killed_with_all_that_it_started() {
     delete_holder(&path);
     assert_eq!(process.output().code, Some(122));
     assert_eq!(pids.iter().map(|pid| is_alive(*pid)).collect::<Vec<_>>(), [false; 3]);
+}
+
+#[test]
+fn on_lost_runs_while_the_command_is_ended() {
+    let (path, folder) = (path(), Folder::new());
+    let running = folder.file("running", "").display().to_string();
+    // It waits for the end of the command, which must not wait for it.
+    let on_lost = format!(
+        "while [ -e {running} ]; do sleep 0.05; done; echo $ZKLOCK_LOCK $ZKLOCK_TOKEN $ZKLOCK_REASON; read -r line || echo end"
+    );
+    let script =
+        format!("trap 'rm {running}; exit 0' TERM; echo $ZKLOCK_TOKEN; while :; do sleep 0.05; done");
+    let process = Process::start(&mut run(&path, &["--on-lost", &on_lost], &script));
+    let token = process.line();
+    delete_holder(&path);
+    let ended = process.output();
+    assert_eq!(ended.code, Some(122));
+    assert_eq!(ended.out, format!("{path} {} its node was deleted\nend\n", token.trim()));
+}
+
+#[test]
+fn on_lost_runs_at_every_loss() {
+    let path = path();
+    let mut process =
+        Process::start(&mut run(&path, &["--retry", "--on-lost", "echo lost"], "echo held; read -r line"));
+    for _ in 0..2 {
+        assert_eq!(process.line(), "held\n");
+        delete_holder(&path);
+        assert_eq!(process.line(), "lost\n");
+    }
+    assert_eq!(process.line(), "held\n");
+    process.write("\n");
+    let ended = process.output();
+    assert_eq!((ended.code, &*ended.out), (Some(0), ""), "a release is no loss");
+}
+
+#[test]
+fn signals_end_a_command_of_on_lost_that_hangs() {
+    let path = path();
+    let options = ["--retry", "--on-lost", "echo lost; exec sleep 1000"];
+    let mut process = Process::start(&mut run(&path, &options, "echo held; exec sleep 1000"));
+    process.line();
+    delete_holder(&path);
+    assert_eq!(process.line(), "lost\n");
+    process.signal_to_the_end(Signal::TERM);
+    assert_eq!(process.output().code, Some(143), "it neither hangs nor tries again");
 }
 
 #[test]
@@ -97,7 +144,9 @@ fn a_long_silence_ends_the_command_before_its_lease() {
     let path = path();
     let mut command = zklock_at(&proxy.connect_string());
     let script = of_job("trap 'echo term >&2' TERM");
-    let process = Process::start(command.args(["run", "--mutex", &path, "--", "sh", "-c", &script]));
+    let on_lost = ["--on-lost", "echo \"on lost: $ZKLOCK_REASON\""];
+    command.args(["run", "--mutex", &path]).args(on_lost);
+    let process = Process::start(command.args(["--", "sh", "-c", &script]));
     let pids = process.numbers();
     proxy.freeze(Direction::Both);
     process.error_line("warning: the servers do not answer");
@@ -111,5 +160,6 @@ fn a_long_silence_ends_the_command_before_its_lease() {
     assert!(until(SOON, || !pids.iter().any(|pid| is_alive(*pid))));
     // The servers still wait for the session: nobody else has had the lock.
     assert_eq!(operator().children(&path).len(), 1);
-    assert_eq!(process.output().code, Some(122));
+    let ended = process.output();
+    assert_eq!((ended.code, &*ended.out), (Some(122), "on lost: no server has confirmed it in time\n"));
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use tokio::time::{MissedTickBehavior, interval};
-use zklock_core::{ErrorKind, Hold, HoldState};
+use zklock_core::{ErrorKind, Hold, HoldState, LossReason};
 
 use super::job::Job;
+use super::on_lost::OnLost;
 use crate::commands::variables::Variables;
 use crate::duration;
 use crate::exit::Exit;
@@ -19,6 +20,9 @@ use crate::processes::terminal::Terminal;
 
 /// The warden is told of a change of the lease that is greater than this.
 const NOTABLE: Duration = Duration::from_millis(1);
+
+/// Why a lock is about to be lost.
+const SILENCE: &str = "no server has confirmed it in time";
 
 pub(super) struct Watch<'a> {
     hold: &'a Hold,
@@ -73,7 +77,7 @@ impl<'a> Watch<'a> {
 
     /// Watches until nothing is left of the job. The job is returned because its warden guards the session while it is
     /// kept; a warden that was killed cannot.
-    pub(super) async fn keep(mut self) -> Result<(Ended, Option<Job>), Failure> {
+    pub(super) async fn keep(mut self, on_lost: &mut OnLost<'_>) -> Result<(Ended, Option<Job>), Failure> {
         // The warden knows of a renewal well before the old lease would make it act.
         let period =
             (self.limits.least_lease() / 4).clamp(Duration::from_millis(5), Duration::from_millis(250));
@@ -87,7 +91,7 @@ impl<'a> Watch<'a> {
                         self.take_terminal_back();
                         return Ok((ended, Some(self.job)));
                     }
-                    Some(report) => self.hear(report).await?,
+                    Some(report) => self.hear(report, on_lost).await?,
                     None => {
                         self.take_terminal_back();
                         self.job.kill_without_warden();
@@ -97,9 +101,10 @@ impl<'a> Watch<'a> {
                 },
                 reason = self.hold.lost(), if !self.is_lost => {
                     self.is_lost = true;
-                    let reason = reason.map_or_else(|| "it was released".to_owned(), |reason| reason.to_string());
+                    let reason = reason_of(reason);
                     say!("the lock {} is lost: {reason}; ending the command", self.hold.path());
                     self.job.order(&Order::End).await;
+                    on_lost.start(&reason);
                 }
                 signal = self.signals.next() => self.pass_on(signal?).await?,
                 _ = ticks.tick() => self.look_at_lease().await,
@@ -107,7 +112,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    async fn hear(&mut self, report: Report) -> Result<(), Failure> {
+    async fn hear(&mut self, report: Report, on_lost: &mut OnLost<'_>) -> Result<(), Failure> {
         let path = self.hold.path();
         self.is_ending |= matches!(report, Report::Ending(_));
         match report {
@@ -116,9 +121,8 @@ impl<'a> Watch<'a> {
                 return Err(Failure::new(Exit::Other, format!("the command could not be started: {error}")));
             }
             Report::Ending(Cause::LeaseEnds) => {
-                say!(
-                    "the lock {path} is about to be lost, since no server has confirmed it in time; ending the command"
-                );
+                say!("the lock {path} is about to be lost, since {SILENCE}; ending the command");
+                on_lost.start(SILENCE);
             }
             Report::Ending(Cause::AtMost) => {
                 let at_most = duration::short(self.at_most.unwrap_or_default());
@@ -213,6 +217,11 @@ impl<'a> Watch<'a> {
             terminal.take_back(group);
         }
     }
+}
+
+/// Returns why the lock was lost.
+pub(super) fn reason_of(reason: Option<LossReason>) -> String {
+    reason.map_or_else(|| "it was released".to_owned(), |reason| reason.to_string())
 }
 
 /// Returns the end of the lease. The clock is read first, so that the result is not later than the end.

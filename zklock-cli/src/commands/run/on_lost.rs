@@ -1,0 +1,77 @@
+//! `--on-lost`: a command that runs when the lock is lost.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::Signal;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::commands::variables::Variables;
+use crate::processes::death::Death;
+use crate::processes::descendants::signal_group;
+use crate::processes::launch;
+use crate::processes::signals::Signals;
+
+pub(super) struct OnLost<'a> {
+    command: Option<&'a OsString>,
+    variables: Variables,
+    child: Option<Child>,
+}
+
+impl<'a> OnLost<'a> {
+    pub(super) fn new(command: Option<&'a OsString>, variables: Variables) -> Self {
+        Self { command, variables, child: None }
+    }
+
+    /// Returns the environment of this command and of the job.
+    pub(super) fn variables(&self) -> &Variables {
+        &self.variables
+    }
+
+    /// Starts the command. It waits for nothing, because the end of the job must not be late. What is reported twice
+    /// starts it once.
+    pub(super) fn start(&mut self, reason: &str) {
+        let Some(words) = self.command.take() else { return };
+        // All signals that we read are blocked, and a program inherits that. The launcher unblocks them.
+        let mut command = Command::new("/proc/self/exe");
+        self.variables.set(&mut command);
+        let started = command
+            .args([launch::WORD, &std::process::id().to_string(), launch::BACKGROUND, "sh", "-c"])
+            .args([words.as_os_str(), OsStr::new("zklock")])
+            .env("ZKLOCK_REASON", reason)
+            .stdin(Stdio::null())
+            .process_group(0)
+            .spawn();
+        match started {
+            Ok(child) => self.child = Some(child),
+            Err(error) => say!("the command of --on-lost could not be started: {error}"),
+        }
+    }
+
+    /// Waits until the command has ended, and passes on signals that ask us to end. Returns the last of them.
+    pub(super) async fn end(self, signals: &Signals) -> io::Result<Option<Signal>> {
+        let Some(mut child) = self.child else { return Ok(None) };
+        let group = Pid::from_child(&child);
+        let mut signal = None;
+        // Kernels before 5.3 have no such descriptor.
+        if let Ok(process) = pidfd_open(group, PidfdFlags::empty()) {
+            let death = Death::of(process)?;
+            loop {
+                tokio::select! {
+                    () = death.wait() => break,
+                    next = signals.end() => {
+                        let next = next?;
+                        // It was not yet reaped, so its number is not another's.
+                        rustix::process::Signal::from_named_raw(next as i32).into_iter().for_each(|next| signal_group(group, next));
+                        signal = Some(next);
+                    }
+                }
+            }
+        }
+        // If all that is left of a job was killed in its warden's place, this was reaped there.
+        let _ = child.wait();
+        Ok(signal)
+    }
+}
