@@ -18,6 +18,7 @@ from host import Hosts, Program
 from page import ADDRESS, ROOT, blocks, changed, texts
 
 UNITS = blocks("docs/recipes.md", "ini")["systemd"]
+PACKAGED = ROOT / "packaging/zklock@.service"
 ZKLOCK = os.environ.get("ZKLOCK_COMMAND") or str(ROOT / "target/debug/zklock")
 BUSY, NOT_FOUND, WRONG_ARGUMENTS, NOT_EXECUTABLE = 120, 127, 64, 126
 
@@ -72,17 +73,18 @@ def start(hosts: Hosts, servers: str, job: str) -> Start:
 def test_systemd_takes_the_units(tmp_path: pathlib.Path) -> None:
     if not shutil.which("systemd-analyze"):
         pytest.skip("there is no systemd here")
-    for file, text in UNITS.items():
+    units = {**UNITS, "zklock@test.service": PACKAGED.read_text()}
+    for file, text in units.items():
         # systemd-analyze checks that the programs exist.
-        text = text.replace("/usr/local/bin/zklock", ZKLOCK)
+        text = re.sub(r"/usr/(local/)?bin/zklock", ZKLOCK, text)
         (tmp_path / file).write_text(text)
-    files = [str(tmp_path / file) for file in UNITS]
+    files = [str(tmp_path / file) for file in units]
 
     def told() -> list[str]:
         """Reports only problems in our units: those of the machine may have faults."""
         words = ["systemd-analyze", "verify", "--man=no", *files]
         done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
-        return [line for line in done.stderr.splitlines() if any(file in line for file in UNITS)]
+        return [line for line in done.stderr.splitlines() if any(file in line for file in units)]
 
     assert told() == []
     # A problem would be reported.

@@ -13,6 +13,7 @@ use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::processes::guardian;
+use crate::processes::orders::Limits;
 
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("lock").required(true)))]
@@ -153,4 +154,16 @@ impl Choice {
         let ensemble = if self.fence { Some(hold.ensemble_id().await?) } else { None };
         Ok(Variables::of(hold, ensemble.as_deref()))
     }
+}
+
+/// Lengthens the lease, so that it is long enough to start something.
+pub(crate) async fn lengthen(hold: &Hold, limits: &Limits) -> Result<(), Error> {
+    // Each write that a quorum commits may lengthen it.
+    for _ in 0..3 {
+        if hold.valid_for() > limits.least_lease() * 5 / 4 {
+            break;
+        }
+        hold.confirm().await?;
+    }
+    Ok(())
 }

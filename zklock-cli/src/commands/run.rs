@@ -1,6 +1,7 @@
 //! `zklock run`: a program that runs while a lock is held, and no longer.
 
 mod job;
+mod notify;
 mod on_lost;
 mod watch;
 
@@ -11,9 +12,9 @@ use std::time::Duration;
 use clap::Args;
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
-use zklock_core::{Client, ClientOptions, Error, ErrorKind, Hold, HoldState, Lock, LossReason, Wait};
+use zklock_core::{Client, ClientOptions, ErrorKind, Hold, HoldState, Lock, LossReason, Wait};
 
-use crate::commands::choice::Choice;
+use crate::commands::choice::{Choice, lengthen};
 use crate::connect::Connection;
 use crate::duration;
 use crate::exit::Exit;
@@ -21,6 +22,7 @@ use crate::failure::Failure;
 use crate::processes::clock::Moment;
 use crate::processes::orders::{Cause, Guard, Limits};
 use crate::processes::signals::Signals;
+use notify::Notify;
 use on_lost::OnLost;
 use watch::Watch;
 
@@ -66,6 +68,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "COMMAND")]
     on_lost: Option<OsString>,
 
+    /// Tell systemd when the lock is held (READY=1), what is waited for (STATUS), and that the lease is alive (WATCHDOG=1).
+    /// Without NOTIFY_SOCKET this does nothing. The command does not get NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID
+    #[arg(long)]
+    notify: bool,
+
     /// The command and its arguments. From its first word on, options are the command's
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -85,13 +92,15 @@ impl Run {
         connection: &Connection,
         signals: &Signals,
     ) -> Result<ExitCode, Failure> {
+        let notify = Notify::new(self.notify)?;
         let wait = self.choice.wait();
         let (client, lock) = tokio::select! {
             connected = self.choice.connect(connection) => connected?,
             signal = signals.end() => return Ok(code_of(signal?)),
         };
         // Whatever happens, the session is closed before this process ends, so that nothing of it is left in the queue.
-        let outcome = self.execute_with(&client, &lock, connection, signals, wait).await;
+        let outcome = self.execute_with(&client, &lock, connection, signals, &notify, wait).await;
+        notify.tell("STOPPING=1").await;
         client.close().await;
         outcome
     }
@@ -102,6 +111,7 @@ impl Run {
         lock: &Lock,
         connection: &Connection,
         signals: &Signals,
+        notify: &Notify,
         mut wait: Wait,
     ) -> Result<ExitCode, Failure> {
         loop {
@@ -109,15 +119,22 @@ impl Run {
                 biased;
                 hold = self.choice.acquire(client, lock, wait) => hold,
                 signal = signals.end() => return Ok(code_of(signal?)),
+                never = notify.describe_wait(client, lock) => match never {},
             };
             let hold = match hold {
                 Ok(hold) => hold,
                 Err(failure) => return self.choice.conflict(failure).map(ExitCode::from),
             };
             // The servers may take their time, so it comes before the look at the lease.
-            let variables = self.choice.variables(&hold).await?;
+            let mut variables = self.choice.variables(&hold).await?;
+            if self.notify {
+                variables = notify::VARIABLES.into_iter().fold(variables, |all, name| all.and(name, None));
+            }
             let mut on_lost = OnLost::new(self.on_lost.as_ref(), variables);
-            let outcome = self.run_under(&hold, client, connection, signals, &mut on_lost).await;
+            let outcome = tokio::select! {
+                outcome = self.run_under(&hold, client, connection, signals, notify, &mut on_lost) => outcome,
+                never = notify.watch_over(&hold) => match never {},
+            };
             // It may still have its node, for which others wait.
             drop(hold);
             let signal = on_lost.end(signals).await?;
@@ -139,6 +156,7 @@ impl Run {
         client: &Client,
         connection: &Connection,
         signals: &Signals,
+        notify: &Notify,
         on_lost: &mut OnLost<'_>,
     ) -> Result<Outcome, Failure> {
         let session_timeout = client.session_timeout().unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
@@ -157,6 +175,7 @@ impl Run {
         }
         let watch =
             Watch::start(hold, on_lost.variables(), limits, &self.command, self.at_most, signals, guard)?;
+        notify.tell(&format!("READY=1\nSTATUS=holding the lock {}", hold.path())).await;
         // The job's warden guards the session until the lock is released.
         let (ended, job) = watch.keep(on_lost).await?;
         let outcome = match ended.cause {
@@ -194,18 +213,6 @@ impl Run {
         }
         Ok(Outcome::Ended(outcome))
     }
-}
-
-/// Lengthens the lease, so that it is long enough to start something.
-async fn lengthen(hold: &Hold, limits: &Limits) -> Result<(), Error> {
-    // Each write that a quorum commits may lengthen it.
-    for _ in 0..3 {
-        if hold.valid_for() > limits.least_lease() * 5 / 4 {
-            break;
-        }
-        hold.confirm().await?;
-    }
-    Ok(())
 }
 
 /// Reports that the command ended by itself, but another may have held the lock by then. The command is not run again: it

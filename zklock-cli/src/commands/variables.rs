@@ -20,6 +20,11 @@ impl Variables {
         ])
     }
 
+    pub(crate) fn and(mut self, name: &'static str, value: Option<String>) -> Self {
+        self.0.push((name, value));
+        self
+    }
+
     /// Sets them for this command.
     pub(crate) fn set(&self, command: &mut Command) {
         for (name, value) in &self.0 {
